@@ -1,0 +1,372 @@
+//! The vocabulary shared by every format: what an entry, a feed head and a window are; not how any format spells them.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// Everything kept of one upstream entry, whatever format it came in. URLs are resolved against `xml:base` or the
+/// document's URL; ids are never touched beyond trimming XML white space.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// `guid`, `atom:id`, `rdf:about` or JSON `id`: trimmed of XML white space, else byte-exact (LEGACY I-2).
+    pub id: Option<String>,
+    /// The title, if there is one.
+    pub title: Option<Text>,
+    /// `summary` or `description` (when a fuller content stands beside it).
+    pub summary: Option<Text>,
+    /// The full content: `content`, `content:encoded`, or `description` when nothing fuller exists.
+    pub content: Option<Body>,
+    /// Links in document order, enclosures excluded. The first with rel `alternate` is the permalink.
+    pub links: Vec<Link>,
+    /// Who wrote it.
+    pub authors: Vec<Person>,
+    /// Who helped.
+    pub contributors: Vec<Person>,
+    /// Tags.
+    pub categories: Vec<Category>,
+    /// Attached media.
+    pub enclosures: Vec<Enclosure>,
+    /// When the publisher says it was first published.
+    pub published: Option<Date>,
+    /// When the publisher says it was last changed. Churns; never part of the content digest.
+    pub updated: Option<Date>,
+    /// Copyright or licence text.
+    pub rights: Option<Text>,
+    /// URL of the comments page (RSS `comments`).
+    pub comments: Option<String>,
+    /// `xml:lang` in force at the entry.
+    pub language: Option<String>,
+    /// Where an aggregated entry came from (`atom:source`, RSS `source`). Churns; never part of the content digest.
+    pub source: Option<Source>,
+    /// Markup from vocabularies that the fields above do not cover, parsed, with its namespaces resolved.
+    pub foreign: Vec<Element>,
+}
+
+/// Human-readable text and how its markup is to be read (RFC 4287 section 3.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    /// How `value` is to be read.
+    pub kind: TextKind,
+    /// Plain text, an HTML fragment, or the well-formed inside of an XHTML `div`.
+    pub value: String,
+}
+
+/// How the markup of a text is to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TextKind {
+    /// No markup: `<` is a less-than sign.
+    #[default]
+    Plain,
+    /// An HTML fragment, possibly ill-formed.
+    Html,
+    /// The inside of an XHTML `div`, written anew by us: well-formed, default namespace XHTML.
+    Xhtml,
+}
+
+/// An entry's content: text, something of another media type, or a reference to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Body {
+    /// The text; for other media types the text form or base64 as the source had it, empty when only `src` is given.
+    pub text: Text,
+    /// The media type when it is none of plain text, HTML and XHTML.
+    pub media_type: Option<String>,
+    /// Where the content is, when the entry only points to it.
+    pub src: Option<String>,
+}
+
+/// One link of an entry or a head.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Resolved URL.
+    pub href: String,
+    /// Relation; `alternate` when the source names none.
+    pub rel: String,
+    /// Media type, if named.
+    pub media_type: Option<String>,
+    /// Title, if named.
+    pub title: Option<String>,
+    /// Language of the target, if named.
+    pub hreflang: Option<String>,
+    /// Length in bytes as the source wrote it.
+    pub length: Option<String>,
+}
+
+/// A person or an organisation. At least one field is present.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// Display name.
+    pub name: Option<String>,
+    /// E-mail address.
+    pub email: Option<String>,
+    /// Home page.
+    pub uri: Option<String>,
+}
+
+/// A tag.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Category {
+    /// The tag itself.
+    pub term: String,
+    /// Its vocabulary (Atom `scheme`, RSS `domain`).
+    pub scheme: Option<String>,
+    /// Its display form.
+    pub label: Option<String>,
+}
+
+/// Attached media.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enclosure {
+    /// Resolved URL.
+    pub url: String,
+    /// Media type, if named.
+    pub media_type: Option<String>,
+    /// Length in bytes as the source wrote it.
+    pub length: Option<String>,
+    /// Title, if named.
+    pub title: Option<String>,
+}
+
+/// A date as written and as understood. The parser reports what it read; whether it is plausible is judged elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Date {
+    /// The source's own text, trimmed.
+    pub raw: String,
+    /// Microseconds since 1970-01-01T00:00:00Z, negative before; `None` when the text could not be understood.
+    pub at_us: Option<i64>,
+}
+
+/// Where an aggregated entry came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Id of the source feed.
+    pub id: Option<String>,
+    /// Title of the source feed.
+    pub title: Option<String>,
+    /// URL of the source feed or its site.
+    pub url: Option<String>,
+    /// When the source feed changed last.
+    pub updated: Option<Date>,
+}
+
+/// One foreign element with its namespace resolved: enough to write it anew, never a slice of bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Element {
+    /// Namespace URI, empty for none.
+    pub ns: String,
+    /// The prefix that the source used, a hint for writers; may be empty.
+    pub prefix: String,
+    /// Local name.
+    pub name: String,
+    /// Attributes in document order; namespace declarations left out.
+    pub attributes: Vec<Attribute>,
+    /// Children in document order.
+    pub children: Vec<Node>,
+}
+
+/// One attribute of a foreign element.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Namespace URI, empty for none.
+    pub ns: String,
+    /// The prefix that the source used.
+    pub prefix: String,
+    /// Local name.
+    pub name: String,
+    /// Unescaped value.
+    pub value: String,
+}
+
+/// A child of a foreign element.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Node {
+    /// Unescaped character data.
+    Text(String),
+    /// An element.
+    Element(Element),
+}
+
+/// The document formats that are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Format {
+    /// RSS 0.9x and 2.0, versionless included.
+    Rss,
+    /// RSS 0.90, 1.0 and 1.1: RDF.
+    Rdf,
+    /// Atom 1.0.
+    Atom,
+}
+
+/// What the document says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// `atom:id`, or `rdf:about` of the channel.
+    pub id: Option<String>,
+    /// Title.
+    pub title: Option<Text>,
+    /// Subtitle, tagline, description.
+    pub description: Option<Text>,
+    /// Every link: `alternate` is the site, `self` the feed, `hub` a hub, and those of RFC 5005.
+    pub links: Vec<Link>,
+    /// Feed-level authors (`managingEditor` included).
+    pub authors: Vec<Person>,
+    /// Feed-level tags.
+    pub categories: Vec<Category>,
+    /// Language.
+    pub language: Option<String>,
+    /// Copyright.
+    pub rights: Option<Text>,
+    /// Generator: name, version and URL joined by blanks, as profiles match it.
+    pub generator: Option<String>,
+    /// Image, logo or icon URL.
+    pub image: Option<String>,
+    /// `updated`, `lastBuildDate` or `dc:date` of the head.
+    pub updated: Option<Date>,
+    /// `pubDate` of the head.
+    pub published: Option<Date>,
+    /// How often the publisher wants to be polled.
+    pub rhythm: Rhythm,
+    /// What the document says of its history.
+    pub history: History,
+    /// Feed-level markup from vocabularies that the fields above do not cover.
+    pub foreign: Vec<Element>,
+}
+
+/// In-feed polling hints (POLLING 1.5).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rhythm {
+    /// RSS `ttl`, minutes.
+    pub ttl_mins: Option<u32>,
+    /// RSS `skipHours`: hours of the day, GMT, 0..=23 (24 is read as 0).
+    pub skip_hours: Vec<u8>,
+    /// RSS `skipDays`: Monday is 0.
+    pub skip_days: Vec<u8>,
+    /// `sy:updatePeriod` / `sy:updateFrequency`, as seconds between updates.
+    pub update_secs: Option<u32>,
+}
+
+/// Feed History -01..-05 and RFC 5005 facts of the head.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// `fh:stateful` / `fh:incremental` (H-1); `None` when absent or unreadable.
+    pub stateful: Option<bool>,
+    /// `fh:prev`, resolved (H-7).
+    pub prev: Option<String>,
+    /// `fh:complete` present (H-20).
+    pub complete: bool,
+    /// `fh:archive` present.
+    pub archive: bool,
+}
+
+/// One `at:deleted-entry` (RFC 6721 section 3).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deletion {
+    /// The id of the deleted entry, trimmed of XML white space, else byte-exact.
+    pub reference: String,
+    /// When it was deleted.
+    pub when: Option<Date>,
+    /// `at:comment`, as plain text.
+    pub comment: Option<String>,
+}
+
+/// What identifies an entry, strongest first (DESIGN section 3, LEGACY I-2).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Key {
+    /// `guid`, `atom:id`, `rdf:about`, JSON `id`.
+    Id(String),
+    /// The permalink, unresolved as the source wrote it, when no other entry of the document has the same.
+    Link(String),
+    /// The title, when no other entry of the document has the same. Weak: absence proves nothing.
+    Title(String),
+    /// The content digest in hexadecimal. Weak.
+    Digest(String),
+}
+
+impl Key {
+    /// The bytes that are hashed for the item's id: the key without `http://` or `https://`; weak keys carry a
+    /// prefix that no strong key can have, because a trimmed key holds no line feed at that place.
+    pub fn stripped(&self) -> String {
+        let bare = |s: &str| {
+            s.strip_prefix("https://").or_else(|| s.strip_prefix("http://")).unwrap_or(s).to_owned()
+        };
+        match self {
+            Self::Id(s) | Self::Link(s) => bare(s),
+            Self::Title(s) => format!("title\n{s}"),
+            Self::Digest(s) => format!("digest\n{s}"),
+        }
+    }
+
+    /// Whether absence of this key may ever count as evidence.
+    pub fn is_weak(&self) -> bool {
+        matches!(self, Self::Title(_) | Self::Digest(_))
+    }
+}
+
+/// Something odd that was met and survived. Content is never an error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Note {
+    /// The document ended early; the entry that was cut is dropped (DESIGN section 4).
+    Truncated,
+    /// Tags did not match and were mended.
+    Mismatched,
+    /// The declared encoding was wrong; this one was used.
+    Encoding(String),
+    /// A date could not be understood.
+    BadDate(String),
+    /// An entry could not be read and was left out; the others are unharmed.
+    EntryLost(String),
+    /// More than the limit of entries; the rest was left out.
+    TooManyEntries,
+    /// Anything else worth telling the operator.
+    Other(String),
+}
+
+/// Sixteen bytes of SHA-256.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct Digest(pub [u8; 16]);
+
+impl Digest {
+    /// Digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let full = Sha256::digest(bytes);
+        let mut short = [0; 16];
+        short.copy_from_slice(&full[..16]);
+        Self(short)
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+impl Entry {
+    /// The permalink: the first `alternate` link.
+    pub fn permalink(&self) -> Option<&str> {
+        self.links.iter().find(|link| link.rel == "alternate").map(|link| link.href.as_str())
+    }
+}
+
+impl Head {
+    /// The first link with this relation.
+    pub fn link(&self, rel: &str) -> Option<&str> {
+        self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str())
+    }
+}
+
+impl Text {
+    /// Plain text.
+    pub fn plain(value: impl Into<String>) -> Self {
+        Self { kind: TextKind::Plain, value: value.into() }
+    }
+
+    /// An HTML fragment.
+    pub fn html(value: impl Into<String>) -> Self {
+        Self { kind: TextKind::Html, value: value.into() }
+    }
+}
