@@ -1,1 +1,9 @@
-//! x
+//! everfeed gives an old feed a memory and a voice: it polls a legacy feed, keeps every item for ever and offers the
+//! result as a Smart Feed by pull, long poll and push.
+
+pub mod clock;
+pub mod secret;
+
+pub mod feed;
+
+pub mod store;

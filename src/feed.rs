@@ -1,0 +1,25 @@
+//! The feed itself: items, stamps, positions, cursors, orders, pages and what a document changes. Pure: nothing here
+//! awaits, opens anything or asks the time; `now` is an argument.
+
+pub mod stamp;
+
+pub mod item;
+
+pub mod record;
+
+pub mod order;
+
+pub mod cursor;
+
+pub mod position;
+
+pub mod page;
+
+pub mod view;
+
+pub mod reconcile;
+
+pub mod schedule;
+
+#[cfg(test)]
+mod vectors;

@@ -1,0 +1,64 @@
+//! T+O+C cursors exactly as the Smart Feeds text defines them; not where the items stand that they point to.
+
+use super::stamp::Stamp;
+use crc32fast::Hasher;
+use std::fmt;
+
+/// A cursor `{T}_{O}_{C}`: the item at offset O among those that share T, and a checksum of their ids up to it
+/// (SF-121..SF-126). Consumers treat the text as opaque; we compare it as text too, so one item has one spelling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Toc {
+    /// The stamp of the item on the listing's axis.
+    pub t: Stamp,
+    /// How many items with the same stamp stand before it, in canonical ascending order.
+    pub o: u32,
+    /// CRC-32 (IEEE) of the ids 0..=O of that stamp, joined by `_`.
+    pub c: u32,
+}
+
+/// The largest O that is read; a larger one is no cursor of ours.
+const OFFSET_MAX: u32 = 0x7FFF_FFFF;
+
+impl Toc {
+    /// The cursor of the last of `ids`, which are all that stand at `t` up to and including the item.
+    /// `None` for no ids.
+    pub fn of<S: AsRef<str>>(t: Stamp, ids: impl IntoIterator<Item = S>) -> Option<Self> {
+        let mut crc = Hasher::new();
+        let mut count = 0_u32;
+        for id in ids {
+            if count > 0 {
+                crc.update(b"_");
+            }
+            crc.update(id.as_ref().as_bytes());
+            count += 1;
+        }
+        let o = count.checked_sub(1)?;
+        Some(Self { t, o, c: crc.finalize() })
+    }
+
+    /// Whether the items now at `t` still bear this cursor out: at least O+1 of them, and the same checksum (SF-128).
+    pub fn holds<S: AsRef<str>>(&self, ids: impl IntoIterator<Item = S>) -> bool {
+        Self::of(self.t, ids.into_iter().take(self.o as usize + 1)) == Some(*self)
+    }
+
+    /// Reads a full cursor. Leading zeros are read as numbers; anything else is `None`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('_');
+        let t = Stamp::parse(parts.next()?)?;
+        let o = number(parts.next()?).filter(|o| *o <= OFFSET_MAX)?;
+        let c = number(parts.next()?)?;
+        parts.next().is_none().then_some(Self { t, o, c })
+    }
+}
+
+/// An unsigned decimal of at most ten digits that fits 32 bits.
+fn number(text: &str) -> Option<u32> {
+    let plain = (1..=10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+impl fmt::Display for Toc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}_{}", self.t, self.o, self.c)
+    }
+}

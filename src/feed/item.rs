@@ -1,0 +1,262 @@
+//! What a feed holds: items, their ids and their tombstones; not how they are kept or shown.
+
+use super::stamp::Stamp;
+use everfeed_adapters::{Digest, Entry, Key};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::{fmt, str::FromStr};
+use uuid::Uuid;
+
+/// `fo:id`: the first 20 hexadecimal digits of SHA-256 over `namespace LF key` (DESIGN section 3). Unique across feeds,
+/// the same after a re-import.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ItemId(pub [u8; 10]);
+
+/// Where a key stands in the flat table of all keys ever seen: 16 bytes of the same hash as the id.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KeyHash(pub [u8; 16]);
+
+impl KeyHash {
+    /// Hash of a stripped key (see [`Key::stripped`]) in a namespace.
+    pub fn of(namespace: &str, stripped: &str) -> Self {
+        let full =
+            Sha256::new().chain_update(namespace).chain_update(b"\n").chain_update(stripped).finalize();
+        let mut short = [0; 16];
+        short.copy_from_slice(&full[..16]);
+        Self(short)
+    }
+
+    /// The id of the item that this key founded.
+    pub fn item_id(self) -> ItemId {
+        let mut id = [0; 10];
+        id.copy_from_slice(&self.0[..10]);
+        ItemId(id)
+    }
+}
+
+/// An item: a whole object, never a delta. Everything that is rendered of it is fixed for (id, modified).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Unique, for ever.
+    pub id: ItemId,
+    /// The upstream's id when it is an absolute IRI, else a `urn:uuid:`: what `atom:id` carries. Never changes.
+    pub iri: String,
+    /// T: when this version was committed. Unique in the feed and strictly increasing (SF D-4, D-5).
+    pub modified: Stamp,
+    /// When the item was first committed.
+    pub created: Stamp,
+    /// T of its last resurrection; `atom:updated` is never earlier.
+    pub revived: Option<Stamp>,
+    /// What upstream said when it was first published, in microseconds since 1970, if plausible; outlives the content.
+    pub published_us: Option<i64>,
+    /// The content, or what is left of it.
+    pub content: Content,
+    /// What the next poll is compared with.
+    pub seen: Seen,
+}
+
+/// The digests of the version that is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Of the entry's bytes: equal means nothing to do.
+    pub raw: Digest,
+    /// Of the content: different means edited.
+    pub content: Digest,
+    /// Which parser made `content`; digests of two versions are not compared.
+    pub version: u8,
+}
+
+/// Live content or a tombstone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Content {
+    /// As upstream last had it.
+    Live(Box<Entry>),
+    /// Deleted: stripped of content, kept for ever (SF-12).
+    Gone {
+        /// On what evidence.
+        reason: Reason,
+        /// When it was first missed.
+        first_missing: Option<Stamp>,
+        /// When it was last seen.
+        last_seen: Option<Stamp>,
+    },
+}
+
+/// Why an item is a tombstone: the reason code that consumers see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Reason {
+    /// The publisher said so with `at:deleted-entry`.
+    Explicit,
+}
+
+impl Reason {
+    /// The code as written in documents.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Explicit => "explicit",
+        }
+    }
+}
+
+impl Item {
+    /// The entry, unless the item is a tombstone.
+    pub fn entry(&self) -> Option<&Entry> {
+        match &self.content {
+            Content::Live(entry) => Some(entry),
+            Content::Gone { .. } => None,
+        }
+    }
+
+    /// Whether it is a tombstone.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.content, Content::Gone { .. })
+    }
+
+    /// `atom:updated`: upstream's, else its published, else first seen; never later than T and, after a resurrection,
+    /// never earlier than that; a tombstone's is T (DESIGN section 3 and 9, LEGACY A-14).
+    pub fn updated(&self) -> Stamp {
+        let Some(entry) = self.entry() else { return self.modified };
+        let said = entry
+            .updated
+            .as_ref()
+            .and_then(|date| plausible(date.at_us))
+            .or_else(|| plausible(self.published_us));
+        let said = said.unwrap_or(self.created).min(self.modified);
+        self.revived.map_or(said, |revived| said.max(revived))
+    }
+
+    /// When upstream says that it was published, else when we first saw it.
+    pub fn published(&self) -> Stamp {
+        plausible(self.published_us).unwrap_or(self.created)
+    }
+}
+
+/// 1990-01-01, before which no feed entry was published (LEGACY section 4).
+const PLAUSIBLE_FROM_US: i64 = 631_152_000_000_000;
+/// 2100-01-01, after which nobody has written yet.
+const PLAUSIBLE_UNTIL_US: i64 = 4_102_444_800_000_000;
+
+/// An upstream date that can be believed enough to show it. It never influences T (LEGACY section 4).
+pub fn plausible(at_us: Option<i64>) -> Option<Stamp> {
+    let at = at_us.filter(|us| (PLAUSIBLE_FROM_US..PLAUSIBLE_UNTIL_US).contains(us))?;
+    u64::try_from(at).ok().map(Stamp::from_micros)
+}
+
+/// The IRI of an item: the upstream id when it is an absolute IRI, else `urn:uuid:` version 5 in the URL namespace of
+/// `namespace LF key` (DESIGN section 9, rows D-16 and I-4).
+pub fn iri(namespace: &str, key: &Key) -> String {
+    match key {
+        Key::Id(id) if is_absolute_iri(id) => id.clone(),
+        _ => uuid_iri(namespace, &key.stripped()),
+    }
+}
+
+/// The `urn:uuid:` of a stripped key.
+pub fn uuid_iri(namespace: &str, stripped: &str) -> String {
+    let name = format!("{namespace}\n{stripped}");
+    Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).urn().to_string()
+}
+
+/// A scheme, a colon, something after it, and no character that an IRI cannot hold (RFC 3987 section 2.2).
+fn is_absolute_iri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    let scheme_ok = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    let barred = |c: char| c.is_whitespace() || c.is_control() || "<>\"{}|\\^`".contains(c);
+    scheme_ok && !rest.is_empty() && !rest.contains(barred) && well_escaped(rest) && known_shape(scheme, rest)
+}
+
+/// Every `%` is followed by two hexadecimal digits.
+fn well_escaped(text: &str) -> bool {
+    text.split('%').skip(1).all(|tail| tail.len() >= 2 && tail.bytes().take(2).all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Hierarchical schemes need a host, so that `http:foo` is not taken for an identifier.
+fn known_shape(scheme: &str, rest: &str) -> bool {
+    let hierarchical = ["http", "https", "ftp"].iter().any(|name| scheme.eq_ignore_ascii_case(name));
+    !hierarchical || rest.strip_prefix("//").is_some_and(|host| !host.is_empty() && !host.starts_with('/'))
+}
+
+impl fmt::Display for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ItemId({self})")
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyHash({})", hex::encode(self.0))
+    }
+}
+
+/// Text that is no id of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an item id is 20 lower-case hexadecimal digits")]
+pub struct BadItemId;
+
+impl FromStr for ItemId {
+    type Err = BadItemId;
+
+    fn from_str(text: &str) -> Result<Self, BadItemId> {
+        let mut id = [0; 10];
+        let lower = !text.bytes().any(|b| b.is_ascii_uppercase());
+        hex::decode_to_slice(text, &mut id).ok().filter(|()| lower).map(|()| Self(id)).ok_or(BadItemId)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_is_the_hash_of_namespace_and_key_without_the_scheme() {
+        let id = |key: &str| {
+            KeyHash::of("example.org/feed", &Key::Id(key.into()).stripped()).item_id().to_string()
+        };
+        assert_eq!(id("http://example.org/1"), id("https://example.org/1"));
+        assert_ne!(id("http://example.org/1"), id("http://example.org/2"));
+        // Computed with another tool: printf 'example.org/feed\nexample.org/1' | sha256sum | head -c 20.
+        assert_eq!(id("http://example.org/1"), "b9e19ec63c9b7781fc80");
+        assert_eq!(id("x").parse::<ItemId>().map(|back| back.to_string()), Ok(id("x")));
+    }
+
+    #[test]
+    fn only_an_absolute_iri_becomes_the_atom_id() {
+        let check = |id: &str, kept: bool| {
+            let iri = iri("example.org/feed", &Key::Id(id.into()));
+            assert_eq!(iri == id, kept, "{id} became {iri}");
+            assert!(kept || iri.starts_with("urn:uuid:"), "{iri}");
+        };
+        check("tag:example.org,2005:1", true);
+        check("http://example.org/?p=1", true);
+        check("urn:md5:abc", true);
+        check("http://example.org/ré", true);
+        check("12345", false);
+        check("42 at http://example.org", false);
+        check("http:relative", false);
+        check("http://example.org/100%", false);
+        check("/path:x", false);
+    }
+
+    #[test]
+    fn a_weak_key_never_becomes_the_atom_id_nor_meets_a_strong_one() {
+        assert!(iri("n", &Key::Title("tag:x,2005:1".into())).starts_with("urn:uuid:"));
+        let hash = |key: Key| KeyHash::of("n", &key.stripped());
+        assert_ne!(hash(Key::Title("x".into())), hash(Key::Id("x".into())));
+        assert_eq!(hash(Key::Link("http://x/".into())), hash(Key::Id("https://x/".into())));
+    }
+
+    #[test]
+    fn implausible_dates_are_absent() {
+        assert_eq!(plausible(Some(0)), None);
+        assert_eq!(plausible(Some(-1)), None);
+        assert_eq!(plausible(Some(253_402_300_799_000_000)), None);
+        assert_eq!(plausible(Some(1_000_000_000_000_000)), Some(Stamp::from_secs(1_000_000_000)));
+    }
+}

@@ -1,0 +1,84 @@
+//! The orders in which a feed can be listed; not how a listing is stored.
+
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// Which stamp a listing runs along.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Axis {
+    /// T: an edit moves the item to the end. The axis to sync by.
+    #[default]
+    Modified,
+    /// First seen: append-only, items never move (SF D-20).
+    Created,
+}
+
+/// A listing order. Lists run oldest first; a leading `-` reverses them (SF D-1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Order {
+    /// The stamp that sorts.
+    pub axis: Axis,
+    /// Newest first.
+    pub reverse: bool,
+}
+
+impl Order {
+    /// Oldest change first: the default.
+    pub const MODIFIED: Self = Self { axis: Axis::Modified, reverse: false };
+    /// Newest change first.
+    pub const MODIFIED_REVERSE: Self = Self { axis: Axis::Modified, reverse: true };
+    /// First seen first.
+    pub const CREATED: Self = Self { axis: Axis::Created, reverse: false };
+    /// Last seen first.
+    pub const CREATED_REVERSE: Self = Self { axis: Axis::Created, reverse: true };
+    /// All orders on offer, in the order in which they are documented.
+    pub const ALL: [Self; 4] = [Self::MODIFIED, Self::MODIFIED_REVERSE, Self::CREATED, Self::CREATED_REVERSE];
+
+    /// Whether `id:` positions make sense: only where items do not move (SF-27).
+    pub const fn takes_ids(self) -> bool {
+        matches!(self.axis, Axis::Created)
+    }
+
+    /// The name used in `order=`.
+    pub const fn name(self) -> &'static str {
+        match (self.axis, self.reverse) {
+            (Axis::Modified, false) => "modified",
+            (Axis::Modified, true) => "-modified",
+            (Axis::Created, false) => "created",
+            (Axis::Created, true) => "-created",
+        }
+    }
+}
+
+/// An order that we do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown order: use modified, -modified, created or -created")]
+pub struct UnknownOrder;
+
+impl FromStr for Order {
+    type Err = UnknownOrder;
+
+    fn from_str(text: &str) -> Result<Self, UnknownOrder> {
+        Self::ALL.into_iter().find(|order| order.name() == text).ok_or(UnknownOrder)
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_is_read_back_from_its_name() {
+        for order in Order::ALL {
+            assert_eq!(order.name().parse(), Ok(order));
+        }
+        assert_eq!("Modified".parse::<Order>(), Err(UnknownOrder));
+        assert_eq!("published".parse::<Order>(), Err(UnknownOrder));
+    }
+}

@@ -1,0 +1,334 @@
+//! From a question (since, until, max, order) to a page, over any listing; the listing itself is a store's business.
+
+use super::{
+    cursor::Toc,
+    item::Item,
+    order::Order,
+    position::{Position, Span},
+    record::{FeedNo, Mark},
+    stamp::Stamp,
+};
+use std::{ops::Bound, sync::Arc};
+
+#[cfg(test)]
+mod tests;
+
+/// A question to a store.
+#[derive(Clone, Debug)]
+pub struct PageQuery {
+    /// Which feed.
+    pub feed: FeedNo,
+    /// In which order.
+    pub order: Order,
+    /// After this position in list order.
+    pub since: Option<Position>,
+    /// Before this position in list order.
+    pub until: Option<Position>,
+    /// Items at most; at least 1.
+    pub max: usize,
+    /// Bytes of stored items at most, though never less than one item.
+    pub bytes_max: usize,
+    /// Leave tombstones out, as the views for ordinary readers do. They then count neither in `max` nor in the budget.
+    pub live_only: bool,
+}
+
+/// A page as read back from a store, in one snapshot.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The items in list order.
+    pub items: Vec<Arc<Item>>,
+    /// The cursor to go on from.
+    pub last_cursor: String,
+    /// Whether more items stand in the range now.
+    pub more: bool,
+    /// Items in the feed, tombstones included.
+    pub total: u64,
+    /// The visible state of the feed in the snapshot.
+    pub mark: Mark,
+    /// How far a cursor had to be degraded; that of `since` goes first.
+    pub degraded: Option<Degraded>,
+}
+
+impl PageQuery {
+    /// The question to a listing.
+    pub fn ask(&self) -> Ask<'_> {
+        Ask {
+            order: self.order,
+            since: self.since.as_ref(),
+            until: self.until.as_ref(),
+            max: self.max,
+            bytes_max: self.bytes_max,
+        }
+    }
+}
+
+/// A place in canonical ascending order: a stamp, and the offset among those that share it (0 in production, where
+/// stamps are unique).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The stamp on the listing's axis.
+    pub t: Stamp,
+    /// How many items with the same stamp stand before it.
+    pub o: u32,
+}
+
+/// A stretch of places.
+pub type Range = (Bound<Place>, Bound<Place>);
+
+/// One row of a listing.
+pub trait Row {
+    /// The item's id, as it goes into the checksum.
+    fn id(&self) -> String;
+    /// What the row weighs against the byte budget.
+    fn weight_bytes(&self) -> usize;
+}
+
+/// One feed along one axis, in canonical ascending order.
+pub trait Listing {
+    /// What a page is made of.
+    type Row: Row;
+    /// What may go wrong while reading.
+    type Error;
+    /// The ids of the items at `t`, in order. At most one in production.
+    fn ids_at(&self, t: Stamp) -> Result<Vec<String>, Self::Error>;
+    /// Where the item with this id, ours or the upstream's, stands.
+    fn place_of(&self, id: &str) -> Result<Option<Place>, Self::Error>;
+    /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, Self::Error>;
+}
+
+/// Rows of a listing, read as they are asked for.
+pub type Rows<'a, L> =
+    Box<dyn Iterator<Item = Result<(Place, <L as Listing>::Row), <L as Listing>::Error>> + 'a>;
+
+/// A question about a listing.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// In which order.
+    pub order: Order,
+    /// After this position in list order.
+    pub since: Option<&'a Position>,
+    /// Before this position in list order.
+    pub until: Option<&'a Position>,
+    /// Items at most; at least 1.
+    pub max: usize,
+    /// Bytes at most, though never less than one item.
+    pub bytes_max: usize,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Selection<R> {
+    /// The rows in list order.
+    pub rows: Vec<R>,
+    /// The cursor to go on from; empty when nothing stands before the range.
+    pub last_cursor: String,
+    /// Whether more rows stand in the range now.
+    pub more: bool,
+    /// What became of `since` when it could not be honoured as written.
+    pub since_degraded: Option<Degraded>,
+    /// Likewise for `until`.
+    pub until_degraded: Option<Degraded>,
+}
+
+/// How far a cursor had to be degraded: the value of the header `Smart-Feed-Cursor` (D-8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Degraded {
+    /// Treated as `time:{T}`.
+    Time,
+    /// Treated as the start of the feed.
+    Reset,
+}
+
+impl Degraded {
+    /// The header's value.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// Why there is no page.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswerable<E> {
+    /// `id:` of an item that the feed never held: 404.
+    #[error("no item of this feed has that id")]
+    UnknownId,
+    /// `id:` in an order where items move: 400 (SF-27).
+    #[error("id positions need an order in which items do not move: created or -created")]
+    MovingOrder,
+    /// The listing could not be read.
+    #[error(transparent)]
+    Listing(#[from] E),
+}
+
+/// Answers a question with at most two look-ups for checking cursors and one walk.
+pub fn select<L: Listing>(listing: &L, ask: &Ask<'_>) -> Result<Selection<L::Row>, Unanswerable<L::Error>> {
+    let since = resolve(listing, ask.since, ask.order, !ask.order.reverse)?;
+    let until = resolve(listing, ask.until, ask.order, ask.order.reverse)?;
+    let (low, high) = if ask.order.reverse { (until.bound, since.bound) } else { (since.bound, until.bound) };
+    let mut rows = Vec::new();
+    let mut last = None;
+    let mut more = false;
+    let mut bytes = 0_usize;
+    if !is_inverted(low, high) {
+        for row in listing.rows((low, high), ask.order.reverse)? {
+            let (place, row) = row?;
+            bytes = bytes.saturating_add(row.weight_bytes());
+            if rows.len() == ask.max || (bytes > ask.bytes_max && !rows.is_empty()) {
+                more = true;
+                break;
+            }
+            last = Some(place);
+            rows.push(row);
+        }
+    }
+    let last_cursor = match (last, rows.last()) {
+        (Some(place), Some(row)) => cursor_at(listing, place, row)?,
+        _ => cursor_of_nothing(listing, ask, since.bound)?,
+    };
+    Ok(Selection { rows, last_cursor, more, since_degraded: since.degraded, until_degraded: until.degraded })
+}
+
+/// The cursor of the newest item on this axis, `""` for an empty feed.
+pub fn head<L: Listing>(listing: &L) -> Result<String, L::Error> {
+    match edge(listing, (Bound::Unbounded, Bound::Unbounded), true)? {
+        Some((place, row)) => cursor_at(listing, place, &row),
+        None => Ok(String::new()),
+    }
+}
+
+/// Until when an empty range may still get items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Never: it ends at something that exists or is past.
+    Never,
+    /// Until this moment.
+    Until(Stamp),
+    /// As long as one likes to wait.
+    Open,
+}
+
+impl Ask<'_> {
+    /// Whether a range that is empty at `now` can still grow (D-11).
+    pub fn growth(&self, now: Stamp) -> Growth {
+        if self.order.reverse {
+            return if self.since.is_some() { Growth::Never } else { Growth::Open };
+        }
+        match self.until {
+            None | Some(Position::Start { .. }) => Growth::Open,
+            Some(Position::Time { span, .. }) => grows_until(*span, now),
+            Some(Position::Cursor { toc, .. }) => grows_until(Span::of_stamp(toc.t), now),
+            Some(Position::Id(_)) => Growth::Never,
+        }
+    }
+}
+
+fn grows_until(span: Span, now: Stamp) -> Growth {
+    match u64::try_from(span.high_us).map(Stamp::from_micros) {
+        Ok(end) if end > now => Growth::Until(end),
+        _ => Growth::Never,
+    }
+}
+
+/// Where a position lies in ascending order, and whether it had to be degraded.
+struct Resolved {
+    bound: Bound<Place>,
+    degraded: Option<Degraded>,
+}
+
+fn resolve<L: Listing>(
+    listing: &L,
+    position: Option<&Position>,
+    order: Order,
+    is_lower: bool,
+) -> Result<Resolved, Unanswerable<L::Error>> {
+    let whole = |bound| Ok(Resolved { bound, degraded: None });
+    match position {
+        None => whole(Bound::Unbounded),
+        Some(Position::Start { degraded }) => {
+            Ok(Resolved { bound: Bound::Unbounded, degraded: degraded.then_some(Degraded::Reset) })
+        }
+        Some(Position::Time { span, degraded }) => {
+            Ok(Resolved { bound: time_bound(*span, is_lower), degraded: degraded.then_some(Degraded::Time) })
+        }
+        Some(Position::Cursor { toc, .. }) => {
+            if toc.holds(listing.ids_at(toc.t)?) {
+                return whole(Bound::Excluded(Place { t: toc.t, o: toc.o }));
+            }
+            Ok(Resolved {
+                bound: time_bound(Span::of_stamp(toc.t), is_lower),
+                degraded: Some(Degraded::Time),
+            })
+        }
+        Some(Position::Id(_)) if !order.takes_ids() => Err(Unanswerable::MovingOrder),
+        Some(Position::Id(id)) => {
+            whole(Bound::Excluded(listing.place_of(id)?.ok_or(Unanswerable::UnknownId)?))
+        }
+    }
+}
+
+/// An inclusive bound over the span.
+fn time_bound(span: Span, is_lower: bool) -> Bound<Place> {
+    let place = |us: i64| Place { t: Stamp::from_micros(u64::try_from(us).unwrap_or(0)), o: 0 };
+    if is_lower {
+        Bound::Included(place(span.low_us))
+    } else {
+        Bound::Excluded(place(span.high_us.saturating_add(1)))
+    }
+}
+
+/// Whether no place can lie between the bounds. Ordered maps refuse such ranges, so they are never asked.
+fn is_inverted(low: Bound<Place>, high: Bound<Place>) -> bool {
+    match (low, high) {
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+        (Bound::Included(low), Bound::Included(high)) => low > high,
+        (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => {
+            low >= high
+        }
+    }
+}
+
+/// The first row of a range in the given direction.
+fn edge<L: Listing>(listing: &L, range: Range, reverse: bool) -> Result<Option<(Place, L::Row)>, L::Error> {
+    listing.rows(range, reverse)?.next().transpose()
+}
+
+/// The cursor of a row. With unique stamps it takes no look-up.
+fn cursor_at<L: Listing>(listing: &L, place: Place, row: &L::Row) -> Result<String, L::Error> {
+    let toc = if place.o == 0 {
+        Toc::of(place.t, [row.id()])
+    } else {
+        Toc::of(place.t, listing.ids_at(place.t)?.into_iter().take(place.o as usize + 1))
+    };
+    Ok(toc.map_or_else(String::new, |toc| toc.to_string()))
+}
+
+/// `last_cursor` of an empty page (DESIGN section 3, in place of D-10): after a full, canonically spelt cursor that
+/// string when its T is not beyond the head's, else the head's; otherwise that of the item before the range in list order.
+fn cursor_of_nothing<L: Listing>(
+    listing: &L,
+    ask: &Ask<'_>,
+    since: Bound<Place>,
+) -> Result<String, L::Error> {
+    if let Some(Position::Cursor { toc, canonical: true }) = ask.since {
+        let head = edge(listing, (Bound::Unbounded, Bound::Unbounded), true)?;
+        return match head {
+            Some((place, row)) if place.t < toc.t => cursor_at(listing, place, &row),
+            Some(_) => Ok(toc.to_string()),
+            None => Ok(String::new()),
+        };
+    }
+    let outside = match since {
+        Bound::Unbounded => return Ok(String::new()),
+        Bound::Included(place) => Bound::Excluded(place),
+        Bound::Excluded(place) => Bound::Included(place),
+    };
+    let before = if ask.order.reverse { (outside, Bound::Unbounded) } else { (Bound::Unbounded, outside) };
+    match edge(listing, before, !ask.order.reverse)? {
+        Some((place, row)) => cursor_at(listing, place, &row),
+        None => Ok(String::new()),
+    }
+}

@@ -1,0 +1,104 @@
+//! What one document changes in a feed. Pure: deciding is done here, applying is the store's business.
+
+use super::{
+    item::{Item, ItemId, KeyHash, Reason, Seen},
+    record::IdRule,
+    stamp::Stamp,
+};
+use everfeed_adapters::{Digest, Entry};
+use serde::{Deserialize, Serialize};
+use std::{collections::HashMap, sync::Arc};
+
+/// One entry of the last document, in document order: enough to skip it when its bytes have not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowRow {
+    /// The key that bound it to its item.
+    pub key: KeyHash,
+    /// The item.
+    pub id: ItemId,
+    /// Digest of the entry's bytes.
+    pub raw: Digest,
+}
+
+/// What the store knows that a decision needs, all read at one revision.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The revision read; a commit on top of another one is a conflict.
+    pub rev: u64,
+    /// How ids are told apart.
+    pub id_rule: IdRule,
+    /// The last document's entries, at most [`WINDOW_ROWS_MAX`].
+    pub window: Vec<WindowRow>,
+    /// The items behind the keys that were asked for; unknown keys are absent.
+    pub items: HashMap<KeyHash, Arc<Item>>,
+}
+
+/// Rows of a window that are remembered; entries after them are compared by key look-up.
+pub const WINDOW_ROWS_MAX: usize = 1000;
+
+/// One change to a feed. The store gives each the next T, in the order given.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// An item appears, changes or comes back to life.
+    Put(Put),
+    /// An item becomes a tombstone.
+    Delete(Delete),
+}
+
+/// An item's new content.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Put {
+    /// What happens to it.
+    pub kind: PutKind,
+    /// Which item.
+    pub id: ItemId,
+    /// Its IRI; kept from the first time, so only looked at when it is added.
+    pub iri: String,
+    /// Keys to bind to the item that are not bound yet.
+    pub keys: Vec<KeyHash>,
+    /// The content.
+    pub entry: Box<Entry>,
+    /// The publisher's date, microseconds since 1970, if it is plausible.
+    pub published_us: Option<i64>,
+    /// What the next poll is compared with.
+    pub seen: Seen,
+}
+
+/// Why an item is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutKind {
+    /// Never seen before.
+    Added,
+    /// Its content digest changed.
+    Edited,
+    /// It was a tombstone.
+    Revived,
+}
+
+/// An item's end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delete {
+    /// Which item.
+    pub id: ItemId,
+    /// The reason code.
+    pub reason: Reason,
+    /// When it was first missed.
+    pub first_missing: Option<Stamp>,
+    /// When it was last seen.
+    pub last_seen: Option<Stamp>,
+    /// What proves it; kept beside the tombstone.
+    pub evidence: Evidence,
+}
+
+/// What proves a deletion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The reason code.
+    pub reason: Reason,
+    /// When the document that proves it was read.
+    pub observed_at: Stamp,
+    /// The publisher's own `when`, as written.
+    pub when: Option<String>,
+    /// The publisher's own comment.
+    pub comment: Option<String>,
+}

@@ -1,0 +1,76 @@
+//! What is kept of a feed besides its items: its number, its name, how far it has come; not the poll state.
+
+use super::stamp::Stamp;
+use everfeed_adapters::Head;
+use serde::{Deserialize, Serialize};
+use std::{fmt, sync::Arc};
+
+/// The number of a feed in one store: small, never reused, never shown to consumers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FeedNo(pub u32);
+
+/// A feed as the store knows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeedRecord {
+    /// Its number.
+    pub no: FeedNo,
+    /// Its name, `[a-z0-9][a-z0-9-]{0,62}`.
+    pub name: String,
+    /// What its ids are hashed with; fixed when the feed is first seen.
+    pub namespace: String,
+    /// Rises with every commit; a commit decided on an older one is a conflict.
+    pub rev: u64,
+    /// The last T ever given out: that of the newest item, since the holder of the last T keeps it until a later is given.
+    pub last_t: Stamp,
+    /// Items held, tombstones included: `totalItems`.
+    pub total: u64,
+    /// Items held that are no tombstones.
+    pub live: u64,
+    /// What the last good document said of itself.
+    pub head: Arc<Head>,
+    /// Rises when something rendered of `head` changes.
+    pub head_rev: u64,
+    /// How ids are told apart.
+    pub id_rule: IdRule,
+    /// The cursor of the newest item when serving began; `None` until the first good document (503 until then).
+    pub first_cursor: Option<String>,
+}
+
+impl FeedRecord {
+    /// Whether the first good document is in.
+    pub fn is_ready(&self) -> bool {
+        self.first_cursor.is_some()
+    }
+
+    /// What decides whether anything visible has changed.
+    pub fn mark(&self) -> Mark {
+        Mark { last_t: self.last_t, head_rev: self.head_rev, ready: self.is_ready() }
+    }
+}
+
+/// The visible state of a feed in a few words: equal marks mean equal documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Mark {
+    /// The last T given out.
+    pub last_t: Stamp,
+    /// The revision of what the feed says of itself.
+    pub head_rev: u64,
+    /// Whether the first good document is in.
+    pub ready: bool,
+}
+
+/// How entries with one id are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IdRule {
+    /// By their id alone.
+    #[default]
+    Id,
+    /// By id and link: the feed was caught giving one id to several links. Sticky.
+    IdAndLink,
+}
+
+impl fmt::Display for FeedNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,168 @@
+//! Where feeds are kept: the trait that every store fulfils, and what goes in and out; no store in particular.
+
+use crate::feed::{
+    item::{Item, ItemId, KeyHash},
+    page::{Page, PageQuery, Unanswerable},
+    reconcile::{Change, Evidence, Known, WindowRow},
+    record::{FeedNo, FeedRecord, IdRule},
+    schedule::PollState,
+    stamp::Stamp,
+};
+use everfeed_adapters::Head;
+use futures_util::future::BoxFuture;
+use std::{convert::Infallible, sync::Arc};
+use thiserror::Error;
+
+pub mod sub;
+
+pub use sub::{Sub, SubNo};
+
+/// What a store answers, later.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// A store of feeds. Every method is atomic; what was answered with `Ok` survives the end of the process.
+pub trait Store: Send + Sync + 'static {
+    /// The feed of this name, made if it is new. Its namespace must be the one stored, if any.
+    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord>;
+    /// Every feed, by number.
+    fn feeds(&self) -> Answer<'_, Vec<FeedRecord>>;
+    /// One feed.
+    fn feed(&self, feed: FeedNo) -> Answer<'_, FeedRecord>;
+    /// The window and the items behind these keys, read at one revision.
+    fn known(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Known>;
+    /// Applies changes, giving each the next T; `Conflict` when the feed has moved on since they were decided.
+    fn commit(&self, commit: Commit) -> Answer<'_, Receipt>;
+    /// The poll state of every feed that has one.
+    fn polls(&self) -> Answer<'_, Vec<(FeedNo, PollState)>>;
+    /// Saves poll states, and until when hosts want to be left alone.
+    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> Answer<'_, ()>;
+    /// Until when hosts want to be left alone.
+    fn hosts(&self) -> Answer<'_, Vec<(String, Stamp)>>;
+    /// A page, read in one snapshot.
+    fn page(&self, query: PageQuery) -> Answer<'_, Page>;
+    /// One item.
+    fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>>;
+    /// What proves that an item is gone: its tombstones, oldest first, with their T.
+    fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>>;
+    /// Makes or replaces a subscription, found by its topic and callback. A new one gets a number.
+    fn put_sub(&self, sub: Sub) -> Answer<'_, SubNo>;
+    /// One subscription.
+    fn sub(&self, sub: SubNo) -> Answer<'_, Option<Sub>>;
+    /// The subscription of this callback to this canonical topic.
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>>;
+    /// Every subscription, by number.
+    fn subs(&self) -> Answer<'_, Vec<Sub>>;
+    /// The subscriptions to one feed.
+    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Sub>>;
+    /// Ends a subscription. Whether there was one.
+    fn drop_sub(&self, sub: SubNo) -> Answer<'_, bool>;
+    /// Moves an acknowledged position, if it still is `from`, and clears the attempts. Whether it was.
+    fn advance(&self, sub: SubNo, from: String, to: String) -> Answer<'_, bool>;
+    /// Takes the clock for right although it jumped (see [`StoreError::Clock`]).
+    fn accept_clock(&self) -> Answer<'_, ()>;
+    /// Finishes what was queued and lets go of the file. Later calls fail with `Closed`.
+    fn close(&self) -> Answer<'_, ()>;
+}
+
+/// What one poll writes.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// To which feed.
+    pub feed: FeedNo,
+    /// The revision on which it was decided.
+    pub rev: u64,
+    /// In the order in which they get their T.
+    pub changes: Vec<Change>,
+    /// The new window; `None` leaves the old one.
+    pub window: Option<Vec<WindowRow>>,
+    /// What the document says of itself; `None` leaves it.
+    pub head: Option<Arc<Head>>,
+    /// How ids are told apart from now on.
+    pub id_rule: IdRule,
+    /// Whether the feed may be served from now on (stays so).
+    pub ready: bool,
+    /// The poll state, saved in the same transaction.
+    pub poll: Option<PollState>,
+}
+
+/// What came of a commit.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The feed as it is now.
+    pub feed: FeedRecord,
+    /// The items changed, with the T of each, in order.
+    pub stamped: Vec<(ItemId, Stamp)>,
+}
+
+/// Why a store did not do as asked.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The feed has moved on; decide again.
+    #[error("the feed is at revision {found} by now")]
+    Conflict {
+        /// The revision found.
+        found: u64,
+    },
+    /// The feed's ids were hashed with another namespace.
+    #[error(
+        "the ids of feed `{feed}` belong to namespace `{stored}`, not `{given}`; set id_namespace = \"{stored}\""
+    )]
+    Namespace {
+        /// The feed.
+        feed: String,
+        /// What its ids were made with.
+        stored: String,
+        /// What was asked for.
+        given: String,
+    },
+    /// No such feed.
+    #[error("no feed has the number {0}")]
+    UnknownFeed(FeedNo),
+    /// `id:` of an item that the feed never held.
+    #[error("no item of this feed has that id")]
+    UnknownId,
+    /// `id:` in an order where items move.
+    #[error("id positions need an order in which items do not move: created or -created")]
+    MovingOrder,
+    /// The clock is far ahead of the last time recorded, or before the build date. Commits stop until it is accepted.
+    #[error(
+        "the clock says {now}, the store was last written at {recorded}; if the clock is right, run `everfeed clock accept`"
+    )]
+    Clock {
+        /// What the clock says, RFC 3339.
+        now: String,
+        /// The last time recorded, RFC 3339.
+        recorded: String,
+    },
+    /// The file was written by a newer everfeed, or is no store.
+    #[error("{0}")]
+    Schema(String),
+    /// A value could not be read back.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// The disk or the database failed.
+    #[error("the store failed: {0}")]
+    Failed(String),
+    /// More writes are waiting than the queue holds.
+    #[error("the store is too busy")]
+    Busy,
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl From<Unanswerable<StoreError>> for StoreError {
+    fn from(why: Unanswerable<StoreError>) -> Self {
+        match why {
+            Unanswerable::UnknownId => Self::UnknownId,
+            Unanswerable::MovingOrder => Self::MovingOrder,
+            Unanswerable::Listing(error) => error,
+        }
+    }
+}
+
+impl From<Infallible> for StoreError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}

@@ -1,0 +1,111 @@
+//! A push subscription as it is kept: a reader with a position; not the protocol that makes or serves it.
+
+use crate::{
+    feed::{record::FeedNo, stamp::Stamp, view::View},
+    secret::Secret,
+};
+use serde::{Deserialize, Serialize};
+
+/// The number of a subscription; 0 until the store gives one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SubNo(pub u64);
+
+/// A subscription. Its whole backlog is one string: the cursor up to which it was acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sub {
+    /// Its number.
+    pub no: SubNo,
+    /// What is pushed.
+    pub view: View,
+    /// The canonical URL of the topic; with `callback` the key.
+    pub topic: String,
+    /// The topic as the subscriber spelt it: echoed in verifications (W-7).
+    pub topic_as_sent: String,
+    /// Where to push, byte for byte (HUB-17).
+    pub callback: String,
+    /// What was verified; `None` before the first verification.
+    pub active: Option<Terms>,
+    /// When the lease ends; only of meaning with `active`.
+    pub lease_until: Stamp,
+    /// The request that waits for its verification; the active terms stand until then (HUB-6).
+    pub pending: Option<Pending>,
+    /// The cursor up to which pushes were acknowledged; `None` until the feed is served: then its first cursor.
+    pub acked: Option<String>,
+    /// Deliveries that failed in a row.
+    pub attempts: u32,
+    /// Not before this moment.
+    pub next_try: Stamp,
+    /// The last failure, for the status page.
+    pub failure: Option<String>,
+}
+
+/// What a subscriber asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// Signs every push.
+    pub secret: Option<Secret>,
+    /// Seconds of lease granted.
+    pub lease_secs: u64,
+    /// Which generation of the protocol the request spoke.
+    pub dialect: Dialect,
+    /// `hub.verify_token`, echoed if given.
+    pub verify_token: Option<String>,
+}
+
+/// A request that waits for its verification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// What it asks for.
+    pub intent: Intent,
+    /// Tries so far.
+    pub attempts: u32,
+    /// Not before this moment.
+    pub next_try: Stamp,
+    /// Given up after this moment.
+    pub give_up_at: Stamp,
+    /// The position from which a new subscription starts; a renewal keeps its own unless it named one.
+    pub start: Start,
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Intent {
+    /// Subscribe or renew, on these terms.
+    Subscribe(Terms),
+    /// Unsubscribe; the token is echoed if given.
+    Unsubscribe {
+        /// `hub.verify_token`.
+        verify_token: Option<String>,
+    },
+}
+
+/// Where a subscription starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Start {
+    /// At the head when the request was accepted; `None` when the feed was not served yet.
+    Head(Option<String>),
+    /// Where `hub.since` said.
+    Given(String),
+}
+
+/// The generations of the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dialect {
+    /// W3C WebSub, and PubSubHubbub 0.4.
+    #[default]
+    WebSub,
+    /// PubSubHubbub 0.3: the request carried `hub.verify`.
+    Legacy,
+}
+
+impl Sub {
+    /// The feed that is pushed.
+    pub fn feed(&self) -> FeedNo {
+        self.view.feed
+    }
+
+    /// Whether pushes are due at all.
+    pub fn is_active(&self, now: Stamp) -> bool {
+        self.active.is_some() && now < self.lease_until
+    }
+}
