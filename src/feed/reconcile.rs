@@ -5,9 +5,18 @@ use super::{
     record::IdRule,
     stamp::Stamp,
 };
-use everfeed_adapters::{Digest, Entry};
+use everfeed_adapters::{Deletion, Digest, Entry, Key};
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Arc};
+
+mod bind;
+mod chronology;
+mod decide;
+
+pub use decide::{keys_needed, reconcile};
+
+#[cfg(test)]
+mod tests;
 
 /// One entry of the last document, in document order: enough to skip it when its bytes have not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +44,46 @@ pub struct Known {
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
 pub const WINDOW_ROWS_MAX: usize = 1000;
+
+/// One document, as far as it differs from what is remembered of the last.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// The entries in document order.
+    pub sightings: Vec<Sighting>,
+    /// What the publisher says is deleted.
+    pub deletions: Vec<Deletion>,
+}
+
+/// One entry of a document.
+#[derive(Clone, Debug)]
+pub enum Sighting {
+    /// Byte for byte what it was in the last document.
+    Same(WindowRow),
+    /// New or changed, so it was parsed.
+    Read(Box<Reading>),
+}
+
+/// An entry that was parsed.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// What identifies it.
+    pub key: Key,
+    /// The entry.
+    pub entry: Entry,
+    /// The digests of its bytes and of its content.
+    pub seen: Seen,
+}
+
+/// What a document changes.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions {
+    /// In the order in which they get their T: additions, edits and resurrections oldest to newest, then tombstones.
+    pub changes: Vec<Change>,
+    /// The window from now on.
+    pub window: Vec<WindowRow>,
+    /// How ids are told apart from now on.
+    pub id_rule: IdRule,
+}
 
 /// One change to a feed. The store gives each the next T, in the order given.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,162 @@
+//! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in it.
+
+use super::{Known, Reading, Sighting, chronology};
+use crate::feed::{
+    item::{Item, ItemId, KeyHash, iri, uuid_iri},
+    record::IdRule,
+};
+use everfeed_adapters::{Entry, Key};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+/// An entry and the item it belongs to.
+pub(super) struct Bound<'a> {
+    /// The entry.
+    pub(super) reading: &'a Reading,
+    /// The key that bound it.
+    pub(super) key: KeyHash,
+    /// Its item.
+    pub(super) target: Target,
+}
+
+/// The item of an entry.
+pub(super) enum Target {
+    /// One that the store holds.
+    Known(Arc<Item>),
+    /// One to be made, with this id and IRI.
+    New { id: ItemId, iri: String },
+}
+
+impl Target {
+    pub(super) fn id(&self) -> ItemId {
+        match self {
+            Self::Known(item) => item.id,
+            Self::New { id, .. } => *id,
+        }
+    }
+}
+
+/// Binds entries to items, one document at a time.
+pub(super) struct Binder<'a> {
+    namespace: &'a str,
+    known: &'a Known,
+    /// The rule, which a document that gives one id to several links makes stricter for good.
+    pub(super) id_rule: IdRule,
+    claimed: HashSet<ItemId>,
+}
+
+impl<'a> Binder<'a> {
+    /// `claimed` are the items of the entries that have not changed.
+    pub(super) fn new(namespace: &'a str, known: &'a Known, claimed: HashSet<ItemId>) -> Self {
+        Self { namespace, known, id_rule: known.id_rule, claimed }
+    }
+
+    /// Binds the parsed entries of a document. Of several that are one item, the latest updated is kept (LEGACY I-3).
+    pub(super) fn bind(&mut self, sightings: &'a [Sighting]) -> HashMap<usize, Bound<'a>> {
+        let mut groups: Vec<Vec<(usize, &Reading)>> = Vec::new();
+        let mut place: HashMap<&Key, usize> = HashMap::new();
+        for (at, sighting) in sightings.iter().enumerate() {
+            let Sighting::Read(reading) = sighting else { continue };
+            let group = *place.entry(&reading.key).or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            groups[group].push((at, reading));
+        }
+        groups.into_iter().flat_map(|group| self.bind_group(&group)).collect()
+    }
+
+    /// Binds the entries that share a key.
+    fn bind_group(&mut self, group: &[(usize, &'a Reading)]) -> Vec<(usize, Bound<'a>)> {
+        let clusters = by_link(group);
+        if clusters.len() > 1 {
+            self.id_rule = IdRule::IdAndLink;
+        }
+        let chosen = clusters.into_iter().filter_map(|cluster| latest(&cluster));
+        chosen.filter_map(|(at, reading)| Some((at, self.bind_one(reading)?))).collect()
+    }
+
+    /// Binds one entry; `None` when another entry of the document has its item already.
+    fn bind_one(&mut self, reading: &'a Reading) -> Option<Bound<'a>> {
+        let plain = hash(self.namespace, &reading.key.stripped());
+        let split = split_key(&reading.key, &reading.entry);
+        let split_hash = split.as_ref().map(|split| hash(self.namespace, split));
+        let known = |key: KeyHash| {
+            self.known.items.get(&key).filter(|item| !self.claimed.contains(&item.id)).cloned()
+        };
+        let (key, target) = if let Some((key, item)) = split_hash.and_then(|key| Some((key, known(key)?))) {
+            (key, Target::Known(item))
+        } else if let Some(item) = known(plain).filter(|item| !self.is_another(item, &reading.entry)) {
+            (plain, Target::Known(item))
+        } else if !self.known.items.contains_key(&plain) && !self.claimed.contains(&plain.item_id()) {
+            (plain, Target::New { id: plain.item_id(), iri: iri(self.namespace, &reading.key) })
+        } else {
+            // The plain id belongs to another item, so this one lives under id and link, and takes a `urn:uuid:`.
+            let (key, split) = (split_hash?, split?);
+            if self.known.items.contains_key(&key) || self.claimed.contains(&key.item_id()) {
+                return None;
+            }
+            (key, Target::New { id: key.item_id(), iri: uuid_iri(self.namespace, &split) })
+        };
+        self.claimed.insert(target.id());
+        Some(Bound { reading, key, target })
+    }
+
+    /// Whether an entry with a known id is another item all the same: link, title and published are present on both
+    /// sides and all differ, or, once the feed was caught giving one id to several links, the link differs.
+    fn is_another(&self, item: &Item, entry: &Entry) -> bool {
+        let Some(held) = item.entry() else { return false };
+        let differ =
+            |held: Option<&str>, given: Option<&str>| matches!((held, given), (Some(a), Some(b)) if a != b);
+        let title = |entry: &'_ Entry| entry.title.as_ref().map(|title| title.value.clone());
+        let published = |entry: &'_ Entry| entry.published.as_ref().map(|date| date.raw.clone());
+        let links = differ(held.permalink(), entry.permalink());
+        if self.id_rule == IdRule::IdAndLink {
+            return links;
+        }
+        links
+            && differ(title(held).as_deref(), title(entry).as_deref())
+            && differ(published(held).as_deref(), published(entry).as_deref())
+    }
+}
+
+/// Every key under which an entry may be known.
+pub(super) fn keys_of(namespace: &str, key: &Key, entry: &Entry) -> impl Iterator<Item = KeyHash> {
+    [Some(key.stripped()), split_key(key, entry)].into_iter().flatten().map(move |key| hash(namespace, &key))
+}
+
+/// The key of a second item with the same id: `id#link`. Only ids can be shared by mistake; links and titles that are
+/// shared are no keys in the first place.
+fn split_key(key: &Key, entry: &Entry) -> Option<String> {
+    match key {
+        Key::Id(id) => Some(Key::Id(format!("{id}#{}", entry.permalink()?)).stripped()),
+        _ => None,
+    }
+}
+
+fn hash(namespace: &str, stripped: &str) -> KeyHash {
+    KeyHash::of(namespace, stripped)
+}
+
+/// Entries with one key, parted by link; one without a link goes with the first.
+fn by_link<'a>(group: &[(usize, &'a Reading)]) -> Vec<Vec<(usize, &'a Reading)>> {
+    let mut clusters: Vec<(Option<&str>, Vec<(usize, &'a Reading)>)> = Vec::new();
+    for &(at, reading) in group {
+        let link = reading.entry.permalink();
+        match clusters.iter_mut().find(|(other, _)| other.is_none() || link.is_none() || *other == link) {
+            Some((other, cluster)) => {
+                *other = other.or(link);
+                cluster.push((at, reading));
+            }
+            None => clusters.push((link, vec![(at, reading)])),
+        }
+    }
+    clusters.into_iter().map(|(_, cluster)| cluster).collect()
+}
+
+/// The one updated last; of equals the first.
+fn latest<'a>(cluster: &[(usize, &'a Reading)]) -> Option<(usize, &'a Reading)> {
+    cluster.iter().copied().rev().max_by_key(|(_, reading)| chronology::touched(&reading.entry))
+}

@@ -1,0 +1,184 @@
+//! From what is known and what was seen to what changes; identity is `bind`'s business, order `chronology`'s.
+
+use super::{
+    Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, Sighting, WINDOW_ROWS_MAX,
+    WindowRow,
+    bind::{Binder, Bound, Target, keys_of},
+    chronology,
+};
+use crate::feed::{
+    item::{Item, ItemId, KeyHash, Reason, plausible},
+    stamp::Stamp,
+};
+use everfeed_adapters::{Deletion, Entry, Key};
+use std::collections::{HashMap, HashSet};
+
+/// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
+pub fn keys_needed(namespace: &str, seen: &Observation) -> Vec<KeyHash> {
+    let of_entries = seen.sightings.iter().flat_map(|sighting| match sighting {
+        Sighting::Same(_) => Vec::new(),
+        Sighting::Read(reading) => keys_of(namespace, &reading.key, &reading.entry).collect(),
+    });
+    let of_deletions = seen.deletions.iter().map(|deletion| deleted_key(namespace, deletion));
+    let mut keys: Vec<KeyHash> = of_entries.chain(of_deletions).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// What one document changes. Presence always counts: whatever the document holds is added or edited, however short it
+/// is. Absence proves nothing here; the only deletion is the publisher's own word (RFC 6721).
+pub fn reconcile(namespace: &str, known: &Known, seen: &Observation, now: Stamp) -> Decisions {
+    let unchanged = seen.sightings.iter().filter_map(|sighting| match sighting {
+        Sighting::Same(row) => Some(row.id),
+        Sighting::Read(_) => None,
+    });
+    let mut binder = Binder::new(namespace, known, unchanged.collect());
+    let mut bound = binder.bind(&seen.sightings);
+    let verdicts = Verdicts::new(namespace, known, seen);
+    let mut decisions = Decisions { id_rule: binder.id_rule, ..Decisions::default() };
+    let mut puts = Vec::new();
+    for (at, sighting) in seen.sightings.iter().enumerate() {
+        let row = match sighting {
+            Sighting::Same(row) => *row,
+            Sighting::Read(_) => {
+                let Some(bound) = bound.remove(&at) else { continue };
+                let row = WindowRow { key: bound.key, id: bound.target.id(), raw: bound.reading.seen.raw };
+                if verdicts.suppress(&bound) {
+                    continue;
+                }
+                puts.extend(put(bound, now).map(|(date, put)| (date, Change::Put(put))));
+                row
+            }
+        };
+        if !verdicts.ends(row.id) && decisions.window.len() < WINDOW_ROWS_MAX {
+            decisions.window.push(row);
+        }
+    }
+    decisions.changes = chronology::oldest_first(puts);
+    decisions.changes.extend(verdicts.tombstones(now));
+    decisions
+}
+
+/// What an entry does to its item; `None` when the item holds the same content already.
+fn put(bound: Bound<'_>, now: Stamp) -> Option<(Option<Stamp>, Put)> {
+    let Bound { reading, key, target } = bound;
+    let (kind, id, iri, keys) = match target {
+        Target::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
+        Target::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
+        Target::Known(item) if is_edited(&item, &reading.seen) => {
+            (PutKind::Edited, item.id, item.iri.clone(), Vec::new())
+        }
+        Target::Known(_) => return None,
+    };
+    let entry = &reading.entry;
+    let published_us = entry.published.as_ref().and_then(|date| date.at_us).filter(|at| believable(*at, now));
+    let put = Put { kind, id, iri, keys, entry: Box::new(entry.clone()), published_us, seen: reading.seen };
+    Some((chronology::date(entry), put))
+}
+
+/// Equal bytes are never an edit, whatever parser made the digests; else the content decides.
+fn is_edited(item: &Item, seen: &crate::feed::item::Seen) -> bool {
+    item.seen.raw != seen.raw && item.seen.content != seen.content
+}
+
+/// Two days: how far ahead of us a publisher's clock may be before its dates are not believed (LEGACY section 4).
+const AHEAD_MAX_SECS: u64 = 2 * 86_400;
+
+fn believable(at_us: i64, now: Stamp) -> bool {
+    plausible(Some(at_us)).is_some_and(|at| at <= now.plus_secs(AHEAD_MAX_SECS))
+}
+
+fn deleted_key(namespace: &str, deletion: &Deletion) -> KeyHash {
+    KeyHash::of(namespace, &Key::Id(deletion.reference.clone()).stripped())
+}
+
+/// What the publisher's deletions mean for the items of this document and of the store.
+struct Verdicts<'a> {
+    /// By the key of the id that is said to be deleted.
+    by_key: HashMap<KeyHash, &'a Deletion>,
+    /// Live items that end with this document.
+    ending: Vec<(ItemId, &'a Deletion)>,
+    ended: HashSet<ItemId>,
+}
+
+impl<'a> Verdicts<'a> {
+    fn new(namespace: &str, known: &Known, seen: &'a Observation) -> Self {
+        let mut by_key: HashMap<KeyHash, &Deletion> = HashMap::new();
+        for deletion in &seen.deletions {
+            let latest = by_key.entry(deleted_key(namespace, deletion)).or_insert(deletion);
+            if when(deletion) > when(latest) {
+                *latest = deletion;
+            }
+        }
+        // An entry of the document speaks for its item; only for the rest does the stored version.
+        let mut present: HashMap<KeyHash, &Entry> = HashMap::new();
+        for sighting in &seen.sightings {
+            if let Sighting::Read(reading) = sighting {
+                let key = KeyHash::of(namespace, &reading.key.stripped());
+                let held = present.entry(key).or_insert(&reading.entry);
+                if chronology::touched(&reading.entry) > chronology::touched(held) {
+                    *held = &reading.entry;
+                }
+            }
+        }
+        let mut ending: Vec<(ItemId, &Deletion)> = by_key
+            .iter()
+            .filter_map(|(key, deletion)| {
+                let item = known.items.get(key)?;
+                let entry = present.get(key).copied().or_else(|| item.entry());
+                (!item.is_gone() && entry.is_some_and(|entry| deletes(deletion, entry)))
+                    .then_some((item.id, *deletion))
+            })
+            .collect();
+        // Tombstones come in the publisher's order of deletion, so that equal documents decide equally.
+        ending.sort_by_key(|(id, deletion)| (when(deletion), *id));
+        ending.dedup_by_key(|(id, _)| *id);
+        let ended = ending.iter().map(|(id, _)| *id).collect();
+        Self { by_key, ending, ended }
+    }
+
+    /// Whether the document itself says that this entry is deleted, so that it neither appears nor comes back.
+    fn suppress(&self, bound: &Bound<'_>) -> bool {
+        let said =
+            self.by_key.get(&bound.key).is_some_and(|deletion| deletes(deletion, &bound.reading.entry));
+        said || self.ended.contains(&bound.target.id())
+    }
+
+    fn ends(&self, id: ItemId) -> bool {
+        self.ended.contains(&id)
+    }
+
+    fn tombstones(&self, now: Stamp) -> impl Iterator<Item = Change> {
+        self.ending.iter().map(move |(id, deletion)| {
+            let evidence = Evidence {
+                reason: Reason::Explicit,
+                observed_at: now,
+                when: deletion.when.as_ref().map(|when| when.raw.clone()),
+                comment: deletion.comment.clone(),
+            };
+            let delete = Delete {
+                id: *id,
+                reason: Reason::Explicit,
+                first_missing: Some(now),
+                last_seen: None,
+                evidence,
+            };
+            Change::Delete(delete)
+        })
+    }
+}
+
+fn when(deletion: &Deletion) -> Option<i64> {
+    deletion.when.as_ref().and_then(|when| when.at_us)
+}
+
+/// RFC 6721 section 3: deleted unless the entry was updated after the deletion. Where either date is missing the
+/// publisher's word stands: it was said on purpose.
+fn deletes(deletion: &Deletion, entry: &Entry) -> bool {
+    let touched = chronology::touched(entry).and_then(|at| i64::try_from(at.micros()).ok());
+    match (when(deletion), touched) {
+        (Some(when), Some(touched)) => when >= touched,
+        _ => true,
+    }
+}

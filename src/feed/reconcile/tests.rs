@@ -1,0 +1,276 @@
+//! Decisions on small documents, each against a store that is a map.
+
+use super::*;
+use crate::feed::item::Content;
+use everfeed_adapters::{Date, Link, Text};
+
+const NS: &str = "example.org/feed";
+const NOW: Stamp = Stamp::from_secs(1_700_000_000);
+
+/// A store in its simplest form, to feed decisions back.
+#[derive(Default)]
+struct Held {
+    items: HashMap<ItemId, Arc<Item>>,
+    keys: HashMap<KeyHash, ItemId>,
+    window: Vec<WindowRow>,
+    id_rule: IdRule,
+    clock: u64,
+}
+
+impl Held {
+    /// Shows a document; returns what it did, in the order of T: `+title`, `~title`, `^title`, `-title`.
+    fn show(&mut self, document: &[Reading], deletions: &[Deletion]) -> Vec<String> {
+        let same = |reading: &Reading| {
+            let named = deletions.iter().any(|deletion| Key::Id(deletion.reference.clone()) == reading.key);
+            let twice = document.iter().filter(|other| other.key == reading.key).count() > 1;
+            self.window.iter().find(|row| row.raw == reading.seen.raw).copied().filter(|_| !named && !twice)
+        };
+        let sightings = document.iter().map(|reading| match same(reading) {
+            Some(row) => Sighting::Same(row),
+            None => Sighting::Read(Box::new(reading.clone())),
+        });
+        let seen = Observation { sightings: sightings.collect(), deletions: deletions.to_vec() };
+        let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
+        let items = keys_needed(NS, &seen).into_iter().filter_map(found).collect();
+        let known = Known { rev: 0, id_rule: self.id_rule, window: self.window.clone(), items };
+        let decisions = reconcile(NS, &known, &seen, NOW);
+        self.window = decisions.window;
+        self.id_rule = decisions.id_rule;
+        decisions.changes.into_iter().map(|change| self.apply(change)).collect()
+    }
+
+    fn apply(&mut self, change: Change) -> String {
+        self.clock += 1;
+        let t = Stamp::from_micros(self.clock);
+        match change {
+            Change::Put(put) => {
+                for key in &put.keys {
+                    assert!(self.keys.insert(*key, put.id).is_none(), "a key is bound once");
+                }
+                let old = self.items.get(&put.id);
+                assert_eq!(old.is_none(), put.kind == PutKind::Added);
+                assert_eq!(old.is_some_and(|old| old.is_gone()), put.kind == PutKind::Revived);
+                let title = put.entry.title.as_ref().unwrap().value.clone();
+                let mark = match put.kind {
+                    PutKind::Added => '+',
+                    PutKind::Edited => '~',
+                    PutKind::Revived => '^',
+                };
+                let item = Item {
+                    id: put.id,
+                    iri: put.iri,
+                    modified: t,
+                    created: old.map_or(t, |old| old.created),
+                    revived: None,
+                    published_us: put.published_us,
+                    content: Content::Live(put.entry),
+                    seen: put.seen,
+                };
+                self.items.insert(put.id, Arc::new(item));
+                format!("{mark}{title}")
+            }
+            Change::Delete(delete) => {
+                let old = self.items[&delete.id].clone();
+                let title =
+                    old.entry().expect("only live items are deleted").title.as_ref().unwrap().value.clone();
+                let content = Content::Gone {
+                    reason: delete.reason,
+                    first_missing: delete.first_missing,
+                    last_seen: None,
+                };
+                self.items.insert(delete.id, Arc::new(Item { content, modified: t, ..(*old).clone() }));
+                format!("-{title}")
+            }
+        }
+    }
+
+    fn iris(&self) -> Vec<&str> {
+        let mut iris: Vec<_> = self.items.values().map(|item| item.iri.as_str()).collect();
+        iris.sort_unstable();
+        iris
+    }
+}
+
+/// An entry: id, link, title, day of its publication.
+fn entry(id: &str, link: &str, title: &str, day: u32) -> Reading {
+    let link = Link { href: link.into(), rel: "alternate".into(), ..Link::default() };
+    let entry = Entry {
+        id: Some(id.into()),
+        links: vec![link],
+        title: Some(Text::plain(title)),
+        published: (day > 0).then(|| date(day)),
+        ..Entry::default()
+    };
+    digested(Key::Id(id.into()), entry)
+}
+
+fn digested(key: Key, entry: Entry) -> Reading {
+    let raw = Digest::of(format!("{entry:?}").as_bytes());
+    let churn_free = Entry { updated: None, ..entry.clone() };
+    let content = Digest::of(format!("{churn_free:?}").as_bytes());
+    Reading { key, entry, seen: Seen { raw, content, version: 1 } }
+}
+
+fn date(day: u32) -> Date {
+    let at = 1_600_000_000_000_000 + i64::from(day) * 86_400_000_000;
+    Date { raw: format!("day {day}"), at_us: Some(at) }
+}
+
+fn updated(reading: Reading, day: u32) -> Reading {
+    digested(reading.key, Entry { updated: Some(date(day)), ..reading.entry })
+}
+
+fn deleted(id: &str, day: u32) -> Deletion {
+    Deletion { reference: id.into(), when: Some(date(day)), comment: None }
+}
+
+fn post(n: u32) -> Reading {
+    entry(&format!("tag:x,2005:{n}"), &format!("http://x/{n}"), &format!("p{n}"), n)
+}
+
+#[test]
+fn a_first_document_is_committed_oldest_first() {
+    let mut held = Held::default();
+    assert_eq!(held.show(&[post(3), post(2), post(1)], &[]), ["+p1", "+p2", "+p3"]);
+    assert_eq!(held.show(&[post(3), post(2), post(1)], &[]), [""; 0]);
+    assert_eq!(held.show(&[post(4), post(3), post(2)], &[]), ["+p4"], "rolling off is no deletion (SF-11)");
+    assert_eq!(held.items.len(), 4);
+}
+
+#[test]
+fn an_edit_is_a_change_and_a_churning_date_is_none() {
+    // POLLING 1.3.
+    let mut held = Held::default();
+    held.show(&[post(2), post(1)], &[]);
+    let edited = entry("tag:x,2005:1", "http://x/1", "p1 edited", 1);
+    assert_eq!(held.show(&[post(2), edited.clone()], &[]), ["~p1 edited"]);
+    assert_eq!(held.show(&[post(2), updated(edited, 9)], &[]), [""; 0]);
+}
+
+#[test]
+fn an_old_entry_that_reappears_is_compared_with_the_memory() {
+    let mut held = Held::default();
+    held.show(&[post(1)], &[]);
+    held.show(&[post(2)], &[]);
+    assert_eq!(held.show(&[post(2), post(1)], &[]), [""; 0]);
+    held.show(&[post(2)], &[]);
+    let edited = entry("tag:x,2005:1", "http://x/1", "p1 edited", 1);
+    assert_eq!(held.show(&[post(2), edited], &[]), ["~p1 edited"]);
+}
+
+#[test]
+fn an_explicit_deletion_makes_one_tombstone_and_repeating_it_changes_nothing() {
+    // H-33, D-13.
+    let mut held = Held::default();
+    held.show(&[post(2), post(1)], &[]);
+    assert_eq!(held.show(&[post(2)], &[deleted("tag:x,2005:1", 5)]), ["-p1"]);
+    assert_eq!(held.show(&[post(2)], &[deleted("tag:x,2005:1", 5)]), [""; 0]);
+}
+
+#[test]
+fn a_deletion_of_an_id_never_seen_is_ignored() {
+    // H-34.
+    let mut held = Held::default();
+    held.show(&[post(1)], &[]);
+    assert_eq!(held.show(&[post(1)], &[deleted("tag:other,2005:1", 5)]), [""; 0]);
+}
+
+#[test]
+fn an_entry_beside_its_deletion_lives_only_if_it_was_updated_later() {
+    // H-33: when >= updated means deleted.
+    let mut held = Held::default();
+    held.show(&[post(1)], &[]);
+    assert_eq!(held.show(&[post(1)], &[deleted("tag:x,2005:1", 5)]), ["-p1"]);
+    assert_eq!(held.show(&[post(1)], &[deleted("tag:x,2005:1", 5)]), [""; 0]);
+    assert_eq!(held.show(&[updated(post(1), 6)], &[deleted("tag:x,2005:1", 5)]), ["^p1"]);
+    assert_eq!(held.show(&[updated(post(1), 6)], &[deleted("tag:x,2005:1", 5)]), [""; 0]);
+    assert_eq!(held.show(&[], &[deleted("tag:x,2005:1", 5)]), [""; 0], "the item outlives an older deletion");
+    assert_eq!(held.show(&[], &[deleted("tag:x,2005:1", 7)]), ["-p1"]);
+}
+
+#[test]
+fn an_entry_that_is_deleted_in_its_first_document_never_appears() {
+    let mut held = Held::default();
+    assert_eq!(held.show(&[post(2), post(1)], &[deleted("tag:x,2005:1", 5)]), ["+p2"]);
+}
+
+#[test]
+fn a_tombstone_comes_back_to_life_under_the_same_id_when_the_entry_returns_unchanged() {
+    let mut held = Held::default();
+    held.show(&[post(2), post(1)], &[]);
+    held.show(&[post(2), post(1)], &[deleted("tag:x,2005:1", 5)]);
+    let ids: Vec<_> = held.items.keys().copied().collect();
+    assert_eq!(held.show(&[post(2), post(1)], &[]), ["^p1"]);
+    assert!(ids.iter().all(|id| held.items.contains_key(id)) && ids.len() == held.items.len());
+}
+
+#[test]
+fn tombstones_come_after_what_appears() {
+    let mut held = Held::default();
+    held.show(&[post(1)], &[]);
+    assert_eq!(held.show(&[post(3), post(2)], &[deleted("tag:x,2005:1", 5)]), ["+p2", "+p3", "-p1"]);
+}
+
+#[test]
+fn a_key_twice_in_one_document_keeps_the_latest_updated() {
+    // LEGACY I-3.
+    let mut held = Held::default();
+    let (old, new) = (updated(post(1), 2), updated(entry("tag:x,2005:1", "http://x/1", "newer", 1), 3));
+    assert_eq!(held.show(&[old.clone(), new.clone()], &[]), ["+newer"]);
+    assert_eq!(held.show(&[old.clone(), new.clone()], &[]), [""; 0]);
+    assert_eq!(held.show(&[new, old], &[]), [""; 0]);
+}
+
+#[test]
+fn one_id_on_several_links_is_told_apart_for_good() {
+    let mut held = Held::default();
+    let one = |n: u32| entry("same", &format!("http://x/{n}"), &format!("p{n}"), n);
+    assert_eq!(held.show(&[one(2), one(1)], &[]), ["+p1", "+p2"]);
+    assert_eq!(held.id_rule, IdRule::IdAndLink);
+    assert_eq!(held.show(&[one(2), one(1)], &[]), [""; 0]);
+    assert_eq!(held.show(&[one(3), one(2), one(1)], &[]), ["+p3"]);
+    assert_eq!(held.show(&[one(3)], &[]), [""; 0]);
+    let edited = entry("same", "http://x/1", "p1 edited", 1);
+    assert_eq!(held.show(&[one(3), edited], &[]), ["~p1 edited"]);
+    assert_eq!(held.items.len(), 3);
+    assert!(held.iris().iter().all(|iri| iri.starts_with("urn:uuid:")), "{:?}", held.iris());
+}
+
+#[test]
+fn a_known_id_is_a_new_item_only_when_link_title_and_date_all_differ() {
+    // POLLING 2.4: the same guid reused for a new post.
+    let mut held = Held::default();
+    held.show(&[entry("tag:x,2005:9", "http://x/1", "one", 1)], &[]);
+    assert_eq!(held.show(&[entry("tag:x,2005:9", "http://x/2", "two", 1)], &[]), ["~two"]);
+    assert_eq!(held.show(&[entry("tag:x,2005:9", "http://x/3", "three", 3)], &[]), ["+three"]);
+    assert_eq!(held.show(&[entry("tag:x,2005:9", "http://x/3", "three!", 3)], &[]), ["~three!"]);
+    assert_eq!(held.items.len(), 2);
+    assert_eq!(held.iris()[0], "tag:x,2005:9");
+    assert!(held.iris()[1].starts_with("urn:uuid:"));
+}
+
+#[test]
+fn a_date_in_the_far_future_is_not_believed() {
+    // LEGACY section 4.
+    let mut held = Held::default();
+    held.show(&[entry("a", "http://x/a", "a", 4000), entry("b", "http://x/b", "b", 1)], &[]);
+    let of = |title: &str| {
+        let titled = |item: &&Arc<Item>| item.entry().unwrap().title.as_ref().unwrap().value == title;
+        held.items.values().find(titled).unwrap().published_us
+    };
+    assert_eq!(of("a"), None);
+    assert!(of("b").is_some());
+}
+
+#[test]
+fn unchanged_entries_need_no_look_up() {
+    let seen = Observation {
+        sightings: vec![Sighting::Same(WindowRow {
+            key: KeyHash([1; 16]),
+            id: ItemId([1; 10]),
+            raw: Digest::default(),
+        })],
+        deletions: Vec::new(),
+    };
+    assert!(keys_needed(NS, &seen).is_empty());
+}
