@@ -6,4 +6,8 @@ pub mod secret;
 
 pub mod feed;
 
+pub mod notify;
+pub mod render;
 pub mod store;
+
+pub mod readers;

@@ -5,7 +5,7 @@ use super::{
     item::Item,
     order::Order,
     position::{Position, Span},
-    record::{FeedNo, Mark},
+    record::{FeedNo, FeedRecord},
     stamp::Stamp,
 };
 use std::{ops::Bound, sync::Arc};
@@ -41,10 +41,8 @@ pub struct Page {
     pub last_cursor: String,
     /// Whether more items stand in the range now.
     pub more: bool,
-    /// Items in the feed, tombstones included.
-    pub total: u64,
-    /// The visible state of the feed in the snapshot.
-    pub mark: Mark,
+    /// The feed in the same snapshot: its head, its totals, its mark.
+    pub record: Arc<FeedRecord>,
     /// How far a cursor had to be degraded; that of `since` goes first.
     pub degraded: Option<Degraded>,
 }

@@ -1,0 +1,107 @@
+//! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: whoever wakes reads the store.
+
+use crate::feed::record::{FeedNo, Mark};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Mutex, PoisonError, RwLock},
+};
+use tokio::sync::{Notify as Bell, watch};
+
+/// The wake-ups of all feeds.
+#[derive(Debug, Default)]
+pub struct Notify {
+    feeds: RwLock<HashMap<FeedNo, watch::Sender<Mark>>>,
+    hinted: Mutex<BTreeSet<FeedNo>>,
+    bell: Bell,
+}
+
+impl Notify {
+    /// No feeds yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says where a feed stands. Waiters wake only when that is new to them. Called after the commit is durable.
+    pub fn moved(&self, feed: FeedNo, mark: Mark) {
+        if let Some(known) = self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed) {
+            known.send_if_modified(|held| std::mem::replace(held, mark) != mark);
+            return;
+        }
+        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
+        let known = feeds.entry(feed).or_insert_with(|| watch::Sender::new(mark));
+        known.send_if_modified(|held| std::mem::replace(held, mark) != mark);
+    }
+
+    /// Where a feed stands; `None` for one that was never announced.
+    pub fn mark(&self, feed: FeedNo) -> Option<Mark> {
+        self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed).map(|known| *known.borrow())
+    }
+
+    /// Registers for a feed's wake-ups. Register before the first read, or a change in between is slept through.
+    pub fn watch(&self, feed: FeedNo) -> Option<watch::Receiver<Mark>> {
+        self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed).map(watch::Sender::subscribe)
+    }
+
+    /// How many are registered for a feed.
+    pub fn watchers(&self, feed: FeedNo) -> usize {
+        self.feeds
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&feed)
+            .map_or(0, watch::Sender::receiver_count)
+    }
+
+    /// Says that a feed may have changed upstream. Many hints for one feed are one hint.
+    pub fn hint(&self, feed: FeedNo) {
+        self.hinted.lock().unwrap_or_else(PoisonError::into_inner).insert(feed);
+        self.bell.notify_one();
+    }
+
+    /// Waits for hints and takes them all. Safe to drop while it waits: no hint is lost.
+    pub async fn hints(&self) -> BTreeSet<FeedNo> {
+        loop {
+            let taken = std::mem::take(&mut *self.hinted.lock().unwrap_or_else(PoisonError::into_inner));
+            if !taken.is_empty() {
+                return taken;
+            }
+            self.bell.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::stamp::Stamp;
+
+    const FEED: FeedNo = FeedNo(1);
+
+    fn mark(t: u64) -> Mark {
+        Mark { last_t: Stamp::from_secs(t), head_rev: 0, ready: true }
+    }
+
+    #[tokio::test]
+    async fn a_waiter_that_registered_first_sleeps_through_nothing() {
+        let notify = Notify::new();
+        assert!(notify.watch(FEED).is_none());
+        notify.moved(FEED, mark(1));
+        let mut waiter = notify.watch(FEED).unwrap();
+        notify.moved(FEED, mark(2));
+        waiter.changed().await.unwrap();
+        assert_eq!(*waiter.borrow_and_update(), mark(2));
+        notify.moved(FEED, mark(2));
+        assert!(!waiter.has_changed().unwrap(), "the same mark wakes nobody");
+        assert_eq!((notify.mark(FEED), notify.watchers(FEED)), (Some(mark(2)), 1));
+    }
+
+    #[tokio::test]
+    async fn many_hints_for_one_feed_are_one_and_none_is_lost() {
+        let notify = Notify::new();
+        notify.hint(FEED);
+        notify.hint(FEED);
+        notify.hint(FeedNo(2));
+        assert_eq!(notify.hints().await, BTreeSet::from([FEED, FeedNo(2)]));
+        let (hints, ()) = tokio::join!(notify.hints(), async { notify.hint(FEED) });
+        assert_eq!(hints, BTreeSet::from([FEED]));
+    }
+}

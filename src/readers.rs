@@ -1,0 +1,333 @@
+//! Readers: a view of a feed with a position. One wait, one page and one rendered body for identical reads, whether the
+//! reader pulls, polls long or is pushed; not the protocols they speak.
+
+use crate::{
+    clock::Clock,
+    feed::{
+        order::Order,
+        page::{Ask, Degraded, Growth, PageQuery},
+        position::{BadPosition, Position},
+        record::{FeedNo, Mark},
+        stamp::Stamp,
+        view::{Format, View},
+    },
+    notify::Notify,
+    render,
+    store::{Store, StoreError},
+};
+use bytes::Bytes;
+use moka::future::Cache;
+use std::{sync::Arc, time::Duration};
+use thiserror::Error;
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+pub mod coding;
+pub mod urls;
+
+pub use coding::Coding;
+pub use urls::Urls;
+
+#[cfg(test)]
+mod tests;
+
+/// Bounds on what one read may cost.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Items on a page at most.
+    pub page_items_max: usize,
+    /// Bytes of stored items on a page at most.
+    pub page_bytes_max: usize,
+    /// Bytes of rendered bodies kept at most.
+    pub render_cache_bytes: u64,
+    /// Items in a view for ordinary readers.
+    pub classic_items: usize,
+    /// Items in a push at most.
+    pub push_items_max: usize,
+    /// Bytes of stored items in a push at most.
+    pub push_bytes_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            page_items_max: 1000,
+            page_bytes_max: 8 << 20,
+            render_cache_bytes: 64 << 20,
+            classic_items: 15,
+            push_items_max: 200,
+            push_bytes_max: 1 << 20,
+        }
+    }
+}
+
+/// A read: what is looked at, and from where to where. Equal reads of an unchanged feed get the same body.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reading {
+    view: View,
+    shape: Shape,
+    since: Option<Spec>,
+    until: Option<Spec>,
+    max: usize,
+}
+
+/// What the body is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Shape {
+    /// A page with a link to the next.
+    Page,
+    /// A push: the page after the acknowledged cursor, which it names as previous.
+    Push,
+}
+
+/// A position and how it was spelt.
+#[derive(Clone, Debug)]
+struct Spec {
+    raw: String,
+    position: Position,
+}
+
+impl PartialEq for Spec {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for Spec {}
+
+impl std::hash::Hash for Spec {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.raw.hash(state);
+    }
+}
+
+impl Spec {
+    fn parse(raw: &str) -> Result<Option<Self>, BadPosition> {
+        Ok(Position::parse(raw)?.map(|position| Self { raw: raw.to_owned(), position }))
+    }
+}
+
+impl Reading {
+    /// A page of a view. `since` and `until` as the consumer wrote them, decoded; `max` at least 1.
+    pub fn page(view: View, since: &str, until: &str, max: usize) -> Result<Self, BadPosition> {
+        Ok(Self { view, shape: Shape::Page, since: Spec::parse(since)?, until: Spec::parse(until)?, max })
+    }
+
+    /// The newest items, for ordinary readers.
+    pub fn classic(feed: FeedNo, format: Format, items: usize) -> Self {
+        let view = View { feed, order: Order::CREATED_REVERSE, format };
+        Self { view, shape: Shape::Page, since: None, until: None, max: items }
+    }
+
+    /// What a subscriber is pushed after the cursor that it acknowledged.
+    pub fn push(view: View, acked: &str, items_max: usize) -> Self {
+        let since = Spec { raw: format!("cursor:{acked}"), position: Position::of_cursor(acked) };
+        Self { view, shape: Shape::Push, since: Some(since), until: None, max: items_max }
+    }
+
+    /// What is looked at.
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    fn ask(&self) -> Ask<'_> {
+        Ask {
+            order: self.view.order,
+            since: self.since.as_ref().map(|spec| &spec.position),
+            until: self.until.as_ref().map(|spec| &spec.position),
+            max: self.max,
+            bytes_max: usize::MAX,
+        }
+    }
+
+    /// Whether the format shows no tombstones.
+    fn is_classic(&self) -> bool {
+        matches!(self.view.format, Format::ClassicAtom | Format::ClassicRss)
+    }
+}
+
+/// A rendered body, shared by everybody who asked for the same.
+#[derive(Debug)]
+pub struct Rendered {
+    /// The bytes.
+    pub body: Bytes,
+    /// Items in it.
+    pub count: usize,
+    /// Whether more items stand in the range now.
+    pub more: bool,
+    /// The cursor to go on from.
+    pub last_cursor: String,
+    /// How far a cursor had to be degraded.
+    pub degraded: Option<Degraded>,
+    /// The visible state of the feed that was read.
+    pub mark: Mark,
+    codings: coding::Codings,
+}
+
+impl Rendered {
+    /// The body in a content coding, made once.
+    pub fn coded(&self, coding: Coding) -> Bytes {
+        self.codings.get(coding, &self.body)
+    }
+}
+
+/// Why there is no body.
+#[derive(Clone, Debug, Error)]
+pub enum ReadError {
+    /// The first good document is not in yet: 503 with `Retry-After`.
+    #[error("the feed has not been read from its origin yet")]
+    NotReady,
+    /// No such feed: 404.
+    #[error("there is no such feed")]
+    UnknownFeed,
+    /// The store could not answer.
+    #[error(transparent)]
+    Store(#[from] Arc<StoreError>),
+}
+
+/// Reads for all consumers.
+pub struct Readers {
+    store: Arc<dyn Store>,
+    notify: Arc<Notify>,
+    clock: Arc<dyn Clock>,
+    urls: Arc<Urls>,
+    config: Config,
+    bodies: Cache<(Reading, Mark), Arc<Rendered>>,
+}
+
+/// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before they are made.
+const BODY_OVERHEAD_BYTES: usize = 512;
+
+impl Readers {
+    /// Readers of a store.
+    pub fn new(
+        store: Arc<dyn Store>,
+        notify: Arc<Notify>,
+        clock: Arc<dyn Clock>,
+        urls: Arc<Urls>,
+        config: Config,
+    ) -> Self {
+        let weigh = |_: &(Reading, Mark), body: &Arc<Rendered>| {
+            u32::try_from(body.body.len() * 2 + BODY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
+        };
+        let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
+        Self { store, notify, clock, urls, config, bodies }
+    }
+
+    /// The bounds in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The URLs of every view.
+    pub fn urls(&self) -> &Urls {
+        &self.urls
+    }
+
+    /// Where a feed stands.
+    pub fn mark(&self, feed: FeedNo) -> Result<Mark, ReadError> {
+        self.notify.mark(feed).ok_or(ReadError::UnknownFeed)
+    }
+
+    /// Registers for a feed's wake-ups; do so before the first read.
+    pub fn watch(&self, feed: FeedNo) -> Result<watch::Receiver<Mark>, ReadError> {
+        self.notify.watch(feed).ok_or(ReadError::UnknownFeed)
+    }
+
+    /// The body of a read. Identical reads of an unchanged feed share one store read and one rendering.
+    pub async fn read(&self, reading: &Reading) -> Result<Arc<Rendered>, ReadError> {
+        let mark = self.mark(reading.view.feed)?;
+        if !mark.ready {
+            return Err(ReadError::NotReady);
+        }
+        let key = (reading.clone(), mark);
+        let made = self.bodies.try_get_with_by_ref(&key, self.make(reading)).await;
+        made.map_err(|error: Arc<Arc<StoreError>>| ReadError::Store((*error).clone()))
+    }
+
+    /// The body of a read, held while its range is empty and can still grow (D-11), at the longest until `deadline` or
+    /// until `stop`. Then the empty page.
+    pub async fn read_held(
+        &self,
+        reading: &Reading,
+        deadline: Instant,
+        stop: &CancellationToken,
+    ) -> Result<Arc<Rendered>, ReadError> {
+        // Registered before the first read, so that no change falls between the two.
+        let mut changes = self.watch(reading.view.feed)?;
+        loop {
+            changes.borrow_and_update();
+            let body = self.read(reading).await?;
+            let Some(end) = self.hold_until(reading, &body, deadline) else { return Ok(body) };
+            tokio::select! {
+                biased;
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        return Ok(body);
+                    }
+                }
+                () = stop.cancelled() => return Ok(body),
+                () = tokio::time::sleep_until(end) => return Ok(body),
+            }
+        }
+    }
+
+    /// Until when an answer may be held back; `None` when it is due now.
+    fn hold_until(&self, reading: &Reading, body: &Rendered, deadline: Instant) -> Option<Instant> {
+        if body.count > 0 {
+            return None;
+        }
+        let now = Stamp::from_micros(self.clock.now_us());
+        let end = match reading.ask().growth(now) {
+            Growth::Never => return None,
+            Growth::Open => deadline,
+            Growth::Until(end) => {
+                let left = Duration::from_micros(end.micros().saturating_sub(now.micros()));
+                deadline.min(Instant::now() + left)
+            }
+        };
+        (end > Instant::now()).then_some(end)
+    }
+
+    /// Reads the store and renders.
+    async fn make(&self, reading: &Reading) -> Result<Arc<Rendered>, Arc<StoreError>> {
+        let bytes_max = match reading.shape {
+            Shape::Page => self.config.page_bytes_max,
+            Shape::Push => self.config.push_bytes_max,
+        };
+        let query = PageQuery {
+            feed: reading.view.feed,
+            order: reading.view.order,
+            since: reading.since.as_ref().map(|spec| spec.position.clone()),
+            until: reading.until.as_ref().map(|spec| spec.position.clone()),
+            max: reading.max,
+            bytes_max,
+            live_only: reading.is_classic() && reading.shape == Shape::Page,
+        };
+        let mut page = self.store.page(query).await.map_err(Arc::new)?;
+        if reading.is_classic() {
+            // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
+            page.items.retain(|item| !item.is_gone());
+        }
+        let next = (page.more && reading.shape == Shape::Page && !reading.is_classic())
+            .then(|| self.urls.next(&page.record.name, reading, &page.last_cursor));
+        let links = self.urls.links(&page.record.name, reading.view, next);
+        let acked = reading.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
+        let document = render::Document {
+            feed: &page.record,
+            page: &page,
+            format: reading.view.format,
+            urls: &links,
+            prev_cursor: acked.filter(|_| reading.shape == Shape::Push),
+        };
+        Ok(Arc::new(Rendered {
+            body: Bytes::from(render::page(&document)),
+            count: page.items.len(),
+            more: page.more,
+            mark: page.record.mark(),
+            last_cursor: page.last_cursor,
+            degraded: page.degraded,
+            codings: coding::Codings::default(),
+        }))
+    }
+}

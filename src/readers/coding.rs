@@ -1,0 +1,86 @@
+//! Content codings of a rendered body, each made once; not the choice between them.
+
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use std::{io::Write as _, sync::OnceLock};
+
+/// A content coding on offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Coding {
+    /// As it is.
+    Identity,
+    /// `gzip`.
+    Gzip,
+    /// `br`.
+    Brotli,
+}
+
+impl Coding {
+    /// The token in `Content-Encoding`; `None` for the body as it is.
+    pub const fn token(self) -> Option<&'static str> {
+        match self {
+            Self::Identity => None,
+            Self::Gzip => Some("gzip"),
+            Self::Brotli => Some("br"),
+        }
+    }
+}
+
+/// The compressed forms of one body.
+#[derive(Debug, Default)]
+pub(super) struct Codings {
+    gzip: OnceLock<Bytes>,
+    brotli: OnceLock<Bytes>,
+}
+
+/// Middle of the road: a page is compressed once and sent often, but somebody waits for the first.
+const GZIP_LEVEL: u32 = 6;
+const BROTLI_LEVEL: u32 = 5;
+/// The largest window that every decoder takes, as a power of two.
+const BROTLI_WINDOW_LOG: u32 = 22;
+const BROTLI_BUFFER_BYTES: usize = 16 << 10;
+
+impl Codings {
+    pub(super) fn get(&self, coding: Coding, body: &Bytes) -> Bytes {
+        match coding {
+            Coding::Identity => body.clone(),
+            Coding::Gzip => self.gzip.get_or_init(|| gzip(body)).clone(),
+            Coding::Brotli => self.brotli.get_or_init(|| brotli(body)).clone(),
+        }
+    }
+}
+
+fn gzip(body: &[u8]) -> Bytes {
+    let mut out = GzEncoder::new(Vec::with_capacity(body.len() / 3), Compression::new(GZIP_LEVEL));
+    let written = out.write_all(body).and_then(|()| out.finish());
+    written.expect("writing to memory does not fail").into()
+}
+
+fn brotli(body: &[u8]) -> Bytes {
+    let out = Vec::with_capacity(body.len() / 3);
+    let mut out = brotli::CompressorWriter::new(out, BROTLI_BUFFER_BYTES, BROTLI_LEVEL, BROTLI_WINDOW_LOG);
+    out.write_all(body).expect("writing to memory does not fail");
+    out.into_inner().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    #[test]
+    fn every_coding_gives_the_body_back() {
+        let body = Bytes::from("<entry/>".repeat(1000));
+        let codings = Codings::default();
+        let gzip = codings.get(Coding::Gzip, &body);
+        let mut back = Vec::new();
+        flate2::read::GzDecoder::new(&gzip[..]).read_to_end(&mut back).unwrap();
+        assert_eq!(back, body);
+        let br = codings.get(Coding::Brotli, &body);
+        back.clear();
+        brotli::Decompressor::new(&br[..], 4096).read_to_end(&mut back).unwrap();
+        assert_eq!(back, body);
+        assert!(gzip.len() < body.len() / 10 && br.len() < body.len() / 10);
+        assert_eq!(codings.get(Coding::Identity, &body), body);
+    }
+}

@@ -1,0 +1,1 @@
+//! Filled when the stores are there.
