@@ -22,4 +22,4 @@ pub mod reconcile;
 pub mod schedule;
 
 #[cfg(test)]
-mod vectors;
+pub(crate) mod vectors;

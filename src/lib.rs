@@ -11,3 +11,5 @@ pub mod render;
 pub mod store;
 
 pub mod readers;
+
+pub mod serve;

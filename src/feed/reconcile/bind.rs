@@ -55,7 +55,7 @@ impl<'a> Binder<'a> {
 
     /// Binds the parsed entries of a document. Of several that are one item, the latest updated is kept (LEGACY I-3).
     pub(super) fn bind(&mut self, sightings: &'a [Sighting]) -> HashMap<usize, Bound<'a>> {
-        let mut groups: Vec<Vec<(usize, &Reading)>> = Vec::new();
+        let mut groups: Vec<Group<'a>> = Vec::new();
         let mut place: HashMap<&Key, usize> = HashMap::new();
         for (at, sighting) in sightings.iter().enumerate() {
             let Sighting::Read(reading) = sighting else { continue };
@@ -140,9 +140,12 @@ fn hash(namespace: &str, stripped: &str) -> KeyHash {
     KeyHash::of(namespace, stripped)
 }
 
+/// Entries and where they stand in the document.
+type Group<'a> = Vec<(usize, &'a Reading)>;
+
 /// Entries with one key, parted by link; one without a link goes with the first.
-fn by_link<'a>(group: &[(usize, &'a Reading)]) -> Vec<Vec<(usize, &'a Reading)>> {
-    let mut clusters: Vec<(Option<&str>, Vec<(usize, &'a Reading)>)> = Vec::new();
+fn by_link<'a>(group: &[(usize, &'a Reading)]) -> Vec<Group<'a>> {
+    let mut clusters: Vec<(Option<&str>, Group<'a>)> = Vec::new();
     for &(at, reading) in group {
         let link = reading.entry.permalink();
         match clusters.iter_mut().find(|(other, _)| other.is_none() || link.is_none() || *other == link) {

@@ -1,0 +1,70 @@
+//! The HTTP side that consumers see: listening, routing, pulling, long polling; not what a page holds.
+
+use serde::Deserialize;
+use std::net::SocketAddr;
+use url::Url;
+
+pub mod accept;
+pub mod discovery;
+pub mod listen;
+pub mod long_poll;
+pub mod pull;
+pub mod query;
+pub mod rescue;
+pub mod router;
+pub mod stack;
+
+pub mod admin;
+
+#[cfg(test)]
+mod tests;
+
+/// `[server]`: where everfeed listens and what one request may cost.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Address and port for consumers.
+    pub listen: SocketAddr,
+    /// How consumers reach us from outside: the root of every URL that we print.
+    pub public_url: Url,
+    /// Address and port for the operator: `/live`, `/ready`, `/metrics`, `/status`. Keep it off the internet.
+    pub admin_listen: SocketAddr,
+    /// Path below which our own paths live; empty for none.
+    pub prefix: String,
+    /// Requests held at once at most; one more gets 503.
+    pub waiters_max: usize,
+    /// Connections at once at most; one more waits to be accepted.
+    pub connections_max: usize,
+    /// The longest `timeout` of a long poll, seconds.
+    pub timeout_max_secs: u64,
+    /// Items on a page at most: larger `max` are clamped.
+    pub page_items_max: usize,
+    /// Bytes of stored items on a page at most.
+    pub page_bytes_max: usize,
+    /// Bytes of rendered bodies kept at most.
+    pub render_cache_bytes: u64,
+    /// Items in a view for ordinary readers.
+    pub classic_items: usize,
+    /// Seconds that a shutdown may take at most.
+    pub shutdown_secs: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        Self {
+            listen: local(8080),
+            public_url: Url::parse("http://127.0.0.1:8080/").expect("a literal URL"),
+            admin_listen: local(8079),
+            prefix: String::new(),
+            waiters_max: 20_000,
+            connections_max: 25_000,
+            timeout_max_secs: 300,
+            page_items_max: 1000,
+            page_bytes_max: 8 << 20,
+            render_cache_bytes: 64 << 20,
+            classic_items: 15,
+            shutdown_secs: 10,
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Content negotiation: which of our types and codings a consumer prefers (RFC 9110 section 12.5); not the types' making.
+
+use crate::readers::Coding;
+
+/// The two forms of a Smart Feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Smart {
+    /// `application/atom+xml`.
+    Atom,
+    /// `application/json`.
+    Json,
+}
+
+impl Smart {
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Atom => "application/atom+xml",
+            Self::Json => "application/json",
+        }
+    }
+
+    /// Names under which consumers also mean this form.
+    const fn is_alias(self, range: &str) -> bool {
+        match self {
+            Self::Atom => matches!(range.as_bytes(), b"text/xml" | b"application/xml"),
+            Self::Json => matches!(range.as_bytes(), b"application/stream+json"),
+        }
+    }
+}
+
+/// How well a media range names a type: the most specific range decides its quality (RFC 9110 section 12.5.1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Anything,
+    Script,
+    SameKind,
+    Alias,
+    Exact,
+}
+
+/// The form to send (SF-48): Atom when nothing is asked, JSON under JSON-P, `None` when nothing that we have is
+/// acceptable. Quality is in thousandths.
+pub fn smart(accept: Option<&str>, jsonp: bool) -> Option<Smart> {
+    let offered = if jsonp { [Smart::Json, Smart::Atom] } else { [Smart::Atom, Smart::Json] };
+    let ranges = media_ranges(accept.unwrap_or_default());
+    if ranges.is_empty() {
+        return Some(offered[0]);
+    }
+    let mut best: Option<((u16, bool), Smart)> = None;
+    for form in offered {
+        let fits = ranges.iter().filter_map(|(range, quality)| Some((fit(form, range, jsonp)?, *quality)));
+        // Of equally specific ranges the first counts.
+        let Some((fit, quality)) = fits.rev_max() else { continue };
+        let rank = (quality, fit >= Fit::Alias);
+        if quality > 0 && best.is_none_or(|(other, _)| rank > other) {
+            best = Some((rank, form));
+        }
+    }
+    best.map(|(_, form)| form)
+}
+
+/// The first of the greatest, where `Iterator::max_by_key` gives the last.
+trait FirstMax: Iterator<Item = (Fit, u16)> + Sized {
+    fn rev_max(self) -> Option<(Fit, u16)> {
+        self.reduce(|best, next| if next.0 > best.0 { next } else { best })
+    }
+}
+
+impl<I: Iterator<Item = (Fit, u16)>> FirstMax for I {}
+
+fn fit(form: Smart, range: &str, jsonp: bool) -> Option<Fit> {
+    if range == form.media_type() {
+        Some(Fit::Exact)
+    } else if form.is_alias(range) {
+        Some(Fit::Alias)
+    } else if range == "application/*" {
+        Some(Fit::SameKind)
+    } else if jsonp && matches!(range, "application/javascript" | "text/javascript") {
+        Some(Fit::Script)
+    } else {
+        (range == "*/*").then_some(Fit::Anything)
+    }
+}
+
+/// Whether the consumer would rather have a page for people than JSON: `text/html` is named and not outdone.
+pub fn wants_html(accept: Option<&str>) -> bool {
+    let ranges = media_ranges(accept.unwrap_or_default());
+    let quality =
+        |wanted: &[&str]| ranges.iter().find(|(range, _)| wanted.contains(&range.as_str())).map(|(_, q)| *q);
+    let html = quality(&["text/html", "application/xhtml+xml"]).unwrap_or(0);
+    html > 0 && html >= quality(&["application/json"]).unwrap_or(0)
+}
+
+/// Whether an error is better told in JSON.
+pub fn wants_json(accept: Option<&str>) -> bool {
+    accept.is_some_and(|accept| accept.contains("json")) && smart(accept, false) == Some(Smart::Json)
+}
+
+/// The content coding to send: brotli, then gzip, where the consumer takes them equally.
+pub fn coding(accept_encoding: Option<&str>) -> Coding {
+    let Some(accepted) = accept_encoding else { return Coding::Identity };
+    let named: Vec<(String, u16)> = accepted.split(',').map(weighted).collect();
+    let quality = |token: &str| {
+        let named = |wanted: &str| named.iter().find(|(name, _)| name == wanted).map(|(_, quality)| *quality);
+        named(token).or_else(|| named("*")).unwrap_or(0)
+    };
+    let best = if quality("br") >= quality("gzip") { (Coding::Brotli, "br") } else { (Coding::Gzip, "gzip") };
+    if quality(best.1) > 0 { best.0 } else { Coding::Identity }
+}
+
+/// The media ranges of an `Accept` header that can be parsed, with their quality in thousandths.
+fn media_ranges(accept: &str) -> Vec<(String, u16)> {
+    let token = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+.^_`|~-".contains(&b))
+    };
+    let range =
+        |text: &str| text.split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype));
+    accept.split(',').map(weighted).filter(|(name, _)| range(name)).collect()
+}
+
+/// A name in lower case and its quality in thousandths; a quality that cannot be read counts as 1.
+fn weighted(part: &str) -> (String, u16) {
+    let mut bits = part.split(';').map(str::trim);
+    let name = bits.next().unwrap_or_default().to_ascii_lowercase();
+    let mut quality = bits.filter_map(|bit| {
+        let (key, value) = bit.split_once('=')?;
+        key.trim().eq_ignore_ascii_case("q").then(|| thousandths(value.trim())).flatten()
+    });
+    (name, quality.next().unwrap_or(1000))
+}
+
+/// `0`, `0.333`, `1.000` (RFC 9110 section 12.4.2).
+fn thousandths(text: &str) -> Option<u16> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let plain = fraction.len() <= 3 && fraction.bytes().all(|b| b.is_ascii_digit());
+    let fraction: u16 = plain.then(|| format!("{fraction:0<3}").parse().ok()).flatten()?;
+    match whole {
+        "0" => Some(fraction),
+        "1" if fraction == 0 => Some(1000),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::vectors;
+
+    #[test]
+    fn every_accept_header_of_the_vectors_selects_the_expected_form() {
+        // SF-47, SF-48.
+        for case in vectors::section("accept").unwrap_or_default() {
+            let form = smart(case["accept"].as_str(), case["callback"].as_bool().unwrap());
+            assert_eq!(form.map(Smart::media_type), case["expect"].as_str(), "{case}");
+        }
+    }
+
+    #[test]
+    fn browsers_get_pages_and_scripts_get_json() {
+        assert!(wants_html(Some("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")));
+        for accept in [
+            None,
+            Some("*/*"),
+            Some("application/json"),
+            Some("application/json, text/html;q=0.5"),
+            Some("text/html;q=0"),
+        ] {
+            assert!(!wants_html(accept), "{accept:?}");
+        }
+        assert!(wants_json(Some("application/json")));
+        assert!(!wants_json(Some("*/*")) && !wants_json(None));
+    }
+
+    #[test]
+    fn codings_are_chosen_by_quality_and_refused_by_zero() {
+        assert_eq!(coding(None), Coding::Identity);
+        assert_eq!(coding(Some("")), Coding::Identity);
+        assert_eq!(coding(Some("gzip, deflate, br")), Coding::Brotli);
+        assert_eq!(coding(Some("gzip;q=1.0, br;q=0.5")), Coding::Gzip);
+        assert_eq!(coding(Some("br;q=0, gzip")), Coding::Gzip);
+        assert_eq!(coding(Some("identity")), Coding::Identity);
+        assert_eq!(coding(Some("*")), Coding::Brotli);
+        assert_eq!(coding(Some("gzip;q=0")), Coding::Identity);
+    }
+}

@@ -1,0 +1,218 @@
+//! A pull: from a GET on a feed to its page, held if it asked for that; the page itself comes from the readers.
+
+use super::{
+    accept::{self, Smart},
+    query::Query,
+    rescue::{Refusal, Response},
+    router::Routes,
+};
+use crate::{
+    feed::{
+        record::Mark,
+        stamp::Stamp,
+        view::{Format, View},
+    },
+    readers::{Reading, Rendered},
+    render,
+};
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{
+        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE,
+        IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
+    },
+    request::Parts,
+};
+use http_body_util::Full;
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+use tokio::time::Instant;
+
+/// Items on a page when the consumer does not say (SF-20).
+const ITEMS_DEFAULT: usize = 50;
+
+/// A page of a Smart Feed; `form` is `None` on the negotiated URL.
+pub(super) async fn smart(
+    routes: &Routes,
+    request: &Parts,
+    name: &str,
+    form: Option<Smart>,
+) -> Result<Response, Refusal> {
+    let query = Query::parse(request.uri.query().unwrap_or_default())?;
+    if query.callback.as_deref().is_some_and(|name| !render::jsonp::is_callback(name)) {
+        // The name is never echoed (D-12).
+        return Err(Refusal::bad("`callback` must be the name of a function"));
+    }
+    let feed = routes.feed(name)?;
+    let chosen = form.or_else(|| accept::smart(header(request, &ACCEPT), query.callback.is_some()));
+    let format = match chosen.ok_or_else(Refusal::unacceptable)? {
+        Smart::Atom => Format::Atom,
+        Smart::Json => Format::Json,
+    };
+    let view = View { feed, order: query.order, format };
+    let max = query.max.unwrap_or(ITEMS_DEFAULT).min(routes.readers.config().page_items_max);
+    let reading = Reading::page(view, &query.since, &query.until, max)?;
+    let answer = Answer { routes, request, name, view, negotiated: form.is_none() };
+    if query.is_personal() {
+        let body = read_or_hold(routes, request, &query, &reading).await?;
+        return Ok(answer.personal(&body, query.callback.as_deref()));
+    }
+    answer.shared(&reading).await
+}
+
+/// A view for ordinary readers.
+pub(super) async fn classic(
+    routes: &Routes,
+    request: &Parts,
+    name: &str,
+    format: Format,
+) -> Result<Response, Refusal> {
+    let feed = routes.feed(name)?;
+    let reading = Reading::classic(feed, format, routes.readers.config().classic_items);
+    Answer { routes, request, name, view: reading.view(), negotiated: false }.shared(&reading).await
+}
+
+async fn read_or_hold(
+    routes: &Routes,
+    request: &Parts,
+    query: &Query,
+    reading: &Reading,
+) -> Result<Arc<Rendered>, Refusal> {
+    match routes.waiters.hold(&request.method, query) {
+        Some(timeout) => {
+            let _place = routes.waiters.enter()?;
+            Ok(routes.readers.read_held(reading, Instant::now() + timeout, &routes.stop).await?)
+        }
+        None => Ok(routes.readers.read(reading).await?),
+    }
+}
+
+/// What a response is made of, apart from the body.
+struct Answer<'a> {
+    routes: &'a Routes,
+    request: &'a Parts,
+    name: &'a str,
+    view: View,
+    negotiated: bool,
+}
+
+impl Answer<'_> {
+    /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
+    async fn shared(&self, reading: &Reading) -> Result<Response, Refusal> {
+        let mark = self.routes.readers.mark(self.view.feed)?;
+        if mark.ready && self.is_fresh(mark) {
+            let mut response = Response::default();
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            self.describe(response.headers_mut(), mark);
+            return Ok(response);
+        }
+        let body = self.routes.readers.read(reading).await?;
+        let mut response = self.coded(&body);
+        self.describe(response.headers_mut(), body.mark);
+        Ok(response)
+    }
+
+    /// A page for one consumer: a range, a held answer, or a script.
+    fn personal(&self, body: &Rendered, callback: Option<&str>) -> Response {
+        let mut response = match callback {
+            None => self.coded(body),
+            Some(name) => {
+                let script = render::jsonp::wrap(name, self.view.format, &body.body);
+                let mut response = Response::new(Full::from(Bytes::from(script)));
+                let headers = response.headers_mut();
+                headers
+                    .insert(CONTENT_TYPE, HeaderValue::from_static("application/javascript; charset=utf-8"));
+                headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+                response
+            }
+        };
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        self.link(headers);
+        if let Some(degraded) = body.degraded {
+            headers.insert("smart-feed-cursor", HeaderValue::from_static(degraded.name()));
+        }
+        response
+    }
+
+    /// The body in the coding that the consumer prefers.
+    fn coded(&self, body: &Rendered) -> Response {
+        let coding = accept::coding(header(self.request, &ACCEPT_ENCODING));
+        let mut response = Response::new(Full::from(body.coded(coding)));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.view.format.content_type()));
+        if let Some(token) = coding.token() {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(token));
+        }
+        response
+    }
+
+    /// Validators and links, alike on 200 and 304 (RFC 9110 section 15.4.5).
+    fn describe(&self, headers: &mut HeaderMap, mark: Mark) {
+        if let Ok(etag) = HeaderValue::try_from(etag(self.view, mark)) {
+            headers.insert(ETAG, etag);
+        }
+        if let Some(date) = self.last_modified(mark).and_then(|date| HeaderValue::try_from(date).ok()) {
+            headers.insert(LAST_MODIFIED, date);
+        }
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        self.link(headers);
+    }
+
+    /// One combined header, self first: there are subscribers that look at the first link only (HUBS 5.3).
+    fn link(&self, headers: &mut HeaderMap) {
+        let urls = self.routes.readers.urls();
+        let base = urls.base(self.name, self.view.order, self.view.format);
+        if let Ok(link) =
+            HeaderValue::try_from(format!("<{base}>; rel=\"self\", <{}>; rel=\"hub\"", urls.hub()))
+        {
+            headers.insert(LINK, link);
+        }
+        let vary = if self.negotiated { "accept, accept-encoding" } else { "accept-encoding" };
+        headers.insert(VARY, HeaderValue::from_static(vary));
+    }
+
+    /// Whether the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
+    fn is_fresh(&self, mark: Mark) -> bool {
+        if let Some(known) = header(self.request, &IF_NONE_MATCH) {
+            let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+            let own = opaque(&etag(self.view, mark));
+            return known.split(',').any(|tag| tag.trim() == "*" || opaque(tag) == own);
+        }
+        let since =
+            header(self.request, &IF_MODIFIED_SINCE).and_then(|date| httpdate::parse_http_date(date).ok());
+        match (since, self.last_modified_secs(mark)) {
+            (Some(since), Some(modified)) => UNIX_EPOCH + Duration::from_secs(modified) <= since,
+            _ => false,
+        }
+    }
+
+    fn last_modified(&self, mark: Mark) -> Option<String> {
+        let secs = self.last_modified_secs(mark)?;
+        Some(httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(secs)))
+    }
+
+    /// The second of the last change, once it is over: until then another change may carry the same date.
+    fn last_modified_secs(&self, mark: Mark) -> Option<u64> {
+        let now = Stamp::from_micros(self.routes.clock.now_us());
+        (mark.last_t > Stamp::ZERO && mark.last_t.secs() < now.secs()).then(|| mark.last_t.secs())
+    }
+}
+
+/// The validator of a view: its visible state, its form, and the build that renders it. Weak, since codings differ.
+fn etag(view: View, mark: Mark) -> String {
+    let form = match view.format {
+        Format::Atom => "a",
+        Format::Json => "j",
+        Format::ClassicAtom => "ca",
+        Format::ClassicRss => "cr",
+    };
+    format!("W/\"{:x}.{:x}.{form}{}.{}\"", mark.last_t.micros(), mark.head_rev, view.order, render::REVISION)
+}
+
+fn header<'a>(request: &'a Parts, name: &http::HeaderName) -> Option<&'a str> {
+    request.headers.get(name).and_then(|value| value.to_str().ok())
+}

@@ -1,0 +1,140 @@
+//! From refusals to responses, in one place: what the consumer is told, and what only the log is.
+
+use super::{accept, query::BadQuery};
+use crate::{feed::position::BadPosition, readers::ReadError, store::StoreError};
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY},
+};
+use http_body_util::Full;
+use std::borrow::Cow;
+
+/// What we answer with.
+pub type Response = http::Response<Full<Bytes>>;
+
+/// Why a request is not answered as asked (D-25).
+#[derive(Debug)]
+pub struct Refusal {
+    status: StatusCode,
+    text: Cow<'static, str>,
+    retry_after_secs: Option<u64>,
+    allow: Option<&'static str>,
+}
+
+/// What a consumer waits before it tries again while a feed is not served yet.
+const NOT_READY_SECS: u64 = 5;
+/// What a consumer waits before it tries again when we are too busy.
+const BUSY_SECS: u64 = 5;
+
+impl Refusal {
+    fn new(status: StatusCode, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, text: text.into(), retry_after_secs: None, allow: None }
+    }
+
+    /// 400: the request itself is wrong.
+    pub fn bad(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, text)
+    }
+
+    /// 404.
+    pub fn unknown(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, text)
+    }
+
+    /// 405, with the methods that are allowed.
+    pub fn method(allow: &'static str) -> Self {
+        Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow} here")) }
+    }
+
+    /// 406, with what there is.
+    pub fn unacceptable() -> Self {
+        let text = "nothing acceptable: this feed comes as application/atom+xml or application/json; \
+                    for RSS and ordinary readers take classic.rss or classic.atom below it";
+        Self::new(StatusCode::NOT_ACCEPTABLE, text)
+    }
+
+    /// 413.
+    pub fn too_large(bytes_max: usize) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request body holds {bytes_max} bytes at most"))
+    }
+
+    /// 503: too many requests are held already.
+    pub fn busy() -> Self {
+        let text = "too many requests are waiting; try again soon";
+        Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+    }
+
+    /// The response; JSON when the consumer prefers it.
+    pub fn respond(self, request: &HeaderMap) -> Response {
+        let accept = request.get(ACCEPT).and_then(|value| value.to_str().ok());
+        let (media, body) = if accept::wants_json(accept) {
+            let body = serde_json::json!({"error": self.text, "status": self.status.as_u16()});
+            ("application/json; charset=utf-8", body.to_string())
+        } else {
+            ("text/plain; charset=utf-8", format!("{}\n", self.text))
+        };
+        let mut response = Response::new(Full::from(body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(VARY, HeaderValue::from_static("accept"));
+        headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+        if let Some(secs) = self.retry_after_secs {
+            headers.insert(RETRY_AFTER, HeaderValue::from(secs));
+        }
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        response
+    }
+}
+
+impl From<BadQuery> for Refusal {
+    fn from(bad: BadQuery) -> Self {
+        Self::bad(bad.to_string())
+    }
+}
+
+impl From<BadPosition> for Refusal {
+    fn from(bad: BadPosition) -> Self {
+        Self::bad(bad.to_string())
+    }
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotReady => Self {
+                retry_after_secs: Some(NOT_READY_SECS),
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            },
+            ReadError::UnknownFeed => Self::unknown(error.to_string()),
+            ReadError::Store(error) => Self::from(&*error),
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&StoreError> for Refusal {
+    fn from(error: &StoreError) -> Self {
+        match error {
+            StoreError::UnknownId => Self::unknown(error.to_string()),
+            StoreError::MovingOrder => Self::bad(error.to_string()),
+            StoreError::Busy | StoreError::Closed => Self::busy(),
+            _ => {
+                tracing::error!(error = %error, "The store could not answer a consumer: {error}");
+                Self::new(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "the server has a problem of its own; its operator can see it",
+                )
+            }
+        }
+    }
+}

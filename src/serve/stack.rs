@@ -1,0 +1,58 @@
+//! The tower stack around the router, outermost layer first.
+
+use super::{rescue::Response, router::Router};
+use bytes::Bytes;
+use http::{HeaderName, Method, Request, StatusCode, header};
+use http_body_util::Full;
+use std::{any::Any, convert::Infallible};
+use tower::{BoxError, Service, ServiceBuilder};
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    cors::{Any as AnyOrigin, CorsLayer},
+    trace::TraceLayer,
+};
+
+/// The whole consumer side of the server, for any kind of request body.
+pub fn stack<B>(
+    router: Router,
+) -> impl Service<
+    Request<B>,
+    Response = http::Response<impl http_body::Body<Data = Bytes, Error = BoxError> + Send>,
+    Error = Infallible,
+    Future: Send,
+> + Clone
++ Send
++ 'static
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    ServiceBuilder::new()
+        .layer(TraceLayer::new_for_http()) // Outermost: its span covers everything below.
+        .layer(cors()) // Answers preflights itself, and marks refusals too.
+        .layer(CatchPanicLayer::custom(apologise)) // One broken request is one 500.
+        .service(router)
+}
+
+/// Public feeds are for every page of the web (D-26).
+fn cors() -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(AnyOrigin)
+        .allow_methods([Method::GET, Method::HEAD, Method::POST])
+        .allow_headers(AnyOrigin)
+        .expose_headers([
+            header::ETAG,
+            header::LAST_MODIFIED,
+            header::LINK,
+            header::RETRY_AFTER,
+            HeaderName::from_static("smart-feed-cursor"),
+        ])
+}
+
+fn apologise(_: Box<dyn Any + Send + 'static>) -> Response {
+    tracing::error!("A request handler panicked; this is a bug");
+    let mut response =
+        Response::new(Full::from("the server has a problem of its own; its operator can see it\n"));
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response
+}
