@@ -26,6 +26,7 @@ pub use guard::{AddressClass, Trusted};
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::Governor;
 pub use redirect::Landing;
+pub use wire::BuildError;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;

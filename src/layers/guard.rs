@@ -148,6 +148,7 @@ mod tests {
         check_refused("http://0x7f.1/");
         check_refused("http://0177.0.0.1/");
         check_refused("http://127.1:8080/");
+        check_refused("http://127.0.0.1./");
         check_refused("http://[::1]/");
         check_refused("http://[::ffff:127.0.0.1]/");
         check_refused("http://[64:ff9b::7f00:1]/");

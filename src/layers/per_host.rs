@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -37,7 +38,13 @@ pub struct PerHostLayer {
 /// The count of calls per host. Clones count together, so one governor serves every stack that should share.
 #[derive(Debug, Clone)]
 pub struct Governor {
-    limiter: Arc<Limiter>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug)]
+struct Counts {
+    limiter: Limiter,
+    admitted: AtomicUsize,
 }
 
 type Limiter = RateLimiter<Box<str>, DashMapStateStore<Box<str>>, TokioClock, NoOpMiddleware<Duration>>;
@@ -98,20 +105,22 @@ impl Governor {
     /// `burst` calls at once, then `per_sec` a second.
     pub fn new(burst: NonZeroU32, per_sec: NonZeroU32) -> Self {
         let quota = Quota::per_second(per_sec).allow_burst(burst);
-        Self { limiter: Arc::new(RateLimiter::dashmap_with_clock(quota, TokioClock::new())) }
+        let limiter = RateLimiter::dashmap_with_clock(quota, TokioClock::new());
+        Self { counts: Arc::new(Counts { limiter, admitted: AtomicUsize::new(0) }) }
     }
 
     /// Waits for room at `host`, at most `until` then. Hosts differ by name, in any case and with or without the
     /// dot at the end; ports do not count, as it is the machine that is spared.
     pub async fn admit(&self, host: &str, until: Instant) -> Result<(), Throttled> {
         let key = host.trim_end_matches('.').to_ascii_lowercase().into_boxed_str();
-        if self.limiter.len() > HOSTS_MAX {
-            // Forgets those whose room is full again: they are as good as new.
-            self.limiter.retain_recent();
+        let limiter = &self.counts.limiter;
+        if self.counts.admitted.fetch_add(1, Ordering::Relaxed) % SWEEP_CALLS == SWEEP_CALLS - 1 {
+            // Forgets the hosts whose room is full again: they are as good as new.
+            limiter.retain_recent();
         }
         loop {
-            let Err(not_until) = self.limiter.check_key(&key) else { return Ok(()) };
-            let wait = not_until.wait_time_from(self.limiter.clock().now());
+            let Err(not_until) = limiter.check_key(&key) else { return Ok(()) };
+            let wait = not_until.wait_time_from(limiter.clock().now());
             if Instant::now() + wait >= until {
                 return Err(Throttled { wait });
             }
@@ -127,8 +136,8 @@ impl Default for Governor {
     }
 }
 
-/// Hosts counted at a time before those at rest are forgotten.
-const HOSTS_MAX: usize = 10_000;
+/// Calls between two sweeps, and so about how many hosts at rest are remembered at most.
+const SWEEP_CALLS: usize = 1024;
 
 /// tokio's clock, so that the count and the waits agree, paused or not.
 #[derive(Debug, Clone, Copy)]
@@ -200,6 +209,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_that_would_wait_too_long_is_refused_and_not_queued() {
         assert_eq!(passed_at(&["http://a.example/"; 20], 3, 60).await.1, 8); // 10 at once, then 2 before 3 s.
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hosts_at_rest_are_forgotten() {
+        let governor = Governor::default();
+        for n in 0..10 * SWEEP_CALLS {
+            governor.admit(&format!("{n}.example"), Instant::now()).await.unwrap();
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+        let remembered = governor.counts.limiter.len();
+        assert!(remembered <= 2 * SWEEP_CALLS, "{remembered}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -72,8 +72,13 @@ where
                     debug!(status, wire_bytes, duration_ms, "Got {status} from `{host}`");
                 }
                 Err(error) => {
-                    let source = error_chain(error);
-                    debug!(code = error.code(), source, duration_ms, "Got nothing from `{host}`: {error}");
+                    let code = error.code();
+                    debug!(
+                        code,
+                        source = error_chain(error),
+                        duration_ms,
+                        "Got nothing from `{host}`: {error}"
+                    );
                 }
             }
             answer

@@ -167,8 +167,9 @@ impl Clues {
             use io::ErrorKind::*;
             self.cut |= matches!(io.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe);
             self.malformed |= matches!(io.kind(), InvalidInput | InvalidData);
-            self.ours |= matches!(io.kind(), NetworkDown | NetworkUnreachable | AddrNotAvailable)
-                || matches!(io.raw_os_error(), Some(EMFILE | ENFILE));
+            // Not "network unreachable": a machine without IPv6 says so of every host that has it, also when the
+            // reason is that nobody listens at the host's IPv4 address.
+            self.ours |= io.kind() == NetworkDown || matches!(io.raw_os_error(), Some(EMFILE | ENFILE));
         }
     }
 }
