@@ -1,50 +1,120 @@
-//! Where the time comes from: the system, or a test's hand; not what is done with it.
+//! What time it is, as a value that can be replaced in tests. Not a timer: waiting is tokio's business.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Tells the time.
+/// A source of wall-clock time. It may step backwards or stand still; whoever needs strictly rising values
+/// makes them from it.
 pub trait Clock: Send + Sync + 'static {
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Microseconds since the Unix epoch, UTC.
     fn now_us(&self) -> u64;
+
+    /// The same instant in the type that HTTP dates are compared with.
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_micros(self.now_us())
+    }
 }
 
-/// The system's clock.
-#[derive(Clone, Copy, Debug, Default)]
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now_us(&self) -> u64 {
+        (**self).now_us()
+    }
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct System;
 
 impl Clock for System {
     fn now_us(&self) -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+        // A machine whose clock stands before 1970 reads as the epoch: the check against the last recorded
+        // time then refuses to commit, which a panic here would only hide.
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros)
     }
 }
 
-/// A clock that stands still until it is set.
+/// A clock that stands still until it is told otherwise, backwards included.
 #[derive(Debug, Default)]
-pub struct Manual(AtomicU64);
+pub struct Manual {
+    us: AtomicU64,
+}
 
 impl Manual {
-    /// A clock that shows this moment, in microseconds since 1970.
+    /// A clock that reads `us` microseconds after the epoch.
     pub const fn at(us: u64) -> Self {
-        Self(AtomicU64::new(us))
+        Self { us: AtomicU64::new(us) }
     }
 
-    /// Sets it, backwards too.
+    /// From now on the clock reads `us`.
     pub fn set(&self, us: u64) {
-        self.0.store(us, Ordering::Relaxed);
+        self.us.store(us, Ordering::SeqCst);
     }
 
-    /// Moves it on.
-    pub fn advance(&self, us: u64) {
-        self.0.fetch_add(us, Ordering::Relaxed);
+    /// Moves the clock forward, saturating at the end of time.
+    pub fn advance(&self, by: Duration) {
+        let step = micros(by);
+        // The closure always answers Some, so the update cannot fail.
+        let _ = self.us.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |us| Some(us.saturating_add(step)));
     }
 }
 
 impl Clock for Manual {
     fn now_us(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.us.load(Ordering::SeqCst)
+    }
+}
+
+/// A wall clock that moves exactly as tokio's timers do, so that under `tokio::time::pause` dates and sleeps
+/// agree.
+#[derive(Debug, Clone, Copy)]
+pub struct Paused {
+    base_us: u64,
+    since: tokio::time::Instant,
+}
+
+impl Paused {
+    /// A clock that reads `base_us` now, and from here on follows tokio's clock.
+    pub fn from(base_us: u64) -> Self {
+        Self { base_us, since: tokio::time::Instant::now() }
+    }
+}
+
+impl Clock for Paused {
+    fn now_us(&self) -> u64 {
+        self.base_us.saturating_add(micros(self.since.elapsed()))
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_clock_reads_a_plausible_year() {
+        const YEAR_2020_US: u64 = 1_577_836_800_000_000;
+        assert!(System.now_us() > YEAR_2020_US);
+    }
+
+    #[test]
+    fn a_manual_clock_moves_only_when_told_and_also_backwards() {
+        let clock = Arc::new(Manual::at(5_000_000));
+        assert_eq!(clock.now_us(), 5_000_000);
+        clock.advance(Duration::from_millis(2));
+        assert_eq!(clock.now_us(), 5_002_000);
+        clock.set(1);
+        assert_eq!(clock.now_us(), 1);
+        assert_eq!(clock.now(), UNIX_EPOCH + Duration::from_micros(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_paused_clock_follows_tokios_timers() {
+        let clock = Paused::from(1_000_000);
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(clock.now_us(), 3_601_000_000);
     }
 }

@@ -12,4 +12,6 @@ pub mod store;
 
 pub mod readers;
 
+pub mod layers;
+
 pub mod serve;
