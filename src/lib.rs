@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod secret;
+pub mod telemetry;
 
 pub mod feed;
 
@@ -15,3 +16,5 @@ pub mod readers;
 pub mod layers;
 
 pub mod serve;
+
+pub mod cli;
