@@ -6,4 +6,6 @@ pub mod secret;
 
 pub mod feed;
 
+pub mod render;
+
 pub mod store;
