@@ -16,5 +16,3 @@ pub mod readers;
 pub mod layers;
 
 pub mod serve;
-
-pub mod cli;
