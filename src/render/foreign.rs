@@ -1,7 +1,7 @@
 //! Markup of other vocabularies, written anew with its namespaces; never a slice of bytes, and never ill-formed,
 //! whatever names it carries.
 
-use super::xml::{cleaned, push_attribute, push_text};
+use super::xml::{push_attribute, push_text};
 use everfeed_adapters::{Attribute, Element, Node};
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Writes an element. One whose name XML cannot hold is left out with all that is in it.
+/// Writes an element. One whose name some parser would refuse is left out with all that is in it.
 pub(super) fn write(out: &mut String, element: &Element, scope: &mut Scope<'_>) {
     write_at(out, element, scope, 0);
 }
@@ -70,12 +70,7 @@ pub(super) fn write_nodes(out: &mut String, nodes: &[Node], scope: &mut Scope<'_
 
 /// Whether `write` would write this element's own tag.
 pub(super) fn can_be_written(element: &Element) -> bool {
-    is_name(&element.name) && !is_reserved(&element.ns)
-}
-
-/// The namespaces that no prefix of ours may be bound to.
-fn is_reserved(ns: &str) -> bool {
-    [XML, XMLNS].contains(&cleaned(ns).as_ref())
+    is_name(&element.name) && is_namespace(&element.ns) && element.ns != XML
 }
 
 fn write_at(out: &mut String, element: &Element, scope: &mut Scope<'_>, depth: usize) {
@@ -109,19 +104,17 @@ fn write_children(out: &mut String, nodes: &[Node], scope: &mut Scope<'_>, depth
 /// Name, declarations and attributes; answers the name as it was written.
 fn push_start(out: &mut String, element: &Element, scope: &mut Scope<'_>) -> String {
     let mut declared = Vec::new();
-    let ns = cleaned(&element.ns);
-    let prefix = if ns.is_empty() {
+    let prefix = if element.ns.is_empty() {
         if scope.namespace("") != Some("") {
             declare(scope, &mut declared, String::new(), "");
         }
         Cow::Borrowed("")
     } else {
-        prefix_for(&ns, &element.prefix, true, scope, &mut declared)
+        prefix_for(&element.ns, &element.prefix, true, scope, &mut declared)
     };
     let name = qualified(&prefix, &element.name);
     let attributes = unlike(&element.attributes).map(|attribute| {
-        let ns = cleaned(&attribute.ns);
-        let prefix = match ns.as_ref() {
+        let prefix = match attribute.ns.as_str() {
             "" => Cow::Borrowed(""),
             XML => Cow::Borrowed("xml"),
             ns => prefix_for(ns, &attribute.prefix, false, scope, &mut declared),
@@ -142,10 +135,14 @@ fn push_start(out: &mut String, element: &Element, scope: &mut Scope<'_>) -> Str
 
 /// The attributes that can be written, each name once: XML forbids a second.
 fn unlike(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
-    let writable = |a: &Attribute| {
-        is_name(&a.name) && cleaned(&a.ns) != XMLNS && !(cleaned(&a.ns).is_empty() && a.name == "xmlns")
+    let barred = |a: &Attribute| match a.ns.as_str() {
+        "" => a.name == "xmlns",
+        // Unique in a document, and we put entries of many documents into one.
+        XML => a.name == "id",
+        _ => false,
     };
-    let same = |a: &Attribute, b: &Attribute| a.name == b.name && cleaned(&a.ns) == cleaned(&b.ns);
+    let writable = move |a: &Attribute| is_name(&a.name) && is_namespace(&a.ns) && !barred(a);
+    let same = |a: &Attribute, b: &Attribute| a.name == b.name && a.ns == b.ns;
     attributes
         .iter()
         .enumerate()
@@ -182,6 +179,36 @@ fn qualified(prefix: &str, name: &str) -> String {
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+}
+
+/// No namespace, or one that parsers take: libxml2 refuses a document with a namespace that is no URI reference, and
+/// nobody may bind a prefix to that of `xmlns`.
+fn is_namespace(ns: &str) -> bool {
+    let in_uri = |b: u8| b.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?#%".contains(&b);
+    let escaped = |tail: &str| tail.len() >= 2 && tail.bytes().take(2).all(|b| b.is_ascii_hexdigit());
+    let before_path = ns.split(['/', '?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = match before_path.split_once(':') {
+        Some((scheme, _)) => (Some(scheme), &ns[scheme.len() + 1..]),
+        None => (None, ns),
+    };
+    ns != XMLNS
+        && ns.bytes().all(in_uri)
+        && ns.split('%').skip(1).all(escaped)
+        && ns.matches('#').count() < 2
+        && scheme.is_none_or(is_scheme)
+        && rest.strip_prefix("//").is_none_or(is_authority)
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+}
+
+/// A host and perhaps a port, before whatever follows.
+fn is_authority(text: &str) -> bool {
+    let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+    !host.contains('@') && (1..=5).contains(&port.len()) && port.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn starts_with_xml(prefix: &str) -> bool {
@@ -232,13 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn attributes_in_a_namespace_never_use_the_default_one() {
+    fn attributes_are_written_once_and_never_in_the_default_namespace() {
         let mut inner = element("urn:atom", "", "a");
         inner.attributes = vec![
             attribute("urn:atom", "atom", "b"),
             attribute("", "", "c"),
             attribute("", "", "c"),
             attribute(XML, "xml", "lang"),
+            attribute(XML, "xml", "id"),
             attribute("", "", "xmlns"),
             attribute(XMLNS, "xmlns", "x"),
             attribute("", "", "on load"),
@@ -247,13 +275,31 @@ mod tests {
     }
 
     #[test]
-    fn names_that_xml_cannot_hold_are_left_out() {
+    fn names_that_a_parser_might_refuse_are_left_out() {
         for name in ["", "a b", "1a", "a:b", "a>", "ä", "-a"] {
             check(&element("urn:m", "m", name), "");
         }
-        check(&element(XML, "xml", "a"), "");
-        check(&element(XMLNS, "xmlns", "a"), "");
-        check(&element("\u{1}", "m", "a"), r#"<a xmlns=""/>"#);
+        let refused = [
+            XML,
+            XMLNS,
+            "\u{1}",
+            "[TBD]",
+            "a b",
+            "http://x:y/",
+            "http://x:/",
+            "://",
+            "1x:y",
+            "a%zz",
+            "a#b#c",
+            "http://x/é",
+            "http://u@x/",
+        ];
+        for ns in refused {
+            check(&element(ns, "m", "a"), "");
+        }
+        for ns in ["DAV:", "http://x:80/%41?a=b#c", "http://purl.org/dc/terms/", "tag:x,2005:y", "relative"] {
+            check(&element(ns, "m", "a"), &format!("<m:a xmlns:m=\"{ns}\"/>"));
+        }
     }
 
     #[test]

@@ -190,7 +190,7 @@ fn origin(xml: &mut Xml, source: &Source) {
 
 /// Foreign markup that would say again what our own elements say: feed readers take the last, or both.
 fn is_ours(element: &Element) -> bool {
-    match xml::cleaned(&element.ns).as_ref() {
+    match element.ns.as_str() {
         // RSS itself.
         "" => true,
         ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,

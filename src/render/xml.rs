@@ -146,12 +146,6 @@ fn is_noncharacter(bytes: &[u8]) -> bool {
     matches!(bytes, [0xEF, 0xBF, 0xBE | 0xBF, ..])
 }
 
-/// The text as an XML document gives it back: without the characters that XML 1.0 cannot hold.
-pub(super) fn cleaned(text: &str) -> Cow<'_, str> {
-    let illegal = |c: char| matches!(c, '\0'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}');
-    if text.contains(illegal) { Cow::Owned(text.replace(illegal, "")) } else { Cow::Borrowed(text) }
-}
-
 /// An IRI as it may stand in a document: trimmed, white space inside escaped, no illegal characters.
 /// `None` when nothing is left.
 pub(super) fn iri(text: &str) -> Option<Cow<'_, str>> {
@@ -188,7 +182,6 @@ mod tests {
         //
         check("\0a\u{1F}b\u{FFFE}c\u{FFFF}d\u{FFFD}", "abcd\u{FFFD}", "abcd\u{FFFD}");
         check("ï¿½ \u{FEFF}", "ï¿½ \u{FEFF}", "ï¿½ \u{FEFF}");
-        assert_eq!(cleaned("a\u{1}b\u{FFFF}"), "ab");
     }
 
     #[test]

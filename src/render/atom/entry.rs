@@ -242,7 +242,7 @@ fn origin(xml: &mut Xml, source: &Source) {
 /// Foreign markup that would contradict what we write ourselves: a Smart Feed upstream has its own ids, cursors and
 /// tombstones, and Atom elements that are not in the entry's fields have no second place.
 fn is_ours(element: &Element) -> bool {
-    match xml::cleaned(&element.ns).as_ref() {
+    match element.ns.as_str() {
         ns::ATOM | ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
         ns::PUBLISHING => element.name == "edited",
         _ => false,
