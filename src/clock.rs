@@ -48,3 +48,37 @@ impl Clock for Manual {
         self.0.load(Ordering::Relaxed)
     }
 }
+
+/// A clock that moves exactly as tokio's timers do, so that dates and sleeps agree while tokio's time is paused.
+#[derive(Clone, Copy, Debug)]
+pub struct Paused {
+    base_us: u64,
+    since: tokio::time::Instant,
+}
+
+impl Paused {
+    /// A clock that shows this moment now, in microseconds since 1970, and follows tokio's clock from here on.
+    pub fn from(base_us: u64) -> Self {
+        Self { base_us, since: tokio::time::Instant::now() }
+    }
+}
+
+impl Clock for Paused {
+    fn now_us(&self) -> u64 {
+        let elapsed = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.base_us.saturating_add(elapsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_paused_clock_follows_tokios_timers() {
+        let clock = Paused::from(1_000_000);
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert_eq!(clock.now_us(), 3_601_000_000);
+    }
+}

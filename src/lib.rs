@@ -6,6 +6,7 @@ pub mod secret;
 
 pub mod feed;
 
+pub mod layers;
 pub mod notify;
 pub mod render;
 pub mod store;

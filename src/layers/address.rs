@@ -1,0 +1,171 @@
+//! Which IP addresses are public. A pure table, and the resolver that answers with nothing else; the decision
+//! when to use it is the guard's.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use super::error::{BoxError, Refused};
+
+/// True for an address on the public internet: globally reachable unicast by the IANA special-purpose
+/// registries, and not a v6 address that carries a v4 one which is not.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => is_public_v4(v4),
+        IpAddr::V6(v6) => is_public_v6(v6),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    !matches!(
+        (a, b, c),
+        (0, ..)                    // "This network"; 0.0.0.0 connects to loopback on Linux.
+            | (10, ..)             // Private.
+            | (100, 64..=127, _)   // Carrier-grade NAT.
+            | (127, ..)            // Loopback.
+            | (169, 254, _)        // Link-local, and the clouds' metadata services.
+            | (172, 16..=31, _)    // Private.
+            | (192, 0, 0)          // IETF protocol assignments.
+            | (192, 0, 2)          // Documentation.
+            | (192, 88, 99)        // 6to4 relays, withdrawn.
+            | (192, 168, _)        // Private.
+            | (198, 18 | 19, _)    // Benchmarking.
+            | (198, 51, 100)       // Documentation.
+            | (203, 0, 113)        // Documentation.
+            | (224..=255, ..) // Multicast, reserved, broadcast.
+    )
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let s = address.segments();
+    match s {
+        // Forms that carry a v4 address are as public as that one is.
+        [0, 0, 0, 0, 0, 0xffff, high, low] => is_public_v4(embedded(high, low)), // v4-mapped.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(embedded(high, low)), // NAT64.
+        [0x2002, high, low, ..] => is_public_v4(embedded(high, low)),            // 6to4.
+        // Teredo: the server in clear, the client's address inverted.
+        [0x2001, 0, server_high, server_low, _, _, high, low] => {
+            is_public_v4(embedded(server_high, server_low)) && is_public_v4(embedded(!high, !low))
+        }
+        [0x2001, 2, 0, ..] => false,                // Benchmarking.
+        [0x2001, 0x10..=0x2f, ..] => false,         // ORCHID, names and not places.
+        [0x2001, 0xdb8, ..] => false,               // Documentation.
+        [0x3fff, low, ..] if low < 0x1000 => false, // Documentation.
+        // All that IANA has given out for unicast lies in 2000::/3. The rest is loopback, v4-compatible, local
+        // NAT64 (64:ff9b:1::), discard, unique local, link-local, site-local, multicast, or unassigned.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+fn embedded(high: u16, low: u16) -> Ipv4Addr {
+    let [a, b] = high.to_be_bytes();
+    let [c, d] = low.to_be_bytes();
+    Ipv4Addr::new(a, b, c, d)
+}
+
+/// Asks the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            // Port 0 stands for the one in the URL.
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(Box::new(found.collect::<Vec<_>>().into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Answers with the public addresses of a name only. The connector dials exactly what it was answered, so the
+/// address that was checked is the address that is used: a name cannot change its mind in between.
+#[derive(Clone)]
+pub struct PublicResolver {
+    inner: Arc<dyn Resolve>,
+}
+
+impl PublicResolver {
+    /// Filters what `inner` finds.
+    pub fn over(inner: Arc<dyn Resolve>) -> Self {
+        Self { inner }
+    }
+}
+
+impl Resolve for PublicResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let resolving = self.inner.resolve(name);
+        Box::pin(async move {
+            let mut found = resolving.await?.peekable();
+            let any = found.peek().is_some();
+            let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
+            if any && public.is_empty() {
+                return Err(Box::new(Refused::Address) as BoxError);
+            }
+            Ok(Box::new(public.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(addresses: &[&str], public: bool) {
+        for text in addresses {
+            assert_eq!(is_public(text.parse().unwrap()), public, "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_addresses_are_public() {
+        check(
+            &[
+                "1.1.1.1",
+                "8.8.8.8",
+                "93.184.216.34",
+                "100.63.255.255",
+                "100.128.0.1",
+                "172.15.0.1",
+                "172.32.0.1",
+            ],
+            true,
+        );
+        check(&["192.0.1.1", "198.17.0.1", "198.20.0.1", "223.255.255.254"], true);
+        check(&["2606:4700::1111", "2a00:1450:4001::1", "2001:4860:4860::8888", "2001:200::1"], true);
+    }
+
+    #[test]
+    fn every_special_v4_block_is_not_public() {
+        check(
+            &["0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.254", "127.0.0.1", "127.9.9.9"],
+            false,
+        );
+        check(
+            &["169.254.169.254", "172.16.0.1", "172.31.255.254", "192.0.0.1", "192.0.2.1", "192.88.99.1"],
+            false,
+        );
+        check(&["192.168.1.1", "198.18.0.1", "198.19.255.1", "198.51.100.7", "203.0.113.7"], false);
+        check(&["224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255"], false);
+    }
+
+    #[test]
+    fn every_special_v6_block_is_not_public() {
+        check(&["::", "::1", "100::1", "fc00::1", "fd12:3456::1", "fe80::1", "fec0::1", "ff02::1"], false);
+        check(
+            &["2001:2::1", "2001:10::1", "2001:20::1", "2001:db8::1", "3fff::1", "5f00::1", "64:ff9b:1::1"],
+            false,
+        );
+    }
+
+    #[test]
+    fn a_v6_form_is_as_public_as_the_v4_address_inside() {
+        check(&["::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1"], true);
+        check(&["::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "::10.1.2.3"], false);
+        check(&["64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::1", "2002:c0a8:101::1"], false);
+        // Teredo, first a private client (192.168.0.1 inverted), then a private server.
+        check(&["2001:0:808:808:0:0:3f57:fffe", "2001:0:a00:1:0:0:f7f7:f7f7"], false);
+        check(&["2001:0:808:808:0:0:f7f7:f7f7"], true);
+    }
+}

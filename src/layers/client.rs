@@ -1,0 +1,193 @@
+//! The two client stacks: towards publishers, and towards the callbacks of subscribers. Composition only; what
+//! each line does is in the file of its layer.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::dns::Resolve;
+use tower::timeout::TimeoutLayer;
+use tower::util::{BoxCloneSyncService, MapErrLayer};
+use tower::{Service, ServiceBuilder, ServiceExt};
+
+use super::address::SystemResolver;
+use super::body_cap::BodyCap;
+use super::collect::Collect;
+use super::conditional::Conditional;
+use super::deadline::Deadline;
+use super::guard::{Guard, Reach};
+use super::inflate_cap::InflateCap;
+use super::per_host::{Governor, PerHost};
+use super::redirect::Redirect;
+use super::retry::{Retry, connect_once};
+use super::trace::Trace;
+use super::wire::{BuildError, Wire, WireConfig};
+use super::{Exchange, FetchError, Request};
+
+/// What an upstream is asked for. Feeds first, each by its own name; at last anything, because old servers send
+/// feeds as what they please and answer 406 to whoever is particular.
+pub const ACCEPT_FEEDS: HeaderValue = HeaderValue::from_static(
+    "application/atom+xml, application/rss+xml;q=0.9, application/rdf+xml;q=0.8, application/feed+json;q=0.8, \
+     application/xml;q=0.7, text/xml;q=0.7, application/json;q=0.5, */*;q=0.1",
+);
+
+/// The limits of a client stack. [`ClientConfig::default`] suits upstreams, [`ClientConfig::for_callbacks`]
+/// callbacks.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// Seconds for one call: waits, redirects, retries and body together. 30, callbacks 10.
+    pub total_secs: u64,
+    /// Seconds for name resolution, TCP and TLS of one attempt. 10, callbacks 5.
+    pub connect_secs: u64,
+    /// Seconds until the head of one attempt's answer. 20, callbacks 10.
+    pub head_secs: u64,
+    /// Seconds that a call waits at most for its turn at a busy host; it is refused beyond. 10.
+    pub host_wait_secs: u64,
+    /// Bytes of one body as sent. 10 MiB; of a callback's answer 64 KiB are read and the rest is dropped.
+    pub wire_bytes_max: u64,
+    /// Bytes of one body once inflated. 32 MiB.
+    pub body_bytes_max: u64,
+    /// Redirects of one call. 5; callbacks follow none.
+    pub redirects_max: usize,
+    /// `User-Agent` of requests that bring none, for publishers to know whom to talk to.
+    pub user_agent: HeaderValue,
+    /// Callbacks only: whether they may be at private addresses and on any port. False.
+    pub private_ok: bool,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        Self {
+            total_secs: 30,
+            connect_secs: 10,
+            head_secs: 20,
+            host_wait_secs: 10,
+            wire_bytes_max: 10 << 20,
+            body_bytes_max: 32 << 20,
+            redirects_max: 5,
+            user_agent: HeaderValue::from_static(concat!("everfeed/", env!("CARGO_PKG_VERSION"))),
+            private_ok: false,
+        }
+    }
+}
+
+impl ClientConfig {
+    /// The defaults for callbacks (PUSH.md D-P4, D-P6).
+    pub fn for_callbacks() -> Self {
+        Self { total_secs: 10, connect_secs: 5, head_secs: 10, wire_bytes_max: 64 << 10, ..Self::default() }
+    }
+
+    fn wire(&self, resolver: Arc<dyn Resolve>, accept: HeaderValue) -> Result<Wire, BuildError> {
+        let headers = HeaderMap::from_iter([(USER_AGENT, self.user_agent.clone()), (ACCEPT, accept)]);
+        Wire::new(&WireConfig { connect: Duration::from_secs(self.connect_secs), headers }, resolver)
+    }
+}
+
+/// A client stack: cheap to clone, whole answers, every limit applied.
+#[derive(Debug, Clone)]
+pub struct Client(BoxCloneSyncService<Request, http::Response<Bytes>, FetchError>);
+
+impl Client {
+    /// Sends one request and waits for the whole answer, of whatever status.
+    pub async fn send(&self, request: Request) -> Result<http::Response<Bytes>, FetchError> {
+        self.0.clone().oneshot(request).await
+    }
+}
+
+impl Service<Request> for Client {
+    type Response = http::Response<Bytes>;
+    type Error = FetchError;
+    type Future = BoxFuture<'static, Result<Self::Response, FetchError>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), FetchError>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        self.0.call(request)
+    }
+}
+
+/// The stack towards publishers.
+///
+/// A request may carry [`Trusted`](super::Trusted), the origin that the operator configured, and
+/// [`Validators`](super::Validators). The answer carries [`Landing`](super::Landing), [`Asked`](super::Asked),
+/// [`Validators`](super::Validators) and [`WireBytes`](super::WireBytes).
+pub fn upstream(config: &ClientConfig, governor: Governor) -> Result<Client, BuildError> {
+    upstream_via(config, governor, Arc::new(SystemResolver))
+}
+
+/// [`upstream`] with names looked up by `resolver`.
+pub fn upstream_via(
+    config: &ClientConfig,
+    governor: Governor,
+    resolver: Arc<dyn Resolve>,
+) -> Result<Client, BuildError> {
+    Ok(upstream_over(config, governor, config.wire(resolver, ACCEPT_FEEDS)?))
+}
+
+/// [`upstream`] over any service in place of the network.
+pub fn upstream_over<S>(config: &ClientConfig, governor: Governor, wire: S) -> Client
+where
+    S: Exchange + Sync,
+{
+    let head = Duration::from_secs(config.head_secs);
+    // The half that repeats: once per redirect, and the part below Retry once per attempt.
+    let hop = ServiceBuilder::new()
+        .layer(Conditional::layer()) // Inside Redirect: validators go only to the URL that they came from.
+        .layer(Retry::layer(connect_once())) // Statuses are the poller's business.
+        .layer(PerHost::layer(governor, Duration::from_secs(config.host_wait_secs))) // Every request on the wire is counted.
+        .layer(Guard::layer(Reach::TrustedOrPublic)) // Sees the host of this very hop.
+        .layer(MapErrLayer::new(FetchError::from_boxed(head)))
+        .layer(TimeoutLayer::new(head)) // One attempt, up to its head.
+        .layer(InflateCap::layer(config.body_bytes_max)) // Caps what comes out, not what goes in.
+        .layer(BodyCap::layer(config.wire_bytes_max))
+        .service(wire);
+    let whole = ServiceBuilder::new()
+        .layer(Trace::upstream()) // Outermost: its span covers waits and retries.
+        .layer(Deadline::layer(Duration::from_secs(config.total_secs))) // The whole call, body included.
+        .layer(Collect::layer()) // Bodies arrive below, and are whole above.
+        .layer(Redirect::layer(config.redirects_max)) // Each hop passes everything below again.
+        .service(BoxCloneSyncService::new(hop));
+    Client(BoxCloneSyncService::new(whole))
+}
+
+/// The stack towards the callbacks of subscribers: verification and delivery. No redirects, as what was verified
+/// is one URL; no governor, as the hub paces deliveries per subscription; of the answer only its first
+/// `wire_bytes_max` bytes, as a subscriber that received a push has received it, however long its page.
+pub fn callback(config: &ClientConfig) -> Result<Client, BuildError> {
+    callback_via(config, Arc::new(SystemResolver))
+}
+
+/// [`callback`] with names looked up by `resolver`.
+pub fn callback_via(config: &ClientConfig, resolver: Arc<dyn Resolve>) -> Result<Client, BuildError> {
+    Ok(callback_over(config, config.wire(resolver, HeaderValue::from_static("*/*"))?))
+}
+
+/// [`callback`] over any service in place of the network.
+pub fn callback_over<S>(config: &ClientConfig, wire: S) -> Client
+where
+    S: Exchange + Sync,
+{
+    let head = Duration::from_secs(config.head_secs);
+    let reach = if config.private_ok { Reach::Anywhere } else { Reach::TrustedOrPublic };
+    let hop = ServiceBuilder::new()
+        .layer(Retry::layer(connect_once())) // Nothing was sent, so nothing is delivered twice.
+        .layer(Guard::layer(reach))
+        .layer(MapErrLayer::new(FetchError::from_boxed(head)))
+        .layer(TimeoutLayer::new(head))
+        .layer(BodyCap::first(config.wire_bytes_max))
+        .service(wire);
+    let whole = ServiceBuilder::new()
+        .layer(Trace::callback())
+        .layer(Deadline::layer(Duration::from_secs(config.total_secs)))
+        .layer(Collect::layer())
+        .service(BoxCloneSyncService::new(hop));
+    Client(BoxCloneSyncService::new(whole))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Why an exchange failed, in terms of whose fault it is and whether it may pass. Not for HTTP statuses: an
+//! answer with status 500 is an answer, and its meaning is the caller's business.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::deadline::Elapsed;
+use super::per_host::Throttled;
+
+/// The source of an error, for the log and not for the other side.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Who has to act before the same call can succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The other side: the upstream of a poll, the consumer behind a callback.
+    Peer,
+    /// This process, its configuration or its network.
+    Ours,
+}
+
+/// Why no usable answer came back.
+///
+/// `Display` is the public text: no URL, no path, no query string, no credentials, no resolved address. The
+/// `source` chain is internal.
+#[derive(Debug, Error)]
+pub enum FetchError {
+    #[error("the address is not an absolute http or https URL")]
+    BadUrl,
+    #[error("the host name did not resolve")]
+    Resolve(#[source] BoxError),
+    #[error("no connection could be made")]
+    Connect(#[source] BoxError),
+    #[error("the TLS handshake failed")]
+    Tls(#[source] BoxError),
+    #[error("no complete answer within {} s", .after.as_secs_f32())]
+    Timeout { after: Duration },
+    #[error("refused to connect: {0}")]
+    Refused(#[from] Refused),
+    #[error("more than {redirects_max} redirects")]
+    TooManyRedirects { redirects_max: usize },
+    #[error("a redirect that cannot be followed: {0}")]
+    BadRedirect(#[from] BadRedirect),
+    #[error("the body is larger than {bytes_max} bytes {size}")]
+    TooLarge { bytes_max: u64, size: Size },
+    #[error("the body could not be inflated as its Content-Encoding says")]
+    Inflate(#[source] BoxError),
+    #[error("the answer was cut short")]
+    Cut(#[source] BoxError),
+    #[error("the answer was not valid HTTP")]
+    Protocol(#[source] BoxError),
+    #[error("held back: this host was asked often enough, room in {} s", .wait.as_secs_f32())]
+    Throttled { wait: Duration },
+    #[error("the request could not be sent from here")]
+    Local(#[source] BoxError),
+}
+
+impl FetchError {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Self::BadUrl | Self::Throttled { .. } | Self::Local(_) => Fault::Ours,
+            Self::Resolve(_)
+            | Self::Connect(_)
+            | Self::Tls(_)
+            | Self::Timeout { .. }
+            | Self::Refused(_)
+            | Self::TooManyRedirects { .. }
+            | Self::BadRedirect(_)
+            | Self::TooLarge { .. }
+            | Self::Inflate(_)
+            | Self::Cut(_)
+            | Self::Protocol(_) => Fault::Peer,
+        }
+    }
+
+    /// True when the same call may succeed later with nobody changing anything on purpose.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Resolve(_)
+            | Self::Connect(_)
+            | Self::Tls(_)
+            | Self::Timeout { .. }
+            | Self::Inflate(_)
+            | Self::Cut(_)
+            | Self::Protocol(_)
+            | Self::Throttled { .. }
+            | Self::Local(_) => true,
+            Self::BadUrl
+            | Self::Refused(_)
+            | Self::TooManyRedirects { .. }
+            | Self::BadRedirect(_)
+            | Self::TooLarge { .. } => false,
+        }
+    }
+
+    /// How long to wait at least before the same call, when we know. Only our own governor says so here; what
+    /// the peer asks for stands in its `Retry-After`.
+    pub fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Throttled { wait } => Some(*wait),
+            _ => None,
+        }
+    }
+
+    /// One word for metrics and stored poll states. Stable.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadUrl => "bad-url",
+            Self::Resolve(_) => "resolve",
+            Self::Connect(_) => "connect",
+            Self::Tls(_) => "tls",
+            Self::Timeout { .. } => "timeout",
+            Self::Refused(_) => "refused",
+            Self::TooManyRedirects { .. } => "too-many-redirects",
+            Self::BadRedirect(_) => "bad-redirect",
+            Self::TooLarge { .. } => "too-large",
+            Self::Inflate(_) => "inflate",
+            Self::Cut(_) => "cut",
+            Self::Protocol(_) => "protocol",
+            Self::Throttled { .. } => "throttled",
+            Self::Local(_) => "local",
+        }
+    }
+
+    /// Restores an error that passed through a layer which boxes, such as tower's timeout.
+    pub(super) fn from_boxed(after: Duration) -> impl Fn(BoxError) -> Self + Clone {
+        move |boxed| match boxed.downcast::<Self>() {
+            Ok(own) => *own,
+            Err(other) if other.is::<tower::timeout::error::Elapsed>() => Self::Timeout { after },
+            Err(other) => Self::Local(other),
+        }
+    }
+}
+
+impl From<Elapsed> for FetchError {
+    fn from(elapsed: Elapsed) -> Self {
+        Self::Timeout { after: elapsed.after }
+    }
+}
+
+impl From<Throttled> for FetchError {
+    fn from(throttled: Throttled) -> Self {
+        Self::Throttled { wait: throttled.wait }
+    }
+}
+
+/// Why the guard would not let a connection be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum Refused {
+    #[error("the host is not on the public internet, and no configuration names it")]
+    Address,
+    #[error("port {0} is neither 80, 443 nor above 1023")]
+    Port(u16),
+}
+
+/// What is wrong with a redirect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum BadRedirect {
+    #[error("it has no Location")]
+    NoLocation,
+    #[error("its Location is not an http or https URL")]
+    Unreadable,
+    #[error("it leads from https back to http")]
+    Downgrade,
+    #[error("it leads back to where it came from")]
+    Loop,
+}
+
+/// Which of a body's two sizes was over its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// As sent.
+    Wire,
+    /// After its Content-Encoding was undone.
+    Inflated,
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Wire => "on the wire",
+            Self::Inflated => "once inflated",
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! Undoes Content-Encoding and caps what comes out, so that a small answer cannot become a large one. Not the
+//! cap on what goes in.
+
+mod inflater;
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
+use http_body::Frame;
+use http_body_util::BodyExt;
+use tower::{Layer, Service};
+
+use self::inflater::{Coding, Inflater};
+use super::{Body, Exchange, FetchError, Reply, Request};
+
+/// Asks for the codings it can undo, and undoes them while the body arrives.
+#[derive(Debug, Clone)]
+pub struct InflateCap<S> {
+    inner: S,
+    bytes_max: u64,
+}
+
+/// Makes [`InflateCap`].
+#[derive(Debug, Clone, Copy)]
+pub struct InflateCapLayer {
+    bytes_max: u64,
+}
+
+impl InflateCap<()> {
+    /// A body that inflates to more than `bytes_max` is an error, noticed with no more than that in memory. It
+    /// holds for plain bodies too.
+    pub fn layer(bytes_max: u64) -> InflateCapLayer {
+        InflateCapLayer { bytes_max }
+    }
+}
+
+impl<S> Layer<S> for InflateCapLayer {
+    type Service = InflateCap<S>;
+
+    fn layer(&self, inner: S) -> InflateCap<S> {
+        InflateCap { inner, bytes_max: self.bytes_max }
+    }
+}
+
+impl<S: Exchange> Service<Request> for InflateCap<S> {
+    type Response = Reply;
+    type Error = FetchError;
+    type Future = BoxFuture<'static, Result<Reply, FetchError>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), FetchError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        request.headers_mut().entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("gzip, deflate, br"));
+        let bytes_max = self.bytes_max;
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let (mut parts, body) = answer.await?.into_parts();
+            let coding = coding_of(&parts.headers)?;
+            if coding != Coding::Identity {
+                // Both speak of a body that nobody further out will see.
+                parts.headers.remove(CONTENT_ENCODING);
+                parts.headers.remove(CONTENT_LENGTH);
+            }
+            let inflated = Inflating { inner: body, inflater: Some(Inflater::new(coding, bytes_max)) };
+            Ok(http::Response::from_parts(parts, inflated.boxed_unsync()))
+        })
+    }
+}
+
+/// The one coding of a body. Several on top of each other are legal, unheard of in feeds, and a known way to
+/// build bombs.
+fn coding_of(headers: &HeaderMap) -> Result<Coding, FetchError> {
+    let mut coding = Coding::Identity;
+    for value in headers.get_all(CONTENT_ENCODING) {
+        let value = value.to_str().map_err(|error| FetchError::Inflate(error.into()))?;
+        for name in value.split(',').map(str::trim) {
+            let next = match name.to_ascii_lowercase().as_str() {
+                "" | "identity" => continue,
+                "gzip" | "x-gzip" => Coding::Gzip,
+                "deflate" => Coding::Deflate,
+                "br" => Coding::Brotli,
+                _ => return Err(FetchError::Inflate("a coding that was not asked for".into())),
+            };
+            if coding != Coding::Identity {
+                return Err(FetchError::Inflate("more than one coding".into()));
+            }
+            coding = next;
+        }
+    }
+    Ok(coding)
+}
+
+struct Inflating {
+    inner: Body,
+    /// Gone once the body has ended, well or badly.
+    inflater: Option<Inflater>,
+}
+
+impl http_body::Body for Inflating {
+    type Data = Bytes;
+    type Error = FetchError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, FetchError>>> {
+        while let Some(mut inflater) = self.inflater.take() {
+            let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(cx) else {
+                self.inflater = Some(inflater);
+                return Poll::Pending;
+            };
+            let out = match frame.transpose()?.map(Frame::into_data) {
+                Some(Ok(data)) => {
+                    let out = inflater.push(data)?;
+                    self.inflater = Some(inflater);
+                    out
+                }
+                Some(Err(_trailers)) => {
+                    self.inflater = Some(inflater);
+                    continue;
+                }
+                None => inflater.finish()?,
+            };
+            if !out.is_empty() {
+                return Poll::Ready(Some(Ok(Frame::data(out))));
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! So many calls to one host in so much time. Holds a call back or refuses it; never reorders for fairness and
+//! never remembers a `Retry-After`, which outlives the process and so belongs to the store.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use governor::clock::Clock;
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+use thiserror::Error;
+use tokio::time::Instant;
+use tower::{Layer, Service};
+
+use super::deadline::Expiry;
+use super::take_ready;
+
+/// Lets a call pass when its host has room for it, waits for room as long as that makes sense, and refuses when
+/// it does not.
+#[derive(Debug, Clone)]
+pub struct PerHost<S> {
+    inner: S,
+    governor: Governor,
+    wait_max: Duration,
+}
+
+/// Makes [`PerHost`].
+#[derive(Debug, Clone)]
+pub struct PerHostLayer {
+    governor: Governor,
+    wait_max: Duration,
+}
+
+/// The count of calls per host. Clones count together, so one governor serves every stack that should share.
+#[derive(Debug, Clone)]
+pub struct Governor {
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug)]
+struct Counts {
+    limiter: Limiter,
+    admitted: AtomicUsize,
+}
+
+type Limiter = RateLimiter<Box<str>, DashMapStateStore<Box<str>>, TokioClock, NoOpMiddleware<Duration>>;
+
+/// There was no room for the call in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("held back: this host was asked often enough")]
+pub struct Throttled {
+    /// When there may be room, from now.
+    pub wait: Duration,
+}
+
+impl PerHost<()> {
+    /// Calls to one host share its room in `governor`; each waits for `wait_max` in all, or less when it expires
+    /// earlier (see [`Expiry`]).
+    pub fn layer(governor: Governor, wait_max: Duration) -> PerHostLayer {
+        PerHostLayer { governor, wait_max }
+    }
+}
+
+impl<S> Layer<S> for PerHostLayer {
+    type Service = PerHost<S>;
+
+    fn layer(&self, inner: S) -> PerHost<S> {
+        PerHost { inner, governor: self.governor.clone(), wait_max: self.wait_max }
+    }
+}
+
+impl<S, B> Service<http::Request<B>> for PerHost<S>
+where
+    S: Service<http::Request<B>, Future: Send> + Clone + Send + 'static,
+    S::Error: From<Throttled> + Send,
+    B: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let governor = self.governor.clone();
+        let mut until = Instant::now() + self.wait_max;
+        if let Some(Expiry(expiry)) = request.extensions().get() {
+            until = until.min(*expiry);
+        }
+        let mut inner = take_ready(&mut self.inner);
+        Box::pin(async move {
+            governor.admit(request.uri().host().unwrap_or_default(), until).await?;
+            inner.call(request).await
+        })
+    }
+}
+
+impl Governor {
+    /// `burst` calls at once, then `per_sec` a second.
+    pub fn new(burst: NonZeroU32, per_sec: NonZeroU32) -> Self {
+        let quota = Quota::per_second(per_sec).allow_burst(burst);
+        let limiter = RateLimiter::dashmap_with_clock(quota, TokioClock::new());
+        Self { counts: Arc::new(Counts { limiter, admitted: AtomicUsize::new(0) }) }
+    }
+
+    /// Waits for room at `host`, at most `until` then. Hosts differ by name, in any case and with or without the
+    /// dot at the end; ports do not count, as it is the machine that is spared.
+    pub async fn admit(&self, host: &str, until: Instant) -> Result<(), Throttled> {
+        let key = host.trim_end_matches('.').to_ascii_lowercase().into_boxed_str();
+        let limiter = &self.counts.limiter;
+        if self.counts.admitted.fetch_add(1, Ordering::Relaxed) % SWEEP_CALLS == SWEEP_CALLS - 1 {
+            // Forgets the hosts whose room is full again: they are as good as new.
+            limiter.retain_recent();
+        }
+        loop {
+            let Err(not_until) = limiter.check_key(&key) else { return Ok(()) };
+            let wait = not_until.wait_time_from(limiter.clock().now());
+            if Instant::now() + wait >= until {
+                return Err(Throttled { wait });
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+impl Default for Governor {
+    /// Burst 10, then one a second: what the house promises to every publisher.
+    fn default() -> Self {
+        Self::new(NonZeroU32::new(10).expect("10 is not 0"), NonZeroU32::MIN)
+    }
+}
+
+/// Calls between two sweeps, and so about how many hosts at rest are remembered at most.
+const SWEEP_CALLS: usize = 1024;
+
+/// tokio's clock, so that the count and the waits agree, paused or not.
+#[derive(Debug, Clone, Copy)]
+struct TokioClock {
+    start: Instant,
+}
+
+impl TokioClock {
+    fn new() -> Self {
+        Self { start: Instant::now() }
+    }
+}
+
+impl Clock for TokioClock {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FetchError;
+    use super::super::deadline::Deadline;
+    use super::super::testing::{answering, body_of, get};
+    use super::*;
+    use futures_util::future::join_all;
+    use std::sync::Mutex;
+    use tower::{ServiceBuilder, ServiceExt};
+
+    /// Sends one request to each URL at once; the seconds at which they passed, and how many were refused.
+    async fn passed_at(urls: &[&str], wait_max_secs: u64, deadline_secs: u64) -> (Vec<u64>, usize) {
+        let start = Instant::now();
+        let passed = Arc::new(Mutex::new(Vec::new()));
+        let log = passed.clone();
+        let stack = ServiceBuilder::new()
+            .layer(Deadline::layer(Duration::from_secs(deadline_secs)))
+            .layer(PerHost::layer(Governor::default(), Duration::from_secs(wait_max_secs)))
+            .service(answering(move |_| {
+                log.lock().unwrap().push(start.elapsed().as_secs_f64().round() as u64);
+                Ok(http::Response::new(body_of(&[])))
+            }));
+        let answers = join_all(urls.iter().map(|url| stack.clone().oneshot(get(url)))).await;
+        let refused = answers.iter().filter(|a| matches!(a, Err(FetchError::Throttled { .. }))).count();
+        assert_eq!(refused, answers.iter().filter(|a| a.is_err()).count(), "only throttled calls fail");
+        let passed = passed.lock().unwrap().clone();
+        (passed, refused)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ten_calls_pass_at_once_and_then_one_a_second() {
+        let (passed, refused) = passed_at(&["http://a.example/"; 14], 60, 60).await;
+        assert_eq!(passed, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
+        assert_eq!(refused, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hosts_are_counted_apart_whatever_their_spelling_and_port() {
+        let mut urls = vec!["http://a.example/"; 4];
+        urls.extend(["http://A.Example:8080/x"; 4]);
+        urls.extend(["https://a.example./y"; 3]);
+        urls.extend(["http://b.example/"; 10]);
+        let (passed, _) = passed_at(&urls, 60, 60).await;
+        assert_eq!(passed.iter().filter(|secs| **secs == 0).count(), 20);
+        assert_eq!(passed.last(), Some(&1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_would_wait_too_long_is_refused_and_not_queued() {
+        assert_eq!(passed_at(&["http://a.example/"; 20], 3, 60).await.1, 8); // 10 at once, then 2 before 3 s.
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hosts_at_rest_are_forgotten() {
+        let governor = Governor::default();
+        for n in 0..10 * SWEEP_CALLS {
+            governor.admit(&format!("{n}.example"), Instant::now()).await.unwrap();
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+        let remembered = governor.counts.limiter.len();
+        assert!(remembered <= 2 * SWEEP_CALLS, "{remembered}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_never_reaches_the_deadline() {
+        assert_eq!(passed_at(&["http://a.example/"; 20], 60, 5).await.1, 6); // 10 at once, then 4 before 5 s.
+    }
+}

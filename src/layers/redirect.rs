@@ -1,0 +1,183 @@
+//! Follows redirects, so that each hop passes every layer further in again. Does not remember them: whether a
+//! feed has moved for good is decided over days by whoever keeps its URL.
+
+use std::task::{Context, Poll};
+
+use futures_util::future::BoxFuture;
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, LOCATION};
+use http::{Method, StatusCode};
+use tower::{Layer, Service, ServiceExt};
+use url::Url;
+
+use super::error::BadRedirect;
+use super::guard::url_of;
+use super::{Exchange, FetchError, Reply, Request, take_ready};
+
+/// Follows 301, 302, 303, 307 and 308; from http to https but never back, and never to where it has been.
+#[derive(Debug, Clone)]
+pub struct Redirect<S> {
+    inner: S,
+    redirects_max: usize,
+}
+
+/// Makes [`Redirect`].
+#[derive(Debug, Clone, Copy)]
+pub struct RedirectLayer {
+    redirects_max: usize,
+}
+
+/// Response extension: where the answer came from in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    /// The URL that answered.
+    pub url: Url,
+    /// Where the leading run of 301 and 308 ended, if the first redirect was one: the address that the server
+    /// wants to be known by. A temporary redirect ends the run, whatever comes after.
+    pub moved_to: Option<Url>,
+    /// How many redirects were followed.
+    pub redirects: usize,
+}
+
+impl Landing {
+    /// True when there were redirects and each was permanent.
+    pub fn is_permanent(&self) -> bool {
+        self.moved_to.as_ref() == Some(&self.url)
+    }
+}
+
+impl Redirect<()> {
+    /// Follows at most `redirects_max` redirects; one more is an error.
+    pub fn layer(redirects_max: usize) -> RedirectLayer {
+        RedirectLayer { redirects_max }
+    }
+}
+
+impl<S> Layer<S> for RedirectLayer {
+    type Service = Redirect<S>;
+
+    fn layer(&self, inner: S) -> Redirect<S> {
+        Redirect { inner, redirects_max: self.redirects_max }
+    }
+}
+
+impl<S: Exchange> Service<Request> for Redirect<S> {
+    type Response = Reply;
+    type Error = FetchError;
+    type Future = BoxFuture<'static, Result<Reply, FetchError>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), FetchError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let redirects_max = self.redirects_max;
+        let mut inner = take_ready(&mut self.inner);
+        Box::pin(async move {
+            let mut trail = Trail::start(url_of(request.uri())?);
+            let mut next = request;
+            loop {
+                let sent = next.clone();
+                let mut reply = inner.call(next).await?;
+                if !is_redirect(reply.status()) {
+                    reply.extensions_mut().insert(trail.landing());
+                    return Ok(reply);
+                }
+                if trail.redirects() == redirects_max {
+                    return Err(FetchError::TooManyRedirects { redirects_max });
+                }
+                trail.follow(&reply)?;
+                next = onward(sent, reply.status(), &trail)?;
+                // The body of a redirect is dropped unread: it may be of any size and says nothing.
+                drop(reply);
+                inner.ready().await?;
+            }
+        })
+    }
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+fn is_permanent(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 308)
+}
+
+/// The URLs of one call, in order; the last is where it stands. Holds at most `redirects_max` + 1 of them.
+struct Trail {
+    urls: Vec<Url>,
+    /// How many of the leading redirects were permanent.
+    permanent: usize,
+}
+
+impl Trail {
+    fn start(url: Url) -> Self {
+        Self { urls: vec![url], permanent: 0 }
+    }
+
+    fn here(&self) -> &Url {
+        self.urls.last().expect("a trail starts with one URL and only grows")
+    }
+
+    fn redirects(&self) -> usize {
+        self.urls.len() - 1
+    }
+
+    fn follow(&mut self, reply: &Reply) -> Result<(), BadRedirect> {
+        let target = target(self.here(), reply)?;
+        if self.urls.contains(&target) {
+            return Err(BadRedirect::Loop);
+        }
+        if is_permanent(reply.status()) && self.permanent == self.redirects() {
+            self.permanent += 1;
+        }
+        self.urls.push(target);
+        Ok(())
+    }
+
+    fn crossed_origins(&self) -> bool {
+        matches!(&self.urls[..], [.., from, to] if from.origin() != to.origin())
+    }
+
+    fn landing(self) -> Landing {
+        let moved_to = (self.permanent > 0).then(|| self.urls[self.permanent].clone());
+        Landing { url: self.here().clone(), moved_to, redirects: self.redirects() }
+    }
+}
+
+fn target(from: &Url, reply: &Reply) -> Result<Url, BadRedirect> {
+    let location = reply.headers().get(LOCATION).ok_or(BadRedirect::NoLocation)?;
+    // Raw UTF-8 in Location is common and meant as it looks.
+    let location = std::str::from_utf8(location.as_bytes()).map_err(|_| BadRedirect::Unreadable)?;
+    let mut target = from.join(location.trim()).map_err(|_| BadRedirect::Unreadable)?;
+    target.set_fragment(None);
+    match (from.scheme(), target.scheme()) {
+        ("https", "http") => Err(BadRedirect::Downgrade),
+        (_, "http" | "https") => Ok(target),
+        _ => Err(BadRedirect::Unreadable),
+    }
+}
+
+/// The request of the next hop (RFC 9110 section 15.4): what it carried, less what was meant for one origin.
+fn onward(mut request: Request, status: StatusCode, trail: &Trail) -> Result<Request, BadRedirect> {
+    *request.uri_mut() = trail.here().as_str().parse().map_err(|_| BadRedirect::Unreadable)?;
+    if trail.crossed_origins() {
+        request.headers_mut().remove(AUTHORIZATION);
+        request.headers_mut().remove(COOKIE);
+    }
+    let becomes_get = match status.as_u16() {
+        303 => *request.method() != Method::HEAD,
+        301 | 302 => *request.method() == Method::POST,
+        _ => false,
+    };
+    if becomes_get {
+        *request.method_mut() = Method::GET;
+        *request.body_mut() = bytes::Bytes::new();
+        request.headers_mut().remove(CONTENT_TYPE);
+        request.headers_mut().remove(CONTENT_LENGTH);
+    }
+    Ok(request)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Chains of redirects against a table of answers.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::layers::testing::{answering, body_of, get, untouchable_body};
+
+/// `(URL, status, Location)`; a URL that is not in the table answers 200.
+type Table = &'static [(&'static str, u16, &'static str)];
+
+const REDIRECTS_MAX: usize = 5;
+
+async fn walk(request: Request, table: Table) -> (Result<Reply, FetchError>, Vec<Request>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = seen.clone();
+    let stack = Redirect::layer(REDIRECTS_MAX).layer(answering(move |request: Request| {
+        log.lock().unwrap().push(request.clone());
+        let url = request.uri().to_string();
+        Ok(match table.iter().find(|(from, ..)| *from == url) {
+            None => http::Response::new(body_of(&["here"])),
+            Some((_, status, "")) => http::Response::builder().status(*status).body(body_of(&[])).unwrap(),
+            Some((_, status, to)) => {
+                let reply = http::Response::builder().status(*status).header(LOCATION, to.as_bytes());
+                reply.body(untouchable_body()).unwrap()
+            }
+        })
+    }));
+    let answer = stack.oneshot(request).await;
+    let seen = seen.lock().unwrap().clone();
+    (answer, seen)
+}
+
+async fn landing(from: &str, table: Table) -> Landing {
+    walk(get(from), table).await.0.unwrap().extensions().get::<Landing>().unwrap().clone()
+}
+
+async fn check_error(from: &str, table: Table, expect: &str) {
+    let error = walk(get(from), table).await.0.unwrap_err();
+    assert_eq!(error.to_string(), expect, "{table:?}");
+}
+
+#[tokio::test]
+async fn the_answer_says_where_it_came_from() {
+    let plain = landing("http://a.example/f", &[]).await;
+    assert_eq!((plain.url.as_str(), plain.moved_to, plain.redirects), ("http://a.example/f", None, 0));
+
+    for status in [301, 302, 303, 307, 308] {
+        let table: Table = Box::leak(Box::new([("http://a.example/f", status, "../g?q#frag")]));
+        let moved = landing("http://a.example/f", table).await;
+        assert_eq!((moved.url.as_str(), moved.redirects), ("http://a.example/g?q", 1));
+        assert_eq!(moved.is_permanent(), matches!(status, 301 | 308), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_leading_run_of_permanent_redirects_moves_a_feed() {
+    let mixed = landing(
+        "http://a.example/1",
+        &[
+            ("http://a.example/1", 301, "https://a.example/2"),
+            ("https://a.example/2", 308, "https://b.example/3"),
+            ("https://b.example/3", 302, "/4"),
+            ("https://b.example/4", 301, "/5"),
+        ],
+    )
+    .await;
+    assert_eq!(mixed.url.as_str(), "https://b.example/5");
+    assert_eq!(mixed.moved_to.as_ref().unwrap().as_str(), "https://b.example/3");
+    assert!(!mixed.is_permanent());
+    assert_eq!(mixed.redirects, 4);
+
+    let temporary = landing(
+        "http://a.example/1",
+        &[("http://a.example/1", 302, "/2"), ("http://a.example/2", 301, "/3")],
+    )
+    .await;
+    assert_eq!(temporary.moved_to, None);
+}
+
+#[tokio::test]
+async fn a_redirect_that_cannot_be_followed_is_an_error() {
+    let bad = |why: BadRedirect| FetchError::from(why).to_string();
+    let from = "https://a.example/";
+    check_error(from, &[("https://a.example/", 301, "")], &bad(BadRedirect::NoLocation)).await;
+    check_error(from, &[("https://a.example/", 301, "http://")], &bad(BadRedirect::Unreadable)).await;
+    check_error(from, &[("https://a.example/", 301, "ftp://b.example/")], &bad(BadRedirect::Unreadable))
+        .await;
+    check_error(from, &[("https://a.example/", 301, "javascript:x")], &bad(BadRedirect::Unreadable)).await;
+    check_error(from, &[("https://a.example/", 301, "http://a.example/")], &bad(BadRedirect::Downgrade))
+        .await;
+    check_error(from, &[("https://a.example/", 301, "#top")], &bad(BadRedirect::Loop)).await;
+    check_error(
+        from,
+        &[("https://a.example/", 302, "/b"), ("https://a.example/b", 302, "/")],
+        &bad(BadRedirect::Loop),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn five_redirects_are_followed_and_a_sixth_is_an_error() {
+    const CHAIN: Table = &[
+        ("http://a.example/0", 302, "/1"),
+        ("http://a.example/1", 302, "/2"),
+        ("http://a.example/2", 302, "/3"),
+        ("http://a.example/3", 302, "/4"),
+        ("http://a.example/4", 302, "/5"),
+        ("http://a.example/5", 302, "/6"),
+    ];
+    assert_eq!(landing("http://a.example/1", CHAIN).await.redirects, 5);
+    check_error("http://a.example/0", CHAIN, "more than 5 redirects").await;
+}
+
+#[tokio::test]
+async fn credentials_stay_with_their_origin() {
+    const TABLE: Table =
+        &[("http://a.example/", 302, "/own"), ("http://a.example/own", 302, "http://b.example/")];
+    let mut request = get("http://a.example/");
+    request.headers_mut().insert(AUTHORIZATION, "Bearer x".parse().unwrap());
+    request.headers_mut().insert("accept", "application/atom+xml".parse().unwrap());
+    let (_, seen) = walk(request, TABLE).await;
+    let authorized: Vec<bool> = seen.iter().map(|r| r.headers().contains_key(AUTHORIZATION)).collect();
+    assert_eq!(authorized, [true, true, false]);
+    assert!(seen.iter().all(|r| r.headers().contains_key("accept")));
+}
+
+#[tokio::test]
+async fn a_post_becomes_a_get_or_stays_one_as_the_status_says() {
+    for (status, method) in [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")] {
+        let table: Table = Box::leak(Box::new([("http://a.example/", status, "/b")]));
+        let request = http::Request::post("http://a.example/").body("x".into()).unwrap();
+        let (_, seen) = walk(request, table).await;
+        assert_eq!(
+            (seen[1].method().as_str(), seen[1].body().len()),
+            (method, usize::from(method == "POST"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn other_statuses_pass_as_they_are() {
+    for status in [200, 204, 300, 304, 305, 404, 500] {
+        let table: Table = Box::leak(Box::new([("http://a.example/", status, "http://b.example/")]));
+        let (answer, seen) = walk(get("http://a.example/"), table).await;
+        assert_eq!((answer.unwrap().status().as_u16(), seen.len()), (status, 1));
+    }
+}

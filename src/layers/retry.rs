@@ -1,0 +1,86 @@
+//! A second attempt where the first never reached the other side. Not for statuses, timeouts or cut bodies:
+//! what those mean for the next attempt is the caller's schedule.
+
+use std::future::{Ready, ready};
+
+use tower::retry::{Policy, RetryLayer};
+
+use super::{FetchError, Request};
+
+/// Names the retry layers of the house, all of them tower's own with a policy.
+#[derive(Debug)]
+pub struct Retry;
+
+impl Retry {
+    /// tower's retry with this policy.
+    pub fn layer<P>(policy: P) -> RetryLayer<P> {
+        RetryLayer::new(policy)
+    }
+}
+
+/// Tries again once, at once, when no connection could be made. Nothing was sent then, so any method may.
+pub fn connect_once() -> ConnectOnce {
+    ConnectOnce { left: 1 }
+}
+
+/// The policy of [`connect_once`].
+#[derive(Debug, Clone)]
+pub struct ConnectOnce {
+    left: u32,
+}
+
+impl<R> Policy<Request, R, FetchError> for ConnectOnce {
+    type Future = Ready<()>;
+
+    fn retry(&mut self, _: &mut Request, result: &mut Result<R, FetchError>) -> Option<Ready<()>> {
+        if !matches!(result, Err(FetchError::Connect(_))) {
+            return None;
+        }
+        self.left = self.left.checked_sub(1)?;
+        Some(ready(()))
+    }
+
+    fn clone_request(&mut self, request: &Request) -> Option<Request> {
+        Some(request.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{answering, body_of, get};
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+    use tower::{ServiceBuilder, ServiceExt};
+
+    /// How many requests went out, and whether an answer came, when the first `failures` attempts end in `error`.
+    async fn attempts(failures: usize, error: fn() -> FetchError) -> (usize, bool) {
+        let sent = Arc::new(AtomicUsize::new(0));
+        let counter = sent.clone();
+        let stack = ServiceBuilder::new().layer(Retry::layer(connect_once())).service(answering(move |_| {
+            if counter.fetch_add(1, Ordering::SeqCst) < failures {
+                return Err(error());
+            }
+            Ok(http::Response::new(body_of(&[])))
+        }));
+        let answer = stack.oneshot(get("http://a.example/")).await;
+        (sent.load(Ordering::SeqCst), answer.is_ok())
+    }
+
+    #[tokio::test]
+    async fn a_failed_connection_is_tried_once_more_and_not_twice() {
+        let connect = || FetchError::Connect("refused".into());
+        assert_eq!(attempts(0, connect).await, (1, true));
+        assert_eq!(attempts(1, connect).await, (2, true));
+        assert_eq!(attempts(2, connect).await, (2, false));
+    }
+
+    #[tokio::test]
+    async fn nothing_else_is_tried_again() {
+        assert_eq!(attempts(1, || FetchError::Cut("".into())).await, (1, false));
+        assert_eq!(attempts(1, || FetchError::Resolve("".into())).await, (1, false));
+        assert_eq!(attempts(1, || FetchError::Timeout { after: Duration::ZERO }).await, (1, false));
+        assert_eq!(attempts(1, || FetchError::Throttled { wait: Duration::ZERO }).await, (1, false));
+    }
+}

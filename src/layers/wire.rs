@@ -1,0 +1,179 @@
+//! The innermost service: one request, one answer, over reqwest with everything switched off that the layers do.
+//! Here reqwest's errors become ours, and here alone its types are named.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use http::header::HeaderMap;
+use http_body_util::BodyExt;
+use reqwest::dns::Resolve;
+use tower::Service;
+use tracing::warn;
+
+use super::address::PublicResolver;
+use super::error::{BoxError, Refused};
+use super::guard::AddressClass;
+use super::{FetchError, Reply, Request};
+
+/// Sends requests. Two connection pools, because the class of an address decides who may resolve it: a request
+/// without [`AddressClass::Configured`] cannot get at a connection that was not checked.
+#[derive(Debug, Clone)]
+pub struct Wire {
+    open: reqwest::Client,
+    public: reqwest::Client,
+}
+
+/// What the connections of a [`Wire`] have in common.
+#[derive(Debug, Clone)]
+pub struct WireConfig {
+    /// Limit on name resolution, TCP and TLS together.
+    pub connect: Duration,
+    /// Headers for every request that does not bring its own.
+    pub headers: HeaderMap,
+}
+
+/// The HTTP client could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[error("the HTTP client cannot be set up")]
+pub struct BuildError(#[source] reqwest::Error);
+
+impl Wire {
+    /// Names are looked up with `resolver`.
+    pub fn new(config: &WireConfig, resolver: Arc<dyn Resolve>) -> Result<Self, BuildError> {
+        // An error means that a provider is there already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let public = Arc::new(PublicResolver::over(resolver.clone()));
+        Ok(Self { open: connections(config, resolver)?, public: connections(config, public)? })
+    }
+}
+
+fn connections(config: &WireConfig, resolver: Arc<dyn Resolve>) -> Result<reqwest::Client, BuildError> {
+    let builder = || {
+        reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .default_headers(config.headers.clone())
+            .connect_timeout(config.connect)
+            // A host is polled once an hour: connections are kept for the redirects and archive pages of one
+            // visit and not for the next.
+            .pool_idle_timeout(Duration::from_secs(10))
+            .pool_max_idle_per_host(2)
+            .dns_resolver(resolver.clone())
+    };
+    builder().build().or_else(|error| {
+        // A slim container has no certificate store. A sidecar beside a plain http blog needs none.
+        warn!(source = ?error, "No certificate authorities on this machine: https upstreams and callbacks will fail");
+        builder().tls_certs_only([]).build().map_err(BuildError)
+    })
+}
+
+impl Service<Request> for Wire {
+    type Response = Reply;
+    type Error = FetchError;
+    type Future = BoxFuture<'static, Result<Reply, FetchError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), FetchError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let client = match request.extensions().get() {
+            Some(AddressClass::Configured) => self.open.clone(),
+            Some(AddressClass::Derived) | None => self.public.clone(),
+        };
+        Box::pin(async move {
+            let bodiless = request.body().is_empty();
+            let mut request = reqwest::Request::try_from(request).map_err(|_| FetchError::BadUrl)?;
+            if bodiless && matches!(*request.method(), http::Method::GET | http::Method::HEAD) {
+                *request.body_mut() = None;
+            }
+            let reply = client.execute(request).await.map_err(|error| explain(error, Phase::Head))?;
+            let reply: http::Response<reqwest::Body> = reply.into();
+            Ok(reply.map(|body| body.map_err(|error| explain(error, Phase::Body)).boxed_unsync()))
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Head,
+    Body,
+}
+
+/// What a failure of reqwest means in our terms. The URL stays out of it.
+fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
+    let error = error.without_url();
+    let clues = Clues::gather(&error);
+    if let Some(refused) = clues.refused {
+        return refused.into();
+    }
+    let connecting = error.is_connect();
+    let builder = error.is_builder();
+    let resolving = error.is_dns();
+    let error: BoxError = error.into();
+    match (connecting, phase) {
+        _ if builder => FetchError::BadUrl,
+        _ if clues.ours => FetchError::Local(error),
+        _ if resolving => FetchError::Resolve(error),
+        _ if clues.tls => FetchError::Tls(error),
+        (true, _) => FetchError::Connect(error),
+        _ if clues.cut => FetchError::Cut(error),
+        (_, Phase::Body) if !clues.malformed => FetchError::Cut(error),
+        _ => FetchError::Protocol(error),
+    }
+}
+
+/// What the causes of an error give away, at any depth.
+#[derive(Default)]
+struct Clues {
+    refused: Option<Refused>,
+    tls: bool,
+    cut: bool,
+    malformed: bool,
+    ours: bool,
+}
+
+impl Clues {
+    fn gather(error: &reqwest::Error) -> Self {
+        let mut clues = Self::default();
+        let mut next: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(error) = next {
+            clues.note(error);
+            next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+                // `source` of such an error skips the error inside it, which is the telling one.
+                Some(inner) => Some(inner),
+                None => error.source(),
+            };
+        }
+        clues
+    }
+
+    fn note(&mut self, error: &(dyn Error + 'static)) {
+        if let Some(refused) = error.downcast_ref::<Refused>() {
+            self.refused = Some(*refused);
+        }
+        self.tls |= error.is::<rustls::Error>();
+        if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
+            self.cut |= hyper.is_incomplete_message() || hyper.is_closed() || hyper.is_canceled();
+            self.malformed |= hyper.is_parse();
+        }
+        if let Some(io) = error.downcast_ref::<io::Error>() {
+            use io::ErrorKind::*;
+            self.cut |= matches!(io.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe);
+            self.malformed |= matches!(io.kind(), InvalidInput | InvalidData);
+            // Not "network unreachable": a machine without IPv6 says so of every host that has it, also when the
+            // reason is that nobody listens at the host's IPv4 address.
+            self.ours |= io.kind() == NetworkDown || matches!(io.raw_os_error(), Some(EMFILE | ENFILE));
+        }
+    }
+}
+
+/// Too many open files, in the process and in the system: the same numbers on every unix.
+const EMFILE: i32 = 24;
+const ENFILE: i32 = 23;
