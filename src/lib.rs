@@ -12,3 +12,5 @@ pub mod render;
 pub mod store;
 
 pub mod readers;
+
+pub mod ingest;
