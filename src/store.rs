@@ -15,7 +15,7 @@ use thiserror::Error;
 
 pub mod memory;
 
-//pub mod redb;
+pub mod redb;
 
 pub mod sub;
 

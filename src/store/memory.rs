@@ -1,8 +1,6 @@
 //! The store as plain maps: the model that every other store is tested against; nothing in it outlives the process.
 
-use super::{
-    Answer, Commit, Receipt, Store, StoreError, Sub, SubNo, codec, guard::ClockGuard, paging, plan,
-};
+use super::{Answer, Commit, Receipt, Store, StoreError, Sub, SubNo, codec, guard::ClockGuard, paging, plan};
 use crate::{
     clock::Clock,
     feed::{
