@@ -20,6 +20,9 @@ use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
+#[cfg(test)]
+mod tests;
+
 /// Everything that a poll needs.
 #[derive(Clone)]
 pub struct Pipeline {

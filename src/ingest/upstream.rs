@@ -125,8 +125,11 @@ impl Upstream {
             fresh_secs: freshness(&parts.headers).map(|fresh| fresh.as_secs()),
             moved_to: landing.and_then(|landing| landing.moved_to.as_ref()).map(Url::to_string),
         };
+        let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let content_type = text(&parts.headers);
-        let fetched = |answer, is_part| Reply::Document(Fetched { answer, body, content_type, base_url, is_part });
+        let fetched = |answer, is_part| {
+            Reply::Document(Fetched { answer, body, content_type, base_url, is_part })
+        };
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
             StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, false),
@@ -143,7 +146,7 @@ impl Upstream {
                     status: Some(status.as_u16()),
                     retry_after_secs: self.retry_after_secs(&parts.headers),
                 },
-                host: Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned)),
+                host,
             },
         }
     }

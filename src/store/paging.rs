@@ -34,8 +34,7 @@ where
         items: selected.rows.into_iter().map(Held::into_item).collect::<Result<_, _>>()?,
         more: selected.more || cut.is_some(),
         last_cursor: cut.unwrap_or(selected.last_cursor),
-        total: record.total,
-        mark: record.mark(),
+        record: Arc::new(record.clone()),
         degraded: selected.since_degraded.or(selected.until_degraded),
     })
 }
