@@ -17,3 +17,6 @@ pub use config::{Config, Deletions, Mistake, Poll};
 pub use pipeline::Pipeline;
 pub use poller::{FeedSpec, Poller};
 pub use upstream::Upstream;
+
+#[cfg(test)]
+mod testing;

@@ -165,7 +165,9 @@ impl Deletions {
             ("deletions.audit_secs", self.audit_secs, AUDIT_SECS_USUAL),
         ];
         let short = times.into_iter().filter(|(_, secs, usual)| secs < usual);
-        Ok(short.map(|(key, secs, usual)| format!("`{key}` is {secs}, shorter than the usual {usual}")).collect())
+        Ok(short
+            .map(|(key, secs, usual)| format!("`{key}` is {secs}, shorter than the usual {usual}"))
+            .collect())
     }
 
     fn check_safe(&self, key: &'static str, found: u32, safe: u32) -> Result<(), Mistake> {

@@ -75,8 +75,10 @@ impl Hosts {
 /// The hosts that the next poll of a feed meets as far as one knows: the one asked, and the one that answered last.
 pub(super) fn hosts_of(state: &PollState, now: Stamp) -> Vec<String> {
     let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_owned);
-    let mut hosts: Vec<String> =
-        [host(&state.plan(now).url), state.validators_url.as_deref().and_then(host)].into_iter().flatten().collect();
+    let mut hosts: Vec<String> = [host(&state.plan(now).url), state.validators_url.as_deref().and_then(host)]
+        .into_iter()
+        .flatten()
+        .collect();
     hosts.dedup();
     hosts
 }

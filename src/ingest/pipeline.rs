@@ -15,7 +15,7 @@ use crate::{
     notify::Notify,
     store::{Commit, Receipt, Store, StoreError},
 };
-use everfeed_adapters::{Digest, Head, Hints, Note, NotAFeed, Window, slice};
+use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice};
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
@@ -129,7 +129,8 @@ impl Pipeline {
     async fn decide(&self, feed: &FeedSpec, sliced: &Arc<Sliced>) -> Result<Option<Decided>, Failure> {
         let record = self.store.feed(feed.no).await.map_err(ours)?;
         let mut known = self.store.known(feed.no, Vec::new()).await.map_err(ours)?;
-        if sliced.window.entries.is_empty() && sliced.window.deletions.is_empty() && !known.window.is_empty() {
+        if sliced.window.entries.is_empty() && sliced.window.deletions.is_empty() && !known.window.is_empty()
+        {
             return Ok(Some(Decided::emptied(record, &known)));
         }
         let (window, document) = (known.window.clone(), Arc::clone(sliced));
@@ -171,8 +172,12 @@ impl Pipeline {
         let is_new = state.fault.as_ref().is_none_or(|fault| fault.text != failure.text);
         match failure.whose {
             // Once per fault, not once per poll.
-            _ if !is_new => debug!(feed.name = %name, http.status = status, "Polling `{name}` still fails: {text}"),
-            Whose::Upstream => warn!(feed.name = %name, http.status = status, "Polling `{name}` failed: {text}"),
+            _ if !is_new => {
+                debug!(feed.name = %name, http.status = status, "Polling `{name}` still fails: {text}")
+            }
+            Whose::Upstream => {
+                warn!(feed.name = %name, http.status = status, "Polling `{name}` failed: {text}")
+            }
             Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
         }
         Polled { state: next, is_saved: false, hold: host.zip(until) }

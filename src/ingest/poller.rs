@@ -236,7 +236,8 @@ impl<'a> Run<'a> {
             Ok(Some(polled)) => polled,
             Ok(None) => return,
             Err(_) => {
-                let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed)) else {
+                let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed))
+                else {
                     return;
                 };
                 self.poller.pipeline.broken(spec, &state)

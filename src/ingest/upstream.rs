@@ -91,8 +91,7 @@ impl Upstream {
         subscribers: usize,
     ) -> Result<Request<Bytes>, FetchError> {
         let url = Url::parse(&plan.url).map_err(|_| FetchError::BadUrl)?;
-        let mut request =
-            Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
+        let mut request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
         let headers = request.headers_mut();
         headers.insert(ACCEPT, ACCEPT_FEEDS);
         headers.insert(USER_AGENT, self.user_agent(subscribers));
@@ -127,16 +126,16 @@ impl Upstream {
         };
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let content_type = text(&parts.headers);
-        let fetched = |answer, is_part| {
-            Reply::Document(Fetched { answer, body, content_type, base_url, is_part })
-        };
+        let fetched =
+            |answer, is_part| Reply::Document(Fetched { answer, body, content_type, base_url, is_part });
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
             StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, false),
             // What a part was compared with must not be overwritten: a 304 to it would hide the rest.
             StatusCode::IM_USED => fetched(Answer { validators: None, conditional: true, ..answer }, true),
             StatusCode::NOT_MODIFIED => {
-                let carried = |(etag, date, _): &(Option<String>, Option<String>, _)| etag.is_some() || date.is_some();
+                let carried =
+                    |(etag, date, _): &(Option<String>, Option<String>, _)| etag.is_some() || date.is_some();
                 Reply::Unchanged(Answer { validators: answer.validators.filter(carried), ..answer })
             }
             status => Reply::Failed {

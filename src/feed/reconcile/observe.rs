@@ -41,10 +41,12 @@ mod tests {
 
     /// An RSS document of these items: guid and title.
     fn document(items: &[(&str, &str)], rest: &str) -> Window {
-        let item = |(guid, title): &(&str, &str)| format!("<item><guid>{guid}</guid><title>{title}</title></item>");
+        let item =
+            |(guid, title): &(&str, &str)| format!("<item><guid>{guid}</guid><title>{title}</title></item>");
         let items: String = items.iter().map(item).collect();
         let ns = "xmlns:at=\"http://purl.org/atompub/tombstones/1.0\"";
-        let text = format!("<rss version=\"2.0\" {ns}><channel><title>t</title>{items}{rest}</channel></rss>");
+        let text =
+            format!("<rss version=\"2.0\" {ns}><channel><title>t</title>{items}{rest}</channel></rss>");
         slice(text.as_bytes(), &Hints::default()).unwrap()
     }
 
