@@ -7,12 +7,12 @@ pub mod telemetry;
 
 pub mod feed;
 
+pub mod layers;
 pub mod notify;
 pub mod render;
 pub mod store;
 
 pub mod readers;
 
-pub mod layers;
-
+pub mod ingest;
 pub mod serve;

@@ -243,15 +243,13 @@ fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
         items: vec![item(1, iri.to_owned(), live, published), item(2, "urn:x:2".into(), gone, None)],
         last_cursor: "1_0_2".into(),
         more: true,
-        total: 2,
-        mark: feed.mark(),
+        record: Arc::new(feed),
         degraded: None,
     };
     let site = Site::new("http://127.0.0.1", "");
     let next = Some(format!("{}?a=1&b=2", site.list()));
     let urls = site.feed("x").of_view(format, Order::MODIFIED, Some(site.hub()), next);
-    let document =
-        Document { feed: &feed, page: &found, format, urls: &urls, prev_cursor: None, ttl_mins: Some(1) };
+    let document = Document { page: &found, format, urls: &urls, prev_cursor: None, ttl_mins: Some(1) };
     String::from_utf8(page(&document)).unwrap()
 }
 
