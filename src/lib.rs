@@ -14,4 +14,6 @@ pub mod readers;
 
 pub mod layers;
 
+pub mod hub;
+
 pub mod serve;
