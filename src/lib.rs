@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod secret;
+pub mod telemetry;
 
 pub mod feed;
 
@@ -17,3 +18,5 @@ pub mod layers;
 pub mod hub;
 
 pub mod serve;
+
+pub mod cli;

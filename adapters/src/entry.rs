@@ -1,5 +1,9 @@
 //! The vocabulary shared by every format: what an entry, a feed head and a window are; not how any format spells them.
 
+mod digest;
+
+pub use digest::DIGEST_VERSION;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -4,9 +4,17 @@
 //! digests. An entry is parsed further only when somebody asks, so an unchanged entry costs a digest, and one bad
 //! entry harms no other. Nothing here has a clock, opens anything, or awaits.
 
+mod detect;
 pub mod entry;
+mod extensions;
+mod formats;
+mod slice;
+pub mod text;
+mod vocabulary;
 
+pub use detect::NotAFeed;
 pub use entry::*;
+pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 
 /// What came with the document.
 #[derive(Clone, Copy, Debug, Default)]

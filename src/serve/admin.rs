@@ -1,1 +1,297 @@
-//! The operator's listener.
+//! The operator's own listener: is it alive, is it ready, what does it count, how are its feeds. Not for consumers.
+
+use super::rescue::Response;
+use crate::{
+    feed::schedule::FaultNote,
+    telemetry::{Metrics, exposition},
+};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{HeaderValue, Method, Request, StatusCode, header::CONTENT_TYPE};
+use http_body_util::Full;
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use serde::Serialize;
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tower::{BoxError, Service};
+
+/// What the operator may ask of the rest of the house.
+pub trait Insight: Send + Sync + 'static {
+    /// Whether consumers can be served; else why not.
+    fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
+    /// How everything is.
+    fn status(&self) -> BoxFuture<'_, Result<Status, String>>;
+    /// Takes the clock for right although it jumped.
+    fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>>;
+}
+
+/// How everything is: `/status`. Moments are RFC 3339.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Status {
+    /// Our version.
+    pub version: &'static str,
+    /// Since when this process runs.
+    pub started_at: String,
+    /// Requests held now.
+    pub waiters: usize,
+    /// Each feed.
+    pub feeds: Vec<FeedStatus>,
+}
+
+/// How a feed is.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FeedStatus {
+    /// Its name.
+    pub name: String,
+    /// Its upstream, without credentials.
+    pub url: String,
+    /// Whether consumers are served: the first good document is in.
+    pub served: bool,
+    /// When it was last polled, whatever came of it.
+    pub last_poll_at: Option<String>,
+    /// When it last answered well.
+    pub last_good_at: Option<String>,
+    /// When it is due.
+    pub next_poll_at: Option<String>,
+    /// Polls that failed in a row.
+    pub failures: u32,
+    /// What is wrong, and whose fault it is.
+    pub fault: Option<FaultStatus>,
+    /// Whether all of its past is held.
+    pub history: String,
+    /// Items held, tombstones included.
+    pub items: u64,
+    /// Items held that are no tombstones.
+    pub live_items: u64,
+    /// Its push subscriptions.
+    pub subscribers: SubscriberStatus,
+    /// Readers that wait for a change now: long polls and subscriptions.
+    pub waiters: usize,
+}
+
+/// What is wrong with a feed.
+#[derive(Clone, Debug, Serialize)]
+pub struct FaultStatus {
+    /// `upstream` or `ours`.
+    pub whose: crate::feed::schedule::Whose,
+    /// What happened.
+    pub text: String,
+    /// The HTTP status, if an answer came.
+    pub status: Option<u16>,
+    /// Since when.
+    pub since: String,
+}
+
+impl From<&FaultNote> for FaultStatus {
+    fn from(note: &FaultNote) -> Self {
+        Self { whose: note.whose, text: note.text.clone(), status: note.status, since: note.since.rfc3339() }
+    }
+}
+
+/// Push subscriptions by state.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct SubscriberStatus {
+    /// Verified and within their lease.
+    pub active: usize,
+    /// Waiting for their verification.
+    pub pending: usize,
+    /// Active, but the last delivery failed.
+    pub failing: usize,
+}
+
+/// The service behind the operator's listener.
+#[derive(Clone)]
+pub struct Admin {
+    insight: Arc<dyn Insight>,
+    metrics: Metrics,
+}
+
+impl Admin {
+    /// A service over the rest of the house.
+    pub fn new(insight: Arc<dyn Insight>, metrics: Metrics) -> Self {
+        Self { insight, metrics }
+    }
+
+    async fn answer(&self, method: &Method, path: &str) -> (StatusCode, &'static str, String) {
+        const TEXT: &str = "text/plain; charset=utf-8";
+        const JSON: &str = "application/json; charset=utf-8";
+        const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        let failed = |why: String| (StatusCode::SERVICE_UNAVAILABLE, TEXT, why + "\n");
+        match (method.as_str(), path) {
+            ("GET" | "HEAD", "/live") => (StatusCode::OK, TEXT, "live\n".into()),
+            ("GET" | "HEAD", "/ready") => match self.insight.ready().await {
+                Ok(()) => (StatusCode::OK, TEXT, "ready\n".into()),
+                Err(why) => failed(why),
+            },
+            ("GET" | "HEAD", "/status") => match self.insight.status().await {
+                Ok(status) => match serde_json::to_string_pretty(&status) {
+                    Ok(json) => (StatusCode::OK, JSON, json + "\n"),
+                    Err(error) => failed(error.to_string()),
+                },
+                Err(why) => failed(why),
+            },
+            ("GET" | "HEAD", "/metrics") => match self.insight.status().await {
+                Ok(status) => (StatusCode::OK, OPEN_METRICS, self.exposition(&status)),
+                Err(why) => failed(why),
+            },
+            ("POST", "/clock/accept") => match self.insight.accept_clock().await {
+                Ok(()) => (StatusCode::OK, TEXT, "the clock is accepted\n".into()),
+                Err(why) => failed(why),
+            },
+            (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept") => {
+                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, except for POST /clock/accept\n".into())
+            }
+            _ => (
+                StatusCode::NOT_FOUND,
+                TEXT,
+                "here are /live, /ready, /status, /metrics and POST /clock/accept\n".into(),
+            ),
+        }
+    }
+
+    /// The counters, and gauges read off the status.
+    fn exposition(&self, status: &Status) -> String {
+        let mut registry = self.metrics.registry();
+        gauge_feeds(&mut registry, &status.feeds);
+        let waiters = Gauge::<i64>::default();
+        waiters.set(whole(status.waiters));
+        registry.register("held_requests", "Requests held now", waiters);
+        exposition(&registry)
+    }
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfFeed {
+    feed: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfSubscribers {
+    feed: String,
+    state: &'static str,
+}
+
+/// A gauge for every question that a dashboard asks of a feed.
+fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
+    type Read = fn(&FeedStatus) -> i64;
+    let gauges: [(&str, &str, Read); 5] = [
+        ("feed_items", "Items held, tombstones included", |feed| whole(feed.items)),
+        ("feed_live_items", "Items held that are no tombstones", |feed| whole(feed.live_items)),
+        ("feed_served", "1 once the first good document is in", |feed| i64::from(feed.served)),
+        ("feed_failed_polls", "Polls that failed in a row", |feed| i64::from(feed.failures)),
+        ("feed_waiting_readers", "Readers that wait for a change", |feed| whole(feed.waiters)),
+    ];
+    for (name, help, read) in gauges {
+        let family = Family::<OfFeed, Gauge<i64>>::default();
+        for feed in feeds {
+            family.get_or_create(&OfFeed { feed: feed.name.clone() }).set(read(feed));
+        }
+        registry.register(name, help, family);
+    }
+    let subscribers = Family::<OfSubscribers, Gauge<i64>>::default();
+    for feed in feeds {
+        let counted = feed.subscribers;
+        for (state, count) in
+            [("active", counted.active), ("pending", counted.pending), ("failing", counted.failing)]
+        {
+            subscribers.get_or_create(&OfSubscribers { feed: feed.name.clone(), state }).set(whole(count));
+        }
+    }
+    registry.register("feed_subscriptions", "Push subscriptions by state", subscribers);
+}
+
+fn whole<T: TryInto<i64>>(count: T) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}
+
+impl<B: Send + 'static> Service<Request<B>> for Admin {
+    type Response = http::Response<http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        use http_body_util::BodyExt as _;
+        let admin = self.clone();
+        Box::pin(async move {
+            let (status, media, body) = admin.answer(request.method(), request.uri().path()).await;
+            let mut response = Response::new(Full::from(body));
+            *response.status_mut() = status;
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+            Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt as _;
+    use tower::ServiceExt as _;
+
+    struct House {
+        ready: Result<(), String>,
+    }
+
+    impl Insight for House {
+        fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
+            Box::pin(async { self.ready.clone() })
+        }
+
+        fn status(&self) -> BoxFuture<'_, Result<Status, String>> {
+            let feed = FeedStatus { name: "blog".into(), items: 7, served: true, ..FeedStatus::default() };
+            Box::pin(async {
+                Ok(Status { version: "1", waiters: 3, feeds: vec![feed], ..Status::default() })
+            })
+        }
+
+        fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {
+            Box::pin(async { Ok(()) })
+        }
+    }
+
+    async fn ask(ready: Result<(), String>, method: Method, path: &str) -> (u16, String) {
+        let admin = Admin::new(Arc::new(House { ready }), Metrics::default());
+        let request = Request::builder().method(method).uri(path).body(()).unwrap();
+        let response = admin.oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn an_unready_house_is_alive_and_says_why_it_is_not_ready() {
+        let broken = Err("the clock jumped".to_owned());
+        assert_eq!(ask(broken.clone(), Method::GET, "/live").await.0, 200);
+        assert_eq!(ask(broken, Method::GET, "/ready").await, (503, "the clock jumped\n".into()));
+        assert_eq!(ask(Ok(()), Method::GET, "/ready").await.0, 200);
+    }
+
+    #[tokio::test]
+    async fn status_is_json_and_metrics_are_gauges_of_it() {
+        let (status, body) = ask(Ok(()), Method::GET, "/status").await;
+        let json: serde_json::Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, json["feeds"][0]["items"].as_u64()), (200, Some(7)));
+        let (_, text) = ask(Ok(()), Method::GET, "/metrics").await;
+        assert!(text.contains("everfeed_feed_items{feed=\"blog\"} 7"), "{text}");
+        assert!(text.contains("everfeed_held_requests 3"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_404_and_what_is_not_done_is_405() {
+        assert_eq!(ask(Ok(()), Method::GET, "/feeds").await.0, 404);
+        assert_eq!(ask(Ok(()), Method::POST, "/status").await.0, 405);
+        assert_eq!(ask(Ok(()), Method::GET, "/clock/accept").await.0, 405);
+        assert_eq!(ask(Ok(()), Method::POST, "/clock/accept").await.0, 200);
+    }
+}

@@ -1,0 +1,253 @@
+//! What a document is: its root element, or what it is instead of a feed; not what is in it.
+
+use crate::Format;
+use crate::text::markup::split;
+use crate::text::markup::tokens::{Token, Tokens, attributes};
+use crate::text::markup::tree::Bindings;
+use crate::vocabulary::Vocabulary;
+
+/// The bytes are no feed: whose fault it is can be read from what was found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotAFeed {
+    /// Nothing but white space.
+    #[error("the document is empty")]
+    Empty,
+    /// A web page: an error page, a login form, a parked domain.
+    #[error("the document is an HTML page, not a feed{}", titled(.title))]
+    Html {
+        /// The page's title, which often says why.
+        title: Option<String>,
+    },
+    /// JSON, which may be an error message or a JSON Feed.
+    #[error("the document is JSON, not an XML feed; it begins with {start:?}")]
+    Json {
+        /// Its first characters.
+        start: String,
+    },
+    /// Compressed or otherwise binary.
+    #[error("the document is {kind}, not text")]
+    Binary {
+        /// What its first bytes say.
+        kind: &'static str,
+    },
+    /// Some other text.
+    #[error("the document is neither XML nor HTML; it begins with {start:?}")]
+    Text {
+        /// Its first characters.
+        start: String,
+    },
+    /// XML of another kind.
+    #[error("the document is XML, but its root element `{root}` is that of no feed")]
+    OtherXml {
+        /// The root element as written.
+        root: String,
+    },
+    /// The root of a feed with no head and no entries below it.
+    #[error("the document has the root element `{root}`, but neither a channel nor entries")]
+    Hollow {
+        /// The root element as written.
+        root: String,
+    },
+    /// It holds entries, but none could be read in whole: reported as an error so that nobody takes it for an empty feed.
+    #[error("the document holds entries, but is cut or broken before the end of the first")]
+    NoWholeEntry,
+}
+
+fn titled(title: &Option<String>) -> String {
+    title.as_ref().map(|title| format!(" (its title is {title:?})")).unwrap_or_default()
+}
+
+/// A recognised document.
+#[derive(Debug)]
+pub(crate) struct Root<'t> {
+    pub(crate) format: Format,
+    /// The root element as written.
+    pub(crate) name: &'t str,
+    /// The text from the root element on.
+    pub(crate) text: &'t str,
+    /// Something other than white space and comments stood before it.
+    pub(crate) preceded: bool,
+}
+
+/// How many characters of a wrong document its error shows.
+const START_CHARS: usize = 60;
+
+/// How many tokens before the root element are passed over: warnings of PHP and the like.
+const TOKENS_BEFORE_MAX: usize = 512;
+
+/// Finds the root element.
+pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
+    let visible = text.trim_start();
+    if let Some(wrong) = not_markup(visible) {
+        return Err(wrong);
+    }
+    let mut tokens = Tokens::new(text);
+    let mut first = None;
+    let mut preceded = false;
+    for _ in 0..TOKENS_BEFORE_MAX {
+        let Some((token, place)) = tokens.next() else { break };
+        match token {
+            Token::Start { name, attributes, .. } => {
+                if let Some(format) = format_of(name, attributes) {
+                    return Ok(Root { format, name, text: &text[place.start..], preceded });
+                }
+                if name.eq_ignore_ascii_case("html") {
+                    return Err(NotAFeed::Html { title: title(text) });
+                }
+                first.get_or_insert(name);
+                preceded = true;
+            }
+            Token::Text(text) => preceded |= !text.trim().is_empty(),
+            Token::End { .. } | Token::Reference(_) | Token::Literal(_) => preceded = true,
+        }
+    }
+    Err(match first {
+        Some(name) if is_html(name) => NotAFeed::Html { title: title(text) },
+        Some(name) => NotAFeed::OtherXml { root: name.to_owned() },
+        None if visible.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype")) => {
+            NotAFeed::Html { title: None }
+        }
+        None => NotAFeed::Text { start: start(visible) },
+    })
+}
+
+fn not_markup(visible: &str) -> Option<NotAFeed> {
+    match visible.chars().next() {
+        None => Some(NotAFeed::Empty),
+        Some('{' | '[') if !visible.contains("<?xml") => Some(NotAFeed::Json { start: start(visible) }),
+        Some(_) => None,
+    }
+}
+
+/// What the first bytes of something binary say, before anybody tries to decode it.
+pub(crate) fn binary(bytes: &[u8]) -> Option<NotAFeed> {
+    let kinds: [(&[u8], &'static str); 8] = [
+        (b"\x1F\x8B", "compressed with gzip"),
+        (b"BZh", "compressed with bzip2"),
+        (b"\x28\xB5\x2F\xFD", "compressed with zstd"),
+        (b"PK\x03\x04", "a ZIP archive"),
+        (b"\x89PNG", "a PNG image"),
+        (b"\xFF\xD8\xFF", "a JPEG image"),
+        (b"GIF8", "a GIF image"),
+        (b"%PDF-", "a PDF file"),
+    ];
+    let (_, kind) = kinds.iter().find(|(magic, _)| bytes.starts_with(magic))?;
+    Some(NotAFeed::Binary { kind })
+}
+
+fn format_of(name: &str, raw: &str) -> Option<Format> {
+    let (prefix, local) = split(name);
+    let namespace = || {
+        let found: Vec<_> = attributes(raw).collect();
+        let mut bindings = Bindings::default();
+        bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
+        bindings.namespace(prefix)
+    };
+    let local = local.to_ascii_lowercase();
+    match local.as_str() {
+        "rss" => Some(Format::Rss),
+        "rdf" if Vocabulary::of(&namespace()) == Vocabulary::Rdf => Some(Format::Rdf),
+        "feed" => {
+            let namespace = namespace();
+            (namespace.is_empty() || Vocabulary::of(&namespace) == Vocabulary::Atom).then_some(Format::Atom)
+        }
+        "entry" => (Vocabulary::of(&namespace()) == Vocabulary::Atom).then_some(Format::Atom),
+        "channel" if Vocabulary::of(&namespace()) == Vocabulary::Rss => Some(Format::Rdf),
+        // A channel with no `rss` around it; one with HREF is CDF, which is another format.
+        "channel" if !attributes(raw).any(|(name, _)| name.eq_ignore_ascii_case("href")) => Some(Format::Rss),
+        _ => None,
+    }
+}
+
+fn is_html(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    matches!(
+        name.as_str(),
+        "html"
+            | "head"
+            | "body"
+            | "title"
+            | "meta"
+            | "div"
+            | "p"
+            | "br"
+            | "b"
+            | "h1"
+            | "h2"
+            | "center"
+            | "script"
+            | "link"
+            | "style"
+            | "table"
+            | "form"
+            | "font"
+            | "pre"
+    )
+}
+
+/// The title of a web page, shortened.
+fn title(text: &str) -> Option<String> {
+    let mut tokens = Tokens::new(text);
+    let mut inside = false;
+    let mut title = String::new();
+    for _ in 0..TOKENS_BEFORE_MAX {
+        match tokens.next()?.0 {
+            Token::Start { name, .. } => inside = name.eq_ignore_ascii_case("title"),
+            Token::Text(text) if inside => title.push_str(text),
+            Token::End { .. } if inside => break,
+            _ => {}
+        }
+    }
+    let title = start(title.trim());
+    (!title.is_empty()).then_some(title)
+}
+
+fn start(text: &str) -> String {
+    text.chars().take(START_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Result<Format, NotAFeed>) {
+        assert_eq!(recognise(text).map(|root| root.format), expect, "{text}");
+    }
+
+    #[test]
+    fn roots_are_known_in_all_their_spellings() {
+        check("<rss><channel/></rss>", Ok(Format::Rss));
+        check("<?xml version='1.0'?><!-- x --><RSS version='2.0'>", Ok(Format::Rss));
+        check("<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'>", Ok(Format::Rdf));
+        check("<rdf:RDF>", Ok(Format::Rdf));
+        check("<Channel xmlns='http://purl.org/net/rss1.1#'>", Ok(Format::Rdf));
+        check("<channel><item/></channel>", Ok(Format::Rss));
+        check("<a:feed xmlns:a='http://www.w3.org/2005/Atom'>", Ok(Format::Atom));
+        check("<feed xmlns='http://purl.org/atom/ns#' version='0.3'>", Ok(Format::Atom));
+        check("<entry xmlns='http://www.w3.org/2005/Atom'/>", Ok(Format::Atom));
+    }
+
+    #[test]
+    fn warnings_before_the_document_are_passed_over() {
+        let text = "\n<br />\n<b>Warning</b>: odd in <b>x.php</b> on line <b>3</b><br />\n<?xml version='1.0'?><rss>";
+        let root = recognise(text).unwrap();
+        assert!(root.preceded);
+        assert_eq!(root.text, "<rss>");
+    }
+
+    #[test]
+    fn what_is_no_feed_is_named() {
+        check(" \n", Err(NotAFeed::Empty));
+        check("{\"error\": 1}", Err(NotAFeed::Json { start: "{\"error\": 1}".into() }));
+        check("Not found", Err(NotAFeed::Text { start: "Not found".into() }));
+        check("<opml version='2.0'/>", Err(NotAFeed::OtherXml { root: "opml".into() }));
+        check("<feed xmlns='urn:other'/>", Err(NotAFeed::OtherXml { root: "feed".into() }));
+        check("<CHANNEL HREF='http://e.org/'/>", Err(NotAFeed::OtherXml { root: "CHANNEL".into() }));
+        let page = "<!DOCTYPE html><html><head><title> 404 &amp; so </title></head><body><p>Not found<br>";
+        assert!(
+            matches!(recognise(page), Err(NotAFeed::Html { title: Some(title) }) if title.starts_with("404"))
+        );
+        assert_eq!(binary(b"\x1F\x8B\x08"), Some(NotAFeed::Binary { kind: "compressed with gzip" }));
+    }
+}

@@ -1,0 +1,50 @@
+//! Dublin Core and its terms: second choices for fields that the formats have too; nothing else of them is understood.
+
+use crate::formats::draft::{Draft, Rank, add_person};
+use crate::formats::rss::person;
+use crate::text::{date, present};
+use crate::{Category, Element, Head, Note, Text};
+
+/// A Dublin Core child of an entry; comes back when it is not understood.
+pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
+    let text = element.text();
+    match element.name.to_ascii_lowercase().as_str() {
+        "title" => draft.title(Rank::Borrowed, present(&text).map(Text::plain)),
+        "description" | "abstract" => draft.summary(Rank::Borrowed, present(&text).map(Text::html)),
+        "creator" | "author" => draft.author(Rank::Borrowed, person(&text)),
+        "contributor" => draft.contributor(person(&text)),
+        "subject" => draft.category(category(&text)?),
+        "date" | "issued" => draft.published(Rank::Borrowed, &text),
+        "created" | "available" => draft.published(Rank::Fallback, &text),
+        "modified" => draft.updated(Rank::Borrowed, &text),
+        "rights" | "license" => draft.rights(present(&text).map(Text::plain)),
+        "language" => draft.language(&text),
+        _ => return Some(element),
+    }
+    None
+}
+
+/// A Dublin Core child of the head; comes back when it is not understood.
+pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Vec<Note>) -> Option<Element> {
+    let text = element.text();
+    let plain = || present(&text).map(Text::plain);
+    match element.name.to_ascii_lowercase().as_str() {
+        "title" => head.title = head.title.take().or_else(plain),
+        "description" => head.description = head.description.take().or_else(plain),
+        "creator" | "author" => {
+            if let Some(person) = person(&text) {
+                add_person(&mut head.authors, person);
+            }
+        }
+        "subject" => head.categories.extend(category(&text)),
+        "date" | "modified" => head.updated = head.updated.take().or_else(|| date::read(&text, notes)),
+        "rights" => head.rights = head.rights.take().or_else(plain),
+        "language" => head.language = present(&text).or(head.language.take()),
+        _ => return Some(element),
+    }
+    None
+}
+
+fn category(text: &str) -> Option<Category> {
+    Some(Category { term: present(text)?, ..Category::default() })
+}

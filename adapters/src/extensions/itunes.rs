@@ -1,0 +1,33 @@
+//! Apple's podcast vocabulary: what it says in place of the formats' own elements. All of it also stays foreign markup.
+
+use crate::formats::Place;
+use crate::formats::draft::{Draft, Rank, add_person};
+use crate::formats::rss::person;
+use crate::text::present;
+use crate::{Element, Head, Text};
+
+/// An iTunes child of an entry; always comes back, because players read it as it is.
+pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
+    match element.name.to_ascii_lowercase().as_str() {
+        "author" => draft.author(Rank::Fallback, person(&element.text())),
+        "summary" => draft.summary(Rank::Fallback, present(&element.text()).map(Text::html)),
+        _ => {}
+    }
+    Some(element)
+}
+
+/// An iTunes child of the head; always comes back.
+pub(crate) fn head(element: Element, place: &Place, head: &mut Head) -> Option<Element> {
+    match element.name.to_ascii_lowercase().as_str() {
+        "author" if head.authors.is_empty() => {
+            if let Some(person) = person(&element.text()) {
+                add_person(&mut head.authors, person);
+            }
+        }
+        "image" if head.image.is_none() => {
+            head.image = element.attribute("href").and_then(present).map(|url| place.resolve(&url));
+        }
+        _ => {}
+    }
+    Some(element)
+}

@@ -1,0 +1,24 @@
+//! `at:deleted-entry` (RFC 6721): an entry that the publisher says is gone. Whether to believe it is decided elsewhere.
+
+use crate::text::{date, present};
+use crate::vocabulary::Vocabulary;
+use crate::{Deletion, Element, Note};
+
+/// Whether the element is a tombstone.
+pub(crate) fn is_deletion(element: &Element) -> bool {
+    element.name == "deleted-entry" && Vocabulary::of(&element.ns) == Vocabulary::Tombstones
+}
+
+/// Reads a tombstone; without a reference it says nothing.
+pub(crate) fn read(element: &Element, notes: &mut Vec<Note>) -> Option<Deletion> {
+    let Some(reference) = element.attribute("ref").and_then(present) else {
+        notes.push(Note::Other("an at:deleted-entry without ref".to_owned()));
+        return None;
+    };
+    let comment = element.elements().find(|child| child.name == "comment");
+    Some(Deletion {
+        reference,
+        when: element.attribute("when").and_then(|when| date::read(when, notes)),
+        comment: comment.and_then(|comment| present(&comment.text())),
+    })
+}

@@ -1,0 +1,144 @@
+//! What the elements of each format mean, and where an entry's children are sent; how a document is cut is elsewhere.
+
+pub(crate) mod atom;
+pub(crate) mod draft;
+pub(crate) mod rdf;
+pub(crate) mod rss;
+
+use std::borrow::Cow;
+
+use url::Url;
+
+use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
+use crate::text::markup::XML;
+use crate::text::{present, uri};
+use crate::vocabulary::Vocabulary;
+use crate::{Element, Entry, Format, Head, Note};
+use draft::Draft;
+
+/// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialect {
+    pub(crate) format: Format,
+    pub(crate) own: Vec<String>,
+}
+
+impl Dialect {
+    /// The vocabulary of a namespace in this document.
+    pub(crate) fn vocabulary(&self, namespace: &str) -> Vocabulary {
+        if self.own.iter().any(|own| own == namespace) {
+            return self.native();
+        }
+        Vocabulary::of(namespace)
+    }
+
+    /// The vocabulary of the format itself.
+    pub(crate) fn native(&self) -> Vocabulary {
+        match self.format {
+            Format::Rss | Format::Rdf => Vocabulary::Rss,
+            Format::Atom => Vocabulary::Atom,
+        }
+    }
+
+    /// The local name of the elements that are entries.
+    pub(crate) fn entry_name(&self) -> &'static str {
+        match self.format {
+            Format::Rss | Format::Rdf => "item",
+            Format::Atom => "entry",
+        }
+    }
+}
+
+/// What an element inherits from where it stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) base: Option<Url>,
+    pub(crate) language: Option<String>,
+}
+
+impl Place {
+    /// The place inside an element.
+    pub(crate) fn enter(&self, element: &Element) -> Cow<'_, Self> {
+        let base = element.attribute_ns(XML, "base");
+        let language = element.attribute_ns(XML, "lang");
+        if base.is_none() && language.is_none() {
+            return Cow::Borrowed(self);
+        }
+        let mut inside = self.clone();
+        if let Some(base) = base {
+            inside.base = uri::rebase(self.base.as_ref(), base);
+        }
+        if let Some(language) = language {
+            inside.language = present(language);
+        }
+        Cow::Owned(inside)
+    }
+
+    /// A reference made absolute.
+    pub(crate) fn resolve(&self, reference: &str) -> String {
+        uri::resolve(self.base.as_ref(), reference)
+    }
+}
+
+/// Reads an entry.
+pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entry, Vec<Note>) {
+    let place = place.enter(&element).into_owned();
+    let mut draft = Draft::new(dialect, &place);
+    if dialect.format == Format::Rdf {
+        rdf::item(&element, &mut draft);
+    }
+    for child in children(element) {
+        take(child, &mut draft);
+    }
+    draft.finish()
+}
+
+/// Sends one child of an entry to the vocabulary that knows it; what nobody wants is kept as it is.
+fn take(child: Element, draft: &mut Draft<'_>) {
+    let place = draft.place().enter(&child).into_owned();
+    let left = match draft.vocabulary(&child.ns) {
+        Vocabulary::Rss => rss::child(child, &place, draft),
+        Vocabulary::Atom => atom::child(child, &place, draft),
+        Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::child(child, draft),
+        Vocabulary::Content => rss::content(child, draft),
+        Vocabulary::Xhtml => atom::xhtml_body(child, &place, draft),
+        Vocabulary::FeedBurner => rss::original_link(child, draft),
+        Vocabulary::MediaRss => media_rss::child(child, draft),
+        Vocabulary::Itunes => itunes::child(child, draft),
+        _ => Some(child),
+    };
+    if let Some(left) = left {
+        draft.foreign(left);
+    }
+}
+
+/// Reads the head out of the elements that stand outside the entries.
+pub(crate) fn head(children: Vec<(Element, Place)>, dialect: &Dialect, place: &Place) -> (Head, Vec<Note>) {
+    let mut head = Head { language: place.language.clone(), ..Head::default() };
+    let mut notes = Vec::new();
+    for (child, outside) in children {
+        let place = outside.enter(&child).into_owned();
+        let left = match dialect.vocabulary(&child.ns) {
+            Vocabulary::Rss => rss::head(child, &place, &mut head, &mut notes),
+            Vocabulary::Atom => atom::head(child, &place, &mut head, &mut notes),
+            Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
+                dublin_core::head(child, &mut head, &mut notes)
+            }
+            Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
+            Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, &mut notes),
+            Vocabulary::Itunes => itunes::head(child, &place, &mut head),
+            _ => Some(child),
+        };
+        head.foreign.extend(left);
+    }
+    syndication::settle(&mut head);
+    (head, notes)
+}
+
+/// The child elements, owned.
+pub(crate) fn children(element: Element) -> impl Iterator<Item = Element> {
+    element.children.into_iter().filter_map(|node| match node {
+        crate::Node::Element(element) => Some(element),
+        crate::Node::Text(_) => None,
+    })
+}

@@ -1,0 +1,282 @@
+//! Atom 1.0, its drafts, and 0.3 where the same elements had other names: what each element means.
+
+use url::Url;
+
+use super::draft::{Draft, Rank, add_person};
+use super::{Place, children};
+use crate::text::markup::{XHTML, XML, write_children};
+use crate::text::{date, present, uri};
+use crate::vocabulary::Vocabulary;
+use crate::{Body, Category, Element, Head, Link, Node, Note, Person, Source, Text, TextKind};
+
+/// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
+pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
+    // In an RSS item the elements of RSS come first.
+    let rank = if draft.native() == Vocabulary::Rss { Rank::Borrowed } else { Rank::Native };
+    match element.name.as_str() {
+        "id" => draft.id(Rank::Native, &element.text()),
+        "title" => draft.title(rank, text(element, place)),
+        "link" => match link(&element, place) {
+            Some(link) => draft.link(link),
+            None => return None,
+        },
+        "summary" => draft.summary(rank, text(element, place)),
+        "content" => draft.content(rank, body(element, place)),
+        "author" => draft.author(Rank::Native, person(&element, place)),
+        "contributor" => draft.contributor(person(&element, place)),
+        "category" => match category(&element) {
+            Some(category) => draft.category(category),
+            None => return Some(element),
+        },
+        "published" | "issued" => draft.published(rank, &element.text()),
+        "created" => draft.published(Rank::Fallback, &element.text()),
+        "updated" | "modified" => draft.updated(rank, &element.text()),
+        "rights" | "copyright" => draft.rights(text(element, place)),
+        "source" => source(element, place, draft),
+        _ => return Some(element),
+    }
+    None
+}
+
+/// `xhtml:body` in an RSS item: the content.
+pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
+    if element.name != "body" && element.name != "div" {
+        return Some(element);
+    }
+    absolutise(&mut element, place.base.as_ref());
+    let text = fragment(&element);
+    draft.content(Rank::Borrowed, text.map(|text| Body { text, ..Body::default() }));
+    None
+}
+
+/// An Atom child of the head; comes back when it is not understood.
+pub(crate) fn head(
+    element: Element,
+    place: &Place,
+    head: &mut Head,
+    notes: &mut Vec<Note>,
+) -> Option<Element> {
+    let plain = || present(&element.text());
+    match element.name.as_str() {
+        "id" => head.id = head.id.take().or_else(plain),
+        "title" => head.title = head.title.take().or_else(|| text(element, place)),
+        "subtitle" | "tagline" => head.description = head.description.take().or_else(|| text(element, place)),
+        "link" => head.links.extend(link(&element, place).filter(|link| !head.links.contains(link))),
+        "author" => {
+            if let Some(person) = person(&element, place) {
+                add_person(&mut head.authors, person);
+            }
+        }
+        "category" => head.categories.extend(category(&element)),
+        "rights" | "copyright" => head.rights = head.rights.take().or_else(|| text(element, place)),
+        "generator" => head.generator = head.generator.take().or_else(|| generator(&element)),
+        "logo" => head.image = plain().map(|url| place.resolve(&url)).or(head.image.take()),
+        "icon" => head.image = head.image.take().or_else(|| plain().map(|url| place.resolve(&url))),
+        "updated" | "modified" => {
+            head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes));
+        }
+        "published" => head.published = head.published.take().or_else(|| date::read(&element.text(), notes)),
+        _ => return Some(element),
+    }
+    None
+}
+
+/// Name, version and URL, as platform profiles match them.
+fn generator(element: &Element) -> Option<String> {
+    let attributes = ["version", "uri", "url"].into_iter().filter_map(|name| element.attribute(name));
+    let parts: Vec<_> = [element.text().as_str()].into_iter().chain(attributes).filter_map(present).collect();
+    present(&parts.join(" "))
+}
+
+/// What a `type`, or the `mode` of 0.3, says about the inside of an element.
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Html,
+    Xhtml,
+    /// The children are the content: markup of another kind.
+    Markup(String),
+    /// Text of another kind, or base64.
+    Other(String),
+}
+
+impl Kind {
+    /// Illegal types are read for what their writers meant: `text/plain`, `text/html`, the empty string, types with
+    /// parameters. Child elements where none may be are XHTML that nobody labelled.
+    fn of(element: &Element) -> Self {
+        let named = element.attribute("type").unwrap_or("").to_ascii_lowercase();
+        let named = named.split(';').next().unwrap_or("").trim();
+        let has_children = element.elements().next().is_some();
+        let escaped = element.attribute("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
+        match named {
+            "html" | "text/html" | "application/xhtml+xml" | "xhtml" if has_children && !escaped => {
+                Self::Xhtml
+            }
+            "html" | "text/html" | "application/xhtml+xml" => Self::Html,
+            // Labelled XHTML, but escaped: what is there is HTML source.
+            "xhtml" => Self::Html,
+            "" | "text" | "text/plain" | "plain" | "base64" if has_children => Self::Xhtml,
+            "" | "text" | "text/plain" | "plain" | "base64" => Self::Plain,
+            other if has_children => Self::Markup(other.to_owned()),
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+/// A text construct (RFC 4287 section 3.1).
+fn text(mut element: Element, place: &Place) -> Option<Text> {
+    match Kind::of(&element) {
+        Kind::Xhtml | Kind::Markup(_) => {
+            absolutise(&mut element, place.base.as_ref());
+            fragment(&element)
+        }
+        Kind::Html => present(&element.text()).map(Text::html),
+        Kind::Plain | Kind::Other(_) => present(&element.text()).map(Text::plain),
+    }
+}
+
+/// A content (RFC 4287 section 4.1.3). One that has both `src` and a text keeps the text, which Atom forbids it to have
+/// but readers show.
+fn body(mut element: Element, place: &Place) -> Option<Body> {
+    let kind = Kind::of(&element);
+    let src = element.attribute("src").and_then(present).map(|src| place.resolve(&src));
+    let named = element.attribute("type").and_then(present);
+    let (text, media_type) = match kind {
+        Kind::Plain | Kind::Html | Kind::Xhtml => (text(element, place), None),
+        Kind::Markup(media_type) => {
+            absolutise(&mut element, place.base.as_ref());
+            let mut markup = String::new();
+            write_children(&mut markup, &element, &[]);
+            (present(&markup).map(Text::plain), Some(media_type))
+        }
+        Kind::Other(media_type) => (present(&element.text()).map(Text::plain), Some(media_type)),
+    };
+    match (text, src) {
+        (Some(text), _) => Some(Body { text, media_type, src: None }),
+        (None, Some(src)) => Some(Body { media_type: named, src: Some(src), ..Body::default() }),
+        (None, None) => None,
+    }
+}
+
+/// The inside of an XHTML `div` (or of what stands in its place), well-formed, in the XHTML namespace.
+fn fragment(element: &Element) -> Option<Text> {
+    let elements: Vec<_> = element.elements().collect();
+    let outside =
+        element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
+    let wrapper = match elements.as_slice() {
+        [div] if div.name == "div" && !outside => div,
+        _ => element,
+    };
+    let mut value = String::new();
+    let mut wrapper = wrapper.clone();
+    let unlabelled = element.ns.clone();
+    adopt(&mut wrapper, &unlabelled);
+    write_children(&mut value, &wrapper, &[("", XHTML)]);
+    present(&value).map(|value| Text { kind: TextKind::Xhtml, value })
+}
+
+/// Puts elements that stand in the feed's own namespace, because nobody declared another, into that of XHTML.
+fn adopt(element: &mut Element, unlabelled: &str) {
+    for node in &mut element.children {
+        if let Node::Element(child) = node {
+            if child.ns == unlabelled || child.ns.is_empty() {
+                XHTML.clone_into(&mut child.ns);
+                child.prefix.clear();
+            }
+            adopt(child, unlabelled);
+        }
+    }
+}
+
+/// Attributes of XHTML that hold a URL.
+const URL_ATTRIBUTES: [&str; 8] =
+    ["href", "src", "cite", "action", "longdesc", "poster", "data", "background"];
+
+/// Resolves the relative references below an element, and takes the bases away that they were relative to.
+fn absolutise(element: &mut Element, base: Option<&Url>) {
+    for node in &mut element.children {
+        let Node::Element(child) = node else { continue };
+        let rebased = child.attribute_ns(XML, "base").and_then(|reference| uri::rebase(base, reference));
+        let base = rebased.as_ref().or(base);
+        child.attributes.retain(|attribute| !(attribute.ns == XML && attribute.name == "base"));
+        for attribute in &mut child.attributes {
+            // A fragment points into the same entry, wherever that is shown.
+            let relative = !attribute.value.starts_with('#') && !uri::is_absolute(&attribute.value);
+            if attribute.ns.is_empty() && relative && URL_ATTRIBUTES.contains(&attribute.name.as_str()) {
+                attribute.value = uri::resolve(base, &attribute.value);
+            }
+        }
+        absolutise(child, base);
+    }
+}
+
+/// A link; without a target there is none.
+pub(crate) fn link(element: &Element, place: &Place) -> Option<Link> {
+    let href = element.attribute("href").and_then(present)?;
+    let rel = element.attribute("rel").and_then(present);
+    let rel = rel.map(|rel| match rel.strip_prefix("http://www.iana.org/assignments/relation/") {
+        Some(short) => short.to_owned(),
+        None => rel,
+    });
+    Some(Link {
+        href: place.resolve(&href),
+        rel: rel.unwrap_or_else(|| "alternate".to_owned()),
+        media_type: element.attribute("type").and_then(present),
+        title: element.attribute("title").and_then(present),
+        hreflang: element.attribute("hreflang").and_then(present),
+        length: element.attribute("length").and_then(present),
+    })
+}
+
+/// A person construct (RFC 4287 section 3.2); 0.3 says `url` for `uri`.
+fn person(element: &Element, place: &Place) -> Option<Person> {
+    let field = |names: &[&str]| {
+        element
+            .elements()
+            .find(|child| names.contains(&child.name.as_str()))
+            .and_then(|child| present(&child.text()))
+    };
+    if element.elements().next().is_none() {
+        return super::rss::person(&element.text());
+    }
+    let person = Person {
+        name: field(&["name"]),
+        email: field(&["email"]),
+        uri: field(&["uri", "url", "homepage"]).map(|uri| place.resolve(&uri)),
+    };
+    (person != Person::default()).then_some(person)
+}
+
+/// A category; some writers put the term into the text.
+fn category(element: &Element) -> Option<Category> {
+    let label = element.attribute("label").and_then(present);
+    let term = element.attribute("term").and_then(present).or_else(|| label.clone());
+    Some(Category {
+        term: term.or_else(|| present(&element.text()))?,
+        scheme: element.attribute("scheme").and_then(present),
+        label,
+    })
+}
+
+/// `atom:source`: where the entry was copied from. Its authors are the entry's when it names none (RFC 4287 section 4.2.1).
+fn source(element: Element, place: &Place, draft: &mut Draft<'_>) {
+    let mut source = Source::default();
+    let (mut site, mut feed) = (None, None);
+    for child in children(element) {
+        let place = place.enter(&child);
+        match child.name.as_str() {
+            "id" => source.id = present(&child.text()),
+            "title" => source.title = present(&child.text()),
+            "updated" | "modified" => source.updated = date::read(&child.text(), draft.notes()),
+            "author" => draft.author(Rank::Fallback, person(&child, &place)),
+            "link" => match link(&child, &place) {
+                Some(link) if link.rel == "self" => feed = Some(link.href),
+                Some(link) if link.rel == "alternate" => site = Some(link.href),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    source.url = feed.or(site);
+    draft.source(source);
+}

@@ -1,0 +1,419 @@
+//! The walk over a document's tokens that finds where the head's elements and the entries begin and end, whatever state
+//! the tags are in; their meaning is left to others, except for the few elements that name an entry.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Context, ENTRIES_MAX, RawEntry};
+use crate::detect::{NotAFeed, Root};
+use crate::extensions::tombstones;
+use crate::formats::{Dialect, Place, rdf};
+use crate::text::markup::split;
+use crate::text::markup::tokens::{Token, Tokens, attributes};
+use crate::text::markup::tree::{Bindings, grow, is_void};
+use crate::text::{present, uri};
+use crate::vocabulary::Vocabulary;
+use crate::{Deletion, Digest, Element, Format, Key, Note};
+
+/// How many elements may be open at once; what is deeper is not followed.
+const OPEN_MAX: usize = 4096;
+
+/// How many elements of one entry are looked at for its key.
+const MARKS_MAX: usize = 64;
+
+/// How many elements the head may have in all, nested ones counted; the rest is left out with a note.
+const HEAD_ELEMENTS_MAX: usize = 16_384;
+
+/// What was found.
+pub(super) struct Cut {
+    pub(super) dialect: Dialect,
+    pub(super) place: Place,
+    pub(super) head_id: Option<String>,
+    pub(super) head: Vec<(Element, Place)>,
+    pub(super) entries: Vec<(RawEntry, Marks)>,
+    pub(super) deletions: Vec<Deletion>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// What may name an entry, trimmed of XML white space and otherwise byte-exact.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    pub(super) guid: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) about: Option<String>,
+    pub(super) link: Option<String>,
+    pub(super) title: Option<String>,
+}
+
+/// Cuts a recognised document.
+pub(super) fn cut(root: &Root<'_>, place: Place) -> Result<Cut, NotAFeed> {
+    let mut cutter = Cutter::new(root, place);
+    let mut tokens = Tokens::new(root.text);
+    while let Some((token, span)) = tokens.next() {
+        match token {
+            Token::Start { name, attributes, empty } => cutter.start(name, attributes, empty, span),
+            Token::End { name } => cutter.end(name, span),
+            Token::Text(_) | Token::Reference(_) | Token::Literal(_) => {}
+        }
+        if cutter.full {
+            break;
+        }
+    }
+    let mended = tokens.is_mended();
+    cutter.finish(root.name, tokens.cut_at(), mended)
+}
+
+/// An element that encloses the entries: the root, the channel, RSS 1.1's `items`.
+struct Container {
+    /// Its place among the open elements.
+    depth: usize,
+    context: Arc<Context>,
+}
+
+struct Cutter<'t> {
+    text: &'t str,
+    dialect: Dialect,
+    open: Vec<&'t str>,
+    /// How often each name is open, so that a stray end tag costs one look.
+    counts: HashMap<&'t str, u32>,
+    containers: Vec<Container>,
+    outermost: Arc<Context>,
+    /// Start and depth of the element of the head, or of the entry's child, that is open.
+    child: Option<(usize, usize)>,
+    entry: Option<OpenEntry<'t>>,
+    head_id: Option<String>,
+    head: Vec<(Element, Place)>,
+    head_elements: usize,
+    head_place: Option<Place>,
+    entries: Vec<(RawEntry, Marks)>,
+    deletions: Vec<Deletion>,
+    notes: Vec<Note>,
+    seen_channel: bool,
+    /// Entries were seen that could not be kept.
+    lost: bool,
+    mended: bool,
+    full: bool,
+}
+
+struct OpenEntry<'t> {
+    start: usize,
+    depth: usize,
+    attributes: &'t str,
+    /// Where the children are that may name it.
+    marks: Vec<Range<usize>>,
+}
+
+impl<'t> Cutter<'t> {
+    fn new(root: &Root<'t>, place: Place) -> Self {
+        let dialect = Dialect { format: root.format, own: Vec::new() };
+        let outermost = Context { dialect: dialect.clone(), bindings: Bindings::default(), place };
+        Self {
+            text: root.text,
+            dialect,
+            open: Vec::new(),
+            counts: HashMap::new(),
+            containers: Vec::new(),
+            outermost: Arc::new(outermost),
+            child: None,
+            entry: None,
+            head_id: None,
+            head: Vec::new(),
+            head_elements: 0,
+            head_place: None,
+            entries: Vec::new(),
+            deletions: Vec::new(),
+            notes: Vec::new(),
+            seen_channel: false,
+            lost: false,
+            mended: false,
+            full: false,
+        }
+    }
+
+    fn start(&mut self, name: &'t str, raw: &'t str, empty: bool, span: Range<usize>) {
+        if let Some(depth) = self.entry.as_ref().map(|entry| entry.depth) {
+            let is_child = self.open.len() == depth + 1;
+            if !(is_child && self.is_entry(name, raw)) {
+                if is_child {
+                    self.child = Some((span.start, self.open.len()));
+                }
+                self.push(name, empty, &span);
+                return;
+            }
+            // An entry cannot be the child of another: somebody forgot the end tag.
+            self.mended = true;
+            self.close_to(depth, span.start, None);
+        }
+        self.start_outside(name, raw, empty, span);
+    }
+
+    fn start_outside(&mut self, name: &'t str, raw: &'t str, empty: bool, span: Range<usize>) {
+        if self.is_entry(name, raw) {
+            let depth = self.containers.last().map_or(0, |container| container.depth + 1);
+            self.mended |= self.open.len() > depth;
+            self.close_to(depth.min(self.open.len()), span.start, None);
+            self.entry = Some(OpenEntry {
+                start: span.start,
+                depth: self.open.len(),
+                attributes: raw,
+                marks: Vec::new(),
+            });
+            self.full = self.entries.len() >= ENTRIES_MAX;
+        } else if self.child.is_none() {
+            if self.is_container(name, raw) {
+                self.contain(name, raw);
+            } else {
+                self.child = Some((span.start, self.open.len()));
+            }
+        }
+        self.push(name, empty, &span);
+    }
+
+    fn push(&mut self, name: &'t str, empty: bool, span: &Range<usize>) {
+        // Beyond the limit only the tag is passed over; an empty element opens nothing anyway.
+        if self.open.len() >= OPEN_MAX && !empty {
+            self.mended = true;
+            return;
+        }
+        self.open.push(name);
+        *self.counts.entry(name).or_default() += 1;
+        if empty || (self.entry.is_some() && is_void(name, "")) {
+            self.close_to(self.open.len() - 1, span.end, Some(span.end));
+        }
+    }
+
+    fn end(&mut self, name: &'t str, span: Range<usize>) {
+        if self.counts.get(name).is_none_or(|count| *count == 0) {
+            self.mended |= !is_void(name, "");
+            return;
+        }
+        let Some(place) = self.open.iter().rposition(|open| *open == name) else { return };
+        self.mended |= place + 1 != self.open.len();
+        self.close_to(place, span.start, Some(span.end));
+    }
+
+    /// Closes elements until only so many are open. The last of them ends at `own_end` if it was closed by its own tag;
+    /// all others end where the tag that closed them begins.
+    fn close_to(&mut self, depth: usize, end: usize, own_end: Option<usize>) {
+        while self.open.len() > depth {
+            let Some(name) = self.open.pop() else { return };
+            if let Some(count) = self.counts.get_mut(name) {
+                *count -= 1;
+            }
+            let closed = self.open.len();
+            let end = own_end.filter(|_| closed == depth).unwrap_or(end);
+            self.closed(name, closed, end);
+        }
+    }
+
+    /// The element at this depth has just been closed.
+    fn closed(&mut self, name: &str, depth: usize, end: usize) {
+        if let Some((start, _)) = self.child.take_if(|(_, of)| *of == depth) {
+            match &mut self.entry {
+                Some(entry) => {
+                    if may_name(name) && entry.marks.len() < MARKS_MAX {
+                        entry.marks.push(start..end);
+                    }
+                }
+                None => self.head_child(start..end),
+            }
+        }
+        if let Some(entry) = self.entry.take_if(|entry| entry.depth == depth) {
+            self.child = None;
+            self.keep(entry, end);
+        }
+        if self.containers.last().is_some_and(|container| container.depth == depth) {
+            self.containers.pop();
+        }
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        self.containers.last().map_or(&self.outermost, |container| &container.context)
+    }
+
+    /// The namespace of a start tag, given where it stands.
+    fn namespace(&self, name: &str, raw: &str) -> String {
+        let (prefix, _) = split(name);
+        if !raw.contains("xmlns") {
+            return self.context().bindings.namespace(prefix);
+        }
+        declared(&self.context().bindings, raw).namespace(prefix)
+    }
+
+    fn is_entry(&mut self, name: &str, raw: &str) -> bool {
+        let (_, local) = split(name);
+        if !local.eq_ignore_ascii_case(self.dialect.entry_name()) {
+            return false;
+        }
+        let is_native = self.dialect.vocabulary(&self.namespace(name, raw)) == self.dialect.native();
+        self.lost |= !is_native && self.entry.is_none();
+        is_native
+    }
+
+    /// The root; in it a channel, or RSS 1.1's `items` (in RSS 1.0, one level deeper, that is a list of references).
+    fn is_container(&self, name: &str, raw: &str) -> bool {
+        let (_, local) = split(name);
+        let depth = self.open.len();
+        if depth == 0 {
+            return self.containers.is_empty() && self.head_place.is_none();
+        }
+        if self.dialect.format == Format::Atom
+            || self.containers.last().is_none_or(|last| last.depth + 1 != depth)
+        {
+            return false;
+        }
+        let is_items = || local == "items" && Vocabulary::of(&self.namespace(name, raw)) == Vocabulary::Rss;
+        depth == 1 && (local.eq_ignore_ascii_case("channel") || is_items())
+    }
+
+    /// Opens a container: what it declares is in force for everything in it.
+    fn contain(&mut self, name: &str, raw: &str) {
+        let outside = Arc::clone(self.context());
+        let bindings = declared(&outside.bindings, raw);
+        let namespace = bindings.namespace(split(name).0);
+        let mut place = outside.place.clone();
+        let is_channel = split(name).1.eq_ignore_ascii_case("channel");
+        for (attribute, value) in attributes(raw) {
+            match attribute {
+                "xml:base" => place.base = uri::rebase(place.base.as_ref(), &value),
+                "xml:lang" => place.language = present(&value),
+                "rdf:about" if is_channel => self.head_id = present(&value),
+                _ => {}
+            }
+        }
+        // Whatever namespace the document puts its own elements into is the format's; RDF's is that of the envelope.
+        if Vocabulary::of(&namespace) != Vocabulary::Rdf && !self.dialect.own.contains(&namespace) {
+            self.dialect.own.push(namespace);
+        }
+        self.seen_channel |= is_channel;
+        self.head_place = Some(place.clone());
+        let context = Arc::new(Context { dialect: self.dialect.clone(), bindings, place });
+        if self.containers.is_empty() {
+            self.outermost = Arc::clone(&context);
+        }
+        self.containers.push(Container { depth: self.open.len(), context });
+    }
+
+    fn head_child(&mut self, span: Range<usize>) {
+        let context = Arc::clone(self.context());
+        let Some(grown) = grow(&self.text[span], &mut context.bindings.clone()) else { return };
+        self.mended |= grown.mended;
+        if tombstones::is_deletion(&grown.element) {
+            if self.deletions.len() < ENTRIES_MAX {
+                self.deletions.extend(tombstones::read(&grown.element, &mut self.notes));
+            }
+            return;
+        }
+        let size = grown.element.size();
+        if self.head_elements + size > HEAD_ELEMENTS_MAX {
+            let note = Note::Other(format!("more than {HEAD_ELEMENTS_MAX} elements in the head"));
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            return;
+        }
+        self.head_elements += size;
+        self.head.push((grown.element, context.place.clone()));
+    }
+
+    fn keep(&mut self, entry: OpenEntry<'t>, end: usize) {
+        let context = Arc::clone(self.context());
+        let markup = &self.text[entry.start..end];
+        let marks = self.marks(&entry, &context);
+        let key = Key::Digest(String::new());
+        let raw = Digest::of(markup.as_bytes());
+        self.entries.push((RawEntry { key, raw, markup: markup.into(), context }, marks));
+    }
+
+    /// Reads the few children that may name an entry.
+    fn marks(&self, entry: &OpenEntry<'t>, context: &Context) -> Marks {
+        let mut marks = Marks::default();
+        let mut bindings = declared(&context.bindings, entry.attributes);
+        if self.dialect.format == Format::Rdf && entry.attributes.contains("about") {
+            let tag = format!("<item{}/>", entry.attributes);
+            marks.about = grow(&tag, &mut bindings).and_then(|grown| rdf::about(&grown.element));
+        }
+        for span in &entry.marks {
+            if let Some(grown) = grow(&self.text[span.clone()], &mut bindings) {
+                marks.take(&grown.element, self.dialect.vocabulary(&grown.element.ns));
+            }
+        }
+        marks
+    }
+
+    /// The document is at its end.
+    fn finish(mut self, root: &str, cut_at: Option<usize>, mended: bool) -> Result<Cut, NotAFeed> {
+        if self.full {
+            self.notes.push(Note::TooManyEntries);
+            self.entry = None;
+        } else if cut_at.is_some() || !self.open.is_empty() {
+            self.notes.push(Note::Truncated);
+        }
+        if self.mended || mended {
+            self.notes.insert(0, Note::Mismatched);
+        }
+        self.lost |= self.entry.is_some() || cut_at.is_some_and(|at| holds_entry(&self.text[at..]));
+        if self.entries.is_empty() && self.lost {
+            return Err(NotAFeed::NoWholeEntry);
+        }
+        let is_atom = self.dialect.format == Format::Atom;
+        if self.entries.is_empty() && !self.seen_channel && !(is_atom && !self.head.is_empty()) {
+            return Err(NotAFeed::Hollow { root: root.to_owned() });
+        }
+        Ok(Cut {
+            dialect: self.dialect,
+            place: self.head_place.unwrap_or_else(|| self.outermost.place.clone()),
+            head_id: self.head_id,
+            head: self.head,
+            entries: self.entries,
+            deletions: self.deletions,
+            notes: self.notes,
+        })
+    }
+}
+
+impl Marks {
+    fn take(&mut self, element: &Element, vocabulary: Vocabulary) {
+        let field = match (vocabulary, element.name.to_ascii_lowercase().as_str()) {
+            (Vocabulary::Rss, "guid") => &mut self.guid,
+            (Vocabulary::Atom, "id") => &mut self.id,
+            (Vocabulary::Rss | Vocabulary::Atom, "title") => &mut self.title,
+            (Vocabulary::Rss | Vocabulary::Atom, "link") => {
+                let is_alternate = element.attribute("rel").is_none_or(|rel| rel.trim() == "alternate");
+                if self.link.is_none() && is_alternate {
+                    self.link = present(&element.text()).or_else(|| present(element.attribute("href")?));
+                }
+                return;
+            }
+            _ => return,
+        };
+        if field.is_none() {
+            *field = present(&element.text());
+        }
+    }
+}
+
+fn may_name(name: &str) -> bool {
+    let (_, local) = split(name);
+    ["guid", "id", "link", "title"].iter().any(|known| local.eq_ignore_ascii_case(known))
+}
+
+/// The bindings with those that a start tag declares.
+fn declared(outside: &Bindings, raw: &str) -> Bindings {
+    let mut bindings = outside.clone();
+    if raw.contains("xmlns") {
+        let found: Vec<_> = attributes(raw).collect();
+        bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
+    }
+    bindings
+}
+
+/// Whether something that looks like an entry stands in a text that could not be cut.
+fn holds_entry(text: &str) -> bool {
+    memchr::memchr_iter(b'<', text.as_bytes()).any(|at| {
+        let name = text[at + 1..].split(|c: char| !(c.is_alphanumeric() || c == ':')).next().unwrap_or("");
+        let (_, local) = split(name);
+        local.eq_ignore_ascii_case("item") || local.eq_ignore_ascii_case("entry")
+    })
+}

@@ -1,0 +1,55 @@
+//! What the formats are written in: characters, references, dates, URLs and markup; nothing of feeds.
+
+pub mod date;
+pub mod encoding;
+pub mod entities;
+pub mod markup;
+pub mod uri;
+
+use std::borrow::Cow;
+
+/// XML white space (XML 1.0 section 2.3): the only characters that trimming an id may remove.
+pub fn trim(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\r', '\n'])
+}
+
+/// The trimmed text, unless nothing is left of it.
+pub fn present(text: &str) -> Option<String> {
+    let trimmed = trim(text);
+    (!trimmed.is_empty()).then(|| trimmed.to_owned())
+}
+
+/// Without the characters that XML 1.0 cannot hold, not even as a reference (LEGACY A-15): C0 controls except tab, line
+/// feed and carriage return, and the two non-characters of the basic plane. Every string that is kept went through here.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_legal) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().filter(|&c| is_legal(c)).collect())
+}
+
+/// Whether XML 1.0 has this character (section 2.2, `Char`).
+pub fn is_legal(c: char) -> bool {
+    !matches!(c, '\0'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // LEGACY A-15.
+    #[test]
+    fn characters_illegal_in_xml_are_stripped_and_the_rest_is_kept() {
+        assert_eq!(
+            clean("a\u{0}b\u{8}c\u{B}\u{1F}\u{FFFE}d\t\r\n\u{7F}\u{85}\u{10FFFF}"),
+            "abcd\t\r\n\u{7F}\u{85}\u{10FFFF}"
+        );
+        assert!(matches!(clean("nothing to do"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn only_xml_white_space_is_trimmed() {
+        assert_eq!(trim(" \t\r\n\u{A0}x\u{A0} \n"), "\u{A0}x\u{A0}");
+        assert_eq!(present(" \n"), None);
+    }
+}

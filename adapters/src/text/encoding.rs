@@ -1,0 +1,186 @@
+//! Which characters the bytes stand for: byte order mark, HTTP charset, declaration, and what the bytes themselves prove.
+//! Not which format they are.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+use super::{clean, is_legal};
+use crate::Note;
+
+/// A document as text: characters legal in XML, lines ended by line feeds (XML 1.0 sections 2.2 and 2.11).
+#[derive(Debug)]
+pub struct Decoded<'a> {
+    /// The whole document, byte order mark gone; the XML declaration is still there and means nothing any more.
+    pub text: Cow<'a, str>,
+    /// Set when the label was wrong and something else was used.
+    pub note: Option<Note>,
+}
+
+/// How far into a document an XML declaration is looked for, in bytes. The standard says 0; blogs print blank lines.
+const DECLARATION_BYTES_MAX: usize = 2048;
+
+/// From this many multi-byte sequences on, valid UTF-8 is no accident, whatever the label says.
+const SEQUENCES_CERTAIN: usize = 8;
+
+/// Decodes a document, and never fails: byte order mark, then the HTTP charset, then the declaration, each only if the
+/// bytes agree, then UTF-8, and for single bytes that are no UTF-8, windows-1252 (PARSING section 4).
+///
+/// A document that calls itself UTF-8, or says nothing, and holds a few other bytes is mended byte by byte, so that one
+/// pasted quotation mark does not turn every accented letter of the feed into an edit.
+pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
+    let (text, note) = characters(bytes, content_type);
+    Decoded { text: normalise(text), note }
+}
+
+fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> (Cow<'a, str>, Option<Note>) {
+    if let Some((wide, rest)) = wide(bytes) {
+        return (wide.decode(rest), None);
+    }
+    let (bytes, labels) = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(bytes) => (bytes, [None, None]),
+        None => (bytes, [content_type.and_then(charset), declared(bytes)]),
+    };
+    let labels = labels.into_iter().flatten();
+    let utf8 = std::str::from_utf8(bytes);
+    let sequences = if utf8.is_ok() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
+    let mut wrong: Option<&'static Encoding> = None;
+    for label in labels.filter(|label| *label != UTF_16LE && *label != UTF_16BE) {
+        if label == UTF_8 {
+            match utf8 {
+                Ok(text) => return (Cow::Borrowed(text), told(wrong, UTF_8)),
+                Err(_) => wrong = wrong.or(Some(UTF_8)),
+            }
+            continue;
+        }
+        if sequences >= SEQUENCES_CERTAIN || (sequences > 0 && label.is_single_byte()) {
+            wrong = wrong.or(Some(label));
+            continue;
+        }
+        let (text, bad) = label.decode_without_bom_handling(bytes);
+        if !bad {
+            return (text, told(wrong, label));
+        }
+        wrong = wrong.or(Some(label));
+    }
+    match (utf8, wrong) {
+        (Ok(text), _) => (Cow::Borrowed(text), told(wrong, UTF_8)),
+        // A multi-byte label with a few bad bytes is still the best reading there is.
+        (Err(_), Some(label)) if label != UTF_8 && !label.is_single_byte() => {
+            (label.decode_without_bom_handling(bytes).0, told(Some(UTF_8), label))
+        }
+        (Err(_), _) => mend(bytes),
+    }
+}
+
+fn told(wrong: Option<&'static Encoding>, used: &'static Encoding) -> Option<Note> {
+    // ASCII and Latin-1 are read as windows-1252 by everybody; a pure ASCII document is not worth a word.
+    wrong.filter(|wrong| *wrong != used).map(|_| Note::Encoding(used.name().to_owned()))
+}
+
+/// UTF-8 where the bytes are UTF-8, windows-1252 where they are not.
+fn mend(bytes: &[u8]) -> (Cow<'_, str>, Option<Note>) {
+    let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.push_str(&WINDOWS_1252.decode_without_bom_handling(chunk.invalid()).0);
+    }
+    (Cow::Owned(text), Some(Note::Encoding(WINDOWS_1252.name().to_owned())))
+}
+
+/// UTF-16 and UTF-32, which a mark or the zero bytes of the first four give away.
+#[derive(Clone, Copy)]
+enum Wide {
+    Utf16(&'static Encoding),
+    Utf32 { big: bool },
+}
+
+impl Wide {
+    fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
+        match self {
+            Self::Utf16(encoding) => encoding.decode_without_bom_handling(bytes).0,
+            Self::Utf32 { big } => Cow::Owned(bytes.chunks_exact(4).map(|four| utf32(four, big)).collect()),
+        }
+    }
+}
+
+fn utf32(four: &[u8], big: bool) -> char {
+    let four = [four[0], four[1], four[2], four[3]];
+    let code = if big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) };
+    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+fn wide(bytes: &[u8]) -> Option<(Wide, &[u8])> {
+    // The marks of UTF-32 begin with those of UTF-16, so they come first.
+    let marks: [(&[u8], Wide); 4] = [
+        (b"\x00\x00\xFE\xFF", Wide::Utf32 { big: true }),
+        (b"\xFF\xFE\x00\x00", Wide::Utf32 { big: false }),
+        (b"\xFE\xFF", Wide::Utf16(UTF_16BE)),
+        (b"\xFF\xFE", Wide::Utf16(UTF_16LE)),
+    ];
+    if let Some((mark, wide)) = marks.iter().find(|(mark, _)| bytes.starts_with(mark)) {
+        return Some((*wide, &bytes[mark.len()..]));
+    }
+    let wide = match bytes {
+        [0, 0, 0, x, ..] if *x != 0 => Wide::Utf32 { big: true },
+        [x, 0, 0, 0, ..] if *x != 0 => Wide::Utf32 { big: false },
+        [0, x, 0, y, ..] if *x != 0 && *y != 0 => Wide::Utf16(UTF_16BE),
+        [x, 0, y, 0, ..] if *x != 0 && *y != 0 => Wide::Utf16(UTF_16LE),
+        _ => return None,
+    };
+    Some((wide, bytes))
+}
+
+/// The encoding that a `Content-Type` names.
+fn charset(content_type: &str) -> Option<&'static Encoding> {
+    content_type.split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let named = name.trim().eq_ignore_ascii_case("charset");
+        named.then(|| Encoding::for_label(value.trim().trim_matches(['"', '\'']).as_bytes())).flatten()
+    })
+}
+
+/// The encoding that the XML declaration names, wherever near the start it stands.
+fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = &bytes[..bytes.len().min(DECLARATION_BYTES_MAX)];
+    let start = memchr::memmem::find(head, b"<?xml")?;
+    let end = start + memchr::memchr(b'>', &head[start..])?;
+    let declaration = &head[start..end];
+    let after = &declaration[memchr::memmem::find(declaration, b"encoding")? + b"encoding".len()..];
+    let value = after.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
+    let quote = *value.first().filter(|quote| matches!(quote, b'"' | b'\''))?;
+    let length = memchr::memchr(quote, &value[1..])?;
+    Encoding::for_label(&value[1..=length])
+}
+
+/// Legal characters and line feeds only.
+fn normalise(text: Cow<'_, str>) -> Cow<'_, str> {
+    // One look at the bytes decides for nearly every document; U+FFFE and U+FFFF begin with EF BF.
+    let suspect = |b: &u8| *b < 0x20 && *b != b'\n' && *b != b'\t';
+    let bytes = text.as_bytes();
+    if !bytes.iter().any(suspect) && memchr::memmem::find(bytes, b"\xEF\xBF").is_none() {
+        return text;
+    }
+    if memchr::memchr(b'\r', bytes).is_none() {
+        return match clean(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(cleaned) => Cow::Owned(cleaned),
+        };
+    }
+    let mut normal = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        match c {
+            '\r' => {
+                characters.next_if_eq(&'\n');
+                normal.push('\n');
+            }
+            c if is_legal(c) => normal.push(c),
+            _ => {}
+        }
+    }
+    Cow::Owned(normal)
+}
+
+#[cfg(test)]
+mod tests;

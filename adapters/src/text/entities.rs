@@ -1,0 +1,129 @@
+//! Character references: what `&name;` and `&#n;` stand for; never what a document type declares (no expansion, no XXE).
+
+mod table;
+
+use std::borrow::Cow;
+
+use super::is_legal;
+
+/// The character that a reference stands for, given what is between `&` and `;`. Names are those of HTML 4 and XML;
+/// numbers 128 to 159 are windows-1252, which is what their writers meant. `None`: unknown, it stays text.
+pub fn resolve(reference: &str) -> Option<Resolved> {
+    if let Some(number) = reference.strip_prefix('#') {
+        return numeric(number);
+    }
+    let place = table::NAMED.binary_search_by_key(&reference, |(name, _)| name).ok()?;
+    char::from_u32(u32::from(table::NAMED[place].1)).map(Resolved::Character)
+}
+
+/// What a known reference becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// This character.
+    Character(char),
+    /// Nothing: XML cannot hold the character (LEGACY A-15).
+    Nothing,
+}
+
+fn numeric(number: &str) -> Option<Resolved> {
+    let code = match number.strip_prefix(['x', 'X']) {
+        Some(hex) if hex.bytes().all(|b| b.is_ascii_hexdigit()) => u32::from_str_radix(hex, 16).ok()?,
+        None if number.bytes().all(|b| b.is_ascii_digit()) => number.parse().ok()?,
+        _ => return None,
+    };
+    let character = match code {
+        128..=159 => WINDOWS_1252[code as usize - 128],
+        code => char::from_u32(code).unwrap_or('\0'),
+    };
+    Some(if is_legal(character) { Resolved::Character(character) } else { Resolved::Nothing })
+}
+
+/// Windows-1252, 128 to 159; the five unassigned stay the controls that they are (WHATWG).
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8D}', 'Ž', '\u{8F}', //
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9D}', 'ž', 'Ÿ',
+];
+
+/// The longest reference that is looked at, in bytes between `&` and `;`: `&thetasym;` and `&#x10FFFF;` with some zeros.
+const REFERENCE_BYTES_MAX: usize = 32;
+
+/// The text with its references replaced; what is no reference stays as it is.
+pub fn unescape(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'&', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        match found(after) {
+            Some((resolved, length)) => {
+                if let Resolved::Character(c) = resolved {
+                    out.push(c);
+                }
+                rest = &after[length..];
+            }
+            None => {
+                out.push('&');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The reference at the start of the text that follows an ampersand, and its length with the semicolon.
+fn found(after: &str) -> Option<(Resolved, usize)> {
+    let near = &after.as_bytes()[..after.len().min(REFERENCE_BYTES_MAX + 1)];
+    let end = memchr::memchr(b';', near)?;
+    resolve(after.get(..end)?).map(|resolved| (resolved, end + 1))
+}
+
+/// Whether the text holds at least one reference that means something.
+pub fn holds_reference(text: &str) -> bool {
+    memchr::memchr_iter(b'&', text.as_bytes()).any(|at| found(&text[at + 1..]).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        assert_eq!(unescape(text), expect);
+    }
+
+    #[test]
+    fn the_table_is_sorted_and_complete() {
+        assert!(table::NAMED.is_sorted_by_key(|(name, _)| name));
+        assert_eq!(table::NAMED.len(), 253);
+        check("&nbsp;&alpha;&Alpha;&thetasym;&euro;&apos;&quot;&hellip;", "\u{A0}αΑϑ€'\"…");
+    }
+
+    #[test]
+    fn numbers_from_128_to_159_are_windows_1252() {
+        check("&#146;&#x92;&#8217;&#X2019;", "’’’’");
+        check("&#128;&#159;&#129;", "€Ÿ\u{81}");
+    }
+
+    #[test]
+    fn unknown_references_stay_text() {
+        check(
+            "AT&T; &bogus; & &; &#; &#x; &#12z; &#-1; &ampx;",
+            "AT&T; &bogus; & &; &#; &#x; &#12z; &#-1; &ampx;",
+        );
+        check("&amp;amp;", "&amp;");
+    }
+
+    #[test]
+    fn references_to_illegal_characters_vanish() {
+        check("a&#8;b&#0;c&#xFFFF;d&#xD800;e&#1114112;f", "abcdef");
+    }
+
+    #[test]
+    fn a_flood_of_ampersands_is_linear_and_kept() {
+        let flood = "&".repeat(100_000);
+        check(&flood, &flood);
+    }
+}

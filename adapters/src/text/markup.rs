@@ -1,0 +1,42 @@
+//! XML as old software wrote it: cut into tokens, grown into elements, written anew well-formed; nothing of feeds.
+
+pub(crate) mod tokens;
+pub(crate) mod tree;
+mod write;
+
+pub use write::{escape_attribute, escape_text, write_children, write_element};
+
+/// The namespace that `xml:` always means.
+pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// The namespace of XHTML.
+pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
+
+/// Prefix and local name of a qualified name; the prefix is empty when there is none.
+pub(crate) fn split(name: &str) -> (&str, &str) {
+    match name.split_once(':') {
+        Some((prefix, local)) if !prefix.is_empty() && !local.is_empty() => (prefix, local),
+        _ => ("", name),
+    }
+}
+
+/// Whether the text may stand as a local name or a prefix (Namespaces in XML 1.0, `NCName`).
+pub(crate) fn is_name(text: &str) -> bool {
+    let mut characters = text.chars();
+    characters.next().is_some_and(starts_name) && characters.all(continues_name)
+}
+
+fn starts_name(c: char) -> bool {
+    matches!(c, 'A'..='Z' | 'a'..='z' | '_' | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}'
+        | '\u{370}'..='\u{37D}' | '\u{37F}'..='\u{1FFF}' | '\u{200C}' | '\u{200D}' | '\u{2070}'..='\u{218F}'
+        | '\u{2C00}'..='\u{2FEF}' | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}'
+        | '\u{10000}'..='\u{EFFFF}')
+}
+
+fn continues_name(c: char) -> bool {
+    starts_name(c)
+        || matches!(c, '0'..='9' | '-' | '.' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}' | '\u{2040}')
+}
+
+#[cfg(test)]
+mod tests;

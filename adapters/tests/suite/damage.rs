@@ -1,0 +1,4 @@
+//! Documents broken on purpose: nothing may panic, hang or grow without bound.
+
+#[test]
+fn nothing() {}

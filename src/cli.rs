@@ -1,0 +1,4 @@
+//! t
+pub mod demo {
+    pub mod blog;
+}

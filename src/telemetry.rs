@@ -1,0 +1,160 @@
+//! What the operator sees: logs and counters. Names nothing of the house; the gauges that need it are set where they
+//! are read, on the admin listener.
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::Registry,
+};
+use std::sync::Arc;
+use tracing_subscriber::{EnvFilter, fmt, prelude::*};
+
+/// How logs are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogForm {
+    /// A line for people.
+    #[default]
+    Plain,
+    /// A JSON object a line.
+    Json,
+}
+
+/// Starts logging to standard error. `filter` as `RUST_LOG` has it; a second call changes nothing.
+pub fn log(form: LogForm, filter: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(filter));
+    let lines = tracing_subscriber::registry().with(filter);
+    let _ = match form {
+        LogForm::Plain => lines.with(fmt::layer().with_writer(std::io::stderr).with_target(false)).try_init(),
+        LogForm::Json => lines.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
+    };
+}
+
+/// What became of something.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Outcome {
+    /// In one word.
+    pub outcome: &'static str,
+}
+
+/// A kind of change.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Change {
+    /// In one word.
+    pub change: &'static str,
+}
+
+/// An answered request.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct Answered {
+    /// What was asked for, in one word.
+    pub route: &'static str,
+    /// The HTTP status.
+    pub status: u16,
+}
+
+/// The counters of the process. Cheap to clone; every clone counts into the same.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    /// Requests answered.
+    pub requests: Family<Answered, Counter>,
+    /// Polls ended.
+    pub polls: Family<Outcome, Counter>,
+    /// Items changed by commits.
+    pub changes: Family<Change, Counter>,
+    /// Pushes ended.
+    pub pushes: Family<Outcome, Counter>,
+    /// Verifications ended.
+    pub verifications: Family<Outcome, Counter>,
+    /// Seconds from the start of a poll to its commit.
+    pub poll_seconds: Arc<PollSeconds>,
+}
+
+/// A histogram of poll times.
+#[derive(Debug)]
+pub struct PollSeconds(pub Histogram);
+
+impl Default for PollSeconds {
+    /// From a millisecond to half a minute.
+    fn default() -> Self {
+        Self(Histogram::new(exponential_buckets(0.001, 2.0, 16)))
+    }
+}
+
+impl Metrics {
+    /// Counts a request.
+    pub fn request(&self, route: &'static str, status: u16) {
+        self.requests.get_or_create(&Answered { route, status }).inc();
+    }
+
+    /// Counts a poll and its time.
+    pub fn poll(&self, outcome: &'static str, secs: f64) {
+        self.polls.get_or_create(&Outcome { outcome }).inc();
+        self.poll_seconds.0.observe(secs);
+    }
+
+    /// Counts changed items.
+    pub fn changed(&self, change: &'static str, items: u64) {
+        self.changes.get_or_create(&Change { change }).inc_by(items);
+    }
+
+    /// Counts a push.
+    pub fn push(&self, outcome: &'static str) {
+        self.pushes.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    /// Counts a verification.
+    pub fn verification(&self, outcome: &'static str) {
+        self.verifications.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    /// A registry that holds these counters, to which gauges may be added. The library appends `_total`.
+    pub fn registry(&self) -> Registry {
+        let mut registry = Registry::with_prefix("everfeed");
+        registry.register("http_requests", "Requests answered to consumers", self.requests.clone());
+        registry.register("polls", "Polls of upstreams ended", self.polls.clone());
+        registry.register("items_changed", "Items that got a new T", self.changes.clone());
+        registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
+        registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
+        registry.register(
+            "poll_duration_seconds",
+            "Seconds from the start of a poll to its commit",
+            self.poll_seconds.0.clone(),
+        );
+        registry
+    }
+}
+
+/// The text form that Prometheus scrapes.
+pub fn exposition(registry: &Registry) -> String {
+    let mut out = String::new();
+    text::encode(&mut out, registry).expect("writing to memory does not fail");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_clone_counts_into_the_same() {
+        let metrics = Metrics::default();
+        metrics.clone().push("delivered");
+        metrics.push("delivered");
+        metrics.changed("added", 3);
+        metrics.request("atom", 200);
+        metrics.poll("changed", 0.01);
+        let text = exposition(&metrics.registry());
+        for line in [
+            "everfeed_pushes_total{outcome=\"delivered\"} 2",
+            "everfeed_items_changed_total{change=\"added\"} 3",
+            "everfeed_http_requests_total{route=\"atom\",status=\"200\"} 1",
+            "everfeed_poll_duration_seconds_count 1",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+    }
+}
