@@ -14,5 +14,12 @@ pub mod store;
 
 pub mod readers;
 
+pub mod hub;
 pub mod ingest;
 pub mod serve;
+
+pub mod config;
+
+pub mod app;
+
+pub mod cli;

@@ -57,17 +57,31 @@ impl std::error::Error for ConfigError {}
 /// `EVERFEED__FEED__blog__URL`.
 const ENVIRONMENT: &str = "EVERFEED__";
 
-/// Reads a file, lets the environment override it, and gives it its type. `wanted` tells what would do for a key.
-pub(super) fn load<T: DeserializeOwned>(
+/// The largest configuration, bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The text of a configuration file.
+pub(super) fn read(file: &Path) -> Result<String, ConfigError> {
+    let fail = |found: String| {
+        let problem = Problem::new("", found, "give the path of a configuration with --config");
+        ConfigError { file: file.to_owned(), problems: vec![problem] }
+    };
+    let size = std::fs::metadata(file).map_err(|error| fail(format!("no readable file ({error})")))?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(fail(format!("{size} bytes, more than {FILE_BYTES_MAX}")));
+    }
+    std::fs::read_to_string(file).map_err(|error| fail(format!("no readable file ({error})")))
+}
+
+/// Lets the environment override a text, and gives the whole its type. `wanted` tells what would do for a key.
+pub(super) fn typed<T: DeserializeOwned>(
     file: &Path,
+    text: &str,
     environment: impl IntoIterator<Item = (String, String)>,
     wanted: fn(&str) -> Option<&'static str>,
 ) -> Result<T, ConfigError> {
     let fail = |problem| ConfigError { file: file.to_owned(), problems: vec![problem] };
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        fail(Problem::new("", format!("no readable file ({error})"), "give the path of a configuration with --config"))
-    })?;
-    let mut table: Table = text.parse().map_err(|error: toml::de::Error| fail(syntax(&text, &error)))?;
+    let mut table: Table = text.parse().map_err(|error: toml::de::Error| fail(syntax(text, &error)))?;
     for (name, value) in environment {
         if let Some(path) = name.strip_prefix(ENVIRONMENT) {
             override_key(&mut table, &name, path, &value).map_err(fail)?;
@@ -113,7 +127,9 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Table(_) => "a table".to_owned(),
         Value::Array(_) => "a list".to_owned(),
-        Value::String(text) => format!("\"{}\"", super::masked(text).chars().take(SHOWN_MAX).collect::<String>()),
+        Value::String(text) => {
+            format!("\"{}\"", super::masked(text).chars().take(SHOWN_MAX).collect::<String>())
+        }
         other => other.to_string().chars().take(SHOWN_MAX).collect(),
     }
 }
@@ -148,8 +164,10 @@ fn named(table: &Table, key: &str) -> String {
 /// Puts one variable of the environment into the table, before it gets its type.
 fn override_key(table: &mut Table, name: &str, path: &str, value: &str) -> Result<(), Problem> {
     let steps: Vec<&str> = path.split("__").collect();
-    let unknown = |why: &str| Problem::new(format!("environment {name}"), "a variable that means nothing", why);
-    let (last, sections) = steps.split_last().filter(|(last, _)| !last.is_empty()).ok_or_else(|| unknown("name a key"))?;
+    let unknown =
+        |why: &str| Problem::new(format!("environment {name}"), "a variable that means nothing", why);
+    let (last, sections) =
+        steps.split_last().filter(|(last, _)| !last.is_empty()).ok_or_else(|| unknown("name a key"))?;
     let mut place = table;
     let mut rest = sections.iter();
     while let Some(section) = rest.next() {
@@ -165,12 +183,12 @@ fn override_key(table: &mut Table, name: &str, path: &str, value: &str) -> Resul
             place = inner.as_table_mut().ok_or_else(|| unknown("that key holds no others"))?;
         }
     }
-    place.insert(last.to_lowercase(), typed(value));
+    place.insert(last.to_lowercase(), literal(value));
     Ok(())
 }
 
 /// A variable's value: TOML where it is a number, a boolean, a list or a table, else text.
-fn typed(value: &str) -> Value {
+fn literal(value: &str) -> Value {
     let parsed = format!("value = {value}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
     parsed.unwrap_or_else(|| Value::String(value.to_owned()))
 }

@@ -9,8 +9,8 @@ use url::Url;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where a publisher finds out whom to talk to; goes into the `User-Agent` (FRB 081).
-    pub contact_url: Url,
+    /// Where a publisher finds out whom to talk to; goes into the `User-Agent` (FRB 081). Our public URL when absent.
+    pub contact_url: Option<Url>,
     /// Seconds for one poll: waits, redirects and body together.
     pub total_secs: u64,
     /// Bytes of a document as sent at most.
@@ -66,7 +66,7 @@ impl Default for Config {
     fn default() -> Self {
         let client = ClientConfig::default();
         Self {
-            contact_url: Url::parse(env!("CARGO_PKG_REPOSITORY")).expect("the package names a valid URL"),
+            contact_url: None,
             total_secs: client.total_secs,
             wire_bytes_max: client.wire_bytes_max,
             body_bytes_max: client.body_bytes_max,
@@ -99,10 +99,11 @@ impl Default for Deletions {
 impl Config {
     /// Refuses what cannot work.
     pub fn check(&self) -> Result<(), Mistake> {
-        let scheme = self.contact_url.scheme();
-        mistaken(!matches!(scheme, "http" | "https" | "mailto"), || Mistake {
+        let odd =
+            self.contact_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https" | "mailto"));
+        mistaken(odd.is_some(), || Mistake {
             key: "contact_url",
-            found: self.contact_url.to_string(),
+            found: odd.map(Url::to_string).unwrap_or_default(),
             remedy: "give an http, https or mailto URL at which publishers reach you",
         })?;
         at_least_one("total_secs", self.total_secs, "give at least 1 second")?;

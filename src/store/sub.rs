@@ -52,6 +52,10 @@ pub struct Terms {
     pub dialect: Dialect,
     /// `hub.verify_token`, echoed if given.
     pub verify_token: Option<String>,
+    /// Which hash signs.
+    pub algo: Algo,
+    /// No lease was asked for in the legacy dialect, where that means for ever: we ask again before it ends (D-P5).
+    pub auto_refresh: bool,
 }
 
 /// A request that waits for its verification.
@@ -59,6 +63,8 @@ pub struct Terms {
 pub struct Pending {
     /// What it asks for.
     pub intent: Intent,
+    /// The topic as this request spelt it; the active spelling stands until this one is verified.
+    pub topic_as_sent: String,
     /// Tries so far.
     pub attempts: u32,
     /// Not before this moment.
@@ -74,10 +80,14 @@ pub struct Pending {
 pub enum Intent {
     /// Subscribe or renew, on these terms.
     Subscribe(Terms),
+    /// Our own question, before a lease ends that was asked for without an end: go on, on the active terms (P03-6)?
+    Refresh,
     /// Unsubscribe; the token is echoed if given.
     Unsubscribe {
         /// `hub.verify_token`.
         verify_token: Option<String>,
+        /// Which generation of the protocol the request spoke.
+        dialect: Dialect,
     },
 }
 
@@ -116,6 +126,19 @@ impl fmt::Display for SubNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// The hashes that a push can be signed with (REC 8, W-18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Algo {
+    /// What PubSubHubbub 0.3 prescribes.
+    Sha1,
+    /// The default for WebSub.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
 }
 
 impl Sub {

@@ -10,10 +10,10 @@ use std::{
 
 /// Items by id, as a consumer knows them.
 #[derive(Clone, Debug, Default)]
-pub struct Mirror {
+pub(crate) struct Mirror {
     items: BTreeMap<String, (f64, Value)>,
     cursors: BTreeSet<String>,
-    pub pages: usize,
+    pub(crate) pages: usize,
 }
 
 impl PartialEq for Mirror {
@@ -24,7 +24,7 @@ impl PartialEq for Mirror {
 
 impl Mirror {
     /// Whole objects replace what was there: that is all a consumer has to do.
-    pub fn apply(&mut self, page: &Value) {
+    pub(crate) fn apply(&mut self, page: &Value) {
         for item in page["items"].as_array().expect("a list of items") {
             let id = item["id"].as_str().expect("every item has an id").to_owned();
             let t = moment(item["updated"].as_str().expect("every item has a T"));
@@ -35,21 +35,21 @@ impl Mirror {
     }
 
     /// Upstream's id and title of every live item.
-    pub fn contents(&self) -> BTreeMap<String, String> {
+    pub(crate) fn contents(&self) -> BTreeMap<String, String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let live = self.items.values().filter(|(_, item)| item["deleted"] != Value::Bool(true));
         live.map(|(_, item)| (text(&item["object"]["id"]), text(&item["object"]["displayName"]))).collect()
     }
 
-    pub fn cursors(&self) -> &BTreeSet<String> {
+    pub(crate) fn cursors(&self) -> &BTreeSet<String> {
         &self.cursors
     }
 
-    pub fn holds(&self, id: &str) -> bool {
+    pub(crate) fn holds(&self, id: &str) -> bool {
         self.items.contains_key(id)
     }
 
-    pub fn later_than(&self, t: f64) -> Vec<String> {
+    pub(crate) fn later_than(&self, t: f64) -> Vec<String> {
         self.items.iter().filter(|(_, (at, _))| *at > t + 1e-6).map(|(id, _)| id.clone()).collect()
     }
 }
@@ -60,13 +60,13 @@ fn moment(text: &str) -> f64 {
     at.timestamp_micros() as f64 / 1e6
 }
 
-pub struct Consumer {
+pub(crate) struct Consumer {
     mirror: Arc<Mutex<Mirror>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Consumer {
-    pub fn start(process: &Process, name: &str) -> Self {
+    pub(crate) fn start(process: &Process, name: &str) -> Self {
         let mirror = Arc::new(Mutex::new(Mirror::default()));
         let url = format!("{}/feeds/{name}.json?order=modified&timeout=2&since=cursor%3A", process.base);
         let held = mirror.clone();
@@ -87,7 +87,7 @@ impl Consumer {
     }
 
     /// The mirror, once it holds what it should or no more time is left.
-    pub async fn settled(self, truth: &BTreeMap<String, String>, patience: Duration) -> Mirror {
+    pub(crate) async fn settled(self, truth: &BTreeMap<String, String>, patience: Duration) -> Mirror {
         let begun = Instant::now();
         while self.mirror.lock().unwrap().contents() != *truth && begun.elapsed() < patience {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -104,7 +104,7 @@ async fn page(client: &reqwest::Client, url: &str) -> Option<Value> {
 }
 
 /// An HTTP client that speaks to loopback only, straight.
-pub fn client() -> reqwest::Client {
+pub(crate) fn client() -> reqwest::Client {
     static CRYPTO: Once = Once::new();
     CRYPTO.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
     reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(10)).build().expect("a client")

@@ -24,19 +24,19 @@ const WINDOW_POSTS: usize = 40;
 /// Publishing stops there, so that a window is never outrun while the process is dead.
 const POSTS_PER_SECOND_MAX: u64 = 8;
 
-pub struct Origin {
+pub(crate) struct Origin {
     blogs: Vec<Arc<Blog>>,
     resting: Arc<AtomicBool>,
 }
 
-pub struct Blog {
-    pub name: String,
-    pub url: String,
+pub(crate) struct Blog {
+    pub(crate) name: String,
+    pub(crate) url: String,
     posts: Mutex<Vec<(String, String)>>,
 }
 
 impl Origin {
-    pub async fn start(feeds: usize, seed: u64) -> Self {
+    pub(crate) async fn start(feeds: usize, seed: u64) -> Self {
         let resting = Arc::new(AtomicBool::new(false));
         let mut blogs = Vec::new();
         for at in 0..feeds {
@@ -51,21 +51,21 @@ impl Origin {
         Self { blogs, resting }
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.blogs.iter().map(|blog| blog.name.as_str())
     }
 
-    pub fn blogs(&self) -> &[Arc<Blog>] {
+    pub(crate) fn blogs(&self) -> &[Arc<Blog>] {
         &self.blogs
     }
 
     /// No more changes.
-    pub fn rest(&self) {
+    pub(crate) fn rest(&self) {
         self.resting.store(true, Ordering::SeqCst);
     }
 
     /// What a feed that forgets nothing holds: the title of every post ever published, by its id.
-    pub fn truth(&self, name: &str) -> BTreeMap<String, String> {
+    pub(crate) fn truth(&self, name: &str) -> BTreeMap<String, String> {
         let blog = self.blogs.iter().find(|blog| blog.name == name).unwrap();
         blog.posts.lock().unwrap().iter().cloned().collect()
     }

@@ -16,16 +16,16 @@ use std::{
 /// What a start may take.
 const START: Duration = Duration::from_secs(20);
 
-pub struct Process {
+pub(crate) struct Process {
     folder: tempfile::TempDir,
     child: Option<Child>,
-    pub base: String,
+    pub(crate) base: String,
     admin: String,
     client: reqwest::Client,
 }
 
 impl Process {
-    pub fn new(origin: &Origin) -> Self {
+    pub(crate) fn new(origin: &Origin) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (port, admin_port) = (free_port(), free_port());
         let base = format!("http://127.0.0.1:{port}");
@@ -52,7 +52,7 @@ impl Process {
     }
 
     /// Starts it and waits until it is ready.
-    pub async fn start(&mut self) {
+    pub(crate) async fn start(&mut self) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_everfeed"));
         command.arg("serve").arg("--config").arg(self.config());
         command.env("RUST_LOG", "warn").stdout(Stdio::null()).stderr(Stdio::inherit());
@@ -66,14 +66,14 @@ impl Process {
     }
 
     /// SIGKILL, at once.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let mut child = self.child.take().expect("it runs");
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
     }
 
     /// SIGTERM; it has to end by itself, in order, with exit code 0.
-    pub async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         let mut child = self.child.take().expect("it runs");
         let id = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
         nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).expect("it can be asked to stop");
@@ -88,7 +88,7 @@ impl Process {
         }
     }
 
-    pub async fn subscribe(&self, name: &str, callback: &str) {
+    pub(crate) async fn subscribe(&self, name: &str, callback: &str) {
         let topic = format!("{}/feeds/{name}.json?order=modified", self.base);
         let form = [
             ("hub.mode", "subscribe"),
@@ -130,13 +130,13 @@ impl Process {
     }
 
     /// The store as a walk from the start shows it.
-    pub async fn walk(&self, name: &str) -> Mirror {
+    pub(crate) async fn walk(&self, name: &str) -> Mirror {
         self.pages(name, "").await.0
     }
 
     /// A cursor is valid when what follows it is exactly what has changed since: nothing missing. After an edit of its own
     /// item it may degrade to its time, never to the start.
-    pub async fn check_cursor(&self, name: &str, cursor: &str, store: &Mirror) {
+    pub(crate) async fn check_cursor(&self, name: &str, cursor: &str, store: &Mirror) {
         let (after, degraded) = self.pages(name, cursor).await;
         if !cursor.is_empty() {
             assert_ne!(degraded.as_deref(), Some("reset"), "{name}: {cursor} is not known any more");

@@ -20,16 +20,16 @@ use tokio::net::TcpListener;
 
 /// What one subscription has received.
 #[derive(Clone, Default)]
-pub struct Chain {
-    pub mirror: Mirror,
-    pub cursors: BTreeSet<String>,
-    pub pushes: usize,
-    pub repeated: usize,
+pub(crate) struct Chain {
+    pub(crate) mirror: Mirror,
+    pub(crate) cursors: BTreeSet<String>,
+    pub(crate) pushes: usize,
+    pub(crate) repeated: usize,
     last: Option<(String, String)>,
     faults: Vec<String>,
 }
 
-pub struct Subscriber {
+pub(crate) struct Subscriber {
     address: SocketAddr,
     chains: Arc<Mutex<BTreeMap<String, Chain>>>,
 }
@@ -38,7 +38,7 @@ pub struct Subscriber {
 const DENY_EVERY: usize = 7;
 
 impl Subscriber {
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback address");
         let address = listener.local_addr().unwrap();
         let chains: Arc<Mutex<BTreeMap<String, Chain>>> = Arc::default();
@@ -57,12 +57,12 @@ impl Subscriber {
         Self { address, chains }
     }
 
-    pub fn callback(&self, name: &str) -> String {
+    pub(crate) fn callback(&self, name: &str) -> String {
         format!("http://{}/{name}", self.address)
     }
 
     /// The chain of a feed, once its mirror equals the store or no more time is left.
-    pub async fn settled(&self, name: &str, store: &Mirror, patience: Duration) -> Chain {
+    pub(crate) async fn settled(&self, name: &str, store: &Mirror, patience: Duration) -> Chain {
         let begun = Instant::now();
         let chain = || self.chains.lock().unwrap().get(name).cloned().unwrap_or_default();
         while chain().mirror.contents() != store.contents() && begun.elapsed() < patience {

@@ -1,0 +1,342 @@
+//! The hub: who wants to be told of changes, and telling them. A subscription is a reader with a position; there is no
+//! queue of payloads, and nothing is pushed that was not read back from the store.
+
+use crate::{
+    clock::Clock,
+    feed::{record::FeedNo, stamp::Stamp, view::View},
+    layers::{FetchError, Governor, Request},
+    notify::Notify,
+    readers::Readers,
+    store::{Store, StoreError, Sub},
+};
+use bytes::Bytes;
+use http::{HeaderValue, Response};
+use serde::Deserialize;
+use std::{collections::HashMap, num::NonZeroU32, sync::Arc, time::Duration};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::{ServiceExt as _, util::BoxCloneSyncService};
+use tracing::{Instrument as _, info, info_span, warn};
+use url::Url;
+
+mod endpoint;
+mod form;
+
+mod subscription;
+
+mod verify;
+
+mod deliver;
+mod sign;
+
+mod lease;
+mod retry;
+
+mod limits;
+mod roster;
+
+#[cfg(test)]
+mod tests;
+
+pub use roster::Counts;
+
+use limits::Limits;
+use roster::{Key, Room, Roster, Standing, Way};
+use subscription::Subscription;
+
+/// `[hub]`: leases, the size of a push, and how much is done at once.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The shortest lease granted, seconds. Short ones turn subscribing into a weapon against the callback.
+    pub lease_min_secs: u64,
+    /// The lease of those who ask for none, seconds.
+    pub lease_default_secs: u64,
+    /// The longest lease granted, seconds. No lease is for ever (HUB-16).
+    pub lease_max_secs: u64,
+    /// Whether callbacks may be at loopback and private addresses, and at any port.
+    pub callbacks_private: bool,
+    /// Items in a push at most; the rest follows in the next.
+    pub push_items_max: usize,
+    /// Bytes of stored items in a push at most, though never less than one item.
+    pub push_bytes_max: usize,
+    /// Seconds for one push or verification: connecting, sending, and the answer.
+    pub deliver_secs: u64,
+    /// Subscriptions at most; one more is answered 503.
+    pub subscriptions_max: usize,
+    /// Subscriptions that were never verified, at most; one more is answered 503.
+    pub unverified_max: usize,
+    /// Requests to callbacks under way at once at most.
+    pub in_flight_max: usize,
+    /// Requests to the callbacks of one host under way at once at most.
+    pub in_flight_per_host_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            lease_min_secs: 300,
+            lease_default_secs: 864_000,
+            lease_max_secs: 2_592_000,
+            callbacks_private: false,
+            push_items_max: 200,
+            push_bytes_max: 1 << 20,
+            deliver_secs: 10,
+            subscriptions_max: 20_000,
+            unverified_max: 2_000,
+            in_flight_max: 200,
+            in_flight_per_host_max: 20,
+        }
+    }
+}
+
+/// What cannot be meant: the key in question, what was found, and what would do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key} = {found}: {wanted}")]
+pub struct BadConfig {
+    /// The key, below `[hub]`.
+    pub key: &'static str,
+    /// Its value.
+    pub found: u64,
+    /// What would do.
+    pub wanted: String,
+}
+
+impl Config {
+    /// Refuses what cannot be meant, before anything is started.
+    pub fn check(&self) -> Result<(), BadConfig> {
+        let at_least_one = [
+            ("lease_min_secs", self.lease_min_secs),
+            ("push_items_max", self.push_items_max as u64),
+            ("push_bytes_max", self.push_bytes_max as u64),
+            ("deliver_secs", self.deliver_secs),
+            ("subscriptions_max", self.subscriptions_max as u64),
+            ("unverified_max", self.unverified_max as u64),
+            ("in_flight_max", self.in_flight_max as u64),
+            ("in_flight_per_host_max", self.in_flight_per_host_max as u64),
+        ];
+        if let Some((key, found)) = at_least_one.into_iter().find(|(_, found)| *found == 0) {
+            return Err(BadConfig { key, found, wanted: "use 1 or more".into() });
+        }
+        let (min, default, max) = (self.lease_min_secs, self.lease_default_secs, self.lease_max_secs);
+        if !(min..=LEASE_END_SECS).contains(&max) {
+            let wanted = format!("use {min} (lease_min_secs) to {LEASE_END_SECS} (ten years)");
+            return Err(BadConfig { key: "lease_max_secs", found: max, wanted });
+        }
+        if !(min..=max).contains(&default) {
+            let wanted = format!("use {min} (lease_min_secs) to {max} (lease_max_secs)");
+            return Err(BadConfig { key: "lease_default_secs", found: default, wanted });
+        }
+        Ok(())
+    }
+}
+
+/// The longest lease that may be configured, seconds: ten years are not for ever.
+const LEASE_END_SECS: u64 = 315_360_000;
+
+/// What carries requests to callbacks: no redirects, guarded addresses, a bounded answer. [`crate::layers::callback`]
+/// makes one.
+pub type Callbacks = BoxCloneSyncService<Request, Response<Bytes>, FetchError>;
+
+/// A feed that can be subscribed to.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// Its number.
+    pub no: FeedNo,
+    /// Its name, from which its topics are made.
+    pub name: String,
+    /// The URLs by which its publisher may call it when it says that it has changed.
+    pub origins: Vec<String>,
+}
+
+/// What a hub is made of.
+pub struct Parts {
+    /// Limits.
+    pub config: Config,
+    /// Pages to push, and the URLs of topics.
+    pub readers: Arc<Readers>,
+    /// Where subscriptions are kept.
+    pub store: Arc<dyn Store>,
+    /// Wake-ups, and hints for the poller.
+    pub notify: Arc<Notify>,
+    /// The time, for leases and retries.
+    pub clock: Arc<dyn Clock>,
+    /// The way to callbacks.
+    pub callbacks: Callbacks,
+    /// Who we say that we are.
+    pub user_agent: HeaderValue,
+    /// The feeds on offer.
+    pub feeds: Vec<Offered>,
+}
+
+/// The hub.
+pub struct Hub {
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+    /// Room for requests to subscribe, per callback host.
+    subscribers: Governor,
+    /// Room for requests to publish.
+    publishers: Governor,
+}
+
+/// What every subscription's task works with.
+struct Shared {
+    config: Config,
+    readers: Arc<Readers>,
+    store: Arc<dyn Store>,
+    notify: Arc<Notify>,
+    clock: Arc<dyn Clock>,
+    callbacks: Callbacks,
+    user_agent: HeaderValue,
+    feeds: Feeds,
+    limits: Limits,
+    roster: Roster,
+    stop: CancellationToken,
+}
+
+/// Requests to subscribe for callbacks of one host: so many at once, so many a second from then on (HUBS 5.2). An
+/// aggregator that follows many feeds has one host.
+const SUBSCRIBE_BURST: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
+const SUBSCRIBE_PER_SEC: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
+/// Requests to publish, of all senders together.
+const PUBLISH_PER_SEC: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
+
+impl Hub {
+    /// A hub at rest. [`Hub::start`] takes up the subscriptions that are stored.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { config, readers, store, notify, clock, callbacks, user_agent, feeds } = parts;
+        let limits = Limits::new(config.in_flight_max, config.in_flight_per_host_max);
+        let shared = Shared {
+            config,
+            readers,
+            store,
+            notify,
+            clock,
+            callbacks,
+            user_agent,
+            feeds: Feeds::new(feeds),
+            limits,
+            roster: Roster::default(),
+            stop: CancellationToken::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            tasks: TaskTracker::new(),
+            subscribers: Governor::new(SUBSCRIBE_BURST, SUBSCRIBE_PER_SEC),
+            publishers: Governor::new(PUBLISH_PER_SEC, PUBLISH_PER_SEC),
+        }
+    }
+
+    /// Takes up every stored subscription where it stood. Call it once the feeds are announced and before requests
+    /// are served.
+    pub async fn start(&self) -> Result<(), StoreError> {
+        let subs = self.shared.store.subs().await?;
+        let count = subs.len();
+        for sub in subs {
+            self.resume(sub);
+        }
+        if count > 0 {
+            info!(subscriptions = count, "Took up {count} subscriptions");
+        }
+        Ok(())
+    }
+
+    fn resume(&self, sub: Sub) {
+        let key = Key { topic: sub.topic.clone(), callback: sub.callback.clone() };
+        let standing = if sub.active.is_some() { Standing::Well } else { Standing::Unverified };
+        // What is stored was admitted once.
+        let room = Room { subscriptions_max: usize::MAX, unverified_max: usize::MAX };
+        if let Way::New(orders, _, ticket) = self.shared.roster.way(&key, sub.feed(), standing, room) {
+            self.start_one(Subscription::new(self.shared.clone(), key, ticket, sub, orders));
+        }
+    }
+
+    fn start_one(&self, subscription: Subscription) {
+        let span = info_span!("subscription", topic = %subscription.topic());
+        self.tasks.spawn(subscription.run().instrument(span));
+    }
+
+    /// How the subscriptions of each feed stand; feeds without any are left out.
+    pub fn counts(&self) -> HashMap<FeedNo, Counts> {
+        self.shared.roster.counts()
+    }
+
+    /// Stops: no new pushes, those under way come to their end and their positions are saved, for at most `within`.
+    /// What is cut off then is sent once more after the next start.
+    pub async fn shutdown(&self, within: Duration) {
+        self.shared.stop.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(within, self.tasks.wait()).await.is_err() {
+            let left = self.tasks.len();
+            warn!(pushes = left, "{left} pushes were still under way when the hub stopped");
+        }
+    }
+}
+
+impl Drop for Hub {
+    /// Tasks end with their hub, also when nobody waits for them.
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}
+
+impl Shared {
+    fn now(&self) -> Stamp {
+        Stamp::from_micros(self.clock.now_us())
+    }
+
+    /// One request to a callback, with an end.
+    async fn send(&self, request: Request) -> Result<Response<Bytes>, FetchError> {
+        let after = Duration::from_secs(self.config.deliver_secs);
+        let answer = tokio::time::timeout(after, self.callbacks.clone().oneshot(request)).await;
+        answer.unwrap_or(Err(FetchError::Timeout { after }))
+    }
+
+    /// The `Link` header of a push: one header, self first, the same as on our own pages (HUB-19).
+    fn link(&self, view: View) -> Option<String> {
+        let name = self.feeds.names_by_no.get(&view.feed)?;
+        let urls = self.readers.urls();
+        let base = urls.base(name, view.order, view.format);
+        Some(format!("<{base}>; rel=\"self\", <{}>; rel=\"hub\"", urls.hub()))
+    }
+}
+
+/// The feeds on offer.
+struct Feeds {
+    names_by_no: HashMap<FeedNo, String>,
+    by_name: HashMap<String, FeedNo>,
+    by_origin: HashMap<String, FeedNo>,
+}
+
+impl Feeds {
+    fn new(offered: Vec<Offered>) -> Self {
+        let mut feeds =
+            Self { names_by_no: HashMap::new(), by_name: HashMap::new(), by_origin: HashMap::new() };
+        for Offered { no, name, origins } in offered {
+            feeds.by_origin.extend(origins.iter().map(|url| (normal(url), no)));
+            feeds.by_name.insert(name.clone(), no);
+            feeds.names_by_no.insert(no, name);
+        }
+        feeds
+    }
+
+    fn by_name(&self, name: &str) -> Option<FeedNo> {
+        self.by_name.get(name).copied()
+    }
+
+    fn by_origin(&self, url: &str) -> Option<FeedNo> {
+        self.by_origin.get(&normal(url)).copied()
+    }
+}
+
+/// A URL without what its spelling may vary in: the case of the host, a default port, a fragment.
+fn normal(url: &str) -> String {
+    let Ok(mut url) = Url::parse(url.trim()) else { return url.to_owned() };
+    url.set_fragment(None);
+    url.into()
+}
+
+/// The host of a callback: all of it that is logged, since its path and query may be its secret.
+fn host_of(callback: &str) -> String {
+    let url = Url::parse(callback).ok();
+    url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,421 @@
+//! What a request to the hub is answered with: its form judged, its order kept, its verification awaited only when the
+//! old dialect asks for that. Not what becomes of the order.
+
+use super::{
+    Hub,
+    form::{self, Asked, Change, Mode, Refusal, Verify},
+    lease,
+    retry::VERIFY_GIVE_UP_SECS,
+    roster::{Key, Room, Standing, Way},
+    sign,
+    subscription::{Order, Subscription},
+    verify::Verdict,
+};
+use crate::{
+    feed::{
+        order::Order as FeedOrder,
+        page::PageQuery,
+        stamp::Stamp,
+        view::{Format, View},
+    },
+    readers::urls::Topic,
+    store::{
+        StoreError, Sub, SubNo,
+        sub::{Dialect, Intent, Pending, Start, Terms},
+    },
+};
+use bytes::Bytes;
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode,
+    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+};
+use std::time::Duration;
+use tokio::{sync::oneshot, time::Instant};
+use url::form_urlencoded;
+
+/// How long a verification waits for the answer to its request to be on its way, microseconds. There are subscribers
+/// that hold a lock until they have it (HUBS section 2, websubsub).
+const VERIFY_AFTER_US: u64 = 250_000;
+/// What somebody waits who came when we were too busy, seconds (Google's hub).
+const BUSY_SECS: u64 = 120;
+
+/// An answer in the making.
+struct Answer {
+    status: StatusCode,
+    text: String,
+    retry_after: Option<Duration>,
+}
+
+impl Answer {
+    fn new(status: StatusCode, text: impl Into<String>) -> Self {
+        Self { status, text: text.into(), retry_after: None }
+    }
+
+    fn busy(text: &str) -> Self {
+        let retry_after = Some(Duration::from_secs(BUSY_SECS));
+        Self { retry_after, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+    }
+
+    fn respond(self) -> Response<Bytes> {
+        let body = if self.text.is_empty() { Bytes::new() } else { Bytes::from(self.text + "\n") };
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if self.status != StatusCode::NO_CONTENT {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        }
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+        if let Some(after) = self.retry_after {
+            let secs = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+            headers.insert(RETRY_AFTER, HeaderValue::from(secs));
+        }
+        if self.status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+        }
+        response
+    }
+}
+
+impl From<Refusal> for Answer {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal.status(), refusal.to_string())
+    }
+}
+
+impl From<StoreError> for Answer {
+    fn from(error: StoreError) -> Self {
+        tracing::error!("A request to the hub could not be kept: {error}");
+        Self::busy("the hub cannot keep requests at the moment")
+    }
+}
+
+impl Hub {
+    /// Answers `/hub` and `/feeds/{name}/hub`. On the latter only topics of that feed are known.
+    pub async fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let answer = match *request.method() {
+            Method::GET | Method::HEAD => Ok(self.about(request.uri().query().unwrap_or_default())),
+            Method::POST => self.post(&request).await,
+            _ => Ok(Answer::new(StatusCode::METHOD_NOT_ALLOWED, "use POST here")),
+        };
+        let response = answer.unwrap_or_else(|answer| answer).respond();
+        if response.status().is_client_error() {
+            tracing::debug!(status = response.status().as_u16(), "A request to the hub was refused");
+        }
+        response
+    }
+
+    /// The page for people. A request that was meant as a POST is told so (HUBS 5.3).
+    fn about(&self, query: &str) -> Answer {
+        if form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "hub.mode") {
+            return Answer::new(StatusCode::BAD_REQUEST, "send `hub.mode` and the rest as a form, with POST");
+        }
+        let text = format!(
+            "This is a WebSub hub, for the feeds served here and no others. To subscribe, POST a form with\n\
+             hub.mode=subscribe, hub.topic (the rel=self URL of a feed) and hub.callback to {}.\n\
+             The feeds: {}",
+            self.shared.readers.urls().hub(),
+            self.shared.readers.urls().site().list()
+        );
+        Answer::new(StatusCode::OK, text)
+    }
+
+    async fn post(&self, request: &Request<Bytes>) -> Result<Answer, Answer> {
+        let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let scope = scope_of(request.uri().path());
+        match form::parse(content_type, request.body())? {
+            Asked::Publish(urls) => self.publish(&urls, scope).await,
+            Asked::Change(change) => self.change(&change, scope).await,
+        }
+    }
+
+    /// Somebody says that something has changed. We look ourselves, when it is ours to look at (P-40, SF-86).
+    async fn publish(&self, urls: &[String], scope: Option<&str>) -> Result<Answer, Answer> {
+        let room = self.publishers.admit("publish", Instant::now()).await;
+        room.map_err(|full| slow_down(full.wait))?;
+        let known = |url: &str| match self.shared.feeds.by_origin(url) {
+            Some(feed) => Some(feed),
+            None => self.resolve(url, scope).ok().map(|(view, _)| view.feed),
+        };
+        let mut hinted = false;
+        for url in urls {
+            // Some send a list; a comma may be a URL's own, too.
+            let whole = known(url).map(|feed| vec![feed]);
+            for feed in whole.unwrap_or_else(|| url.split(',').filter_map(|url| known(url.trim())).collect())
+            {
+                self.shared.notify.hint(feed);
+                hinted = true;
+            }
+        }
+        if hinted {
+            Ok(Answer::new(StatusCode::NO_CONTENT, ""))
+        } else {
+            Err(Refusal::NothingPublished.into())
+        }
+    }
+
+    async fn change(&self, change: &Change, scope: Option<&str>) -> Result<Answer, Answer> {
+        if !self.shared.config.callbacks_private && form::is_private(&change.callback) {
+            let why = "is at an address that is not on the public internet";
+            return Err(Refusal::Bad { name: "hub.callback", why }.into());
+        }
+        let topics = change.topics.iter().map(|topic| self.resolve(topic, scope));
+        let topics: Vec<(View, String)> = topics.collect::<Result<_, _>>()?;
+        let host = super::host_of(&change.callback);
+        let room = self.subscribers.admit(&host, Instant::now()).await;
+        room.map_err(|full| slow_down(full.wait))?;
+        let grant = lease::grant(change.lease.as_deref(), &self.shared.config);
+        let mut ordered = false;
+        let mut awaited = Vec::new();
+        for (spelt, (view, topic)) in change.topics.iter().zip(topics) {
+            let key = Key { topic, callback: change.callback.clone() };
+            if is_legacy(change) && change.mode == Mode::Unsubscribe && !self.shared.roster.knows(&key) {
+                // What is wanted is the case already; Google's hub said 204 too.
+                continue;
+            }
+            let pending = self.pending(change, spelt, view, &grant).await?;
+            awaited.extend(self.order(key, view, pending, is_sync(change)).await?);
+            ordered = true;
+        }
+        match change.verify {
+            _ if !ordered => Ok(Answer::new(StatusCode::NO_CONTENT, "")),
+            Some(Verify::Sync { or_async }) => conclude(awaited, or_async, change, &grant).await,
+            // The answer is the same whatever the verification will come to (HUB-3).
+            None | Some(Verify::Async) => Ok(accepted(change, &grant)),
+        }
+    }
+
+    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical URL.
+    fn resolve(&self, spelt: &str, scope: Option<&str>) -> Result<(View, String), Refusal> {
+        let urls = self.shared.readers.urls();
+        let Topic { name, order, format } = urls
+            .topic(&decode_unreserved(spelt))
+            .ok_or(Refusal::UnknownTopic("take the rel=self URL of a feed served here"))?;
+        let feed = self.shared.feeds.by_name(&name).ok_or(Refusal::UnknownTopic("there is no such feed"))?;
+        if scope.is_some_and(|scope| scope != name) {
+            return Err(Refusal::UnknownTopic("this is the hub of another feed"));
+        }
+        let order = match format {
+            Format::Atom | Format::Json => order,
+            // These have one URL and no order in it.
+            Format::ClassicAtom | Format::ClassicRss => FeedOrder::MODIFIED,
+        };
+        if order.reverse {
+            return Err(Refusal::UnknownTopic("a feed grows at its new end; take the order without `-`"));
+        }
+        Ok((View { feed, order, format }, urls.base(&name, order, format)))
+    }
+
+    async fn pending(
+        &self,
+        change: &Change,
+        spelt: &str,
+        view: View,
+        grant: &lease::Grant,
+    ) -> Result<Pending, Answer> {
+        let now = self.shared.now();
+        let dialect = if is_legacy(change) { Dialect::Legacy } else { Dialect::WebSub };
+        let verify_token = change.verify_token.clone();
+        let (intent, start) = match change.mode {
+            Mode::Unsubscribe => (Intent::Unsubscribe { verify_token, dialect }, Start::Head(None)),
+            Mode::Subscribe => {
+                let terms = Terms {
+                    secret: change.secret.clone(),
+                    lease_secs: grant.secs,
+                    dialect,
+                    verify_token,
+                    algo: change.algo.unwrap_or(sign::usual(dialect)),
+                    auto_refresh: is_legacy(change) && !grant.asked,
+                };
+                let start = match &change.since {
+                    Some(cursor) => Start::Given(cursor.clone()),
+                    None => Start::Head(self.head(view).await?),
+                };
+                (Intent::Subscribe(terms), start)
+            }
+        };
+        let once = matches!(change.verify, Some(Verify::Sync { or_async: false }));
+        Ok(Pending {
+            intent,
+            topic_as_sent: spelt.to_owned(),
+            attempts: 0,
+            next_try: if is_sync(change) { now } else { Stamp::from_micros(now.micros() + VERIFY_AFTER_US) },
+            give_up_at: if once { now } else { now.plus_secs(VERIFY_GIVE_UP_SECS) },
+            start,
+        })
+    }
+
+    /// The cursor of the newest item now; `None` while the feed is not served yet.
+    async fn head(&self, view: View) -> Result<Option<String>, StoreError> {
+        let order = FeedOrder { reverse: true, ..view.order };
+        let query = PageQuery {
+            feed: view.feed,
+            order,
+            since: None,
+            until: None,
+            max: 1,
+            bytes_max: 1,
+            live_only: false,
+        };
+        let page = self.shared.store.page(query).await?;
+        Ok(page.record.is_ready().then_some(page.last_cursor))
+    }
+
+    /// Hands an order to the subscription's task, started if there is none, and waits until it is kept.
+    async fn order(
+        &self,
+        key: Key,
+        view: View,
+        pending: Pending,
+        sync: bool,
+    ) -> Result<Option<oneshot::Receiver<Verdict>>, Answer> {
+        let config = &self.shared.config;
+        let room =
+            Room { subscriptions_max: config.subscriptions_max, unverified_max: config.unverified_max };
+        for _ in 0..ORDER_TRIES {
+            let (kept, is_kept) = oneshot::channel();
+            let (tell, verdict) = oneshot::channel();
+            let order = Order { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
+            let sent = match self.shared.roster.way(&key, view.feed, Standing::Unverified, room) {
+                Way::Full => return Err(Answer::busy("this hub has as many subscriptions as it takes")),
+                Way::Known(mailbox) => mailbox.send(order).await.is_ok(),
+                Way::New(orders, mailbox, ticket) => {
+                    // Without waiting: a task whose first order never comes would never end.
+                    let sent = mailbox.try_send(order).is_ok();
+                    let sub = unborn(&key, view, &pending.topic_as_sent);
+                    self.start_one(Subscription::new(self.shared.clone(), key.clone(), ticket, sub, orders));
+                    sent
+                }
+            };
+            match is_kept.await {
+                Ok(Ok(())) if sent => return Ok(sync.then_some(verdict)),
+                Ok(Err(error)) => return Err(error.into()),
+                // The task ended before it came to the order; its successor takes it.
+                _ => {}
+            }
+        }
+        Err(Answer::busy("the hub is stopping, or very busy"))
+    }
+}
+
+/// How often an order is handed to another task after one that had just ended.
+const ORDER_TRIES: usize = 3;
+
+/// A subscription that nothing is known of yet.
+fn unborn(key: &Key, view: View, spelt: &str) -> Sub {
+    Sub {
+        no: SubNo(0),
+        view,
+        topic: key.topic.clone(),
+        topic_as_sent: spelt.to_owned(),
+        callback: key.callback.clone(),
+        active: None,
+        lease_until: Stamp::ZERO,
+        pending: None,
+        acked: None,
+        attempts: 0,
+        next_try: Stamp::ZERO,
+        failure: None,
+    }
+}
+
+/// The synchronous answer (P03-2): verified, or not.
+async fn conclude(
+    awaited: Vec<oneshot::Receiver<Verdict>>,
+    or_async: bool,
+    change: &Change,
+    grant: &lease::Grant,
+) -> Result<Answer, Answer> {
+    let mut later = false;
+    for verdict in awaited {
+        match verdict.await {
+            Ok(Verdict::Confirmed) => {}
+            Ok(Verdict::Later { .. } | Verdict::Busy) if or_async => later = true,
+            Ok(Verdict::Refused(why) | Verdict::Later { why, .. }) => {
+                let text = format!("`hub.callback` could not be verified: {why}");
+                return Err(Answer::new(StatusCode::CONFLICT, text));
+            }
+            Ok(Verdict::Busy) => return Err(Answer::busy("the hub is too busy to verify now")),
+            Err(_) => return Err(Answer::busy("a newer request, or the end of the hub, came in between")),
+        }
+    }
+    Ok(if later { accepted(change, grant) } else { Answer::new(StatusCode::NO_CONTENT, "") })
+}
+
+/// 202, with what the subscriber should know.
+fn accepted(change: &Change, grant: &lease::Grant) -> Answer {
+    let mut text = "accepted; `hub.callback` will be asked to confirm".to_owned();
+    if change.mode == Mode::Subscribe {
+        text.push_str(&format!("\nlease: {} seconds from then", grant.secs));
+        if let Some(word) = &grant.word {
+            text.push_str("\nnote: ");
+            text.push_str(word);
+        }
+    }
+    Answer::new(StatusCode::ACCEPTED, text)
+}
+
+fn slow_down(wait: Duration) -> Answer {
+    let text = "too many requests; try again after the time in Retry-After";
+    Answer { retry_after: Some(wait), ..Answer::new(StatusCode::TOO_MANY_REQUESTS, text) }
+}
+
+/// The request itself shows an old subscriber (D-P1).
+fn is_legacy(change: &Change) -> bool {
+    change.verify.is_some()
+}
+
+fn is_sync(change: &Change) -> bool {
+    matches!(change.verify, Some(Verify::Sync { .. }))
+}
+
+/// The feed whose own hub a path is.
+fn scope_of(path: &str) -> Option<&str> {
+    let path = path.trim_end_matches('/').strip_suffix("/hub")?;
+    let (feeds, name) = path.rsplit_once('/')?;
+    feeds.ends_with("/feeds").then_some(name)
+}
+
+/// Undoes the escapes that change nothing (HUB-8, RFC 3986 section 6.2.2.2), so that every spelling of a topic is
+/// known.
+fn decode_unreserved(url: &str) -> String {
+    let mut parts = url.split('%');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let byte = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match byte.filter(|b| b.is_ascii_alphanumeric() || b"-._~".contains(b)) {
+            Some(byte) => {
+                plain.push(byte.into());
+                plain.push_str(&part[2..]);
+            }
+            None => {
+                plain.push('%');
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // HUB-8.
+    #[test]
+    fn only_escapes_that_change_nothing_are_undone() {
+        let check = |url: &str, expect: &str| assert_eq!(decode_unreserved(url), expect);
+        check("http://h/feeds/%62log%2eatom%3Forder=created", "http://h/feeds/blog.atom%3Forder=created");
+        check("http://h/%7Euser/%C3%A9%2", "http://h/~user/%C3%A9%2");
+        check("plain", "plain");
+        check("%+1", "%+1");
+    }
+
+    #[test]
+    fn the_hub_of_a_feed_is_told_by_its_path() {
+        assert_eq!(scope_of("/hub"), None);
+        assert_eq!(scope_of("/feeds/blog/hub"), Some("blog"));
+        assert_eq!(scope_of("/smart/feeds/blog/hub/"), Some("blog"));
+        assert_eq!(scope_of("/feeds/hub"), None);
+    }
+}

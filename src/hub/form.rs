@@ -1,0 +1,310 @@
+//! A request to the hub, from its form to a value; not whether its topic is ours, and nothing is done about it.
+
+use super::sign;
+use crate::{feed::position::Position, layers::address::is_public, secret::Secret, store::sub::Algo};
+use http::StatusCode;
+use percent_encoding::percent_decode;
+use std::borrow::Cow;
+use thiserror::Error;
+use url::{Host, Url};
+
+#[cfg(test)]
+mod tests;
+
+/// The largest form, bytes.
+pub(super) const FORM_BYTES_MAX: usize = 64 << 10;
+/// A secret is shorter than this (REC 5.1.1): bytes after decoding, not characters.
+const SECRET_BYTES_END: usize = 200;
+/// The longest callback, bytes.
+const CALLBACK_BYTES_MAX: usize = 2048;
+/// The longest token that is echoed, bytes.
+const TOKEN_BYTES_MAX: usize = 1024;
+/// Topics of one legacy request at most (P-17).
+const TOPICS_MAX: usize = 20;
+/// URLs of one publish request at most.
+const PUBLISHED_MAX: usize = 100;
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Asked {
+    /// Subscribe, renew or unsubscribe.
+    Change(Change),
+    /// "These have changed": a hint for the poller (P-40).
+    Publish(Vec<String>),
+}
+
+/// A request to subscribe, renew or unsubscribe.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) mode: Mode,
+    /// Byte for byte as decoded from the form.
+    pub(super) callback: String,
+    /// As spelt; more than one only in the legacy dialect.
+    pub(super) topics: Vec<String>,
+    /// How to verify; `None` in WebSub, which never says.
+    pub(super) verify: Option<Verify>,
+    /// Echoed if given, in every dialect (P-19: BazQux, NewsBlur).
+    pub(super) verify_token: Option<String>,
+    pub(super) secret: Option<Secret>,
+    /// `hub.lease_seconds` as written.
+    pub(super) lease: Option<String>,
+    pub(super) algo: Option<Algo>,
+    /// The cursor of `hub.since`.
+    pub(super) since: Option<String>,
+}
+
+/// Which way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Subscribe,
+    Unsubscribe,
+}
+
+/// What `hub.verify` prefers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verify {
+    /// Answer first.
+    Async,
+    /// Verify before answering.
+    Sync {
+        /// An answer before a verification that did not come through is fine too.
+        or_async: bool,
+    },
+}
+
+/// Why a form is refused: always the sender's mistake. The text names the parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum Refusal {
+    #[error("send a form: Content-Type application/x-www-form-urlencoded")]
+    NotAForm,
+    #[error("a hub request holds {FORM_BYTES_MAX} bytes at most")]
+    TooLarge,
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+    #[error("`{0}` is given twice, with different values")]
+    Twice(&'static str),
+    #[error("`{0}` is not UTF-8")]
+    NotText(String),
+    #[error("`{name}` {why}")]
+    Bad { name: &'static str, why: &'static str },
+    #[error("`hub.topic` is no topic of this hub: {0}")]
+    UnknownTopic(&'static str),
+    #[error("none of the URLs is known here: name a feed that is polled, or a topic of this hub")]
+    NothingPublished,
+}
+
+impl Refusal {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnknownTopic(_) | Self::NothingPublished => StatusCode::NOT_FOUND,
+            Self::Missing(_) | Self::Twice(_) | Self::NotText(_) | Self::Bad { .. } => {
+                StatusCode::BAD_REQUEST
+            }
+        }
+    }
+}
+
+/// Reads a form. Parameters that we do not know are ignored (HUB-5).
+pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Asked, Refusal> {
+    let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        return Err(Refusal::NotAForm);
+    }
+    if body.len() > FORM_BYTES_MAX {
+        return Err(Refusal::TooLarge);
+    }
+    let form = Form::decode(body)?;
+    match form.one("hub.mode")?.unwrap_or_default() {
+        "" => Err(Refusal::Missing("hub.mode")),
+        "subscribe" => form.change(Mode::Subscribe).map(Asked::Change),
+        "unsubscribe" => form.change(Mode::Unsubscribe).map(Asked::Change),
+        "publish" => form.published().map(Asked::Publish),
+        _ => Err(bad("hub.mode", "must be subscribe, unsubscribe or publish")),
+    }
+}
+
+/// Whether a callback is at a literal address that we would refuse to connect to. Names are looked up only when the
+/// connection is made, and refused there.
+pub(super) fn is_private(callback: &str) -> bool {
+    match Url::parse(callback).ok().as_ref().and_then(Url::host) {
+        Some(Host::Ipv4(v4)) => !is_public(v4.into()),
+        Some(Host::Ipv6(v6)) => !is_public(v6.into()),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => true,
+    }
+}
+
+const fn bad(name: &'static str, why: &'static str) -> Refusal {
+    Refusal::Bad { name, why }
+}
+
+/// The decoded pairs, in order.
+struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Decodes strictly: a secret in which a byte was replaced would sign nothing that the subscriber can check.
+    fn decode(body: &[u8]) -> Result<Self, Refusal> {
+        let pairs = body.split(|b| *b == b'&').filter(|pair| !pair.is_empty());
+        let decoded = pairs.map(|pair| {
+            let at = pair.iter().position(|b| *b == b'=');
+            let (name, value) = at.map_or((pair, &[][..]), |at| (&pair[..at], &pair[at + 1..]));
+            let name = text(name).ok_or_else(|| Refusal::NotText("a name".into()))?;
+            match text(value) {
+                Some(value) => Ok((name, value)),
+                None => Err(Refusal::NotText(name)),
+            }
+        });
+        decoded.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The one value of a parameter. Saying the same twice is no contradiction.
+    fn one(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
+        let mut values = self.all(name);
+        let first = values.next();
+        if values.any(|value| Some(value) != first) { Err(Refusal::Twice(name)) } else { Ok(first) }
+    }
+
+    /// The one value, unless it is empty.
+    fn filled(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
+        Ok(self.one(name)?.filter(|value| !value.is_empty()))
+    }
+
+    fn change(&self, mode: Mode) -> Result<Change, Refusal> {
+        let verify = self.verify()?;
+        let callback = self.filled("hub.callback")?.ok_or(Refusal::Missing("hub.callback"))?;
+        check_callback(callback)?;
+        let verify_token = self.one("hub.verify_token")?;
+        if verify_token.is_some_and(|token| token.len() > TOKEN_BYTES_MAX) {
+            return Err(bad("hub.verify_token", "is longer than 1024 bytes"));
+        }
+        Ok(Change {
+            mode,
+            callback: callback.to_owned(),
+            topics: self.topics(verify.is_some())?,
+            verify,
+            verify_token: verify_token.map(str::to_owned),
+            secret: self.secret()?,
+            lease: self.one("hub.lease_seconds")?.map(str::to_owned),
+            algo: self.algo()?,
+            since: self.since()?,
+        })
+    }
+
+    /// The legacy preference: repeated or with commas, the first word known wins (P-18, P03-1).
+    fn verify(&self) -> Result<Option<Verify>, Refusal> {
+        let mut words = self.all("hub.verify").flat_map(|value| value.split(',')).map(str::trim).peekable();
+        if words.peek().is_none() {
+            return Ok(None);
+        }
+        let words: Vec<&str> = words.filter(|word| matches!(*word, "sync" | "async")).collect();
+        match words.first() {
+            Some(&"async") => Ok(Some(Verify::Async)),
+            Some(_) => Ok(Some(Verify::Sync { or_async: words.contains(&"async") })),
+            None => Err(bad("hub.verify", "must contain sync or async")),
+        }
+    }
+
+    fn topics(&self, legacy: bool) -> Result<Vec<String>, Refusal> {
+        let mut topics: Vec<String> = Vec::new();
+        for topic in self.all("hub.topic").filter(|topic| !topic.is_empty()) {
+            check_topic(topic)?;
+            if !topics.iter().any(|known| known == topic) {
+                topics.push(topic.to_owned());
+            }
+        }
+        match topics.len() {
+            0 => Err(Refusal::Missing("hub.topic")),
+            1 => Ok(topics),
+            _ if !legacy => Err(Refusal::Twice("hub.topic")),
+            2..=TOPICS_MAX => Ok(topics),
+            _ => Err(bad("hub.topic", "is given more than 20 times")),
+        }
+    }
+
+    fn secret(&self) -> Result<Option<Secret>, Refusal> {
+        match self.filled("hub.secret")? {
+            Some(secret) if secret.len() >= SECRET_BYTES_END => {
+                Err(bad("hub.secret", "must be shorter than 200 bytes"))
+            }
+            secret => Ok(secret.map(Secret::new)),
+        }
+    }
+
+    /// Our extension, under either of the names that it has had in print.
+    fn algo(&self) -> Result<Option<Algo>, Refusal> {
+        let given = self.filled("hub.signature_algo")?.or(self.filled("hub.signature_method")?);
+        let known = |text| {
+            sign::parse(text).ok_or(bad("hub.signature_algo", "must be sha1, sha256, sha384 or sha512"))
+        };
+        given.map(known).transpose()
+    }
+
+    /// A cursor that can be read in full. A moment or a damaged cursor would leave the subscriber guessing what the
+    /// first push follows on.
+    fn since(&self) -> Result<Option<String>, Refusal> {
+        let Some(raw) = self.filled("hub.since")? else { return Ok(None) };
+        match (raw.strip_prefix("cursor:"), Position::parse(raw)) {
+            (Some(cursor), Ok(Some(Position::Cursor { .. } | Position::Start { degraded: false }))) => {
+                Ok(Some(cursor.to_owned()))
+            }
+            _ => Err(bad("hub.since", "must be cursor: followed by a cursor of this feed, or by nothing")),
+        }
+    }
+
+    fn published(&self) -> Result<Vec<String>, Refusal> {
+        let names = ["hub.url", "hub.topic", "hub.url[]", "hub.topic[]"];
+        let urls: Vec<String> = self
+            .0
+            .iter()
+            .filter(|(name, value)| names.contains(&name.as_str()) && !value.is_empty())
+            .map(|(_, value)| value.clone())
+            .collect();
+        match urls.len() {
+            0 => Err(Refusal::Missing("hub.url")),
+            1..=PUBLISHED_MAX => Ok(urls),
+            _ => Err(bad("hub.url", "is given more than 100 times")),
+        }
+    }
+}
+
+/// A form's text: `+` is a space, the rest is percent-encoded UTF-8.
+fn text(raw: &[u8]) -> Option<String> {
+    let spaced: Cow<'_, [u8]> = if raw.contains(&b'+') {
+        raw.iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect::<Vec<u8>>().into()
+    } else {
+        raw.into()
+    };
+    percent_decode(&spaced).decode_utf8().ok().map(Cow::into_owned)
+}
+
+/// An absolute http or https URL without a fragment (P03-5), which can be sent as it stands.
+fn check_callback(text: &str) -> Result<(), Refusal> {
+    const NAME: &str = "hub.callback";
+    if text.len() > CALLBACK_BYTES_MAX {
+        return Err(bad(NAME, "is longer than 2048 bytes"));
+    }
+    let url = absolute(NAME, text)?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(bad(NAME, "must not carry a user name or password; use a path that nobody can guess"));
+    }
+    match text.parse::<http::Uri>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(bad(NAME, "contains characters that a URL cannot hold")),
+    }
+}
+
+fn check_topic(text: &str) -> Result<(), Refusal> {
+    absolute("hub.topic", text).map(|_| ())
+}
+
+fn absolute(name: &'static str, text: &str) -> Result<Url, Refusal> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let url = url.ok_or(bad(name, "must be an absolute http or https URL"))?;
+    if url.fragment().is_some() { Err(bad(name, "must not have a fragment")) } else { Ok(url) }
+}

@@ -1,0 +1,74 @@
+//! How long a subscription lasts: what is granted, and when we ask again ourselves; not the clock that ends it.
+
+use super::Config;
+use crate::{
+    feed::stamp::Stamp,
+    store::sub::{Sub, Terms},
+};
+
+/// A lease as granted, and a word about it when it is not the one asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Grant {
+    /// Seconds.
+    pub(super) secs: u64,
+    /// What the subscriber should know.
+    pub(super) word: Option<String>,
+    /// Whether an end was asked for at all.
+    pub(super) asked: bool,
+}
+
+/// What is granted for `hub.lease_seconds`. Never refused: an odd lease is no reason to lose a subscriber (DESIGN
+/// section 9), but silence about it would be.
+pub(super) fn grant(asked: Option<&str>, config: &Config) -> Grant {
+    let Some(text) = asked.filter(|text| !text.is_empty()) else {
+        return Grant { secs: config.lease_default_secs, word: None, asked: false };
+    };
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    if !digits || text.bytes().all(|b| b == b'0') {
+        let secs = config.lease_default_secs;
+        let word =
+            format!("hub.lease_seconds is not a positive whole number and was ignored: {secs} granted");
+        return Grant { secs, word: Some(word), asked: false };
+    }
+    // Digits that do not fit are more than the longest lease.
+    let wanted = text.parse().unwrap_or(u64::MAX);
+    let secs = wanted.clamp(config.lease_min_secs, config.lease_max_secs);
+    let word = (secs != wanted).then(|| {
+        let (min, max) = (config.lease_min_secs, config.lease_max_secs);
+        format!("hub.lease_seconds is granted between {min} and {max}: {secs} granted")
+    });
+    Grant { secs, word, asked: true }
+}
+
+/// When we ask a legacy subscriber whether to go on: at four fifths of a lease that it asked for without an end
+/// (D-P5). `None` for everybody else, whose business a renewal is.
+pub(super) fn refresh_at(sub: &Sub) -> Option<Stamp> {
+    let terms: &Terms = sub.active.as_ref().filter(|terms| terms.auto_refresh)?;
+    let left_us = Stamp::from_secs(terms.lease_secs).micros() / 5;
+    Some(Stamp::from_micros(sub.lease_until.micros().saturating_sub(left_us)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_clamped_or_ignored_with_a_word_and_never_refused() {
+        let config = Config::default();
+        let check = |asked: Option<&str>, secs: u64, word: bool, was_asked: bool| {
+            let grant = grant(asked, &config);
+            assert_eq!((grant.secs, grant.word.is_some(), grant.asked), (secs, word, was_asked), "{asked:?}");
+        };
+        check(None, 864_000, false, false);
+        check(Some(""), 864_000, false, false);
+        check(Some("3600"), 3600, false, true);
+        check(Some("0300"), 300, false, true);
+        check(Some("1"), 300, true, true);
+        check(Some("999999999"), 2_592_000, true, true);
+        check(Some("99999999999999999999999"), 2_592_000, true, true);
+        check(Some("0"), 864_000, true, false);
+        check(Some("-5"), 864_000, true, false);
+        check(Some("1e6"), 864_000, true, false);
+        check(Some("ten days"), 864_000, true, false);
+    }
+}

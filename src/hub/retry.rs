@@ -1,0 +1,67 @@
+//! When to try again: the two schedules of the hub, and the share of chance in them; not what is tried.
+
+use crate::feed::stamp::Stamp;
+use std::time::Duration;
+
+/// Seconds after each failed delivery in a row; hourly from then on, until the lease ends (HUBS 5.2).
+const DELIVERY_SECS: [u64; 6] = [5, 15, 60, 300, 900, 3600];
+/// Seconds after each failed verification; the doubling goes on up to an hour (HUBS 5.2, Google's hub).
+const VERIFY_SECS: [u64; 8] = [30, 60, 120, 240, 480, 960, 1920, 3600];
+/// Seconds after which an unanswered request is given up: 0.3 section 6.2.1 asks for about six hours.
+pub(super) const VERIFY_GIVE_UP_SECS: u64 = 6 * 3600;
+/// The most that is added, as a part of the wait: subscribers that failed together do not come back together.
+const JITTER: f64 = 0.5;
+/// The longest `Retry-After` that is believed, seconds; a day of silence is what a subscriber may ask for.
+const RETRY_AFTER_MAX_SECS: u64 = 24 * 3600;
+
+/// When a delivery is tried again after `failures` in a row, at least one.
+pub(super) fn delivery_at(now: Stamp, failures: u32, retry_after: Option<Duration>) -> Stamp {
+    after(now, &DELIVERY_SECS, failures, retry_after)
+}
+
+/// When a verification is tried again after `failures`, at least one.
+pub(super) fn verify_at(now: Stamp, failures: u32, retry_after: Option<Duration>) -> Stamp {
+    after(now, &VERIFY_SECS, failures, retry_after)
+}
+
+fn after(now: Stamp, schedule: &[u64], failures: u32, retry_after: Option<Duration>) -> Stamp {
+    let step = (failures.max(1) as usize - 1).min(schedule.len() - 1);
+    let wait = Duration::from_secs(schedule[step]).mul_f64(1.0 + JITTER * rand::random::<f64>());
+    let asked = retry_after.unwrap_or_default().min(Duration::from_secs(RETRY_AFTER_MAX_SECS));
+    let us = u64::try_from(wait.max(asked).as_micros()).unwrap_or(u64::MAX);
+    Stamp::from_micros(now.micros().saturating_add(us))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Stamp = Stamp::from_secs(1_000_000);
+
+    #[test]
+    fn waits_grow_as_scheduled_and_chance_adds_at_most_half() {
+        let check = |failures, secs: u64| {
+            for _ in 0..50 {
+                let at = delivery_at(NOW, failures, None);
+                assert!(
+                    at >= NOW.plus_secs(secs) && at <= NOW.plus_secs(secs + secs.div_ceil(2)),
+                    "{failures}"
+                );
+            }
+        };
+        check(1, 5);
+        check(2, 15);
+        check(5, 900);
+        check(6, 3600);
+        check(1_000_000, 3600);
+        assert!(verify_at(NOW, 1, None) >= NOW.plus_secs(30));
+        assert!(verify_at(NOW, u32::MAX, None) >= NOW.plus_secs(3600));
+    }
+
+    #[test]
+    fn a_subscriber_may_ask_for_more_time_but_not_for_ever() {
+        assert_eq!(delivery_at(NOW, 1, Some(Duration::from_secs(600))), NOW.plus_secs(600));
+        assert!(delivery_at(NOW, 6, Some(Duration::from_secs(1))) >= NOW.plus_secs(3600));
+        assert_eq!(delivery_at(NOW, 1, Some(Duration::MAX)), NOW.plus_secs(RETRY_AFTER_MAX_SECS));
+    }
+}

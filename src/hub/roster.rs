@@ -1,0 +1,183 @@
+//! Which subscriptions there are, how to reach the task of each, and how each stands; not their terms or positions.
+
+use super::subscription::Order;
+use crate::feed::record::FeedNo;
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use tokio::sync::mpsc;
+
+/// What tells subscriptions apart: the canonical topic and the exact callback (HUB-6).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) topic: String,
+    pub(super) callback: String,
+}
+
+/// How a subscription stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Never verified yet.
+    Unverified,
+    /// Verified, and its last push was taken.
+    Well,
+    /// Verified, and its last push was not taken.
+    Failing,
+}
+
+/// The subscriptions of one feed, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Verified and within their lease, failing ones included.
+    pub active: usize,
+    /// Waiting for their first verification.
+    pub pending: usize,
+    /// Active ones whose last push was not taken.
+    pub failing: usize,
+    /// Readers behind the active ones: each counts as one, or as many as it says (W-19).
+    pub readers: u64,
+}
+
+/// The tasks at work.
+#[derive(Debug, Default)]
+pub(super) struct Roster {
+    entries: Mutex<HashMap<Key, Entry>>,
+    tickets: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    feed: FeedNo,
+    mailbox: mpsc::Sender<Order>,
+    standing: Standing,
+    readers: u64,
+    ticket: Ticket,
+}
+
+/// Tells a task from its successor under the same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticket(u64);
+
+/// A way to a subscription's task.
+pub(super) enum Way {
+    /// There is one; here is its mailbox.
+    Known(mpsc::Sender<Order>),
+    /// There was none: start one, with this mailbox and ticket.
+    New(mpsc::Receiver<Order>, mpsc::Sender<Order>, Ticket),
+    /// There was none, and no room for another.
+    Full,
+}
+
+/// Orders that wait for one subscription's task at most; the senders of more wait.
+const MAILBOX_ORDERS: usize = 4;
+
+impl Roster {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The way to a subscription. A new one takes its place at once, so that two requests never start two tasks.
+    pub(super) fn way(&self, key: &Key, feed: FeedNo, standing: Standing, room: Room) -> Way {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get(key) {
+            return Way::Known(entry.mailbox.clone());
+        }
+        let unverified = |entry: &&Entry| entry.standing == Standing::Unverified;
+        if entries.len() >= room.subscriptions_max
+            || (standing == Standing::Unverified
+                && entries.len() >= room.unverified_max
+                && entries.values().filter(unverified).count() >= room.unverified_max)
+        {
+            return Way::Full;
+        }
+        let (mailbox, orders) = mpsc::channel(MAILBOX_ORDERS);
+        let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
+        entries.insert(key.clone(), Entry { feed, mailbox: mailbox.clone(), standing, readers: 1, ticket });
+        Way::New(orders, mailbox, ticket)
+    }
+
+    pub(super) fn knows(&self, key: &Key) -> bool {
+        self.lock().contains_key(key)
+    }
+
+    /// Notes how a subscription stands, and for how many readers it speaks.
+    pub(super) fn note(&self, key: &Key, ticket: Ticket, standing: Standing, readers: u64) {
+        if let Some(entry) = self.lock().get_mut(key).filter(|entry| entry.ticket == ticket) {
+            (entry.standing, entry.readers) = (standing, readers);
+        }
+    }
+
+    /// Forgets a task that ends, unless its successor is already there.
+    pub(super) fn remove(&self, key: &Key, ticket: Ticket) {
+        let mut entries = self.lock();
+        if entries.get(key).is_some_and(|entry| entry.ticket == ticket) {
+            entries.remove(key);
+        }
+    }
+
+    /// The counts of every feed that has a subscription.
+    pub(super) fn counts(&self) -> HashMap<FeedNo, Counts> {
+        let mut counts: HashMap<FeedNo, Counts> = HashMap::new();
+        for entry in self.lock().values() {
+            let feed = counts.entry(entry.feed).or_default();
+            match entry.standing {
+                Standing::Unverified => feed.pending += 1,
+                Standing::Well | Standing::Failing => {
+                    feed.active += 1;
+                    feed.failing += usize::from(entry.standing == Standing::Failing);
+                    feed.readers = feed.readers.saturating_add(entry.readers);
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// How many may be on the roster.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) subscriptions_max: usize,
+    pub(super) unverified_max: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEED: FeedNo = FeedNo(1);
+    const ROOM: Room = Room { subscriptions_max: 3, unverified_max: 2 };
+
+    fn key(callback: &str) -> Key {
+        Key { topic: "http://h/f".into(), callback: callback.into() }
+    }
+
+    #[test]
+    fn there_is_one_task_for_a_key_and_a_named_number_of_keys() {
+        let roster = Roster::default();
+        let way = |callback: &str| roster.way(&key(callback), FEED, Standing::Unverified, ROOM);
+        let Way::New(_orders, _, first) = way("a") else { panic!("the first is new") };
+        assert!(matches!(way("a"), Way::Known(_)));
+        assert!(matches!(way("b"), Way::New(..)));
+        assert!(matches!(way("c"), Way::Full), "two wait for their verification already");
+        roster.note(&key("a"), first, Standing::Failing, 7);
+        assert!(matches!(way("c"), Way::New(..)));
+        assert!(matches!(way("d"), Way::Full));
+        let counts = roster.counts()[&FEED];
+        assert_eq!(counts, Counts { active: 1, pending: 2, failing: 1, readers: 7 });
+    }
+
+    #[test]
+    fn a_task_that_ends_late_does_not_forget_its_successor() {
+        let roster = Roster::default();
+        let way = || roster.way(&key("a"), FEED, Standing::Unverified, ROOM);
+        let Way::New(_, _, first) = way() else { panic!("new") };
+        roster.remove(&key("a"), first);
+        let Way::New(..) = way() else { panic!("new again") };
+        roster.remove(&key("a"), first);
+        assert!(roster.knows(&key("a")));
+    }
+}

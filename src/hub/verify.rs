@@ -1,0 +1,154 @@
+//! The question whether a callback wants what was asked in its name, and what its answer means; not what follows.
+
+use super::Shared;
+use crate::{
+    clock::Clock as _,
+    feed::stamp::Stamp,
+    layers::{FetchError, Request, parse_retry_after},
+    store::sub::Dialect,
+};
+use bytes::Bytes;
+use http::{Response, StatusCode, header::RETRY_AFTER};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Everything but unreserved characters is escaped in a query value.
+const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// How long somebody who waits for the answer is made to wait for room, seconds.
+const ROOM_SECS: u64 = 5;
+
+/// A question to a callback.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub(super) callback: String,
+    /// `subscribe` or `unsubscribe`.
+    pub(super) mode: &'static str,
+    /// As the subscriber spelt it (W-7).
+    pub(super) topic: String,
+    /// On subscribing only (HUB-13).
+    pub(super) lease_secs: Option<u64>,
+    pub(super) verify_token: Option<String>,
+    /// The cursor that the first push will follow on: no subscriber has to guess its base (HUBS 5.1).
+    pub(super) cursor: Option<String>,
+    pub(super) dialect: Dialect,
+    /// Somebody waits for the outcome of this very try.
+    pub(super) awaited: bool,
+}
+
+/// What a question came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The callback echoed the challenge.
+    Confirmed,
+    /// It said no, once and for all.
+    Refused(String),
+    /// No usable answer now.
+    Later { why: String, retry_after: Option<Duration> },
+    /// We did not even ask.
+    Busy,
+}
+
+/// A verdict, and when the question was put: a lease counts from there (HUB-13).
+#[derive(Clone, Debug)]
+pub(super) struct Answered {
+    pub(super) verdict: Verdict,
+    pub(super) sent_at: Stamp,
+}
+
+/// Puts a question, with a challenge that is used this once (HUB-14).
+pub(super) async fn ask(shared: Arc<Shared>, question: Question) -> Answered {
+    let host = super::host_of(&question.callback);
+    let room = if question.awaited { Duration::from_secs(ROOM_SECS) } else { Duration::MAX };
+    let Ok(_permit) = tokio::time::timeout(room, shared.limits.enter(&host)).await else {
+        return Answered { verdict: Verdict::Busy, sent_at: shared.now() };
+    };
+    let sent_at = shared.now();
+    let challenge = hex::encode(rand::random::<[u8; 20]>());
+    let Some(request) = request(&shared, &question, &challenge) else {
+        return Answered { verdict: Verdict::Refused("it is no URL that can be asked".into()), sent_at };
+    };
+    let answer = shared.send(request).await;
+    let lenient = question.dialect == Dialect::Legacy && !question.awaited;
+    Answered { verdict: judge(&answer, &challenge, lenient, shared.clock.now()), sent_at }
+}
+
+fn request(shared: &Shared, question: &Question, challenge: &str) -> Option<Request> {
+    let lease = question.lease_secs.map(|secs| secs.to_string());
+    let mut params = vec![
+        ("hub.mode", question.mode),
+        ("hub.topic", question.topic.as_str()),
+        ("hub.challenge", challenge),
+    ];
+    params.extend(lease.as_deref().map(|secs| ("hub.lease_seconds", secs)));
+    params.extend(question.verify_token.as_deref().map(|token| ("hub.verify_token", token)));
+    params.extend(question.cursor.as_deref().map(|cursor| ("hub.cursor", cursor)));
+    let url = url(&question.callback, &params)?;
+    let request = http::Request::get(url).header(http::header::USER_AGENT, &shared.user_agent);
+    request.body(Bytes::new()).ok()
+}
+
+/// The callback with parameters appended. Its own query is kept byte for byte, same-named parameters included
+/// (HUB-9). `None` for a callback with a fragment.
+pub(super) fn url(callback: &str, params: &[(&str, &str)]) -> Option<String> {
+    if callback.contains('#') {
+        return None;
+    }
+    let mut url = callback.to_owned();
+    let mut glue = match callback.split_once('?') {
+        None => "?",
+        Some((_, "")) => "",
+        Some(_) => "&",
+    };
+    for (name, value) in params {
+        url.push_str(glue);
+        url.push_str(name);
+        url.push('=');
+        url.extend(utf8_percent_encode(value, QUERY_VALUE));
+        glue = "&";
+    }
+    Some(url)
+}
+
+/// What an answer means. `lenient` as 0.3 section 6.2.1 has it for requests that were answered first: everything but
+/// 404 may still turn into a yes.
+fn judge(
+    answer: &Result<Response<Bytes>, FetchError>,
+    challenge: &str,
+    lenient: bool,
+    now: SystemTime,
+) -> Verdict {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) if error.may_pass() => {
+            return Verdict::Later { why: error.to_string(), retry_after: error.wait() };
+        }
+        Err(error) => return Verdict::Refused(error.to_string()),
+    };
+    let status = answer.status();
+    if status.is_success() && echoes(answer.body(), challenge) {
+        return Verdict::Confirmed;
+    }
+    let why = match status {
+        _ if status.is_success() => "its body was not the challenge".to_owned(),
+        _ => format!("it answered with status {}", status.as_u16()),
+    };
+    let transient = status.is_server_error()
+        || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+    if transient || (lenient && status != StatusCode::NOT_FOUND) {
+        let retry_after = answer.headers().get(RETRY_AFTER).and_then(|at| parse_retry_after(at, now));
+        return Verdict::Later { why, retry_after };
+    }
+    Verdict::Refused(why)
+}
+
+/// The challenge and nothing else, but for one line end at the end, which many a framework adds (W-8).
+fn echoes(body: &[u8], challenge: &str) -> bool {
+    let body = body.strip_suffix(b"\n").unwrap_or(body);
+    body.strip_suffix(b"\r").unwrap_or(body) == challenge.as_bytes()
+}
