@@ -93,7 +93,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         }
         Command::Demo(options) => {
             telemetry::log(form, "error");
-            runtime()?.block_on(demo::run(options, stop_on_signal()))
+            runtime()?.block_on(async { demo::run(options, stop_on_signal()).await })
         }
         Command::Clock { command: ClockCommand::Accept(with) } => {
             let config = Config::load(&with.config, std::env::vars())?;

@@ -3,6 +3,8 @@
 //!
 //! `EVERFEED_KILLS=500 cargo test --test kill -- --nocapture` runs it longer. The seed is printed; `EVERFEED_SEED` sets it.
 
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 mod consumer;
 mod origin;
 mod process;
