@@ -27,6 +27,9 @@ mod guard;
 
 mod codec;
 
+#[cfg(test)]
+mod conformance;
+
 pub use sub::{Sub, SubNo};
 
 /// What a store answers, later.

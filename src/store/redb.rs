@@ -36,6 +36,9 @@ mod commit;
 
 mod subs;
 
+#[cfg(test)]
+mod tests;
+
 /// `[store]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
