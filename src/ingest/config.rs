@@ -10,7 +10,7 @@ use url::Url;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Where a publisher finds out whom to talk to; goes into the `User-Agent` (FRB 081).
-    pub contact_url: Url,
+    pub contact_url: String,
     /// Seconds for one poll: waits, redirects and body together.
     pub total_secs: u64,
     /// Bytes of a document as sent at most.
@@ -66,7 +66,7 @@ impl Default for Config {
     fn default() -> Self {
         let client = ClientConfig::default();
         Self {
-            contact_url: Url::parse(env!("CARGO_PKG_REPOSITORY")).expect("the package names a valid URL"),
+            contact_url: env!("CARGO_PKG_REPOSITORY").into(),
             total_secs: client.total_secs,
             wire_bytes_max: client.wire_bytes_max,
             body_bytes_max: client.body_bytes_max,
@@ -99,15 +99,20 @@ impl Default for Deletions {
 impl Config {
     /// Refuses what cannot work.
     pub fn check(&self) -> Result<(), Mistake> {
-        let scheme = self.contact_url.scheme();
-        mistaken(!matches!(scheme, "http" | "https" | "mailto"), || Mistake {
-            key: "contact_url",
-            found: self.contact_url.to_string(),
-            remedy: "give an http, https or mailto URL at which publishers reach you",
-        })?;
+        self.contact()?;
         at_least_one("total_secs", self.total_secs, "give at least 1 second")?;
         at_least_one("wire_bytes_max", self.wire_bytes_max, "give at least 1 byte; 10485760 is usual")?;
         at_least_one("body_bytes_max", self.body_bytes_max, "give at least 1 byte; 33554432 is usual")
+    }
+
+    /// Where a publisher finds out whom to talk to.
+    pub fn contact(&self) -> Result<Url, Mistake> {
+        let url = Url::parse(&self.contact_url).ok();
+        url.filter(|url| matches!(url.scheme(), "http" | "https" | "mailto")).ok_or_else(|| Mistake {
+            key: "contact_url",
+            found: format!("{:?}", self.contact_url),
+            remedy: "give an http, https or mailto URL at which publishers reach you",
+        })
     }
 
     /// The limits of the client stack. A single attempt has no more time than the whole.
@@ -230,9 +235,11 @@ mod tests {
 
     #[test]
     fn a_contact_url_that_nobody_can_follow_is_refused() {
-        let config: Config = toml::from_str("contact_url = \"javascript:alert(1)\"").unwrap();
-        assert_eq!(config.check().unwrap_err().key, "contact_url");
-        assert!(toml::from_str::<Config>("contact_url = \"me\"").is_err());
+        for text in ["javascript:alert(1)", "me", ""] {
+            let config = Config { contact_url: text.into(), ..Config::default() };
+            assert_eq!(config.check().unwrap_err().key, "contact_url");
+        }
+        assert_eq!(Config::default().contact().unwrap().scheme(), "https");
         let client = toml::from_str::<Config>("total_secs = 5").unwrap().client();
         assert_eq!((client.total_secs, client.connect_secs, client.head_secs), (5, 5, 5));
     }

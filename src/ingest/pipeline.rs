@@ -53,6 +53,16 @@ pub struct Polled {
 const TRIES_MAX: usize = 5;
 
 impl Pipeline {
+    /// A pipeline whose polls fall out of step at random.
+    pub fn new(
+        store: Arc<dyn Store>,
+        notify: Arc<Notify>,
+        clock: Arc<dyn Clock>,
+        upstream: Upstream,
+    ) -> Self {
+        Self { store, notify, clock, upstream, jitter: rand::random::<f64> }
+    }
+
     /// Polls a feed. `None` when `stop` came before there was anything to finish.
     pub async fn poll(&self, feed: &FeedSpec, state: &PollState, stop: &CancellationToken) -> Option<Polled> {
         let started = Instant::now();

@@ -89,8 +89,9 @@ impl House {
     }
 
     /// Starts a poller.
-    pub(super) async fn start(&self, feeds: &[FeedSpec]) -> Running {
-        let poller = Poller::load(self.pipeline.clone(), feeds.to_vec()).await.unwrap();
+    pub(super) async fn start<'a>(&self, feeds: impl IntoIterator<Item = &'a FeedSpec>) -> Running {
+        let feeds = feeds.into_iter().cloned().collect();
+        let poller = Poller::load(self.pipeline.clone(), feeds).await.unwrap();
         let stop = CancellationToken::new();
         let (running, token) = (poller.clone(), stop.clone());
         let task = tokio::spawn(async move { running.run(token).await.unwrap() });

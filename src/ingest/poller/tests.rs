@@ -17,7 +17,7 @@ async fn pass(secs: u64) {
 async fn a_feed_is_polled_when_it_is_due_and_no_earlier() {
     let house = House::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(4 * HOUR - 1).await;
     assert_eq!(house.requests_at(), [0, HOUR, 2 * HOUR, 3 * HOUR]);
     assert_eq!(running.poller.status(feed.no).unwrap().next_at.secs() % HOUR, 4 * HOUR % HOUR + 2400);
@@ -32,12 +32,12 @@ async fn a_restart_does_not_poll_what_is_not_due() {
     let house = House::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     for _ in 0..3 {
-        let running = house.start(&[feed.clone()]).await;
+        let running = house.start([&feed]).await;
         pass(600).await;
         running.stop().await;
     }
     assert_eq!(house.requests_at(), [0]);
-    let running = house.start(&[feed]).await;
+    let running = house.start([&feed]).await;
     pass(HOUR).await;
     assert_eq!(house.requests_at(), [0, HOUR]);
     running.stop().await;
@@ -47,7 +47,7 @@ async fn a_restart_does_not_poll_what_is_not_due() {
 async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
     let house = House::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(100).await;
     house.notify.hint(feed.no);
     pass(2).await;
@@ -64,7 +64,7 @@ async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
 async fn a_hint_ends_a_back_off() {
     let house = House::new(|n, _| ready(if n < 3 { status(500, &[]) } else { ok(ONE) }));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(100).await;
     assert_eq!(running.poller.status(feed.no).unwrap().failures, 1);
     house.notify.hint(feed.no);
@@ -87,7 +87,7 @@ async fn a_hint_for_a_feed_that_is_being_polled_polls_it_again_afterwards() {
         ok(if n == 0 { ONE } else { TWO })
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(1).await;
     house.notify.hint(feed.no);
     house.notify.hint(feed.no);
@@ -140,7 +140,7 @@ async fn validators_go_back_word_for_word_and_the_publisher_learns_who_asks() {
         })
     });
     let feed = house.feed("blog", "http://me:pass%20word@blog.example/rss#x", HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(HOUR + 1).await;
     running.stop().await;
     let seen = house.seen.lock().unwrap().clone();
@@ -170,7 +170,7 @@ async fn an_equal_body_brings_its_new_validators() {
         ready(ok_with(ONE, if n == 0 { &[("etag", "\"1\"")] } else { &[("etag", "\"2\"")] }))
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(HOUR + 1).await;
     let state = running.poller.status(feed.no).unwrap();
     assert_eq!(state.etag.as_deref(), Some("\"2\""));
@@ -211,13 +211,13 @@ async fn a_stop_does_not_wait_for_a_publisher() {
         ok(ONE)
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(1).await;
     let before = Instant::now();
     running.stop().await;
     assert!(before.elapsed() < Duration::from_secs(1));
     assert_eq!(house.total(feed.no).await, 0);
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(30).await;
     assert_eq!(house.total(feed.no).await, 1, "what was broken off is polled again");
     running.stop().await;
@@ -227,7 +227,7 @@ async fn a_stop_does_not_wait_for_a_publisher() {
 async fn who_waits_is_woken_when_something_has_changed() {
     let house = House::new(|n, _| ready(ok(if n == 0 { ONE } else { TWO })));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     let mut waiter = house.notify.watch(feed.no).expect("a poller announces its feeds");
     assert!(!waiter.borrow_and_update().ready);
     waiter.changed().await.unwrap();
@@ -246,11 +246,11 @@ async fn another_url_in_the_configuration_is_polled_afresh() {
         ready(if known { status(304, &[]) } else { ok_with(ONE, &[("etag", "\"1\"")]) })
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(10).await;
     running.stop().await;
     let moved = FeedSpec { url: Url::parse("http://blog.example/feed").unwrap(), ..feed };
-    let running = house.start(&[moved]).await;
+    let running = house.start([&moved]).await;
     pass(10).await;
     running.stop().await;
     assert_eq!(house.requests_at(), [0, 10]);
