@@ -110,6 +110,3 @@ where
         })))
     }
 }
-
-#[cfg(test)]
-mod tests;
