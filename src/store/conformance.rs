@@ -20,6 +20,6 @@ mod commits;
 
 mod pages;
 
-mod subs;
+pub(super) mod subs;
 
 mod properties;

@@ -24,7 +24,7 @@ on_every_store![
     a_subscription_to_no_feed_is_refused,
 ];
 
-pub(super) fn sub(feed: FeedNo, callback: &str) -> Sub {
+pub(crate) fn sub(feed: FeedNo, callback: &str) -> Sub {
     let terms = Terms {
         secret: Some(Secret::new("hush")),
         lease_secs: 864_000,
