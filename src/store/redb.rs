@@ -68,7 +68,11 @@ impl Redb {
     ///
     /// `Schema` when the file is none of ours or a newer everfeed's, `Failed` when another process has it open.
     pub fn open(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let database = Arc::new(file::open(path, config.cache_bytes)?);
+        Self::over(file::open(path, config.cache_bytes)?, clock)
+    }
+
+    fn over(database: ::redb::Database, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database), clock)?;
         Ok(Self { writer, reader: Reader::new(database) })
     }
