@@ -184,8 +184,10 @@ fn poll() -> PollState {
     let fault =
         FaultNote { whose: Whose::Upstream, text: "HTTP 503".into(), status: Some(503), since: START };
     PollState {
+        url: "https://example.org/rss".into(),
         etag: Some("W/\"x\"".into()),
         last_modified: Some("Mon, 01 Jun 2026 00:00:00 GMT".into()),
+        validators_url: Some("https://example.org/feed".into()),
         body: Some(Digest([9; 16])),
         next_at: START.plus_secs(3600),
         polled_at: Some(START),
@@ -194,6 +196,7 @@ fn poll() -> PollState {
         arrivals: vec![START],
         failures: 2,
         fault: Some(fault),
+        remark: Some("the document ends early".into()),
         gone_at: Some(START),
         moved: Some(Moved { url: "https://example.org/feed".into(), since: START }),
         hinted_secs: Some(3600),

@@ -255,7 +255,7 @@ async fn a_full_disk_fails_what_is_written_and_what_was_answered_can_still_be_re
         assert!(matches!(failed, Err(StoreError::Failed(_))), "{failed:?}");
     }
     let page = store.page(all(feed.no, Order::MODIFIED)).await.unwrap();
-    assert_eq!((page.items.len(), page.items[0].modified, page.mark), (1, START, feed.mark()));
+    assert_eq!((page.items.len(), page.items[0].modified, page.record.mark()), (1, START, feed.mark()));
 }
 
 /// A store of one feed with two items and a subscription, and how it answers after it was tampered with.
