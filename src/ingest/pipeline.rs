@@ -67,8 +67,7 @@ impl Pipeline {
     pub async fn poll(&self, feed: &FeedSpec, state: &PollState, stop: &CancellationToken) -> Option<Polled> {
         let started = Instant::now();
         let plan = state.plan(self.now());
-        // A count that cannot be read is none that could be told to a publisher.
-        let subscribers = self.store.subs_of(feed.no).await.map_or(0, |subs| subs.len());
+        let subscribers = self.subscribers(feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
         let reply = tokio::select! {
             reply = self.upstream.fetch(&feed.url, &plan, state, subscribers) => reply,
@@ -89,6 +88,13 @@ impl Pipeline {
     /// What a poll comes to that ended unexpectedly.
     pub(super) fn broken(&self, feed: &FeedSpec, state: &PollState) -> Polled {
         self.fail(feed, state, ours("the poll broke off; this is a bug in everfeed"), None)
+    }
+
+    /// Who is pushed to. A count that cannot be read is none that could be told to a publisher.
+    async fn subscribers(&self, feed: &FeedSpec) -> usize {
+        let now = self.now();
+        let subs = self.store.subs_of(feed.no).await.unwrap_or_default();
+        subs.iter().filter(|sub| sub.is_active(now)).count()
     }
 
     fn now(&self) -> Stamp {

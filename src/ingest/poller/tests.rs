@@ -1,8 +1,13 @@
 //! The poller with a publisher in a script and a clock that moves with tokio's timers.
 
 use super::*;
-use crate::ingest::testing::{House, ONE, TWO, ok, ok_with, status};
-use std::future::ready;
+use crate::{
+    clock::Manual,
+    feed::schedule::Whose,
+    ingest::testing::{House, ONE, START_SECS, TWO, Trouble, ok, ok_with, status},
+    store::memory::Memory,
+};
+use std::{future::ready, sync::atomic::Ordering};
 use tokio::time::sleep;
 
 const HOUR: u64 = 3600;
@@ -255,4 +260,105 @@ async fn another_url_in_the_configuration_is_polled_afresh() {
     running.stop().await;
     assert_eq!(house.requests_at(), [0, 10]);
     assert!(!house.seen.lock().unwrap()[1].headers.contains_key("if-none-match"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_is_noticed_within_a_minute() {
+    let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
+    let store = Arc::new(Memory::new(clock.clone()));
+    let house = House::with_store(|_, _| ready(ok(ONE)), store, clock.clone());
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(2 * HOUR).await;
+    assert_eq!(house.requests_at(), [0], "by this clock no time has passed");
+    clock.advance(HOUR * 1_000_000);
+    pass(60).await;
+    assert_eq!(house.requests_at(), [0, HOUR]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn polls_in_flight_are_limited() {
+    let house = House::new(|_, _| async {
+        pass(10).await;
+        ok(ONE)
+    });
+    let mut feeds = Vec::new();
+    for n in 0..POLLS_MAX + 20 {
+        feeds.push(house.feed(&format!("f{n}"), &format!("http://host{n}.example/"), HOUR, DAY).await);
+    }
+    let running = house.start(&feeds).await;
+    pass(9).await;
+    assert_eq!(house.requests_at().len(), POLLS_MAX);
+    pass(10).await;
+    assert_eq!(house.requests_at().len(), POLLS_MAX + 20);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn poll_states_that_gather_during_a_save_are_saved_together() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(status(500, &[])), &trouble);
+    trouble.save_secs.store(1, Ordering::Relaxed);
+    let mut feeds = Vec::new();
+    for n in 0..50 {
+        feeds.push(house.feed(&format!("f{n}"), &format!("http://host{n}.example/"), HOUR, DAY).await);
+    }
+    let running = house.start(&feeds).await;
+    pass(10).await;
+    assert!(trouble.saves.load(Ordering::Relaxed) <= 2);
+    let saved = house.store.polls().await.unwrap();
+    assert_eq!(saved.iter().filter(|(_, state)| state.failures == 1).count(), 50);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_save_that_failed_is_tried_again() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(status(429, &[("retry-after", "900")])), &trouble);
+    trouble.failing_saves.store(2, Ordering::Relaxed);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(SAVE_AGAIN_SECS - 1).await;
+    assert_eq!(house.store.polls().await.unwrap(), []);
+    pass(2 * SAVE_AGAIN_SECS).await;
+    assert_eq!(house.store.polls().await.unwrap()[0].1.failures, 1);
+    let until = Stamp::from_secs(START_SECS + 900);
+    assert_eq!(house.store.hosts().await.unwrap(), [("blog.example".to_owned(), until)]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_is_full_is_our_fault_and_loses_nothing() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])), &trouble);
+    trouble.failing_commits.store(1, Ordering::Relaxed);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    let state = running.poller.status(feed.no).unwrap();
+    let fault = state.fault.unwrap();
+    assert_eq!(
+        (fault.whose, fault.text.as_str()),
+        (Whose::Ours, "the store failed: no space left on device")
+    );
+    assert_eq!(state.etag, None, "what was not stored must be sent again");
+    pass(2 * HOUR).await;
+    assert_eq!(house.total(feed.no).await, 1);
+    assert_eq!(running.poller.status(feed.no).unwrap().fault, None);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_breaks_off_is_our_fault_and_the_feed_is_polled_again() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    trouble.panics.store(1, Ordering::Relaxed);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    assert_eq!(running.poller.status(feed.no).unwrap().fault.unwrap().whose, Whose::Ours);
+    pass(2 * HOUR).await;
+    assert_eq!((house.total(feed.no).await, house.requests_at()), (1, vec![HOUR, 2 * HOUR]));
+    running.stop().await;
 }
