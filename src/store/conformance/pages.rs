@@ -26,10 +26,16 @@ on_every_store![
 async fn a_page_tells_the_state_of_the_feed_it_was_read_from(rig: Rig) {
     let feed = rig.blog().await;
     let empty = rig.list(feed, Order::MODIFIED, None).await;
-    assert_eq!((empty.record.total, empty.record.is_ready(), empty.more, &*empty.last_cursor), (0, false, false, ""));
+    assert_eq!(
+        (empty.record.total, empty.record.is_ready(), empty.more, &*empty.last_cursor),
+        (0, false, false, "")
+    );
     let record = rig.change(feed, vec![add(1), add(2), delete(1)]).await.unwrap().feed;
     let page = rig.list(feed, Order::MODIFIED, None).await;
-    assert_eq!((page.record.total, page.record.mark(), page.more, page.degraded), (2, record.mark(), false, None));
+    assert_eq!(
+        (page.record.total, page.record.mark(), page.more, page.degraded),
+        (2, record.mark(), false, None)
+    );
 }
 
 async fn pages_go_on_from_their_last_cursor(rig: Rig) {
