@@ -102,16 +102,3 @@ async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
     assert_eq!(failure.whose, Whose::Ours);
     assert!(failure.text.contains("bug in everfeed"));
 }
-
-#[test]
-fn remarks_are_few_and_said_once() {
-    let notes =
-        [Note::Truncated, Note::Truncated, Note::Mismatched, Note::TooManyEntries, Note::Other("x".into())];
-    let told = remark(notes.iter()).unwrap();
-    assert_eq!(
-        told,
-        "the document ends early; its last entry was dropped; tags did not match and were mended; \
-         there are more entries than are read; and 1 more"
-    );
-    assert_eq!(remark([].iter()), None);
-}
