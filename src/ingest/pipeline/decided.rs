@@ -11,7 +11,7 @@ use crate::{
     store::Commit,
 };
 use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice};
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// A document cut into entries.
 pub(super) struct Sliced {
@@ -133,6 +133,7 @@ const NOTES_MAX: usize = 3;
 /// What was odd about a document, in a line.
 fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
+    let mut met = HashSet::new();
     for note in notes {
         let text = match note {
             Note::Truncated => "the document ends early; its last entry was dropped".into(),
@@ -143,7 +144,7 @@ fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
             Note::TooManyEntries => "there are more entries than are read".into(),
             Note::Other(text) => text.clone(),
         };
-        if !told.contains(&text) {
+        if met.insert(text.clone()) {
             told.push(text);
         }
     }
