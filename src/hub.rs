@@ -8,6 +8,7 @@ use crate::{
     notify::Notify,
     readers::Readers,
     store::{Store, StoreError, Sub},
+    telemetry::Metrics,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Response};
@@ -166,6 +167,8 @@ pub struct Parts {
     pub user_agent: HeaderValue,
     /// The feeds on offer.
     pub feeds: Vec<Offered>,
+    /// What is counted.
+    pub metrics: Metrics,
 }
 
 /// The hub.
@@ -189,6 +192,7 @@ struct Shared {
     user_agent: HeaderValue,
     feeds: Feeds,
     limits: Limits,
+    metrics: Metrics,
     roster: Roster,
     stop: CancellationToken,
 }
@@ -203,7 +207,7 @@ const PUBLISH_PER_SEC: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
 impl Hub {
     /// A hub at rest. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts { config, readers, store, notify, clock, callbacks, user_agent, feeds } = parts;
+        let Parts { config, readers, store, notify, clock, callbacks, user_agent, feeds, metrics } = parts;
         let limits = Limits::new(config.in_flight_max, config.in_flight_per_host_max);
         let shared = Shared {
             config,
@@ -215,6 +219,7 @@ impl Hub {
             user_agent,
             feeds: Feeds::new(feeds),
             limits,
+            metrics,
             roster: Roster::default(),
             stop: CancellationToken::new(),
         };

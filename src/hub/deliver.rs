@@ -54,6 +54,17 @@ pub(super) enum Outcome {
     Stopped,
 }
 
+impl Outcome {
+    /// What a request came to, in the word that is counted.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Moved(_) => "delivered",
+            Self::Gone => "gone",
+            _ => "failed",
+        }
+    }
+}
+
 /// A step forward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Moved {
@@ -100,7 +111,9 @@ async fn attempt(shared: &Shared, push: &Push) -> Result<Outcome, ReadError> {
         return Ok(Outcome::Ours("the request could not be put together".to_owned()));
     };
     let answer = shared.send(request).await;
-    Ok(judge(&answer, acked, &page, shared.clock.now()))
+    let outcome = judge(&answer, acked, &page, shared.clock.now());
+    shared.metrics.push(outcome.word());
+    Ok(outcome)
 }
 
 /// The outcome when there is nothing to send.

@@ -259,6 +259,7 @@ impl Subscription {
         if let Some(awaiting) = self.awaiting.take() {
             let _ = awaiting.send(verdict.clone());
         }
+        self.shared.metrics.verification(verdict.word());
         match verdict {
             Verdict::Confirmed => self.confirmed(sent_at).await,
             Verdict::Refused(why) => self.refused(&why).await,
