@@ -11,9 +11,9 @@ use url::Url;
 
 use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
 use crate::text::markup::XML;
-use crate::text::{present, uri};
+use crate::text::{html, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Note};
+use crate::{Element, Entry, Format, Head, Note, Text};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -74,6 +74,11 @@ impl Place {
         Cow::Owned(inside)
     }
 
+    /// An HTML text of this place, its relative references resolved.
+    pub(crate) fn html(&self, html: &str) -> Text {
+        Text::html(html::absolutise(html, self.base.as_ref()))
+    }
+
     /// A reference made absolute.
     pub(crate) fn resolve(&self, reference: &str) -> String {
         uri::resolve(self.base.as_ref(), reference)
@@ -96,12 +101,12 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entr
 
 /// Sends one child of an entry to the vocabulary that knows it; what nobody wants is kept as it is.
 fn take(child: Element, draft: &mut Draft<'_>) {
-    let place = draft.place().enter(&child).into_owned();
+    let place = draft.place().enter(&child);
     let left = match draft.vocabulary(&child.ns) {
         Vocabulary::Rss => rss::child(child, &place, draft),
         Vocabulary::Atom => atom::child(child, &place, draft),
         Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::child(child, draft),
-        Vocabulary::Content => rss::content(child, draft),
+        Vocabulary::Content => rss::content(child, &place, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &place, draft),
         Vocabulary::FeedBurner => rss::original_link(child, draft),
         Vocabulary::MediaRss => media_rss::child(child, draft),
@@ -118,7 +123,7 @@ pub(crate) fn head(children: Vec<(Element, Place)>, dialect: &Dialect, place: &P
     let mut head = Head { language: place.language.clone(), ..Head::default() };
     let mut notes = Vec::new();
     for (child, outside) in children {
-        let place = outside.enter(&child).into_owned();
+        let place = outside.enter(&child);
         let left = match dialect.vocabulary(&child.ns) {
             Vocabulary::Rss => rss::head(child, &place, &mut head, &mut notes),
             Vocabulary::Atom => atom::head(child, &place, &mut head, &mut notes),

@@ -44,7 +44,6 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
 
 /// What one document shows of a feed.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Window {
     /// The format that was recognised.
     pub format: Format,
@@ -70,7 +69,8 @@ impl Window {
 pub struct RawEntry {
     /// What identifies the entry.
     pub key: Key,
-    /// Digest of the entry's own markup, decoded: equal means that nothing about the entry can have changed.
+    /// Digest of the entry's own markup, decoded: equal means that its publisher did not touch it. What it inherits
+    /// (namespaces, `xml:base`) is not in it.
     pub raw: Digest,
     markup: Box<str>,
     context: Arc<Context>,

@@ -38,6 +38,7 @@ pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Vec<Note>) -> 
         }
         "subject" => head.categories.extend(category(&text)),
         "date" | "modified" => head.updated = head.updated.take().or_else(|| date::read(&text, notes)),
+        "issued" | "created" => head.published = head.published.take().or_else(|| date::read(&text, notes)),
         "rights" => head.rights = head.rights.take().or_else(plain),
         "language" => head.language = present(&text).or(head.language.take()),
         _ => return Some(element),

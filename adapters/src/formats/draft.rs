@@ -40,10 +40,6 @@ impl<T> Offers<T> {
     fn take(self) -> Option<T> {
         self.0.map(|(_, value)| value)
     }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
 }
 
 /// An unfinished entry.
@@ -238,7 +234,7 @@ impl<'d> Draft<'d> {
             self.entry.enclosures = media.enclosures;
         }
         self.title(Rank::Fallback, media.title);
-        if self.content.is_empty() {
+        if self.content.0.as_ref().is_none_or(|(_, content)| content.text.value.is_empty()) {
             self.summary(Rank::Fallback, media.description);
         }
         self.settle_links();
