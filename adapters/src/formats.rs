@@ -9,11 +9,12 @@ use std::borrow::Cow;
 
 use url::Url;
 
+use crate::entry::notes::Notes;
 use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
 use crate::text::markup::XML;
 use crate::text::{html, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Note, Text};
+use crate::{Element, Entry, Format, Head, Text};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -86,7 +87,7 @@ impl Place {
 }
 
 /// Reads an entry.
-pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entry, Vec<Note>) {
+pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entry, Notes) {
     let place = place.enter(&element).into_owned();
     let mut draft = Draft::new(dialect, &place);
     draft.language(element.attribute_ns(XML, "lang").unwrap_or_default());
@@ -119,26 +120,30 @@ fn take(child: Element, draft: &mut Draft<'_>) {
 }
 
 /// Reads the head out of the elements that stand outside the entries.
-pub(crate) fn head(children: Vec<(Element, Place)>, dialect: &Dialect, place: &Place) -> (Head, Vec<Note>) {
+pub(crate) fn head(
+    children: Vec<(Element, Place)>,
+    dialect: &Dialect,
+    place: &Place,
+    notes: &mut Notes,
+) -> Head {
     let mut head = Head { language: place.language.clone(), ..Head::default() };
-    let mut notes = Vec::new();
     for (child, outside) in children {
         let place = outside.enter(&child);
         let left = match dialect.vocabulary(&child.ns) {
-            Vocabulary::Rss => rss::head(child, &place, &mut head, &mut notes),
-            Vocabulary::Atom => atom::head(child, &place, &mut head, &mut notes),
+            Vocabulary::Rss => rss::head(child, &place, &mut head, notes),
+            Vocabulary::Atom => atom::head(child, &place, &mut head, notes),
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
-                dublin_core::head(child, &mut head, &mut notes)
+                dublin_core::head(child, &mut head, notes)
             }
             Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
-            Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, &mut notes),
+            Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, notes),
             Vocabulary::Itunes => itunes::head(child, &place, &mut head),
             _ => Some(child),
         };
         head.foreign.extend(left);
     }
     syndication::settle(&mut head);
-    (head, notes)
+    head
 }
 
 /// The child elements, owned.

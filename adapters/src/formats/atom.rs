@@ -2,13 +2,14 @@
 
 use url::Url;
 
-use super::draft::{Draft, Rank, add_person};
+use super::draft::{Draft, Rank, add, add_person};
 use super::{Place, children};
+use crate::entry::notes::Notes;
 use crate::text::html::{self, URL_ATTRIBUTES};
 use crate::text::markup::{XHTML, XML, write_children};
 use crate::text::{base64, clean, date, present, uri, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Element, Head, Link, Node, Note, Person, Source, Text, TextKind};
+use crate::{Body, Category, Element, Head, Link, Node, Person, Source, Text, TextKind};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -56,24 +57,27 @@ pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<
 }
 
 /// An Atom child of the head; comes back when it is not understood.
-pub(crate) fn head(
-    element: Element,
-    place: &Place,
-    head: &mut Head,
-    notes: &mut Vec<Note>,
-) -> Option<Element> {
+pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut Notes) -> Option<Element> {
     let plain = || present(&element.text());
     match element.name.as_str() {
         "id" => head.id = head.id.take().or_else(plain),
         "title" => head.title = head.title.take().or_else(|| text(element, place).map(Text::trimmed)),
         "subtitle" | "tagline" => head.description = head.description.take().or_else(|| text(element, place)),
-        "link" => head.links.extend(link(&element, place).filter(|link| !head.links.contains(link))),
+        "link" => {
+            if let Some(link) = link(&element, place) {
+                add(&mut head.links, link);
+            }
+        }
         "author" => {
             if let Some(person) = person(&element, place) {
                 add_person(&mut head.authors, person);
             }
         }
-        "category" => head.categories.extend(category(&element)),
+        "category" => {
+            if let Some(category) = category(&element) {
+                add(&mut head.categories, category);
+            }
+        }
         "rights" | "copyright" => head.rights = head.rights.take().or_else(|| text(element, place)),
         "generator" => head.generator = head.generator.take().or_else(|| generator(&element)),
         "logo" => head.image = plain().map(|url| place.resolve(&url)).or(head.image.take()),

@@ -1,11 +1,12 @@
 //! RSS of every version, RSS 1.0's elements included: what each element means. RSS has no say about markup: a text is HTML.
 
 use super::Place;
-use super::draft::{Draft, Rank, add_person, alternate_link, is_web_url};
+use super::draft::{Draft, Rank, add, add_person, alternate_link, is_web_url};
+use crate::entry::notes::Notes;
 use crate::extensions::syndication;
 use crate::text::markup::{XHTML, write_children};
 use crate::text::{date, entities, present, visible};
-use crate::{Body, Category, Element, Enclosure, Head, Link, Note, Person, Source, Text};
+use crate::{Body, Category, Element, Enclosure, Head, Link, Person, Source, Text};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -57,16 +58,15 @@ pub(crate) fn original_link(element: Element, draft: &mut Draft<'_>) -> Option<E
 }
 
 /// An RSS child of the head; comes back when it is not understood.
-pub(crate) fn head(
-    element: Element,
-    place: &Place,
-    head: &mut Head,
-    notes: &mut Vec<Note>,
-) -> Option<Element> {
+pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut Notes) -> Option<Element> {
     let text = || present(&element.text());
     match element.name.to_ascii_lowercase().as_str() {
         "title" => head.title = head.title.take().or_else(|| title(&element, place)),
-        "link" => head.links.extend(link(&element, place)),
+        "link" => {
+            if let Some(link) = link(&element, place) {
+                add(&mut head.links, link);
+            }
+        }
         "description" => head.description = head.description.take().or_else(|| html(&element, place)),
         "language" => head.language = text().or(head.language.take()),
         "copyright" => head.rights = head.rights.take().or_else(|| title(&element, place)),
@@ -75,7 +75,11 @@ pub(crate) fn head(
                 add_person(&mut head.authors, person);
             }
         }
-        "category" => head.categories.extend(category(&element)),
+        "category" => {
+            if let Some(category) = category(&element) {
+                add(&mut head.categories, category);
+            }
+        }
         "generator" => head.generator = head.generator.take().or_else(text),
         "lastbuilddate" => head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes)),
         "pubdate" => head.published = head.published.take().or_else(|| date::read(&element.text(), notes)),
