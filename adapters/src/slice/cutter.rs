@@ -154,13 +154,16 @@ impl<'t> Cutter<'t> {
             let depth = self.containers.last().map_or(0, |container| container.depth + 1);
             self.mended |= self.open.len() > depth;
             self.close_to(depth.min(self.open.len()), span.start, None);
+            if self.entries.len() >= ENTRIES_MAX {
+                self.full = true;
+                return;
+            }
             self.entry = Some(OpenEntry {
                 start: span.start,
                 depth: self.open.len(),
                 attributes: raw,
                 marks: Vec::new(),
             });
-            self.full = self.entries.len() >= ENTRIES_MAX;
         } else if self.child.is_none() {
             if self.is_container(name, raw) {
                 self.contain(name, raw);
@@ -344,7 +347,6 @@ impl<'t> Cutter<'t> {
     fn finish(mut self, root: &str, cut_at: Option<usize>, mended: bool) -> Result<Cut, NotAFeed> {
         if self.full {
             self.notes.add_first(Note::TooManyEntries);
-            self.entry = None;
         } else if cut_at.is_some() || !self.open.is_empty() {
             self.notes.add_first(Note::Truncated);
         }

@@ -250,6 +250,8 @@ fn a_document_has_a_limited_number_of_entries() {
     let window = slice(document.as_bytes(), &Hints::default()).unwrap();
     assert_eq!(window.entries.len(), ENTRIES_MAX);
     assert_eq!(window.notes, [Note::TooManyEntries]);
+    let document = format!("<rss><channel>{}</channel></rss>", "<item/>".repeat(ENTRIES_MAX + 5));
+    assert_eq!(slice(document.as_bytes(), &Hints::default()).unwrap().entries.len(), ENTRIES_MAX);
     // Without end tags every start tag ends the item before it.
     let document =
         format!("<rss><channel>{}</channel></rss>", "<item><guid>x</guid>".repeat(ENTRIES_MAX + 5));
