@@ -1,4 +1,141 @@
-//! t
-pub mod demo {
-    pub mod blog;
+//! The command line: from arguments to a configuration, to a running house, to an exit code.
+
+use crate::{
+    app::App,
+    config::{Config, ConfigError},
+    telemetry::{self, LogForm},
+};
+use clap::{Args, Parser, Subcommand};
+use std::{path::PathBuf, process::ExitCode};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+mod ask;
+pub mod clock;
+pub mod demo;
+
+/// `EX_USAGE` of sysexits: the command or the configuration is wrong; nothing was started.
+const USAGE: u8 = 64;
+
+/// Gives an old feed a memory and a voice.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Arguments {
+    /// Write logs as JSON, one object a line.
+    #[arg(long, global = true)]
+    log_json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
+    Serve(WithConfig),
+    /// Check a configuration and say what it means; bind and open nothing.
+    Check(WithConfig),
+    /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
+    Demo(demo::Options),
+    /// Questions of time.
+    Clock {
+        #[command(subcommand)]
+        command: ClockCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum ClockCommand {
+    /// Take the machine's clock for right although it jumped far ahead.
+    Accept(WithConfig),
+}
+
+#[derive(Debug, Args)]
+struct WithConfig {
+    /// The configuration file.
+    #[arg(long, short, value_name = "FILE", default_value = "everfeed.toml")]
+    config: PathBuf,
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+        }
+    };
+    let form = if arguments.log_json { LogForm::Json } else { LogForm::Plain };
+    match obey(arguments.command, form) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<ConfigError>() => {
+            eprintln!("{error}");
+            ExitCode::from(USAGE)
+        }
+        Err(error) => {
+            eprintln!("everfeed: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
+    match command {
+        Command::Check(with) => {
+            let config = Config::load(&with.config, std::env::vars())?;
+            print!("{}", config.summary(&with.config));
+            Ok(())
+        }
+        Command::Serve(with) => {
+            let config = Config::load(&with.config, std::env::vars())?;
+            telemetry::log(form, "info");
+            runtime()?.block_on(serve(config))
+        }
+        Command::Demo(options) => {
+            telemetry::log(form, "error");
+            runtime()?.block_on(async { demo::run(options, stop_on_signal()).await })
+        }
+        Command::Clock { command: ClockCommand::Accept(with) } => {
+            let config = Config::load(&with.config, std::env::vars())?;
+            telemetry::log(form, "warn");
+            runtime()?.block_on(clock::accept(&config))
+        }
+    }
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+async fn serve(config: Config) -> anyhow::Result<()> {
+    let stop = stop_on_signal();
+    let app = App::start(config).await?;
+    stop.cancelled().await;
+    app.stop().await
+}
+
+/// A token that the first SIGTERM or SIGINT cancels. A second one ends the process at once: whoever sends it means it.
+fn stop_on_signal() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let cancel = stop.clone();
+    tokio::spawn(async move {
+        let (Ok(mut terminate), Ok(mut interrupt)) =
+            (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+        else {
+            tracing::error!("Signals cannot be caught; stopping is by force only");
+            return;
+        };
+        for patience in [true, false] {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if patience {
+                cancel.cancel();
+            } else {
+                std::process::exit(1);
+            }
+        }
+    });
+    stop
 }

@@ -7,16 +7,19 @@ pub mod telemetry;
 
 pub mod feed;
 
+pub mod layers;
 pub mod notify;
 pub mod render;
 pub mod store;
 
 pub mod readers;
 
-pub mod layers;
-
 pub mod hub;
-
+pub mod ingest;
 pub mod serve;
+
+pub mod config;
+
+pub mod app;
 
 pub mod cli;

@@ -1,1 +1,5 @@
-fn main() {}
+//! The `everfeed` binary: everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    everfeed::cli::run()
+}

@@ -314,11 +314,11 @@ impl Readers {
         let links = self.urls.links(&page.record.name, reading.view, next);
         let acked = reading.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
         let document = render::Document {
-            feed: &page.record,
             page: &page,
             format: reading.view.format,
             urls: &links,
             prev_cursor: acked.filter(|_| reading.shape == Shape::Push),
+            ttl_mins: None,
         };
         Ok(Arc::new(Rendered {
             body: Bytes::from(render::page(&document)),

@@ -13,7 +13,22 @@ use futures_util::future::BoxFuture;
 use std::{convert::Infallible, sync::Arc};
 use thiserror::Error;
 
+pub mod memory;
+
+pub mod redb;
+
 pub mod sub;
+
+mod plan;
+
+mod paging;
+
+mod guard;
+
+mod codec;
+
+//#[cfg(test)]
+//mod conformance;
 
 pub use sub::{Sub, SubNo};
 
@@ -34,7 +49,7 @@ pub trait Store: Send + Sync + 'static {
     fn commit(&self, commit: Commit) -> Answer<'_, Receipt>;
     /// The poll state of every feed that has one.
     fn polls(&self) -> Answer<'_, Vec<(FeedNo, PollState)>>;
-    /// Saves poll states, and until when hosts want to be left alone.
+    /// Saves poll states, and until when hosts want to be left alone; other hosts whose time is over are forgotten.
     fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> Answer<'_, ()>;
     /// Until when hosts want to be left alone.
     fn hosts(&self) -> Answer<'_, Vec<(String, Stamp)>>;
@@ -44,7 +59,8 @@ pub trait Store: Send + Sync + 'static {
     fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>>;
     /// What proves that an item is gone: its tombstones, oldest first, with their T.
     fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>>;
-    /// Makes or replaces a subscription, found by its topic and callback. A new one gets a number.
+    /// Makes or replaces a subscription, found by its topic and callback. A new one (number 0) gets a number; one that
+    /// has a number is only written over itself, and is an `UnknownSub` when it has ended meanwhile.
     fn put_sub(&self, sub: Sub) -> Answer<'_, SubNo>;
     /// One subscription.
     fn sub(&self, sub: SubNo) -> Answer<'_, Option<Sub>>;
@@ -56,7 +72,7 @@ pub trait Store: Send + Sync + 'static {
     fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Sub>>;
     /// Ends a subscription. Whether there was one.
     fn drop_sub(&self, sub: SubNo) -> Answer<'_, bool>;
-    /// Moves an acknowledged position, if it still is `from`, and clears the attempts. Whether it was.
+    /// Moves an acknowledged position, if it still is `from`, and clears attempts, failure and `next_try`. Whether it was.
     fn advance(&self, sub: SubNo, from: String, to: String) -> Answer<'_, bool>;
     /// Takes the clock for right although it jumped (see [`StoreError::Clock`]).
     fn accept_clock(&self) -> Answer<'_, ()>;
@@ -118,6 +134,9 @@ pub enum StoreError {
     /// No such feed.
     #[error("no feed has the number {0}")]
     UnknownFeed(FeedNo),
+    /// A subscription that has ended meanwhile; what is known of it must not bring it back.
+    #[error("subscription {0} has ended")]
+    UnknownSub(SubNo),
     /// `id:` of an item that the feed never held.
     #[error("no item of this feed has that id")]
     UnknownId,

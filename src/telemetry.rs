@@ -50,8 +50,8 @@ pub struct Change {
 /// An answered request.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct Answered {
-    /// What was asked for, in one word.
-    pub route: &'static str,
+    /// The form of the answer, in one word.
+    pub form: &'static str,
     /// The HTTP status.
     pub status: u16,
 }
@@ -86,8 +86,8 @@ impl Default for PollSeconds {
 
 impl Metrics {
     /// Counts a request.
-    pub fn request(&self, route: &'static str, status: u16) {
-        self.requests.get_or_create(&Answered { route, status }).inc();
+    pub fn request(&self, form: &'static str, status: u16) {
+        self.requests.get_or_create(&Answered { form, status }).inc();
     }
 
     /// Counts a poll and its time.
@@ -151,7 +151,7 @@ mod tests {
         for line in [
             "everfeed_pushes_total{outcome=\"delivered\"} 2",
             "everfeed_items_changed_total{change=\"added\"} 3",
-            "everfeed_http_requests_total{route=\"atom\",status=\"200\"} 1",
+            "everfeed_http_requests_total{form=\"atom\",status=\"200\"} 1",
             "everfeed_poll_duration_seconds_count 1",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");

@@ -43,9 +43,9 @@ pub enum NotAFeed {
         /// The root element as written.
         root: String,
     },
-    /// The root of a feed with no head and no entries below it.
-    #[error("the document has the root element `{root}`, but neither a channel nor entries")]
-    Hollow {
+    /// RDF about something else than a feed.
+    #[error("the document is RDF (root element `{root}`), but it has no RSS channel and no items")]
+    OtherRdf {
         /// The root element as written.
         root: String,
     },
@@ -150,7 +150,12 @@ fn format_of(name: &str, raw: &str) -> Option<Format> {
         "rdf" if Vocabulary::of(&namespace()) == Vocabulary::Rdf => Some(Format::Rdf),
         "feed" => {
             let namespace = namespace();
-            (namespace.is_empty() || Vocabulary::of(&namespace) == Vocabulary::Atom).then_some(Format::Atom)
+            // The drafts before 0.3 changed their namespace with every name that the format had.
+            let is_draft =
+                || attributes(raw).any(|(name, value)| name == "version" && value.starts_with("0."));
+            let is_atom =
+                namespace.is_empty() || Vocabulary::of(&namespace) == Vocabulary::Atom || is_draft();
+            is_atom.then_some(Format::Atom)
         }
         "entry" => (Vocabulary::of(&namespace()) == Vocabulary::Atom).then_some(Format::Atom),
         "channel" if Vocabulary::of(&namespace()) == Vocabulary::Rss => Some(Format::Rdf),

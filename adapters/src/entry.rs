@@ -37,7 +37,8 @@ pub struct Entry {
     pub rights: Option<Text>,
     /// URL of the comments page (RSS `comments`).
     pub comments: Option<String>,
-    /// `xml:lang` in force at the entry.
+    /// The language that the entry itself or its content names; when they name none, that of the head holds. (An entry
+    /// is not edited when somebody corrects the language of the feed.)
     pub language: Option<String>,
     /// Where an aggregated entry came from (`atom:source`, RSS `source`). Churns; never part of the content digest.
     pub source: Option<Source>,
@@ -367,6 +368,11 @@ impl Text {
     /// Plain text.
     pub fn plain(value: impl Into<String>) -> Self {
         Self { kind: TextKind::Plain, value: value.into() }
+    }
+
+    /// Without white space around it, as titles are kept.
+    pub fn trimmed(self) -> Self {
+        Self { value: crate::text::trim(&self.value).to_owned(), ..self }
     }
 
     /// An HTML fragment.

@@ -84,6 +84,7 @@ impl Place {
 pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entry, Vec<Note>) {
     let place = place.enter(&element).into_owned();
     let mut draft = Draft::new(dialect, &place);
+    draft.language(element.attribute_ns(XML, "lang").unwrap_or_default());
     if dialect.format == Format::Rdf {
         rdf::item(&element, &mut draft);
     }

@@ -1,5 +1,6 @@
 //! What the formats are written in: characters, references, dates, URLs and markup; nothing of feeds.
 
+pub(crate) mod base64;
 pub mod date;
 pub mod encoding;
 pub mod entities;
@@ -17,6 +18,11 @@ pub fn trim(text: &str) -> &str {
 pub fn present(text: &str) -> Option<String> {
     let trimmed = trim(text);
     (!trimmed.is_empty()).then(|| trimmed.to_owned())
+}
+
+/// The text as it stands, unless it is blank: white space around a body is not ours to take away.
+pub fn visible(text: String) -> Option<String> {
+    (!trim(&text).is_empty()).then_some(text)
 }
 
 /// Without the characters that XML 1.0 cannot hold, not even as a reference (LEGACY A-15): C0 controls except tab, line

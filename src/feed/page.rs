@@ -93,6 +93,10 @@ pub trait Listing {
     fn place_of(&self, id: &str) -> Result<Option<Place>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, Self::Error>;
+    /// Those of them that may stand on a page. Cursors are reckoned on all, so that an item has one under every filter.
+    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, Self::Error> {
+        self.rows(range, reverse)
+    }
 }
 
 /// Rows of a listing, read as they are asked for.
@@ -172,7 +176,7 @@ pub fn select<L: Listing>(listing: &L, ask: &Ask<'_>) -> Result<Selection<L::Row
     let mut more = false;
     let mut bytes = 0_usize;
     if !is_inverted(low, high) {
-        for row in listing.rows((low, high), ask.order.reverse)? {
+        for row in listing.shown((low, high), ask.order.reverse)? {
             let (place, row) = row?;
             bytes = bytes.saturating_add(row.weight_bytes());
             if rows.len() == ask.max || (bytes > ask.bytes_max && !rows.is_empty()) {

@@ -9,11 +9,16 @@ use everfeed_adapters::{Deletion, Digest, Entry, Key};
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Arc};
 
+mod observe;
+
 mod bind;
+
 mod chronology;
+
 mod decide;
 
 pub use decide::{keys_needed, reconcile};
+pub use observe::observe;
 
 #[cfg(test)]
 mod tests;

@@ -37,6 +37,23 @@ pub struct FeedRecord {
 }
 
 impl FeedRecord {
+    /// A feed that nothing is known of yet.
+    pub fn new(no: FeedNo, name: &str, namespace: &str) -> Self {
+        Self {
+            no,
+            name: name.to_owned(),
+            namespace: namespace.to_owned(),
+            rev: 0,
+            last_t: Stamp::ZERO,
+            total: 0,
+            live: 0,
+            head: Arc::default(),
+            head_rev: 0,
+            id_rule: IdRule::Id,
+            first_cursor: None,
+        }
+    }
+
     /// Whether the first good document is in.
     pub fn is_ready(&self) -> bool {
         self.first_cursor.is_some()

@@ -113,9 +113,9 @@ impl Hub {
         let text = format!(
             "This is a WebSub hub, for the feeds served here and no others. To subscribe, POST a form with\n\
              hub.mode=subscribe, hub.topic (the rel=self URL of a feed) and hub.callback to {}.\n\
-             The feeds: {}/feeds",
+             The feeds: {}",
             self.shared.readers.urls().hub(),
-            self.shared.readers.urls().root()
+            self.shared.readers.urls().site().list()
         );
         Answer::new(StatusCode::OK, text)
     }

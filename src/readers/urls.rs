@@ -1,4 +1,4 @@
-//! The URLs of every view, and the way back from a URL to a view; not what is served there.
+//! Where we are reached from outside, and the way back from a URL to a view; how a view's URL is spelt, `render` knows.
 
 use super::Reading;
 use crate::{
@@ -14,9 +14,8 @@ use url::{Url, form_urlencoded};
 /// Where we are reached from outside.
 #[derive(Clone, Debug)]
 pub struct Urls {
-    /// Scheme, host, port and path prefix, without a slash at the end.
-    root: String,
-    parsed: Url,
+    site: render::Site,
+    root: Url,
 }
 
 /// What a URL of ours shows.
@@ -36,39 +35,25 @@ const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remov
 impl Urls {
     /// From the public URL and the path prefix below which our own paths live.
     pub fn new(public_url: &Url, prefix: &str) -> Self {
-        let prefix = prefix.trim_matches('/');
-        let mut root = public_url.as_str().trim_end_matches('/').to_owned();
-        if !prefix.is_empty() {
-            root.push('/');
-            root.push_str(prefix);
-        }
-        let parsed = Url::parse(&root).unwrap_or_else(|_| public_url.clone());
-        Self { root, parsed }
+        let mut root = public_url.clone();
+        let path = format!("{}/{}", public_url.path().trim_end_matches('/'), prefix.trim_matches('/'));
+        root.set_path(path.trim_end_matches('/'));
+        Self { site: render::Site::new(public_url.as_str(), prefix), root }
     }
 
-    /// The root of our own paths.
-    pub fn root(&self) -> &str {
-        &self.root
+    /// The site that documents name.
+    pub fn site(&self) -> &render::Site {
+        &self.site
     }
 
     /// The hub.
     pub fn hub(&self) -> String {
-        format!("{}/hub", self.root)
-    }
-
-    /// The description document of a feed.
-    pub fn about(&self, name: &str) -> String {
-        format!("{}/feeds/{name}/about", self.root)
+        self.site.hub()
     }
 
     /// The canonical base URL of a view: identity of the feed, rel=self, and the WebSub topic (SF-43, SF-58).
     pub fn base(&self, name: &str, order: Order, format: Format) -> String {
-        match format {
-            Format::Atom => format!("{}/feeds/{name}.atom?order={order}", self.root),
-            Format::Json => format!("{}/feeds/{name}.json?order={order}", self.root),
-            Format::ClassicAtom => format!("{}/feeds/{name}/classic.atom", self.root),
-            Format::ClassicRss => format!("{}/feeds/{name}/classic.rss", self.root),
-        }
+        self.site.feed(name).base(format, order)
     }
 
     /// The page after this one (SF-53): the same question, from the last cursor on.
@@ -86,7 +71,7 @@ impl Urls {
 
     /// The links of a document.
     pub(super) fn links(&self, name: &str, view: View, next: Option<String>) -> render::Urls {
-        render::Urls { base: self.base(name, view.order, view.format), hub: self.hub(), next }
+        self.site.feed(name).of_view(view.format, view.order, Some(self.hub()), next)
     }
 
     /// What a URL of ours shows, when it is the URL of a view. Scheme, case of the host, a slash at the end and a
@@ -94,7 +79,7 @@ impl Urls {
     pub fn topic(&self, url: &str) -> Option<Topic> {
         let url = Url::parse(url).ok()?;
         let ours = |url: &Url| (url.host_str().map(str::to_ascii_lowercase), url.port_or_known_default());
-        let (given, own) = (ours(&url), ours(&self.parsed));
+        let (given, own) = (ours(&url), ours(&self.root));
         let default_port = |port: Option<u16>| matches!(port, Some(80 | 443));
         let same_port = given.1 == own.1 || (default_port(given.1) && default_port(own.1));
         if given.0 != own.0
@@ -104,7 +89,7 @@ impl Urls {
         {
             return None;
         }
-        let path = url.path().strip_prefix(self.parsed.path().trim_end_matches('/'))?;
+        let path = url.path().strip_prefix(self.root.path().trim_end_matches('/'))?;
         let path = path.strip_prefix("/feeds/")?.trim_end_matches('/');
         let (name, format) = match path.split_once('/') {
             Some((name, "classic.atom")) => (name, Format::ClassicAtom),

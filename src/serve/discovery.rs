@@ -1,15 +1,69 @@
 //! What there is: the list of feeds and the description of each, for programs and for people.
 
 use super::{
-    accept,
+    accept, long_poll, pull,
     rescue::{Refusal, Response},
     router::Routes,
 };
-use http::request::Parts;
-pub(super) async fn list(_routes: &Routes, _request: &Parts) -> Result<Response, Refusal> {
-    let _ = accept::wants_html(None);
-    Err(Refusal::busy())
+use crate::{
+    feed::record::FeedRecord,
+    render::{
+        self,
+        about::{About, Caps, History},
+        list::List,
+    },
+};
+use bytes::Bytes;
+use http::{
+    HeaderValue,
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY},
+    request::Parts,
+};
+use http_body_util::Full;
+
+/// The list of feeds: JSON, or a page when a browser asks.
+pub(super) async fn list(routes: &Routes, request: &Parts) -> Result<Response, Refusal> {
+    let all = routes.store.feeds().await?;
+    // Feeds that are no longer configured keep their memory, but are not on offer.
+    let feeds: Vec<FeedRecord> =
+        all.into_iter().filter(|feed| routes.feeds.contains_key(&feed.name)).collect();
+    let list = List { site: routes.readers.urls().site(), feeds: &feeds, hub: true };
+    Ok(respond(request, || render::html::list(&list), || render::list::json(&list)))
 }
-pub(super) async fn about(_routes: &Routes, _request: &Parts, _name: &str) -> Result<Response, Refusal> {
-    Err(Refusal::busy())
+
+/// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
+pub(super) async fn about(routes: &Routes, request: &Parts, name: &str) -> Result<Response, Refusal> {
+    let no = routes.feed(name)?;
+    let feed = routes.store.feed(no).await?;
+    let about = About {
+        feed: &feed,
+        site: routes.readers.urls().site(),
+        upstream: routes.feeds.get(name).map(|offered| offered.origin.as_str()),
+        hub: true,
+        history: History::Unknown,
+        caps: Caps {
+            max_default: pull::ITEMS_DEFAULT,
+            max_cap: routes.readers.config().page_items_max,
+            timeout_default_secs: long_poll::TIMEOUT_SECS,
+            timeout_cap_secs: routes.waiters.timeout_max_secs(),
+        },
+    };
+    Ok(respond(request, || render::html::about(&about), || render::about::json(&about)))
+}
+
+fn respond(request: &Parts, page: impl FnOnce() -> Vec<u8>, json: impl FnOnce() -> Vec<u8>) -> Response {
+    let accept = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    let for_people = accept::wants_html(accept);
+    let body = if for_people { page() } else { json() };
+    let mut response = Response::new(Full::from(Bytes::from(body)));
+    let headers = response.headers_mut();
+    let media = if for_people { render::html::CONTENT_TYPE } else { "application/json; charset=utf-8" };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    headers.insert(VARY, HeaderValue::from_static("accept"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if for_people {
+        let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
 }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Seconds that a request is held when it does not say: below the usual idle limit of proxies, 60 s (SF-42).
-const TIMEOUT_SECS: u64 = 55;
+pub(super) const TIMEOUT_SECS: u64 = 55;
 
 /// Room for requests that are held.
 #[derive(Clone, Debug)]
@@ -32,6 +32,11 @@ impl Waiters {
     /// A place for one request.
     pub fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.places.clone().try_acquire_owned().map_err(|_| Refusal::busy())
+    }
+
+    /// The longest hold, seconds.
+    pub fn timeout_max_secs(&self) -> u64 {
+        self.timeout_max.as_secs()
     }
 
     /// How many are held now.

@@ -32,7 +32,7 @@ use std::{
 use tokio::time::Instant;
 
 /// Items on a page when the consumer does not say (SF-20).
-const ITEMS_DEFAULT: usize = 50;
+pub(super) const ITEMS_DEFAULT: usize = 50;
 
 /// A page of a Smart Feed; `form` is `None` on the negotiated URL.
 pub(super) async fn smart(
@@ -120,11 +120,10 @@ impl Answer<'_> {
         let mut response = match callback {
             None => self.coded(body),
             Some(name) => {
-                let script = render::jsonp::wrap(name, self.view.format, &body.body);
+                let script = render::jsonp::wrap(name, self.view.format.media_type(), &body.body);
                 let mut response = Response::new(Full::from(Bytes::from(script)));
                 let headers = response.headers_mut();
-                headers
-                    .insert(CONTENT_TYPE, HeaderValue::from_static("application/javascript; charset=utf-8"));
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::jsonp::CONTENT_TYPE));
                 headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
                 response
             }

@@ -1,6 +1,7 @@
 //! The tower stack around the router, outermost layer first.
 
 use super::{rescue::Response, router::Router};
+use crate::telemetry::Metrics;
 use bytes::Bytes;
 use http::{HeaderName, Method, Request, StatusCode, header};
 use http_body_util::Full;
@@ -15,6 +16,7 @@ use tower_http::{
 /// The whole consumer side of the server, for any kind of request body.
 pub fn stack<B>(
     router: Router,
+    metrics: Metrics,
 ) -> impl Service<
     Request<B>,
     Response = http::Response<impl http_body::Body<Data = Bytes, Error = BoxError> + Send>,
@@ -29,9 +31,24 @@ where
 {
     ServiceBuilder::new()
         .layer(TraceLayer::new_for_http()) // Outermost: its span covers everything below.
+        .map_response(move |response| counted(response, &metrics)) // Sees every answer, preflights and apologies too.
         .layer(cors()) // Answers preflights itself, and marks refusals too.
         .layer(CatchPanicLayer::custom(apologise)) // One broken request is one 500.
         .service(router)
+}
+
+/// Counts an answer by the form that it has.
+fn counted<B>(response: http::Response<B>, metrics: &Metrics) -> http::Response<B> {
+    let media = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let form =
+        [("atom", "atom"), ("rss", "rss"), ("json", "json"), ("javascript", "jsonp"), ("html", "html")];
+    let form = form.into_iter().find(|(mark, _)| media.contains(mark)).map_or("other", |(_, form)| form);
+    metrics.request(form, response.status().as_u16());
+    response
 }
 
 /// Public feeds are for every page of the web (D-26).

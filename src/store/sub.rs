@@ -1,10 +1,12 @@
 //! A push subscription as it is kept: a reader with a position; not the protocol that makes or serves it.
 
+use super::StoreError;
 use crate::{
     feed::{record::FeedNo, stamp::Stamp, view::View},
     secret::Secret,
 };
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The number of a subscription; 0 until the store gives one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -108,6 +110,24 @@ pub enum Dialect {
     Legacy,
 }
 
+impl SubNo {
+    /// The number under which a record replaces the stored one: it must be of the same subscription, or of none yet.
+    pub(super) fn replacing(self, stored: Self) -> Result<Self, StoreError> {
+        if self == stored { Ok(stored) } else { self.is_new().map(|()| stored) }
+    }
+
+    /// Whether no store has given it.
+    pub(super) fn is_new(self) -> Result<(), StoreError> {
+        if self == Self::default() { Ok(()) } else { Err(StoreError::UnknownSub(self)) }
+    }
+}
+
+impl fmt::Display for SubNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The hashes that a push can be signed with (REC 8, W-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Algo {
@@ -122,6 +142,18 @@ pub enum Algo {
 }
 
 impl Sub {
+    /// Moves the acknowledged position, if it still is `from`, and forgets the failures before. Whether it was.
+    pub(super) fn advance(&mut self, from: &str, to: String) -> bool {
+        let moved = self.acked.as_deref() == Some(from);
+        if moved {
+            self.acked = Some(to);
+            self.attempts = 0;
+            self.next_try = Stamp::ZERO;
+            self.failure = None;
+        }
+        moved
+    }
+
     /// The feed that is pushed.
     pub fn feed(&self) -> FeedNo {
         self.view.feed

@@ -10,10 +10,10 @@ pub const DIGEST_VERSION: u8 = 1;
 
 impl Entry {
     /// Digest over title, canonical links, content, summary, people, categories, enclosures, the published date as
-    /// written, rights, and foreign markup that is content.
+    /// written, rights, language, and foreign markup that is content.
     ///
     /// Not covered: the id (it says which entry this is), `updated` and `source` (they churn on every build of a planet),
-    /// the links that serve the feed rather than the reader, language, and counters of comments, votes and views. Links
+    /// the links that serve the feed rather than the reader, and counters of comments, votes and views. Links
     /// count without `http:` or `https:`, because a blog that moves to TLS has not edited its archive.
     pub fn digest(&self) -> Digest {
         let mut ink = Ink::default();
@@ -43,6 +43,7 @@ impl Entry {
         });
         ink.string(self.published.as_ref().map(|date| date.raw.as_str()));
         ink.text(self.rights.as_ref());
+        ink.string(self.language.as_deref());
         ink.list(self.foreign.iter().filter(|element| !is_counter(element)), Ink::element);
         ink.dry()
     }

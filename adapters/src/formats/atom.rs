@@ -5,7 +5,7 @@ use url::Url;
 use super::draft::{Draft, Rank, add_person};
 use super::{Place, children};
 use crate::text::markup::{XHTML, XML, write_children};
-use crate::text::{date, present, uri};
+use crate::text::{base64, clean, date, present, uri, visible};
 use crate::vocabulary::Vocabulary;
 use crate::{Body, Category, Element, Head, Link, Node, Note, Person, Source, Text, TextKind};
 
@@ -21,7 +21,12 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
             None => return None,
         },
         "summary" => draft.summary(rank, text(element, place)),
-        "content" => draft.content(rank, body(element, place)),
+        "content" => {
+            if let Some(language) = element.attribute_ns(XML, "lang") {
+                draft.language(language);
+            }
+            draft.content(rank, body(element, place));
+        }
         "author" => draft.author(Rank::Native, person(&element, place)),
         "contributor" => draft.contributor(person(&element, place)),
         "category" => match category(&element) {
@@ -59,7 +64,7 @@ pub(crate) fn head(
     let plain = || present(&element.text());
     match element.name.as_str() {
         "id" => head.id = head.id.take().or_else(plain),
-        "title" => head.title = head.title.take().or_else(|| text(element, place)),
+        "title" => head.title = head.title.take().or_else(|| text(element, place).map(Text::trimmed)),
         "subtitle" | "tagline" => head.description = head.description.take().or_else(|| text(element, place)),
         "link" => head.links.extend(link(&element, place).filter(|link| !head.links.contains(link))),
         "author" => {
@@ -94,6 +99,8 @@ enum Kind {
     Plain,
     Html,
     Xhtml,
+    /// Base64 of a text, which only 0.3 allowed.
+    Base64,
     /// The children are the content: markup of another kind.
     Markup(String),
     /// Text of another kind, or base64.
@@ -108,7 +115,14 @@ impl Kind {
         let named = named.split(';').next().unwrap_or("").trim();
         let has_children = element.elements().next().is_some();
         let escaped = element.attribute("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
+        let is_base64 =
+            named == "base64" || element.attribute("mode").is_some_and(|mode| mode.trim() == "base64");
         match named {
+            "" | "text" | "text/plain" | "plain" | "base64" | "html" | "text/html"
+                if is_base64 && !has_children =>
+            {
+                Self::Base64
+            }
             "html" | "text/html" | "application/xhtml+xml" | "xhtml" if has_children && !escaped => {
                 Self::Xhtml
             }
@@ -116,7 +130,7 @@ impl Kind {
             // Labelled XHTML, but escaped: what is there is HTML source.
             "xhtml" => Self::Html,
             "" | "text" | "text/plain" | "plain" | "base64" if has_children => Self::Xhtml,
-            "" | "text" | "text/plain" | "plain" | "base64" => Self::Plain,
+            "" | "text" | "text/plain" | "plain" => Self::Plain,
             other if has_children => Self::Markup(other.to_owned()),
             other => Self::Other(other.to_owned()),
         }
@@ -130,8 +144,20 @@ fn text(mut element: Element, place: &Place) -> Option<Text> {
             absolutise(&mut element, place.base.as_ref());
             fragment(&element)
         }
-        Kind::Html => present(&element.text()).map(Text::html),
-        Kind::Plain | Kind::Other(_) => present(&element.text()).map(Text::plain),
+        Kind::Html => visible(element.text()).map(Text::html),
+        Kind::Base64 => Some(unpack(element.text())),
+        Kind::Plain => visible(element.text()).map(Text::plain),
+        // No text construct is of another type; some of 0.3 were base64 under the name of one.
+        Kind::Other(_) => visible(element.text()).map(unpack),
+    }
+}
+
+/// The text that base64 stands for; if it is no base64, or that of no text, it stays as it is.
+fn unpack(text: String) -> Text {
+    let decoded = base64::decode(&text).and_then(|bytes| String::from_utf8(bytes).ok());
+    match decoded.map(|decoded| clean(&decoded).into_owned()).and_then(visible) {
+        Some(decoded) => Text::html(decoded),
+        None => Text::plain(text),
     }
 }
 
@@ -142,14 +168,14 @@ fn body(mut element: Element, place: &Place) -> Option<Body> {
     let src = element.attribute("src").and_then(present).map(|src| place.resolve(&src));
     let named = element.attribute("type").and_then(present);
     let (text, media_type) = match kind {
-        Kind::Plain | Kind::Html | Kind::Xhtml => (text(element, place), None),
+        Kind::Plain | Kind::Html | Kind::Xhtml | Kind::Base64 => (text(element, place), None),
         Kind::Markup(media_type) => {
             absolutise(&mut element, place.base.as_ref());
             let mut markup = String::new();
             write_children(&mut markup, &element, &[]);
-            (present(&markup).map(Text::plain), Some(media_type))
+            (visible(markup).map(Text::plain), Some(media_type))
         }
-        Kind::Other(media_type) => (present(&element.text()).map(Text::plain), Some(media_type)),
+        Kind::Other(media_type) => (visible(element.text()).map(Text::plain), Some(media_type)),
     };
     match (text, src) {
         (Some(text), _) => Some(Body { text, media_type, src: None }),
@@ -163,8 +189,10 @@ fn fragment(element: &Element) -> Option<Text> {
     let elements: Vec<_> = element.elements().collect();
     let outside =
         element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
+    // In 1.0 the div is packaging; in 0.3, where no type is called `xhtml`, it is content.
+    let is_packed = element.attribute("type").is_none_or(|named| !named.contains('/'));
     let wrapper = match elements.as_slice() {
-        [div] if div.name == "div" && !outside => div,
+        [div] if div.name == "div" && !outside && is_packed => div,
         _ => element,
     };
     let mut value = String::new();
@@ -172,7 +200,7 @@ fn fragment(element: &Element) -> Option<Text> {
     let unlabelled = element.ns.clone();
     adopt(&mut wrapper, &unlabelled);
     write_children(&mut value, &wrapper, &[("", XHTML)]);
-    present(&value).map(|value| Text { kind: TextKind::Xhtml, value })
+    visible(value).map(|value| Text { kind: TextKind::Xhtml, value })
 }
 
 /// Puts elements that stand in the feed's own namespace, because nobody declared another, into that of XHTML.

@@ -72,7 +72,7 @@ impl<'d> Draft<'d> {
         Self {
             dialect,
             place,
-            entry: Entry { language: place.language.clone(), ..Entry::default() },
+            entry: Entry::default(),
             notes: Vec::new(),
             id: Offers::default(),
             title: Offers::default(),
@@ -109,7 +109,7 @@ impl<'d> Draft<'d> {
 
     pub(crate) fn title(&mut self, rank: Rank, title: Option<Text>) {
         if let Some(title) = title {
-            self.title.offer(rank, title);
+            self.title.offer(rank, title.trimmed());
         }
     }
 

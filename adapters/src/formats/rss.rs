@@ -4,7 +4,7 @@ use super::Place;
 use super::draft::{Draft, Rank, add_person, alternate_link, is_web_url};
 use crate::extensions::syndication;
 use crate::text::markup::{XHTML, write_children};
-use crate::text::{date, entities, present};
+use crate::text::{date, entities, present, visible};
 use crate::{Body, Category, Element, Enclosure, Head, Link, Note, Person, Source, Text};
 
 /// An RSS child of an entry; comes back when it is not understood.
@@ -88,7 +88,7 @@ pub(crate) fn head(
 /// RSS never says whether a title is HTML. It is taken for HTML only if, read as XML, it still holds a tag or a reference
 /// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
 fn title(element: &Element) -> Option<Text> {
-    let text = html(element)?;
+    let text = html(element)?.trimmed();
     Some(if holds_markup(&text.value) { text } else { Text::plain(text.value) })
 }
 
@@ -105,12 +105,12 @@ fn holds_markup(text: &str) -> bool {
 /// A text as HTML. Markup that somebody forgot to escape is written anew as HTML.
 fn html(element: &Element) -> Option<Text> {
     if element.elements().next().is_none() {
-        return present(&element.text()).map(Text::html);
+        return visible(element.text()).map(Text::html);
     }
     let namespace = if element.elements().any(|child| child.ns == XHTML) { XHTML } else { &element.ns };
     let mut value = String::new();
     write_children(&mut value, element, &[("", namespace)]);
-    present(&value).map(Text::html)
+    visible(value).map(Text::html)
 }
 
 fn draft_link(element: &Element, place: &Place, draft: &mut Draft<'_>) {

@@ -357,9 +357,12 @@ impl<'t> Cutter<'t> {
         if self.entries.is_empty() && self.lost {
             return Err(NotAFeed::NoWholeEntry);
         }
-        let is_atom = self.dialect.format == Format::Atom;
-        if self.entries.is_empty() && !self.seen_channel && !(is_atom && !self.head.is_empty()) {
-            return Err(NotAFeed::Hollow { root: root.to_owned() });
+        // RDF is an envelope for anything; the other roots are those of feeds, however empty.
+        let is_rss = |namespace| Vocabulary::of(namespace) == Vocabulary::Rss;
+        let is_other_rdf =
+            self.dialect.format == Format::Rdf && !self.outermost.bindings.namespaces().any(is_rss);
+        if self.entries.is_empty() && !self.seen_channel && is_other_rdf {
+            return Err(NotAFeed::OtherRdf { root: root.to_owned() });
         }
         Ok(Cut {
             dialect: self.dialect,

@@ -1,5 +1,11 @@
 //! The adapters against documents: our own fixtures, and the shared corpora where they are at hand; not single functions.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "tests read files, and fail by panicking"
+)]
+
 mod corpus;
 mod damage;
 mod dates;

@@ -200,10 +200,10 @@ impl Blog {
         out.push_str("<description>Plain notes since 2003</description>\n<language>en</language>\n");
         for post in state.posts.iter().take(WINDOW_POSTS) {
             let url = format!("{}/posts/{}", self.origin, post.number);
-            let _ = write!(
+            let _ = writeln!(
                 out,
                 "<item><title>{}</title><link>{url}</link><guid>{url}</guid><pubDate>{}</pubDate>\
-                 <description>{}</description></item>\n",
+                 <description>{}</description></item>",
                 escaped(&post.title),
                 httpdate::fmt_http_date(post.date),
                 escaped(&post.text),

@@ -69,10 +69,7 @@ impl<'t> Tokens<'t> {
             let kind = match self.reader.read_event() {
                 Ok(Event::Eof) => return None,
                 Ok(event) => Kind::of(&event),
-                Err(_) => match self.mend(start) {
-                    Some(kind) => kind,
-                    None => return None,
-                },
+                Err(_) => self.mend(start)?,
             };
             let Some(kind) = kind else { continue };
             let mut end = self.position();

@@ -43,6 +43,11 @@ impl Bindings {
         }
     }
 
+    /// Every namespace in force.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(_, namespace)| namespace.as_str())
+    }
+
     /// The namespace of an element's prefix.
     pub(crate) fn namespace(&self, prefix: &str) -> String {
         if let Some((_, namespace)) = self.0.iter().rev().find(|(bound, _)| bound == prefix) {

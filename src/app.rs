@@ -1,0 +1,250 @@
+//! The composition root: makes the rooms, hands one to the other, and ends them in order. It decides nothing else.
+
+use crate::{
+    clock::{self, Clock},
+    config::{Config, Feed, masked},
+    feed::record::FeedNo,
+    hub::{self, Hub},
+    ingest::{FeedSpec, Pipeline, Poller, Upstream},
+    layers::{self, ClientConfig, Governor},
+    notify::Notify,
+    readers::{self, Readers, Urls},
+    serve::{
+        admin::Admin,
+        listen,
+        long_poll::Waiters,
+        router::{HubService, Offered, Router, Routes},
+        stack,
+    },
+    store::{Store, redb::Redb},
+    telemetry::Metrics,
+};
+use anyhow::Context as _;
+use http::HeaderValue;
+use insight::House;
+use std::{collections::BTreeMap, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower::util::BoxCloneSyncService;
+
+mod insight;
+
+/// A house that runs.
+pub struct App {
+    address: SocketAddr,
+    admin_address: SocketAddr,
+    store: Arc<dyn Store>,
+    hub: Arc<Hub>,
+    /// Ends what consumers see: listeners, held requests.
+    front: CancellationToken,
+    /// Ends polling.
+    back: CancellationToken,
+    servers: TaskTracker,
+    polling: TaskTracker,
+    shutdown: Duration,
+}
+
+impl App {
+    /// Opens the store, binds the listeners and starts everything. What fails here has started nothing that lasts.
+    pub async fn start(config: Config) -> anyhow::Result<Self> {
+        let clock: Arc<dyn Clock> = Arc::new(clock::System);
+        let store = open(&config, clock.clone()).await?;
+        let feeds = register(&*store, &config.feed).await?;
+        let listener = bind(config.server.listen, "consumers").await?;
+        let admin_listener = bind(config.server.admin_listen, "the operator").await?;
+        let notify = Arc::new(Notify::new());
+        let poller = poller(&config, &feeds, &store, &notify, &clock).await?;
+        let urls = Arc::new(Urls::new(&config.server.public_url, &config.server.prefix));
+        let readers =
+            Readers::new(store.clone(), notify.clone(), clock.clone(), urls, readers_config(&config));
+        let readers = Arc::new(readers);
+        let hub = hub(&config, &feeds, &readers, &store, &notify, &clock)?;
+        hub.start().await.context("the stored subscriptions")?;
+
+        let (front, back) = (CancellationToken::new(), CancellationToken::new());
+        let (servers, polling) = (TaskTracker::new(), TaskTracker::new());
+        let metrics = Metrics::default();
+        let waiters =
+            Waiters::new(config.server.waiters_max, Duration::from_secs(config.server.timeout_max_secs));
+        let offered = |(no, feed): &(FeedNo, Feed)| {
+            (feed.name.clone(), Offered { no: *no, origin: masked(feed.url.as_str()) })
+        };
+        let offered: BTreeMap<String, Offered> = feeds.iter().map(offered).collect();
+        let house =
+            House::new(store.clone(), notify, poller.clone(), hub.clone(), waiters.clone(), offered.clone());
+        let routes = Routes {
+            readers,
+            store: store.clone(),
+            clock,
+            feeds: offered,
+            hub: hub_service(hub.clone()),
+            waiters,
+            prefix: prefix(&config),
+            stop: front.clone(),
+        };
+        let service = stack::stack(Router::new(Arc::new(routes)), metrics.clone());
+        let admin = Admin::new(Arc::new(house), metrics);
+        let (address, admin_address) = (listener.local_addr()?, admin_listener.local_addr()?);
+        let connections_max = config.server.connections_max;
+        servers.spawn(listen::serve(listener, service, connections_max, front.clone()));
+        servers.spawn(listen::serve(admin_listener, admin, ADMIN_CONNECTIONS_MAX, front.clone()));
+        let until = back.clone();
+        polling.spawn(async move {
+            if let Err(error) = poller.run(until).await {
+                tracing::error!(error = %error, "Polling ended: {error}");
+            }
+        });
+        let count = feeds.len();
+        tracing::info!(
+            server.address = %address, admin.address = %admin_address, feeds = count,
+            "Serving {count} feeds at {}", config.server.public_url
+        );
+        let shutdown = Duration::from_secs(config.server.shutdown_secs);
+        Ok(Self { address, admin_address, store, hub, front, back, servers, polling, shutdown })
+    }
+
+    /// Where consumers are served.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where the operator is.
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin_address
+    }
+
+    /// Stops in order, within the configured time: no new requests and held ones answered, commits finished, pushes
+    /// under way ended and their positions saved, the store closed.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        tracing::info!("Stopping");
+        self.front.cancel();
+        self.servers.close();
+        self.back.cancel();
+        self.polling.close();
+        let front = tokio::time::timeout(self.shutdown, self.servers.wait());
+        let back = tokio::time::timeout(self.shutdown, self.polling.wait());
+        let (front, back, ()) = tokio::join!(front, back, self.hub.shutdown(self.shutdown));
+        if front.is_err() || back.is_err() {
+            tracing::warn!(
+                "Some connections or polls were cut off: they did not end within {:?}",
+                self.shutdown
+            );
+        }
+        self.store.close().await.context("the store could not be closed")?;
+        tracing::info!("Stopped");
+        Ok(())
+    }
+}
+
+/// Takes the clock for right on a store that nobody serves.
+pub async fn accept_clock(config: &Config) -> anyhow::Result<()> {
+    let store = open(config, Arc::new(clock::System)).await?;
+    store.accept_clock().await?;
+    Ok(store.close().await?)
+}
+
+/// Operators are few.
+const ADMIN_CONNECTIONS_MAX: usize = 64;
+
+async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
+    let config = config.store.clone();
+    let path = config.path.clone();
+    let opened = tokio::task::spawn_blocking(move || Redb::open(&config.path, &config, clock)).await?;
+    Ok(Arc::new(opened.with_context(|| format!("the store {}", path.display()))?))
+}
+
+async fn register(store: &dyn Store, feeds: &[Feed]) -> anyhow::Result<Vec<(FeedNo, Feed)>> {
+    let mut registered = Vec::with_capacity(feeds.len());
+    for feed in feeds {
+        let record = store.register(&feed.name, &feed.namespace()).await?;
+        registered.push((record.no, feed.clone()));
+    }
+    Ok(registered)
+}
+
+async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} for {whom}"))
+}
+
+async fn poller(
+    config: &Config,
+    feeds: &[(FeedNo, Feed)],
+    store: &Arc<dyn Store>,
+    notify: &Arc<Notify>,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Poller> {
+    let client = layers::upstream(&config.upstream.client(), Governor::default())?;
+    let contact = config.upstream.contact_url.clone().unwrap_or_else(|| config.server.public_url.clone());
+    let pipeline = Pipeline {
+        store: store.clone(),
+        notify: notify.clone(),
+        clock: clock.clone(),
+        upstream: Upstream::new(client, contact, clock.clone()),
+        jitter: rand::random,
+    };
+    let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
+        no: *no,
+        name: feed.name.clone(),
+        url: feed.url.clone(),
+        policy: feed.poll.policy(),
+    };
+    Ok(Poller::load(pipeline, feeds.iter().map(spec).collect()).await?)
+}
+
+fn readers_config(config: &Config) -> readers::Config {
+    readers::Config {
+        page_items_max: config.server.page_items_max,
+        page_bytes_max: config.server.page_bytes_max,
+        render_cache_bytes: config.server.render_cache_bytes,
+        classic_items: config.server.classic_items,
+        push_items_max: config.hub.push_items_max,
+        push_bytes_max: config.hub.push_bytes_max,
+    }
+}
+
+fn hub(
+    config: &Config,
+    feeds: &[(FeedNo, Feed)],
+    readers: &Arc<Readers>,
+    store: &Arc<dyn Store>,
+    notify: &Arc<Notify>,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Arc<Hub>> {
+    let client = ClientConfig {
+        total_secs: config.hub.deliver_secs,
+        private_ok: config.hub.callbacks_private,
+        ..ClientConfig::for_callbacks()
+    };
+    let offered = |(no, feed): &(FeedNo, Feed)| hub::Offered {
+        no: *no,
+        name: feed.name.clone(),
+        origins: vec![feed.url.to_string()],
+    };
+    let user_agent = format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), config.server.public_url);
+    Ok(Arc::new(Hub::new(hub::Parts {
+        config: config.hub.clone(),
+        readers: readers.clone(),
+        store: store.clone(),
+        notify: notify.clone(),
+        clock: clock.clone(),
+        callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
+        user_agent: HeaderValue::try_from(user_agent)?,
+        feeds: feeds.iter().map(offered).collect(),
+    })))
+}
+
+/// The hub as a service, so that the server need not know it.
+fn hub_service(hub: Arc<Hub>) -> HubService {
+    BoxCloneSyncService::new(tower::service_fn(move |request| {
+        let hub = hub.clone();
+        async move { Ok::<_, Infallible>(hub.handle(request).await) }
+    }))
+}
+
+/// The path below which our own paths live: that of the public URL is the front proxy's business.
+fn prefix(config: &Config) -> String {
+    match config.server.prefix.trim_matches('/') {
+        "" => String::new(),
+        prefix => format!("/{prefix}"),
+    }
+}

@@ -1,0 +1,96 @@
+//! What the operator may know, gathered from every room.
+
+use crate::{
+    feed::record::FeedRecord,
+    hub::Hub,
+    ingest::Poller,
+    notify::Notify,
+    serve::{
+        admin::{FeedStatus, Insight, Status, SubscriberStatus},
+        long_poll::Waiters,
+        router::Offered,
+    },
+    store::Store,
+};
+use chrono::{SecondsFormat, Utc};
+use futures_util::future::BoxFuture;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Every room that has something to tell.
+pub(super) struct House {
+    store: Arc<dyn Store>,
+    notify: Arc<Notify>,
+    poller: Poller,
+    hub: Arc<Hub>,
+    waiters: Waiters,
+    offered: BTreeMap<String, Offered>,
+    started_at: String,
+}
+
+impl House {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        notify: Arc<Notify>,
+        poller: Poller,
+        hub: Arc<Hub>,
+        waiters: Waiters,
+        offered: BTreeMap<String, Offered>,
+    ) -> Self {
+        let started_at = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
+        Self { store, notify, poller, hub, waiters, offered, started_at }
+    }
+
+    fn feed(&self, record: &FeedRecord, origin: &str, subscribers: SubscriberStatus) -> FeedStatus {
+        let poll = self.poller.status(record.no).unwrap_or_default();
+        FeedStatus {
+            name: record.name.clone(),
+            url: origin.to_owned(),
+            served: record.is_ready(),
+            last_poll_at: poll.polled_at.map(|at| at.rfc3339()),
+            last_good_at: poll.good_at.map(|at| at.rfc3339()),
+            next_poll_at: (poll.next_at.micros() > 0).then(|| poll.next_at.rfc3339()),
+            failures: poll.failures,
+            fault: poll.fault.as_ref().map(Into::into),
+            history: "unknown: archives are not read, so it begins with the first document".to_owned(),
+            items: record.total,
+            live_items: record.live,
+            subscribers,
+            waiters: self.notify.watchers(record.no),
+        }
+    }
+
+    async fn gather(&self) -> Result<Status, String> {
+        let records = self.store.feeds().await.map_err(|error| error.to_string())?;
+        let counts = self.hub.counts();
+        let feed = |record: &FeedRecord| {
+            let offered = self.offered.get(&record.name)?;
+            let counted = counts.get(&record.no);
+            let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
+                active: counted.active,
+                pending: counted.pending,
+                failing: counted.failing,
+            });
+            Some(self.feed(record, &offered.origin, subscribers))
+        };
+        Ok(Status {
+            version: env!("CARGO_PKG_VERSION"),
+            started_at: self.started_at.clone(),
+            waiters: self.waiters.held(),
+            feeds: records.iter().filter_map(feed).collect(),
+        })
+    }
+}
+
+impl Insight for House {
+    fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { self.store.feeds().await.map(drop).map_err(|error| error.to_string()) })
+    }
+
+    fn status(&self) -> BoxFuture<'_, Result<Status, String>> {
+        Box::pin(self.gather())
+    }
+
+    fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async { self.store.accept_clock().await.map_err(|error| error.to_string()) })
+    }
+}

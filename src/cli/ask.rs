@@ -1,0 +1,37 @@
+//! One question to an everfeed that runs on this machine; not a client for anything else.
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, Uri, header::HOST};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+/// The largest answer, bytes.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// Asks, and reads the whole answer. `url` is plain http with host and port.
+pub(super) async fn ask(method: Method, url: &str) -> anyhow::Result<(StatusCode, String)> {
+    let uri: Uri = url.parse().context("a URL that cannot be read")?;
+    let authority = uri.authority().context("a URL without a host")?.to_string();
+    let stream =
+        TcpStream::connect(&authority).await.with_context(|| format!("nobody listens on {authority}"))?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let request =
+        Request::builder().method(method).uri(path).header(HOST, authority).body(Empty::<Bytes>::new())?;
+    let answer = async {
+        let (head, body) = sender.send_request(request).await?.into_parts();
+        let body =
+            Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| anyhow::anyhow!(error))?;
+        Ok::<_, anyhow::Error>((head.status, String::from_utf8_lossy(&body.to_bytes()).into_owned()))
+    };
+    tokio::pin!(answer);
+    tokio::select! {
+        answered = &mut answer => answered,
+        ended = connection => {
+            ended?;
+            answer.await
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `everfeed demo`: a small legacy blog on loopback, everfeed before it with a store in a temporary folder, and every
+//! change on the terminal as it arrives by long poll.
+
+use super::ask::ask;
+use crate::{app::App, config::Config};
+use anyhow::Context as _;
+use blog::{Blog, Deed};
+use clap::Args;
+use serde_json::Value;
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub mod blog;
+
+/// What may be changed in the demo.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Seconds between two deeds of the blog.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
+    every: u64,
+    /// Stop after so many changes have arrived; without it, Ctrl-C stops.
+    #[arg(long)]
+    changes: Option<u64>,
+    /// Where everfeed listens.
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Where everfeed's operator listens.
+    #[arg(long, default_value = "127.0.0.1:8079")]
+    admin_listen: SocketAddr,
+    /// Where the blog listens.
+    #[arg(long, default_value = "127.0.0.1:8081")]
+    blog_listen: SocketAddr,
+}
+
+/// Runs the demo until `stop`.
+pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+    let folder =
+        tempfile::Builder::new().prefix("everfeed-demo-").tempdir().context("no temporary folder")?;
+    let listener = bind(options.blog_listen).await?;
+    let origin = blog::origin(listener.local_addr()?);
+    let blog = Arc::new(Blog::new(origin.clone(), rand::random(), SystemTime::now()));
+    let tasks = TaskTracker::new();
+    tasks.spawn(blog.clone().serve(listener, stop.clone()));
+    let listen = free(options.listen).await?;
+    let admin = free(options.admin_listen).await?;
+    let store = folder.path().join("everfeed.redb");
+    let config = format!(
+        "[server]\nlisten = \"{listen}\"\npublic_url = \"http://{listen}\"\nadmin_listen = \"{admin}\"\n\
+         [store]\npath = {:?}\n[hub]\ncallbacks_private = true\n\
+         [[feed]]\nname = \"blog\"\nurl = \"{origin}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n",
+        store.display().to_string()
+    );
+    let app = App::start(Config::parse("the demo's configuration", &config)?).await?;
+    println!("{}", invitation(&origin, app.address(), app.admin_address()));
+    let deeds = Arc::new(Deeds::default());
+    let (told, every) = (deeds.clone(), Duration::from_secs(options.every));
+    tasks.spawn(blog.live(every, stop.clone(), move |deed| told.note(deed)));
+    let base = format!("http://{}/feeds/blog.json?order=modified", app.address());
+    let shown = show(&base, options.changes, &deeds, &stop).await;
+    stop.cancel();
+    app.stop().await?;
+    tasks.close();
+    tasks.wait().await;
+    println!("\nStopped. The demo's store was temporary and is gone.");
+    shown
+}
+
+/// Follows the feed by long poll, as any consumer would, and prints what arrives.
+async fn show(
+    base: &str,
+    changes: Option<u64>,
+    deeds: &Deeds,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
+    let mut last = String::new();
+    let mut arrived = 0;
+    let mut first = true;
+    while changes.is_none_or(|enough| arrived < enough) {
+        let url = format!("{base}&timeout=55&max=1000&since=cursor%3A{last}");
+        let answer = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            answer = ask(http::Method::GET, &url) => answer?,
+        };
+        if answer.0 != http::StatusCode::OK {
+            // Not read yet: the first poll is under way.
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                () = tokio::time::sleep(Duration::from_millis(200)) => continue,
+            }
+        }
+        let page: Value = serde_json::from_str(&answer.1).context("everfeed sent a page that is no JSON")?;
+        last = page["last_cursor"].as_str().unwrap_or_default().to_owned();
+        let items = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if first {
+            println!("everfeed read {} posts from the blog's feed. Every change from now on:\n", items.len());
+            first = false;
+            continue;
+        }
+        for item in items {
+            println!("{}", line(item, &page, deeds));
+            arrived += 1;
+        }
+    }
+    Ok(())
+}
+
+/// One change, as a line.
+fn line(item: &Value, page: &Value, deeds: &Deeds) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let title = text(&item["object"]["displayName"]);
+    let what = match item["verb"].as_str() {
+        Some("post") => "new    ",
+        Some("delete") => "deleted",
+        _ => "edited ",
+    };
+    let after = deeds.ago(&title).map(|ago| format!(", {:.1} s after the blog did it", ago.as_secs_f64()));
+    let t = text(&item["updated"]);
+    let (t, after, total) = (t.get(11..19).unwrap_or(&t), after.unwrap_or_default(), &page["totalItems"]);
+    format!("{t}  {what}  “{title}”  ({total} items held{after})")
+}
+
+/// What the blog did last, and when, to tell how long a change took.
+#[derive(Default)]
+struct Deeds(Mutex<Vec<(String, Instant)>>);
+
+/// Deeds remembered.
+const DEEDS_MAX: usize = 64;
+
+impl Deeds {
+    fn note(&self, deed: Deed) {
+        let (Deed::Published(title) | Deed::Edited(title) | Deed::Deleted(title)) = deed;
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.push((title, Instant::now()));
+        let surplus = held.len().saturating_sub(DEEDS_MAX);
+        held.drain(..surplus);
+    }
+
+    fn ago(&self, title: &str) -> Option<Duration> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.iter().rev().find(|(known, _)| known == title).map(|(_, at)| at.elapsed())
+    }
+}
+
+/// The wanted address, or any free port of the same host when somebody has it.
+async fn bind(wanted: SocketAddr) -> anyhow::Result<TcpListener> {
+    match TcpListener::bind(wanted).await {
+        Ok(listener) => Ok(listener),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            println!("{wanted} is taken; the demo takes another port.");
+            TcpListener::bind(SocketAddr::new(wanted.ip(), 0)).await.context("no free port")
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot listen on {wanted}")),
+    }
+}
+
+/// Likewise, for one that is bound later: found by binding and letting go.
+async fn free(wanted: SocketAddr) -> anyhow::Result<SocketAddr> {
+    Ok(bind(wanted).await?.local_addr()?)
+}
+
+fn invitation(origin: &str, address: SocketAddr, admin: SocketAddr) -> String {
+    format!(
+        r#"The old blog            {origin}/            (what it did)
+  its legacy feed       {origin}/rss.xml     (ten posts, no memory)
+everfeed                http://{address}/feeds
+  the Smart Feed        http://{address}/feeds/blog.atom  and  .json
+  for ordinary readers  http://{address}/feeds/blog/classic.rss
+  the operator's view   http://{admin}/status
+
+Try, in another terminal:
+  curl -s 'http://{address}/feeds/blog.json?max=3'
+  curl -s 'http://{address}/feeds/blog.atom?since=time:2014-01-01&max=2'
+  # the newest item, then the next change as it happens:
+  L=$(curl -s 'http://{address}/feeds/blog.json?order=-modified&max=1' | grep -o '"last_cursor":"[^"]*' | cut -d'"' -f4)
+  curl -s "http://{address}/feeds/blog.json?since=cursor:$L"
+Ctrl-C stops it.
+"#
+    )
+}

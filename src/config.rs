@@ -1,0 +1,247 @@
+//! One typed tree made of each module's configuration; alone in reading the file and the environment.
+
+use crate::{hub, ingest, serve, store};
+use serde::Deserialize;
+use std::{collections::BTreeSet, path::Path};
+use url::Url;
+
+mod source;
+mod wanted;
+
+pub use source::{ConfigError, Problem};
+
+#[cfg(test)]
+mod tests;
+
+/// Everything that can be configured.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// `[server]`.
+    pub server: serve::Config,
+    /// `[store]`.
+    pub store: store::redb::Config,
+    /// `[upstream]`.
+    pub upstream: ingest::Config,
+    /// `[hub]`.
+    pub hub: hub::Config,
+    /// `[[feed]]`, once for each.
+    pub feed: Vec<Feed>,
+}
+
+/// `[[feed]]`: an upstream and how it is treated.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feed {
+    /// Its name in our URLs: `[a-z0-9][a-z0-9-]{0,62}`.
+    pub name: String,
+    /// Where the old feed is. May carry `user:password@`.
+    pub url: Url,
+    /// What its ids are hashed with; fixed when the feed is first seen. Derived from the URL when absent.
+    #[serde(default)]
+    pub id_namespace: Option<String>,
+    /// How often it is polled.
+    #[serde(default)]
+    pub poll: ingest::Poll,
+    /// How much absence proves that an item is gone. Checked; used by a later version.
+    #[serde(default)]
+    pub deletions: ingest::Deletions,
+}
+
+/// The longest name of a feed, characters.
+const NAME_CHARS_MAX: usize = 63;
+
+impl Config {
+    /// Reads a file, lets the environment override it, and checks the whole.
+    pub fn load(
+        file: &Path,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let text = source::read(file)?;
+        Self::from_text(file, &text, environment)
+    }
+
+    /// Reads a text that stands in no file; `name` is what errors call it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::from_text(Path::new(name), text, [])
+    }
+
+    fn from_text(
+        file: &Path,
+        text: &str,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let config: Self = source::typed(file, text, environment, wanted::wanted)?;
+        let problems = config.problems();
+        if problems.is_empty() { Ok(config) } else { Err(ConfigError { file: file.to_owned(), problems }) }
+    }
+
+    /// Everything that has the right type and still cannot be meant.
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = server_problems(&self.server);
+        problems.extend(self.upstream.check().err().map(|mistake| refused("upstream", mistake)));
+        problems.extend(
+            self.hub.check().err().map(|bad| Problem::new(format!("hub.{}", bad.key), bad.found, bad.wanted)),
+        );
+        if self.feed.is_empty() {
+            problems.push(Problem::new(
+                "feed",
+                "no feed",
+                "give at least one [[feed]] with a name and a url",
+            ));
+        }
+        let mut names = BTreeSet::new();
+        for feed in &self.feed {
+            if !names.insert(&feed.name) {
+                problems.push(Problem::new(
+                    "feed.name",
+                    shown(&feed.name),
+                    "a second feed of that name; give each its own",
+                ));
+            }
+            problems.extend(feed.problems());
+        }
+        problems
+    }
+
+    /// What is bold, but allowed.
+    pub fn warnings(&self) -> Vec<String> {
+        let of = |feed: &Feed| {
+            let found = feed.deletions.check().unwrap_or_default();
+            let name = feed.name.clone();
+            found.into_iter().map(move |warning| format!("feed.{name}: {warning}"))
+        };
+        self.feed.iter().flat_map(of).collect()
+    }
+
+    /// What the configuration means, for people, without secrets.
+    pub fn summary(&self, file: &Path) -> String {
+        let Self { server, store, hub, feed, .. } = self;
+        let mut lines = vec![
+            format!("{}: good", file.display()),
+            format!("  consumers   {} as {}", server.listen, server.public_url),
+            format!("  operator    {}", server.admin_listen),
+            format!("  store       {}", store.path.display()),
+            format!(
+                "  callbacks   {}",
+                if hub.callbacks_private { "public and private" } else { "public only" }
+            ),
+        ];
+        for feed in feed {
+            let poll = feed.poll.policy();
+            let least = poll.min_secs.map_or_else(
+                || "3600 s unless the feed hints at less".to_owned(),
+                |secs| format!("{secs} s"),
+            );
+            lines.push(format!("  feed        {}: {}", feed.name, masked(feed.url.as_str())));
+            lines.push(format!(
+                "              polled every {least} at the earliest, {} s at the latest",
+                poll.max_secs
+            ));
+            lines.push(format!("              ids in namespace {}", feed.namespace()));
+        }
+        lines.extend(self.warnings().iter().map(|warning| format!("  warning     {warning}")));
+        lines.join("\n") + "\n"
+    }
+}
+
+impl Feed {
+    fn problems(&self) -> Vec<Problem> {
+        let key = |key: &str| format!("feed.{}.{key}", self.name);
+        let mut problems = Vec::new();
+        if !is_name(&self.name) {
+            problems.push(Problem::new("feed.name", shown(&self.name), wanted::NAME));
+        }
+        if !matches!(self.url.scheme(), "http" | "https") || self.url.fragment().is_some() {
+            problems.push(Problem::new(key("url"), shown(&masked(self.url.as_str())), wanted::FEED_URL));
+        }
+        if self.id_namespace.as_deref().is_some_and(|given| given.is_empty() || given.contains('\n')) {
+            let found = shown(self.id_namespace.as_deref().unwrap_or_default());
+            problems.push(Problem::new(key("id_namespace"), found, "give one line of text, or leave it out"));
+        }
+        let of_feed = |mistake| refused(&format!("feed.{}", self.name), mistake);
+        problems.extend(self.poll.check().err().map(of_feed));
+        problems.extend(self.deletions.check().err().map(of_feed));
+        problems
+    }
+
+    /// What the feed's ids are hashed with: as configured, else host, port, path and query of its URL, without scheme,
+    /// credentials and fragment, so that a move to https changes no id (DESIGN section 3).
+    pub fn namespace(&self) -> String {
+        self.id_namespace.clone().unwrap_or_else(|| {
+            let host = self.url.host_str().unwrap_or_default().to_ascii_lowercase();
+            let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            let query = self.url.query().map(|query| format!("?{query}")).unwrap_or_default();
+            format!("{host}{port}{}{query}", self.url.path())
+        })
+    }
+}
+
+fn server_problems(server: &serve::Config) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let url = &server.public_url;
+    if !matches!(url.scheme(), "http" | "https")
+        || url.query().is_some()
+        || url.fragment().is_some()
+        || !url.username().is_empty()
+    {
+        problems.push(Problem::new("server.public_url", shown(&masked(url.as_str())), wanted::PUBLIC_URL));
+    }
+    if server.listen == server.admin_listen && server.listen.port() != 0 {
+        let wanted = "the operator's port is not for consumers; give it another than server.listen";
+        problems.push(Problem::new("server.admin_listen", server.admin_listen, wanted));
+    }
+    if !server
+        .prefix
+        .split('/')
+        .all(|step| step.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b)))
+    {
+        problems.push(Problem::new(
+            "server.prefix",
+            shown(&server.prefix),
+            "give a path such as \"/smart\", or nothing",
+        ));
+    }
+    let at_least_one = [
+        ("waiters_max", server.waiters_max as u64),
+        ("connections_max", server.connections_max as u64),
+        ("page_items_max", server.page_items_max as u64),
+        ("page_bytes_max", server.page_bytes_max as u64),
+        ("classic_items", server.classic_items as u64),
+        ("shutdown_secs", server.shutdown_secs),
+    ];
+    let zero = at_least_one.into_iter().filter(|(_, value)| *value == 0);
+    problems.extend(zero.map(|(key, _)| Problem::new(format!("server.{key}"), 0, "give at least 1")));
+    problems
+}
+
+fn refused(table: &str, mistake: ingest::Mistake) -> Problem {
+    Problem::new(format!("{table}.{}", mistake.key), mistake.found, mistake.remedy)
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(plain) && bytes.all(|b| plain(b) || b == b'-') && name.len() <= NAME_CHARS_MAX
+}
+
+fn shown(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+/// A URL whose credentials must not be shown. What is no URL stays as it is, but for what stands before an `@`.
+pub fn masked(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
+            let _ = url.set_username("***").and_then(|()| url.set_password(None));
+            url.into()
+        }
+        Ok(_) => text.to_owned(),
+        Err(_) => match (text.find("//"), text.rfind('@')) {
+            (Some(start), Some(end)) if start + 2 < end => {
+                format!("{}***{}", &text[..start + 2], &text[end..])
+            }
+            _ => text.to_owned(),
+        },
+    }
+}

@@ -1,0 +1,118 @@
+//! Every mistake names the file, the key, what was found and what would do.
+
+use super::*;
+
+const GOOD: &str = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:8081/rss.xml\"\n";
+
+fn error(text: &str) -> String {
+    Config::parse("ever.toml", text).unwrap_err().to_string()
+}
+
+fn with(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Config::from_text(Path::new("ever.toml"), GOOD, pairs)
+}
+
+#[test]
+fn the_example_of_the_readme_is_good() {
+    let readme = include_str!("../../README.md");
+    let example =
+        readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let config = Config::parse("README.md", example).unwrap();
+    assert_eq!(config.feed[0].name, "blog");
+    assert!(config.summary(Path::new("x")).contains("127.0.0.1:8081/rss.xml"));
+}
+
+#[test]
+fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
+    let check = |text: &str, parts: &[&str]| {
+        let error = error(text);
+        for part in parts.iter().chain(&["ever.toml"]) {
+            assert!(error.contains(part), "`{part}` is not in: {error}");
+        }
+    };
+    check(
+        &format!("[server]\nlisten = \"nonsense\"\n{GOOD}"),
+        &["server.listen", "\"nonsense\"", "127.0.0.1:8080"],
+    );
+    check(&format!("[server]\nlisten = 80\n{GOOD}"), &["server.listen", "found 80"]);
+    check(&format!("[server]\nlissten = \"127.0.0.1:1\"\n{GOOD}"), &["server", "lissten", "listen"]);
+    check(&format!("[hub]\nlease_min_secs = \"x\"\n{GOOD}"), &["hub.lease_min_secs", "\"x\"", "seconds"]);
+    check(&format!("[hub]\nlease_max_secs = 1\n{GOOD}"), &["hub.lease_max_secs", "found 1;"]);
+    check(&format!("[sever]\n{GOOD}"), &["sever", "server"]);
+    check("", &["feed", "at least one"]);
+    check("[[feed]]\nname = \"blog\"\n", &["feed", "url"]);
+    check("[[feed]]\nname = \"Blog\"\nurl = \"http://x/\"\n", &["feed.name", "\"Blog\"", "lower-case"]);
+    check("[[feed]]\nname = \"blog\"\nurl = \"x\"\n", &["feed.blog.url", "\"x\"", "absolute URL"]);
+    check("[[feed]]\nname = \"blog\"\nurl = \"ftp://x/\"\n", &["feed.blog.url", "\"ftp://x/\"", "http"]);
+    check(
+        &format!("{GOOD}poll = {{ min_secs = 0 }}\n"),
+        &["feed.blog.poll.min_secs", "found 0", "at least 1"],
+    );
+    check(&format!("{GOOD}poll = {{ min = 5 }}\n"), &["feed.blog.poll", "min_secs"]);
+    check(
+        &format!("{GOOD}deletions = {{ confirmations = 1 }}\n"),
+        &["feed.blog.deletions.confirmations", "unsafe"],
+    );
+    check(&format!("{GOOD}{GOOD}"), &["feed.name", "\"blog\"", "second"]);
+    check("[[feed]\nname", &["line 1", "[[feed]"]);
+    check(&format!("[server]\npublic_url = \"http://u:p@x/\"\n{GOOD}"), &["server.public_url", "***"]);
+    check(
+        &format!("[server]\nadmin_listen = \"127.0.0.1:8080\"\n{GOOD}"),
+        &["server.admin_listen", "another"],
+    );
+}
+
+#[test]
+fn all_that_cannot_be_meant_is_told_at_once() {
+    let text =
+        "[hub]\npush_items_max = 0\n[server]\nwaiters_max = 0\n[[feed]]\nname = \"-\"\nurl = \"http://x/\"\n";
+    assert_eq!(error(text).lines().count(), 3);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_said_to_be_missing() {
+    let error = Config::load(Path::new("/nowhere/ever.toml"), []).unwrap_err().to_string();
+    assert!(error.contains("/nowhere/ever.toml") && error.contains("--config"), "{error}");
+}
+
+#[test]
+fn the_environment_overrides_the_file() {
+    let config = with(&[
+        ("EVERFEED__SERVER__LISTEN", "127.0.0.1:9"),
+        ("EVERFEED__FEED__blog__URL", "http://example.org/feed"),
+        ("EVERFEED__FEED__blog__POLL", "{ min_secs = 5, max_secs = 9 }"),
+        ("EVERFEED__HUB__CALLBACKS_PRIVATE", "true"),
+        ("PATH", "/bin"),
+    ])
+    .unwrap();
+    assert_eq!(config.server.listen.port(), 9);
+    assert_eq!(config.feed[0].url.as_str(), "http://example.org/feed");
+    assert_eq!(config.feed[0].poll.policy().min_secs, Some(5));
+    assert!(config.hub.callbacks_private);
+    for name in ["EVERFEED__FEED__other__URL", "EVERFEED__SERVER__LISSTEN", "EVERFEED__FEED"] {
+        assert!(with(&[(name, "x")]).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn credentials_are_never_shown() {
+    let text = "[[feed]]\nname = \"blog\"\nurl = \"http://cal:hunter2@example.org/rss\"\n";
+    let config = Config::parse("x", text).unwrap();
+    let summary = config.summary(Path::new("x"));
+    assert!(summary.contains("***@example.org") && !summary.contains("hunter2"), "{summary}");
+    let broken = error("[[feed]]\nname = \"blog\"\nurl = \"http://cal:hunter2@\"\n");
+    assert!(!broken.contains("hunter2"), "{broken}");
+    assert_eq!(config.feed[0].namespace(), "example.org/rss");
+}
+
+#[test]
+fn the_namespace_is_the_url_without_scheme_credentials_and_default_port() {
+    let check = |url: &str, expect: &str| {
+        let text = format!("[[feed]]\nname = \"a\"\nurl = \"{url}\"\n");
+        assert_eq!(Config::parse("x", &text).unwrap().feed[0].namespace(), expect);
+    };
+    check("http://EXAMPLE.org:80/a?b=c", "example.org/a?b=c");
+    check("https://example.org/a", "example.org/a");
+    check("http://example.org:8081", "example.org:8081/");
+}

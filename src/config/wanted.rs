@@ -1,0 +1,41 @@
+//! What would do for each key, in the words of an error; not the checks.
+
+/// What a feed's name must be.
+pub(super) const NAME: &str =
+    "give lower-case letters, digits and hyphens, at most 63, the first no hyphen: for instance \"blog\"";
+/// What a feed's URL must be.
+pub(super) const FEED_URL: &str =
+    "give the feed's http or https URL, without a #fragment: for instance \"http://127.0.0.1:8081/rss.xml\"";
+/// What the public URL must be.
+pub(super) const PUBLIC_URL: &str = "give the http or https URL by which consumers reach this server, without credentials, query and fragment: \
+     for instance \"https://feeds.example.org\"";
+
+const ADDRESS: &str = "an address and a port, for instance \"127.0.0.1:8080\"";
+const SECS: &str = "a whole number of seconds";
+const COUNT: &str = "a whole number";
+const BYTES: &str = "a whole number of bytes";
+
+/// What would do for a key, found by its dotted name without indices.
+pub(super) fn wanted(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "server.listen" | "server.admin_listen" => ADDRESS,
+        "server.public_url" => "an absolute URL, for instance \"https://feeds.example.org\"",
+        "server.prefix" => "a path such as \"/smart\", in quotes",
+        "store.path" => "the path of a file, in quotes: for instance \"everfeed.redb\"",
+        "upstream.contact_url" => "an absolute URL at which publishers reach you",
+        "feed.name" => "a name in quotes, for instance \"blog\"",
+        "feed.url" => "an absolute URL, for instance \"http://127.0.0.1:8081/rss.xml\"",
+        "feed.id_namespace" => "a text in quotes",
+        "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
+        "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",
+        "feed.deletions.unsafe" | "hub.callbacks_private" => "true or false",
+        "feed" => "one [[feed]] for each feed, with at least name and url",
+        "server" | "store" | "upstream" | "hub" => {
+            "a table: the name in square brackets on a line of its own"
+        }
+        _ if key.ends_with("_secs") => SECS,
+        _ if key.ends_with("_bytes") || key.ends_with("_bytes_max") => BYTES,
+        _ if key.ends_with("_max") || key.ends_with("_items") || key.ends_with("confirmations") => COUNT,
+        _ => return None,
+    })
+}

@@ -1,0 +1,101 @@
+//! From a sliced document to an observation: which entries are what they were, and which must be parsed; not what the
+//! parsed ones change.
+
+use super::{Observation, Reading, Sighting, WindowRow};
+use crate::feed::item::Seen;
+use everfeed_adapters::{DIGEST_VERSION, Digest, Key, Note, RawEntry, Window};
+use std::collections::{HashMap, HashSet};
+
+/// Compares a document with the window of the last one and parses what is new. An entry of the same bytes is not parsed
+/// again unless a deletion names it, whose date must be compared with the entry's, or its key occurs twice in the
+/// document, where the latest must win every time. The notes are those of the entries parsed.
+pub fn observe(window: &[WindowRow], document: &Window) -> (Observation, Vec<Note>) {
+    let known: HashMap<Digest, &WindowRow> = window.iter().map(|row| (row.raw, row)).collect();
+    let deleted: HashSet<String> =
+        document.deletions.iter().map(|deletion| Key::Id(deletion.reference.clone()).stripped()).collect();
+    let mut times: HashMap<&Key, usize> = HashMap::new();
+    document.entries.iter().for_each(|entry| *times.entry(&entry.key).or_default() += 1);
+    let is_plain = |entry: &RawEntry| times[&entry.key] == 1 && !deleted.contains(&entry.key.stripped());
+
+    let mut notes = Vec::new();
+    let sightings = document.entries.iter().map(|entry| match known.get(&entry.raw) {
+        Some(row) if is_plain(entry) => Sighting::Same(**row),
+        _ => Sighting::Read(Box::new(read(entry, &mut notes))),
+    });
+    let sightings = sightings.collect();
+    (Observation { sightings, deletions: document.deletions.clone() }, notes)
+}
+
+fn read(raw: &RawEntry, notes: &mut Vec<Note>) -> Reading {
+    let (entry, of_entry) = raw.parse();
+    notes.extend(of_entry);
+    let seen = Seen { raw: raw.raw, content: entry.digest(), version: DIGEST_VERSION };
+    Reading { key: raw.key.clone(), entry, seen }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::item::{ItemId, KeyHash};
+    use everfeed_adapters::{Hints, slice};
+
+    /// An RSS document of these items: guid and title.
+    fn document(items: &[(&str, &str)], rest: &str) -> Window {
+        let item =
+            |(guid, title): &(&str, &str)| format!("<item><guid>{guid}</guid><title>{title}</title></item>");
+        let items: String = items.iter().map(item).collect();
+        let ns = "xmlns:at=\"http://purl.org/atompub/tombstones/1.0\"";
+        let text =
+            format!("<rss version=\"2.0\" {ns}><channel><title>t</title>{items}{rest}</channel></rss>");
+        slice(text.as_bytes(), &Hints::default()).unwrap()
+    }
+
+    fn window(document: &Window) -> Vec<WindowRow> {
+        let row = |(at, entry): (u8, &RawEntry)| WindowRow {
+            key: KeyHash([at; 16]),
+            id: ItemId([at; 10]),
+            raw: entry.raw,
+        };
+        (0..).zip(&document.entries).map(row).collect()
+    }
+
+    /// What becomes of each entry: `=` and its row, or its title as parsed.
+    fn check(window: &[WindowRow], document: &Window, expect: &[&str]) {
+        let (seen, _) = observe(window, document);
+        let told: Vec<String> = seen
+            .sightings
+            .iter()
+            .map(|sighting| match sighting {
+                Sighting::Same(row) => format!("={}", row.id.0[0]),
+                Sighting::Read(reading) => {
+                    assert_eq!(reading.seen.content, reading.entry.digest());
+                    reading.entry.title.as_ref().unwrap().value.clone()
+                }
+            })
+            .collect();
+        assert_eq!(told, expect);
+    }
+
+    #[test]
+    fn only_new_and_changed_entries_are_parsed() {
+        let old = window(&document(&[("b", "B"), ("a", "A")], ""));
+        check(&old, &document(&[("c", "C"), ("b", "B!"), ("a", "A")], ""), &["C", "B!", "=1"]);
+        check(&[], &document(&[("b", "B"), ("a", "A")], ""), &["B", "A"]);
+        check(&old, &document(&[("a", "A"), ("b", "B")], ""), &["=1", "=0"]);
+    }
+
+    #[test]
+    fn an_entry_that_a_deletion_names_is_parsed_although_it_is_the_same() {
+        let old = window(&document(&[("http://x/b", "B"), ("a", "A")], ""));
+        let gone = "<at:deleted-entry ref=\"https://x/b\" when=\"2020-01-01T00:00:00Z\"/>";
+        let new = document(&[("http://x/b", "B"), ("a", "A")], gone);
+        assert_eq!(new.deletions.len(), 1);
+        check(&old, &new, &["B", "=1"]);
+    }
+
+    #[test]
+    fn of_a_key_that_occurs_twice_every_entry_is_parsed() {
+        let old = window(&document(&[("a", "A1"), ("a", "A2"), ("b", "B")], ""));
+        check(&old, &document(&[("a", "A1"), ("a", "A2"), ("b", "B")], ""), &["A1", "A2", "=2"]);
+    }
+}

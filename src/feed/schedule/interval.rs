@@ -1,0 +1,82 @@
+//! How long to wait: the feed's own rhythm, back-off, and jitter; not what an answer means.
+
+use super::{Policy, PollState};
+use crate::feed::stamp::{SECOND_US, Stamp};
+
+/// Seconds between polls at least, unless the configuration or the feed lowers it (DESIGN section 9).
+const FLOOR_SECS: u64 = 3600;
+/// What a feed may lower the floor to (POLLING 1.5).
+const HINTED_FLOOR_SECS: u64 = 900;
+/// The first step of a back-off (POLLING 1.5).
+const BACK_OFF_SECS: u64 = 300;
+/// The first step after a 429 that names no time (POLLING 1.5).
+const THROTTLED_SECS: u64 = 3600;
+/// 403 and 404 are slower than other failures (FRB 112).
+const REFUSED_FACTOR: u64 = 4;
+const DAY_SECS: u64 = 86_400;
+
+/// Seconds between polls at least: the operator's word, else an hour or the shorter rhythm that the document names.
+pub(super) fn floor_secs(state: &PollState, policy: &Policy) -> u64 {
+    let hinted = || state.hinted_secs.map_or(FLOOR_SECS, |secs| secs.clamp(HINTED_FLOOR_SECS, FLOOR_SECS));
+    policy.min_secs.unwrap_or_else(hinted).min(policy.max_secs)
+}
+
+/// Seconds to the next poll of a feed that answers well: as often as it changes, no more often than it asks for.
+pub(super) fn ordinary_secs(state: &PollState, fresh_secs: Option<u64>, policy: &Policy, now: Stamp) -> u64 {
+    let base = rhythm_secs(&state.arrivals).max(idle_secs(&state.arrivals, policy, now));
+    let asked = state.hinted_secs.unwrap_or(0).max(fresh_secs.unwrap_or(0));
+    base.max(asked).clamp(floor_secs(state, policy), policy.max_secs)
+}
+
+/// Half the median gap of the last arrivals; 0 while fewer than two are known.
+fn rhythm_secs(arrivals: &[Stamp]) -> u64 {
+    let mut gaps: Vec<u64> = arrivals.windows(2).map(|pair| pair[1].secs_since(pair[0])).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / 2).map_or(0, |median| median / 2)
+}
+
+/// The steps by which a feed that has fallen silent is asked less often.
+fn idle_secs(arrivals: &[Stamp], policy: &Policy, now: Stamp) -> u64 {
+    let Some(last) = arrivals.last() else { return 0 };
+    match now.secs_since(*last) / DAY_SECS {
+        0..7 => 0,
+        7..14 => policy.max_secs / 4,
+        14..30 => policy.max_secs / 2,
+        _ => policy.max_secs,
+    }
+}
+
+/// Seconds to the next try after `state.failures` failures, of which the last had this status.
+pub(super) fn back_off_secs(state: &PollState, status: Option<u16>, policy: &Policy) -> u64 {
+    let floor = floor_secs(state, policy);
+    // Who lowered the floor to seconds wants to know in seconds, too.
+    let first = BACK_OFF_SECS.min(floor);
+    let backed_off = match status {
+        Some(429) => doubled(THROTTLED_SECS, state.failures),
+        Some(403 | 404) => doubled(first, state.failures).saturating_mul(REFUSED_FACTOR),
+        _ => doubled(first, state.failures),
+    };
+    backed_off.max(state.hinted_secs.unwrap_or(0)).clamp(floor, policy.max_secs)
+}
+
+fn doubled(secs: u64, times: u32) -> u64 {
+    secs.saturating_mul(1_u64.checked_shl(times).unwrap_or(u64::MAX))
+}
+
+/// Microseconds for an interval that is 0 to 10 % longer, so that feeds that fell into step fall out of it again
+/// (POLLING 0.6). Where that exceeds the maximum it is as much shorter.
+pub(super) fn jittered_us(secs: u64, state: &PollState, policy: &Policy, jitter: f64) -> u64 {
+    let us = |secs: u64| secs.saturating_mul(SECOND_US);
+    let slack = slack_us(secs, jitter);
+    let longer = us(secs).saturating_add(slack);
+    if longer <= us(policy.max_secs) {
+        return longer;
+    }
+    us(secs).saturating_sub(slack).max(us(floor_secs(state, policy)))
+}
+
+/// Up to a tenth of some seconds, in microseconds.
+pub(super) fn slack_us(secs: u64, jitter: f64) -> u64 {
+    // A share of a number of microseconds needs no more digits than a float has.
+    (secs as f64 * SECOND_US as f64 / 10.0 * jitter.clamp(0.0, 1.0)) as u64
+}

@@ -1,0 +1,22 @@
+//! Ingest: polls publishers, decides what their documents change, and writes that to the store. No consumer is served
+//! from here: who waits is woken, and reads the store.
+
+pub mod config;
+
+pub mod poller;
+
+mod queue;
+
+mod hosts;
+
+pub mod pipeline;
+
+pub mod upstream;
+
+pub use config::{Config, Deletions, Mistake, Poll};
+pub use pipeline::Pipeline;
+pub use poller::{FeedSpec, Poller};
+pub use upstream::Upstream;
+
+#[cfg(test)]
+mod testing;

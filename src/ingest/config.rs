@@ -1,0 +1,240 @@
+//! What can be configured of polling, and what is refused; not where the configuration is read from.
+
+use crate::{feed::schedule::Policy, layers::ClientConfig};
+use serde::Deserialize;
+use thiserror::Error;
+use url::Url;
+
+/// `[upstream]`: how publishers are asked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where a publisher finds out whom to talk to; goes into the `User-Agent` (FRB 081). Our public URL when absent.
+    pub contact_url: Option<Url>,
+    /// Seconds for one poll: waits, redirects and body together.
+    pub total_secs: u64,
+    /// Bytes of a document as sent at most.
+    pub wire_bytes_max: u64,
+    /// Bytes of a document at most, once inflated.
+    pub body_bytes_max: u64,
+    /// Redirects followed at most.
+    pub redirects_max: usize,
+}
+
+/// `poll` of a feed: the bounds within which it is polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Poll {
+    /// Seconds between polls at least. Not set: 3600, or less where the feed itself names a shorter rhythm.
+    pub min_secs: Option<u64>,
+    /// Seconds between polls at most, back-off included.
+    pub max_secs: u64,
+}
+
+/// `deletions` of a feed: how much absence proves that an item is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Deletions {
+    /// Full documents without the item, while its neighbours are there.
+    pub confirmations: u32,
+    /// Seconds between the first and the last of them at least.
+    pub apart_secs: u64,
+    /// The same when the window was not conserved (POLLING 2.3, step 6).
+    pub weak_confirmations: u32,
+    /// Seconds between the first and the last of those at least.
+    pub weak_secs: u64,
+    /// Seconds between unconditional requests at least, while items are suspected to be gone.
+    pub audit_secs: u64,
+    /// Allows fewer confirmations than are safe.
+    #[serde(rename = "unsafe")]
+    pub is_unsafe: bool,
+}
+
+/// A value that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{key}` is {found}; {remedy}")]
+pub struct Mistake {
+    /// The key, dotted, within its table.
+    pub key: &'static str,
+    /// What was found.
+    pub found: String,
+    /// What would do.
+    pub remedy: &'static str,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let client = ClientConfig::default();
+        Self {
+            contact_url: None,
+            total_secs: client.total_secs,
+            wire_bytes_max: client.wire_bytes_max,
+            body_bytes_max: client.body_bytes_max,
+            redirects_max: client.redirects_max,
+        }
+    }
+}
+
+impl Default for Poll {
+    fn default() -> Self {
+        let Policy { min_secs, max_secs } = Policy::default();
+        Self { min_secs, max_secs }
+    }
+}
+
+impl Default for Deletions {
+    fn default() -> Self {
+        // POLLING 2.3, "When a tombstone may be emitted".
+        Self {
+            confirmations: 2,
+            apart_secs: 3600,
+            weak_confirmations: 3,
+            weak_secs: 86_400,
+            audit_secs: 86_400,
+            is_unsafe: false,
+        }
+    }
+}
+
+impl Config {
+    /// Refuses what cannot work.
+    pub fn check(&self) -> Result<(), Mistake> {
+        let odd =
+            self.contact_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https" | "mailto"));
+        mistaken(odd.is_some(), || Mistake {
+            key: "contact_url",
+            found: odd.map(Url::to_string).unwrap_or_default(),
+            remedy: "give an http, https or mailto URL at which publishers reach you",
+        })?;
+        at_least_one("total_secs", self.total_secs, "give at least 1 second")?;
+        at_least_one("wire_bytes_max", self.wire_bytes_max, "give at least 1 byte; 10485760 is usual")?;
+        at_least_one("body_bytes_max", self.body_bytes_max, "give at least 1 byte; 33554432 is usual")
+    }
+
+    /// The limits of the client stack. A single attempt has no more time than the whole.
+    pub fn client(&self) -> ClientConfig {
+        let usual = ClientConfig::default();
+        ClientConfig {
+            total_secs: self.total_secs,
+            connect_secs: usual.connect_secs.min(self.total_secs),
+            head_secs: usual.head_secs.min(self.total_secs),
+            host_wait_secs: usual.host_wait_secs.min(self.total_secs),
+            wire_bytes_max: self.wire_bytes_max,
+            body_bytes_max: self.body_bytes_max,
+            redirects_max: self.redirects_max,
+            ..usual
+        }
+    }
+}
+
+impl Poll {
+    /// Refuses what cannot work.
+    pub fn check(&self) -> Result<(), Mistake> {
+        at_least_one("poll.min_secs", self.min_secs.unwrap_or(1), "give at least 1 second; 3600 is polite")?;
+        at_least_one("poll.max_secs", self.max_secs, "give at least 1 second; 86400 is usual")?;
+        mistaken(self.min_secs.is_some_and(|min_secs| min_secs > self.max_secs), || Mistake {
+            key: "poll.min_secs",
+            found: format!("{}, more than max_secs = {}", self.min_secs.unwrap_or(0), self.max_secs),
+            remedy: "give at most max_secs",
+        })
+    }
+
+    /// The policy that these values make.
+    pub fn policy(&self) -> Policy {
+        Policy { min_secs: self.min_secs, max_secs: self.max_secs }
+    }
+}
+
+/// The fewest confirmations that are safe; one fewer takes a single bad document for the truth.
+const CONFIRMATIONS_SAFE: u32 = 2;
+/// Likewise where the window was not conserved.
+const WEAK_CONFIRMATIONS_SAFE: u32 = 3;
+/// Shorter than this, two documents may come from the same cache.
+const APART_SECS_USUAL: u64 = 3600;
+const WEAK_SECS_USUAL: u64 = 86_400;
+/// Unconditional requests more often than this annoy publishers (POLLING 4.2).
+const AUDIT_SECS_USUAL: u64 = 86_400;
+
+impl Deletions {
+    /// Refuses what would make tombstones of accidents; answers with warnings about what is merely bold.
+    pub fn check(&self) -> Result<Vec<String>, Mistake> {
+        self.check_safe("deletions.confirmations", self.confirmations, CONFIRMATIONS_SAFE)?;
+        self.check_safe("deletions.weak_confirmations", self.weak_confirmations, WEAK_CONFIRMATIONS_SAFE)?;
+        let times = [
+            ("deletions.apart_secs", self.apart_secs, APART_SECS_USUAL),
+            ("deletions.weak_secs", self.weak_secs, WEAK_SECS_USUAL),
+            ("deletions.audit_secs", self.audit_secs, AUDIT_SECS_USUAL),
+        ];
+        let short = times.into_iter().filter(|(_, secs, usual)| secs < usual);
+        Ok(short
+            .map(|(key, secs, usual)| format!("`{key}` is {secs}, shorter than the usual {usual}"))
+            .collect())
+    }
+
+    fn check_safe(&self, key: &'static str, found: u32, safe: u32) -> Result<(), Mistake> {
+        mistaken(found == 0, || Mistake { key, found: "0".into(), remedy: "give at least 1" })?;
+        mistaken(found < safe && !self.is_unsafe, || Mistake {
+            key,
+            found: format!("{found}, and fewer than {safe} take an accident for a deletion"),
+            remedy: "give more, or add `unsafe = true` to the same table",
+        })
+    }
+}
+
+fn at_least_one(key: &'static str, value: u64, remedy: &'static str) -> Result<(), Mistake> {
+    mistaken(value == 0, || Mistake { key, found: "0".into(), remedy })
+}
+
+fn mistaken(is: bool, mistake: impl FnOnce() -> Mistake) -> Result<(), Mistake> {
+    if is { Err(mistake()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_has_a_polite_default() {
+        let poll: Poll = toml::from_str("").unwrap();
+        assert_eq!(poll.policy(), Policy::default());
+        assert_eq!(toml::from_str::<Deletions>("").unwrap().check(), Ok(Vec::new()));
+        assert_eq!(toml::from_str::<Config>("").unwrap().check(), Ok(()));
+    }
+
+    #[test]
+    fn an_interval_that_cannot_work_is_refused_with_its_key() {
+        let check = |text: &str, expect: &str| {
+            let mistake = toml::from_str::<Poll>(text).unwrap().check().unwrap_err();
+            assert_eq!(mistake.to_string(), expect);
+        };
+        check("min_secs = 0", "`poll.min_secs` is 0; give at least 1 second; 3600 is polite");
+        check("max_secs = 0", "`poll.max_secs` is 0; give at least 1 second; 86400 is usual");
+        check(
+            "min_secs = 90000",
+            "`poll.min_secs` is 90000, more than max_secs = 86400; give at most max_secs",
+        );
+        assert!(toml::from_str::<Poll>("min_sec = 1").is_err(), "a misspelt key is no key");
+        assert_eq!(toml::from_str::<Poll>("min_secs = 1\nmax_secs = 5").unwrap().check(), Ok(()));
+    }
+
+    #[test]
+    fn unsafe_deletions_must_be_asked_for_by_that_name() {
+        let parse = |text: &str| toml::from_str::<Deletions>(text).unwrap().check();
+        assert_eq!(parse("confirmations = 1").unwrap_err().key, "deletions.confirmations");
+        assert_eq!(parse("weak_confirmations = 2").unwrap_err().key, "deletions.weak_confirmations");
+        assert_eq!(parse("confirmations = 1\nunsafe = true"), Ok(Vec::new()));
+        assert!(parse("confirmations = 0\nunsafe = true").is_err());
+        let warnings = parse("apart_secs = 1\naudit_secs = 60").unwrap();
+        assert_eq!(warnings[0], "`deletions.apart_secs` is 1, shorter than the usual 3600");
+        assert_eq!(warnings.len(), 2);
+    }
+
+    #[test]
+    fn a_contact_url_that_nobody_can_follow_is_refused() {
+        let config: Config = toml::from_str("contact_url = \"javascript:alert(1)\"").unwrap();
+        assert_eq!(config.check().unwrap_err().key, "contact_url");
+        assert!(toml::from_str::<Config>("contact_url = \"me\"").is_err());
+        let client = toml::from_str::<Config>("total_secs = 5").unwrap().client();
+        assert_eq!((client.total_secs, client.connect_secs, client.head_secs), (5, 5, 5));
+    }
+}

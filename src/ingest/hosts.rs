@@ -1,0 +1,133 @@
+//! Which hosts want to be left alone until when, and how many polls each has in flight; not the pace of single requests.
+
+use crate::feed::{schedule::PollState, stamp::Stamp};
+use std::collections::{BTreeMap, HashMap};
+use url::Url;
+
+/// Polls in flight to one host at most, so that a host with a thousand feeds does not hold up all others.
+const IN_FLIGHT_MAX: usize = 2;
+
+/// What is known of hosts.
+#[derive(Debug, Default)]
+pub(super) struct Hosts {
+    not_before: HashMap<String, Stamp>,
+    in_flight: HashMap<String, usize>,
+    /// Named since the last save.
+    unsaved: BTreeMap<String, Stamp>,
+}
+
+impl Hosts {
+    /// What was saved.
+    pub(super) fn new(saved: Vec<(String, Stamp)>) -> Self {
+        Self { not_before: saved.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Until when the hosts that a feed's poll would meet want to be left alone.
+    pub(super) fn not_before(&self, hosts: &[String]) -> Stamp {
+        hosts.iter().filter_map(|host| self.not_before.get(host)).max().copied().unwrap_or_default()
+    }
+
+    /// Takes a host at its word. A later word does not shorten an earlier one: it may come from another of its feeds.
+    pub(super) fn hold(&mut self, host: String, until: Stamp, now: Stamp) {
+        self.not_before.retain(|_, until| *until > now);
+        let held = self.not_before.entry(host.clone()).or_default();
+        *held = until.max(*held);
+        self.unsaved.insert(host, *held);
+    }
+
+    /// Takes a place for a poll, if all its hosts have one.
+    pub(super) fn enter(&mut self, hosts: &[String]) -> bool {
+        let has_room = |host: &String| self.in_flight.get(host).is_none_or(|polls| *polls < IN_FLIGHT_MAX);
+        let room = hosts.iter().all(has_room);
+        if room {
+            hosts.iter().for_each(|host| *self.in_flight.entry(host.clone()).or_default() += 1);
+        }
+        room
+    }
+
+    /// Gives the place back.
+    pub(super) fn leave(&mut self, hosts: &[String]) {
+        for host in hosts {
+            if let Some(polls) = self.in_flight.get_mut(host) {
+                *polls = polls.saturating_sub(1);
+            }
+        }
+        self.in_flight.retain(|_, polls| *polls > 0);
+    }
+
+    /// What is to be saved.
+    pub(super) fn take_unsaved(&mut self) -> BTreeMap<String, Stamp> {
+        std::mem::take(&mut self.unsaved)
+    }
+
+    /// Gives back what could not be saved.
+    pub(super) fn give_back(&mut self, hosts: BTreeMap<String, Stamp>) {
+        for (host, until) in hosts {
+            self.unsaved.entry(host).or_insert(until);
+        }
+    }
+
+    pub(super) fn has_unsaved(&self) -> bool {
+        !self.unsaved.is_empty()
+    }
+}
+
+/// The hosts that the next poll of a feed meets as far as one knows: the one asked, and the one that answered last.
+pub(super) fn hosts_of(state: &PollState, now: Stamp) -> Vec<String> {
+    let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_owned);
+    let mut hosts: Vec<String> = [host(&state.plan(now).url), state.validators_url.as_deref().and_then(host)]
+        .into_iter()
+        .flatten()
+        .collect();
+    hosts.dedup();
+    hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Stamp = Stamp::from_secs(1_000);
+
+    #[test]
+    fn a_host_is_left_alone_for_as_long_as_its_longest_word() {
+        let mut hosts = Hosts::new(vec![("old".into(), Stamp::from_secs(900))]);
+        hosts.hold("a".into(), NOW.plus_secs(60), NOW);
+        hosts.hold("a".into(), NOW.plus_secs(10), NOW);
+        let until = |names: &[&str]| hosts.not_before(&names.map_to_strings());
+        assert_eq!(until(&["a", "b"]), NOW.plus_secs(60));
+        assert_eq!(until(&["b"]), Stamp::ZERO);
+        assert_eq!(until(&["old"]), Stamp::ZERO, "what is over is forgotten");
+    }
+
+    #[test]
+    fn a_host_has_few_places_and_gets_them_back() {
+        let mut hosts = Hosts::default();
+        let (a, ab) = (["a"].map_to_strings(), ["a", "b"].map_to_strings());
+        assert!(hosts.enter(&a) && hosts.enter(&ab) && !hosts.enter(&a));
+        assert!(hosts.enter(&["b"].map_to_strings()), "a refused poll took no place");
+        hosts.leave(&ab);
+        assert!(hosts.enter(&a));
+    }
+
+    #[test]
+    fn a_feed_meets_the_host_asked_and_the_host_that_answered() {
+        let state = PollState {
+            validators_url: Some("http://feeds.example/x".into()),
+            ..PollState::unpolled("http://Blog.example/rss")
+        };
+        assert_eq!(hosts_of(&state, NOW), ["blog.example", "feeds.example"]);
+        assert_eq!(hosts_of(&PollState::unpolled("http://blog.example/rss"), NOW), ["blog.example"]);
+    }
+
+    /// Shortens the lists above.
+    trait Strings {
+        fn map_to_strings(&self) -> Vec<String>;
+    }
+
+    impl Strings for [&str] {
+        fn map_to_strings(&self) -> Vec<String> {
+            self.iter().map(|text| (*text).to_owned()).collect()
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Single polls against a publisher in a script: what reaches the store and what is remembered.
+
+use super::*;
+use crate::{
+    clock::Paused,
+    feed::{
+        item::{Item, ItemId, KeyHash},
+        page::{Page, PageQuery},
+        reconcile::Evidence,
+        record::FeedNo,
+    },
+    ingest::testing::{House, ONE, START_SECS, Scripted, TWO, ok, status},
+    store::{Answer, Sub, SubNo, memory::Memory},
+};
+use std::{
+    future::ready,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+const URL: &str = "http://blog.example/rss";
+const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
+
+/// Polls once per answer and returns what was remembered each time.
+async fn polls(house: &House, feed: &FeedSpec, times: usize) -> Vec<PollState> {
+    let mut state = PollState::unpolled(URL);
+    let mut states = Vec::new();
+    for _ in 0..times {
+        state = house.pipeline.poll(feed, &state, &CancellationToken::new()).await.unwrap().state;
+        states.push(state.clone());
+    }
+    states
+}
+
+/// A publisher that gives these answers in turn.
+fn in_turn(answers: &'static [fn() -> Scripted]) -> House {
+    House::new(|n, _| ready(answers[n]()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_changes_nothing_but_the_poll_state_and_the_next_good_document_goes_on() {
+    let house = in_turn(&[
+        || ok(ONE),
+        || ok("<!DOCTYPE html><title>Login</title>"),
+        || ok(""),
+        || status(500, &[]),
+        || status(404, &[]),
+        || ok(TWO),
+    ]);
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let states = polls(&house, &feed, 5).await;
+    let record = house.store.feed(feed.no).await.unwrap();
+    assert_eq!((record.rev, record.total), (1, 1));
+    for (n, expect) in ["HTML", "empty", "500", "404"].iter().enumerate() {
+        let fault = states[n + 1].fault.clone().unwrap();
+        assert!(fault.text.contains(expect), "{}", fault.text);
+        assert_eq!(fault.whose, Whose::Upstream);
+        assert_eq!(states[n + 1].body, states[0].body);
+        assert_eq!(states[n + 1].failures, u32::try_from(n + 1).unwrap());
+    }
+    let next = house.pipeline.poll(&feed, &states[4], &CancellationToken::new()).await.unwrap();
+    assert_eq!((next.state.failures, next.is_saved), (0, true));
+    assert_eq!(house.total(feed.no).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_lost_all_entries_proves_nothing_and_is_remarked_on() {
+    let house = in_turn(&[|| ok(ONE), || ok(EMPTY), || ok(TWO)]);
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let states = polls(&house, &feed, 3).await;
+    assert_eq!(states[1].fault, None);
+    assert_eq!(states[1].remark.as_deref(), Some("the document holds no entries; the one before held 1"));
+    assert_eq!((states[2].remark.as_deref(), house.total(feed.no).await), (None, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_document_without_entries_makes_the_feed_ready() {
+    let house = in_turn(&[|| ok(EMPTY), || ok(EMPTY)]);
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let states = polls(&house, &feed, 2).await;
+    let record = house.store.feed(feed.no).await.unwrap();
+    assert!(record.is_ready() && record.rev == 1);
+    assert_eq!(record.head.title.as_ref().unwrap().value, "t");
+    assert_eq!(states[1].remark, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_of_a_document_adds_but_does_not_replace_the_window() {
+    // POLLING 2.2: 226 is PARTIAL.
+    let house = in_turn(&[|| ok(ONE), || status(226, &[("im", "feed"), ("etag", "\"part\"")]).map(|_| TWO)]);
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let states = polls(&house, &feed, 2).await;
+    assert_eq!(house.total(feed.no).await, 2);
+    assert_eq!(house.store.known(feed.no, Vec::new()).await.unwrap().window.len(), 1);
+    assert_eq!((states[1].etag.as_deref(), states[1].body), (None, states[0].body));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_moved_on_meanwhile_is_decided_on_again() {
+    for (conflicts, expect) in [(2, 1), (TRIES_MAX, 0)] {
+        let clock = Arc::new(Paused::from(START_SECS * 1_000_000));
+        let memory = Memory::new(clock.clone());
+        let store = Arc::new(Contended { memory, conflicts: AtomicUsize::new(conflicts) });
+        let house = House::with_store(|_, _| ready(ok(ONE)), store, clock);
+        let feed = house.feed("blog", URL, 1, 5).await;
+        let states = polls(&house, &feed, 1).await;
+        assert_eq!(house.total(feed.no).await, expect);
+        let whose = states[0].fault.as_ref().map(|fault| fault.whose);
+        assert_eq!(whose, (expect == 0).then_some(Whose::Ours));
+        assert_eq!(states[0].body.is_some(), expect == 1, "what was not stored is not taken for known");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
+    let failure = compute(|| -> () { panic!("as a parser might") }).await.unwrap_err();
+    assert_eq!(failure.whose, Whose::Ours);
+    assert!(failure.text.contains("bug in everfeed"));
+}
+
+#[test]
+fn remarks_are_few_and_said_once() {
+    let notes =
+        [Note::Truncated, Note::Truncated, Note::Mismatched, Note::TooManyEntries, Note::Other("x".into())];
+    let told = remark(notes.iter()).unwrap();
+    assert_eq!(
+        told,
+        "the document ends early; its last entry was dropped; tags did not match and were mended; \
+         there are more entries than are read; and 1 more"
+    );
+    assert_eq!(remark([].iter()), None);
+}
+
+/// A store on which somebody else commits at the worst moment, so many times.
+struct Contended {
+    memory: Memory,
+    conflicts: AtomicUsize,
+}
+
+/// Passes a method on.
+macro_rules! pass_on {
+    ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
+        $(fn $name(&self, $($arg: $kind),*) -> Answer<'_, $out> { self.memory.$name($($arg),*) })*
+    };
+}
+
+impl Store for Contended {
+    fn commit(&self, commit: Commit) -> Answer<'_, Receipt> {
+        let left =
+            self.conflicts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        Box::pin(async move {
+            if left.is_ok() {
+                let record = self.memory.feed(commit.feed).await?;
+                let theirs = Commit {
+                    changes: Vec::new(),
+                    window: None,
+                    head: None,
+                    poll: None,
+                    ready: false,
+                    ..commit.clone()
+                };
+                self.memory.commit(Commit { rev: record.rev, ..theirs }).await?;
+            }
+            self.memory.commit(commit).await
+        })
+    }
+
+    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
+        self.memory.register(name, namespace)
+    }
+
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>> {
+        self.memory.find_sub(topic, callback)
+    }
+
+    pass_on! {
+        feeds() -> Vec<FeedRecord>;
+        feed(feed: FeedNo) -> FeedRecord;
+        known(feed: FeedNo, keys: Vec<KeyHash>) -> Known;
+        polls() -> Vec<(FeedNo, PollState)>;
+        save_polls(polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> ();
+        hosts() -> Vec<(String, Stamp)>;
+        page(query: PageQuery) -> Page;
+        item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
+        evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
+        put_sub(sub: Sub) -> SubNo;
+        sub(sub: SubNo) -> Option<Sub>;
+        subs() -> Vec<Sub>;
+        subs_of(feed: FeedNo) -> Vec<Sub>;
+        drop_sub(sub: SubNo) -> bool;
+        advance(sub: SubNo, from: String, to: String) -> bool;
+        accept_clock() -> ();
+        close() -> ();
+    }
+}

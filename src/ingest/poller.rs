@@ -1,0 +1,337 @@
+//! The poller: who is due, how many at a time, and what is remembered; not what one poll does.
+
+use super::{
+    hosts::{Hosts, hosts_of},
+    pipeline::{Pipeline, Polled},
+    queue::Queue,
+    upstream::bare,
+};
+use crate::{
+    feed::{
+        record::FeedNo,
+        schedule::{Policy, PollState},
+        stamp::{SECOND_US, Stamp},
+    },
+    store::StoreError,
+};
+use futures_util::future::{BoxFuture, OptionFuture};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+use tokio::{
+    task::{Id, JoinError, JoinSet},
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, debug, info_span, warn};
+use url::Url;
+
+#[cfg(test)]
+mod tests;
+
+/// A feed as it is to be polled.
+#[derive(Clone, Debug)]
+pub struct FeedSpec {
+    /// Its number in the store.
+    pub no: FeedNo,
+    /// Its name.
+    pub name: String,
+    /// Where it is, credentials included.
+    pub url: Url,
+    /// How often.
+    pub policy: Policy,
+}
+
+/// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.
+#[derive(Clone)]
+pub struct Poller {
+    pipeline: Pipeline,
+    feeds: Arc<BTreeMap<FeedNo, Arc<FeedSpec>>>,
+    states: Arc<RwLock<HashMap<FeedNo, PollState>>>,
+}
+
+/// Polls in flight at most.
+const POLLS_MAX: usize = 64;
+
+/// A feed whose host has no place free is looked at again after this.
+const HOST_BUSY_SECS: u64 = 1;
+
+/// The due queue is looked at this often at least, in case the clock was set.
+const LOOK_SECS: u64 = 60;
+
+/// After a save that failed.
+const SAVE_AGAIN_SECS: u64 = 5;
+
+/// How long polls in flight may take to finish when we stop. What they fetched is lost, what they commit is not.
+const DRAIN_SECS: u64 = 10;
+
+impl Poller {
+    /// Takes up what was remembered of these feeds: what is not due is not polled because we were away (FRB 015, 037).
+    pub async fn load(pipeline: Pipeline, feeds: Vec<FeedSpec>) -> Result<Self, StoreError> {
+        let now = Stamp::from_micros(pipeline.clock.now_us());
+        let mut saved: HashMap<FeedNo, PollState> = pipeline.store.polls().await?.into_iter().collect();
+        let mut states = HashMap::new();
+        for feed in &feeds {
+            let url = bare(&feed.url);
+            let state = match saved.remove(&feed.no) {
+                Some(state) => state.resumed(url.as_str(), &feed.policy, now),
+                None => PollState::unpolled(url.as_str()),
+            };
+            states.insert(feed.no, state);
+            pipeline.notify.moved(feed.no, pipeline.store.feed(feed.no).await?.mark());
+        }
+        let feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
+        Ok(Self { pipeline, feeds: Arc::new(feeds), states: Arc::new(RwLock::new(states)) })
+    }
+
+    /// What is remembered of a feed's polls right now.
+    pub fn status(&self, feed: FeedNo) -> Option<PollState> {
+        self.states.read().unwrap_or_else(PoisonError::into_inner).get(&feed).cloned()
+    }
+
+    /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered and returns.
+    pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
+        let hosts = Hosts::new(self.pipeline.store.hosts().await?);
+        let mut run = Run::new(self, hosts, stop.clone());
+        while !stop.is_cancelled() {
+            run.start_due();
+            run.start_save();
+            run.next_event().await;
+        }
+        run.drain().await
+    }
+
+    fn now(&self) -> Stamp {
+        Stamp::from_micros(self.pipeline.clock.now_us())
+    }
+}
+
+/// A poller at work.
+struct Run<'a> {
+    poller: &'a Poller,
+    stop: CancellationToken,
+    queue: Queue,
+    hosts: Hosts,
+    /// Polls in flight.
+    polls: JoinSet<Option<Polled>>,
+    tasks: HashMap<Id, InFlight>,
+    hints: HashMap<FeedNo, Hint>,
+    /// States that no commit has saved yet. All that gather during one save go into the next.
+    unsaved: BTreeMap<FeedNo, PollState>,
+    saving: Option<Saving>,
+    save_after: Instant,
+}
+
+/// A poll in flight.
+struct InFlight {
+    feed: FeedNo,
+    hosts: Vec<String>,
+}
+
+/// What is known of a feed's hints.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hint {
+    /// Whether one waits for its poll.
+    is_waiting: bool,
+    /// When one last polled the feed.
+    polled_at: Option<Stamp>,
+}
+
+/// A save in flight: what it saves if it fails, else nothing.
+type Saving = BoxFuture<'static, Result<(), Unsaved>>;
+
+/// What could not be saved, and why.
+struct Unsaved {
+    polls: BTreeMap<FeedNo, PollState>,
+    hosts: BTreeMap<String, Stamp>,
+    why: StoreError,
+}
+
+impl<'a> Run<'a> {
+    fn new(poller: &'a Poller, hosts: Hosts, stop: CancellationToken) -> Self {
+        let mut queue = Queue::default();
+        for (feed, state) in poller.states.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            queue.put(*feed, state.next_at);
+        }
+        Self {
+            poller,
+            stop,
+            queue,
+            hosts,
+            polls: JoinSet::new(),
+            tasks: HashMap::new(),
+            hints: HashMap::new(),
+            unsaved: BTreeMap::new(),
+            saving: None,
+            save_after: Instant::now(),
+        }
+    }
+
+    /// Starts every poll that is due, as long as there is room.
+    fn start_due(&mut self) {
+        let now = self.poller.now();
+        while self.polls.len() < POLLS_MAX
+            && let Some(feed) = self.queue.pop_due(now)
+        {
+            let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed)) else {
+                continue;
+            };
+            let hosts = hosts_of(&state, now);
+            let not_before = self.hosts.not_before(&hosts);
+            if not_before > now {
+                self.queue.put(feed, not_before);
+            } else if self.hosts.enter(&hosts) {
+                self.start(Arc::clone(spec), state, hosts, now);
+            } else {
+                self.queue.put(feed, now.plus_secs(HOST_BUSY_SECS));
+            }
+        }
+    }
+
+    fn start(&mut self, spec: Arc<FeedSpec>, state: PollState, hosts: Vec<String>, now: Stamp) {
+        let feed = spec.no;
+        if let Some(hint) = self.hints.get_mut(&feed).filter(|hint| hint.is_waiting) {
+            *hint = Hint { is_waiting: false, polled_at: Some(now) };
+        }
+        let (pipeline, stop) = (self.poller.pipeline.clone(), self.stop.clone());
+        let span = info_span!("poll", feed.name = %spec.name);
+        let poll = async move { pipeline.poll(&spec, &state, &stop).await }.instrument(span);
+        let task = self.polls.spawn(poll).id();
+        self.tasks.insert(task, InFlight { feed, hosts });
+    }
+
+    /// Waits for whatever happens next and takes it in.
+    async fn next_event(&mut self) {
+        let wake = self.wake_at();
+        let poller = self.poller;
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            Some(ended) = self.polls.join_next_with_id() => self.finish(ended),
+            Some(saved) = OptionFuture::from(self.saving.as_mut()) => self.saved(saved),
+            hinted = poller.pipeline.notify.hints() => self.hinted(hinted),
+            () = sleep_until(wake) => {}
+        }
+    }
+
+    /// When to look at the queue again though nothing happened.
+    fn wake_at(&self) -> Instant {
+        let now = self.poller.now();
+        let due = self.queue.next_at().filter(|_| self.polls.len() < POLLS_MAX).unwrap_or(Stamp::MAX);
+        let wait_us = due.micros().saturating_sub(now.micros()).min(LOOK_SECS * SECOND_US);
+        let due = Instant::now() + Duration::from_micros(wait_us);
+        if self.saving.is_none() && self.has_unsaved() { due.min(self.save_after) } else { due }
+    }
+
+    /// Takes in what came of a poll.
+    fn finish(&mut self, ended: Result<(Id, Option<Polled>), JoinError>) {
+        let (task, polled) = match ended {
+            Ok((task, polled)) => (task, Ok(polled)),
+            Err(error) => (error.id(), Err(error)),
+        };
+        let Some(InFlight { feed, hosts }) = self.tasks.remove(&task) else { return };
+        self.hosts.leave(&hosts);
+        let polled = match polled {
+            Ok(Some(polled)) => polled,
+            Ok(None) => return,
+            Err(_) => {
+                let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed))
+                else {
+                    return;
+                };
+                self.poller.pipeline.broken(spec, &state)
+            }
+        };
+        let now = self.poller.now();
+        if let Some((host, until)) = polled.hold {
+            self.hosts.hold(host, until, now);
+        }
+        if polled.is_saved {
+            self.unsaved.remove(&feed);
+        } else {
+            self.unsaved.insert(feed, polled.state.clone());
+        }
+        self.poller.states.write().unwrap_or_else(PoisonError::into_inner).insert(feed, polled.state);
+        self.enqueue(feed, now);
+    }
+
+    /// Notes hints. One for a feed that is being polled counts after that: it may tell of something newer.
+    fn hinted(&mut self, feeds: BTreeSet<FeedNo>) {
+        let now = self.poller.now();
+        for feed in feeds.into_iter().filter(|feed| self.poller.feeds.contains_key(feed)) {
+            self.hints.entry(feed).or_default().is_waiting = true;
+            if self.tasks.values().all(|in_flight| in_flight.feed != feed) {
+                self.enqueue(feed, now);
+            }
+        }
+    }
+
+    /// Puts a feed where it belongs: at its own time, or earlier if a hint waits.
+    fn enqueue(&mut self, feed: FeedNo, now: Stamp) {
+        let Some(state) = self.poller.status(feed) else { return };
+        let hint = self.hints.get(&feed).copied().unwrap_or_default();
+        let not_before = self.hosts.not_before(&hosts_of(&state, now));
+        let at = if hint.is_waiting {
+            state.next_at.min(state.hinted_at(hint.polled_at, not_before, now))
+        } else {
+            state.next_at
+        };
+        self.queue.put(feed, at);
+    }
+
+    fn has_unsaved(&self) -> bool {
+        !self.unsaved.is_empty() || self.hosts.has_unsaved()
+    }
+
+    /// Saves what has gathered, unless a save is under way or has just failed.
+    fn start_save(&mut self) {
+        if self.saving.is_none() && self.has_unsaved() && Instant::now() >= self.save_after {
+            self.saving = Some(self.save());
+        }
+    }
+
+    fn save(&mut self) -> Saving {
+        let (polls, hosts) = (std::mem::take(&mut self.unsaved), self.hosts.take_unsaved());
+        let store = Arc::clone(&self.poller.pipeline.store);
+        Box::pin(async move {
+            let rows = polls.clone().into_iter().collect();
+            let saved = store.save_polls(rows, hosts.clone().into_iter().collect()).await;
+            saved.map_err(|why| Unsaved { polls, hosts, why })
+        })
+    }
+
+    fn saved(&mut self, saved: Result<(), Unsaved>) {
+        self.saving = None;
+        let Err(Unsaved { polls, hosts, why }) = saved else { return };
+        warn!(feeds = polls.len(), "Poll states could not be saved, will try again: {why}");
+        for (feed, state) in polls {
+            // What was learned meanwhile is newer.
+            self.unsaved.entry(feed).or_insert(state);
+        }
+        self.hosts.give_back(hosts);
+        self.save_after = Instant::now() + Duration::from_secs(SAVE_AGAIN_SECS);
+    }
+
+    /// Lets commits in flight finish, for a while, and saves the rest.
+    async fn drain(mut self) -> Result<(), StoreError> {
+        let finish_all = async {
+            while let Some(ended) = self.polls.join_next_with_id().await {
+                self.finish(ended);
+            }
+        };
+        if timeout(Duration::from_secs(DRAIN_SECS), finish_all).await.is_err() {
+            warn!(polls = self.polls.len(), "Stopped without waiting for the last polls");
+            self.polls.shutdown().await;
+        }
+        if let Some(saving) = self.saving.take() {
+            let saved = saving.await;
+            self.saved(saved);
+        }
+        if self.has_unsaved() {
+            self.save().await.map_err(|unsaved| unsaved.why)?;
+        }
+        debug!("The poller has stopped");
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! The poller with a publisher in a script and a clock that moves with tokio's timers.
+
+use super::*;
+use crate::ingest::testing::{House, ONE, TWO, ok, ok_with, status};
+use std::future::ready;
+use tokio::time::sleep;
+
+const HOUR: u64 = 3600;
+const DAY: u64 = 86_400;
+const URL: &str = "http://blog.example/rss";
+
+async fn pass(secs: u64) {
+    sleep(Duration::from_secs(secs)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_is_polled_when_it_is_due_and_no_earlier() {
+    let house = House::new(|_, _| ready(ok(ONE)));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    pass(4 * HOUR - 1).await;
+    assert_eq!(house.requests_at(), [0, HOUR, 2 * HOUR, 3 * HOUR]);
+    assert_eq!(running.poller.status(feed.no).unwrap().next_at.secs() % HOUR, 4 * HOUR % HOUR + 2400);
+    running.stop().await;
+    pass(DAY).await;
+    assert_eq!(house.requests_at().len(), 4, "nothing polls after the stop");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_does_not_poll_what_is_not_due() {
+    // FRB 015, 037.
+    let house = House::new(|_, _| ready(ok(ONE)));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    for _ in 0..3 {
+        let running = house.start(&[feed.clone()]).await;
+        pass(600).await;
+        running.stop().await;
+    }
+    assert_eq!(house.requests_at(), [0]);
+    let running = house.start(&[feed]).await;
+    pass(HOUR).await;
+    assert_eq!(house.requests_at(), [0, HOUR]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
+    let house = House::new(|_, _| ready(ok(ONE)));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    pass(100).await;
+    house.notify.hint(feed.no);
+    pass(2).await;
+    for _ in 0..10 {
+        house.notify.hint(feed.no);
+    }
+    house.notify.hint(FeedNo(99));
+    pass(20).await;
+    assert_eq!(house.requests_at(), [0, 100, 105]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_ends_a_back_off() {
+    let house = House::new(|n, _| ready(if n < 3 { status(500, &[]) } else { ok(ONE) }));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    pass(100).await;
+    assert_eq!(running.poller.status(feed.no).unwrap().failures, 1);
+    house.notify.hint(feed.no);
+    pass(1).await;
+    assert_eq!(running.poller.status(feed.no).unwrap().failures, 2);
+    pass(10).await;
+    house.notify.hint(feed.no);
+    pass(10).await;
+    house.notify.hint(feed.no);
+    pass(1).await;
+    assert_eq!(running.poller.status(feed.no).unwrap().failures, 0);
+    assert_eq!(house.total(feed.no).await, 1);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_for_a_feed_that_is_being_polled_polls_it_again_afterwards() {
+    let house = House::new(|n, _| async move {
+        pass(3).await;
+        ok(if n == 0 { ONE } else { TWO })
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    pass(1).await;
+    house.notify.hint(feed.no);
+    house.notify.hint(feed.no);
+    pass(1).await;
+    assert_eq!(house.requests_at(), [0], "one poll of a feed at a time");
+    pass(20).await;
+    assert_eq!(house.requests_at(), [0, 3]);
+    assert_eq!(house.total(feed.no).await, 2);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_restart() {
+    // POLLING 0.6, FRB 020, 034.
+    let house = House::new(|_, request| {
+        let busy = request.uri().host() == Some("busy.example");
+        ready(if busy { status(503, &[("retry-after", "7200")]) } else { ok(ONE) })
+    });
+    let feeds = [
+        house.feed("a", "http://busy.example/a", 1, 60).await,
+        house.feed("b", "http://busy.example/b", 1, 60).await,
+        house.feed("c", "http://idle.example/c", HOUR, DAY).await,
+    ];
+    let asked = |house: &House| {
+        let seen = house.seen.lock().unwrap();
+        seen.iter().filter(|seen| seen.url.contains("busy")).map(|seen| seen.at_secs).collect::<Vec<_>>()
+    };
+    let running = house.start(&feeds[..1]).await;
+    pass(10).await;
+    running.stop().await;
+    let running = house.start(&feeds).await;
+    house.notify.hint(feeds[0].no);
+    house.notify.hint(feeds[1].no);
+    pass(HOUR).await;
+    assert_eq!(asked(&house), [0]);
+    assert_eq!(house.total(feeds[2].no).await, 1);
+    pass(HOUR).await;
+    assert_eq!(asked(&house), [0, 7200, 7200]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn validators_go_back_word_for_word_and_the_publisher_learns_who_asks() {
+    // FRB 001-004, 012, 013, 080-083, PUSH P-43.
+    let house = House::new(|n, _| {
+        ready(if n == 0 {
+            ok_with(ONE, &[("etag", "W/odd"), ("last-modified", "yesterday")])
+        } else {
+            status(304, &[])
+        })
+    });
+    let feed = house.feed("blog", "http://me:pass%20word@blog.example/rss#x", HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    pass(HOUR + 1).await;
+    running.stop().await;
+    let seen = house.seen.lock().unwrap().clone();
+    let header =
+        |n: usize, name: &str| seen[n].headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    assert_eq!((header(0, "if-none-match"), header(0, "if-modified-since")), (None, None));
+    assert_eq!(header(1, "if-none-match").as_deref(), Some("W/odd"));
+    assert_eq!(header(1, "if-modified-since").as_deref(), Some("yesterday"));
+    let version = env!("CARGO_PKG_VERSION");
+    let name = format!("everfeed/{version} (+https://me.example/; 0 subscribers)");
+    assert_eq!(header(1, "user-agent"), Some(name));
+    assert_eq!(header(1, "x-hub-subscribers").as_deref(), Some("0"));
+    assert!(header(1, "accept").unwrap().starts_with("application/atom+xml"));
+    assert_eq!(header(1, "authorization").as_deref(), Some("Basic bWU6cGFzcyB3b3Jk"));
+    for name in ["cookie", "referer", "a-im"] {
+        assert_eq!(header(1, name), None);
+    }
+    assert_eq!(seen[1].url, URL, "neither credentials nor a fragment");
+    let saved = house.store.polls().await.unwrap();
+    assert_eq!(saved[0].1.url, URL, "no credentials in the store");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_equal_body_brings_its_new_validators() {
+    // FRB: w/2024/08/17/hash.
+    let house = House::new(|n, _| {
+        ready(ok_with(ONE, if n == 0 { &[("etag", "\"1\"")] } else { &[("etag", "\"2\"")] }))
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    pass(HOUR + 1).await;
+    let state = running.poller.status(feed.no).unwrap();
+    assert_eq!(state.etag.as_deref(), Some("\"2\""));
+    assert_eq!(house.store.feed(feed.no).await.unwrap().rev, 1, "and is not committed again");
+    running.stop().await;
+    assert_eq!(house.store.polls().await.unwrap()[0].1, state);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_host_holds_up_no_other_and_gets_few_polls_at_a_time() {
+    // FRB 034.
+    let house = House::new(|_, request| {
+        let slow = request.uri().host() == Some("slow.example");
+        async move {
+            pass(if slow { 10 } else { 0 }).await;
+            ok(ONE)
+        }
+    });
+    let mut feeds = Vec::new();
+    for n in 0..6 {
+        feeds.push(house.feed(&format!("s{n}"), &format!("http://slow.example/{n}"), HOUR, DAY).await);
+    }
+    feeds.push(house.feed("quick", "http://quick.example/", HOUR, DAY).await);
+    let running = house.start(&feeds).await;
+    pass(5).await;
+    let slow =
+        |house: &House| house.seen.lock().unwrap().iter().filter(|seen| seen.url.contains("slow")).count();
+    assert_eq!((slow(&house), house.requests_at().len()), (2, 3));
+    pass(30).await;
+    assert_eq!(slow(&house), 6);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_does_not_wait_for_a_publisher() {
+    let house = House::new(|_, _| async {
+        pass(15).await;
+        ok(ONE)
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    pass(1).await;
+    let before = Instant::now();
+    running.stop().await;
+    assert!(before.elapsed() < Duration::from_secs(1));
+    assert_eq!(house.total(feed.no).await, 0);
+    let running = house.start(&[feed.clone()]).await;
+    pass(30).await;
+    assert_eq!(house.total(feed.no).await, 1, "what was broken off is polled again");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_is_woken_when_something_has_changed() {
+    let house = House::new(|n, _| ready(ok(if n == 0 { ONE } else { TWO })));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    let mut waiter = house.notify.watch(feed.no).expect("a poller announces its feeds");
+    assert!(!waiter.borrow_and_update().ready);
+    waiter.changed().await.unwrap();
+    let first = *waiter.borrow_and_update();
+    assert!(first.ready);
+    waiter.changed().await.unwrap();
+    assert!(waiter.borrow_and_update().last_t > first.last_t);
+    assert_eq!(house.requests_at(), [0, HOUR]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_url_in_the_configuration_is_polled_afresh() {
+    let house = House::new(|_, request| {
+        let known = request.headers().contains_key("if-none-match");
+        ready(if known { status(304, &[]) } else { ok_with(ONE, &[("etag", "\"1\"")]) })
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start(&[feed.clone()]).await;
+    pass(10).await;
+    running.stop().await;
+    let moved = FeedSpec { url: Url::parse("http://blog.example/feed").unwrap(), ..feed };
+    let running = house.start(&[moved]).await;
+    pass(10).await;
+    running.stop().await;
+    assert_eq!(house.requests_at(), [0, 10]);
+    assert!(!house.seen.lock().unwrap()[1].headers.contains_key("if-none-match"));
+}

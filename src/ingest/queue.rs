@@ -1,0 +1,53 @@
+//! Which feed is due when; not what happens then.
+
+use crate::feed::{record::FeedNo, stamp::Stamp};
+use std::collections::{BTreeSet, HashMap};
+
+/// Feeds by the moment at which they are due. A feed stands in it at most once.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    due: BTreeSet<(Stamp, FeedNo)>,
+    at: HashMap<FeedNo, Stamp>,
+}
+
+impl Queue {
+    /// Puts a feed in its place, taking it out of the one that it had.
+    pub(super) fn put(&mut self, feed: FeedNo, at: Stamp) {
+        if let Some(old) = self.at.insert(feed, at) {
+            self.due.remove(&(old, feed));
+        }
+        self.due.insert((at, feed));
+    }
+
+    /// Takes out the feed that has been due for longest.
+    pub(super) fn pop_due(&mut self, now: Stamp) -> Option<FeedNo> {
+        let (at, feed) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
+        self.due.remove(&(at, feed));
+        self.at.remove(&feed);
+        Some(feed)
+    }
+
+    /// When the next feed is due.
+    pub(super) fn next_at(&self) -> Option<Stamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feeds_come_out_in_the_order_in_which_they_are_due_and_once() {
+        let mut queue = Queue::default();
+        let (a, b) = (FeedNo(1), FeedNo(2));
+        let at = Stamp::from_secs;
+        queue.put(a, at(30));
+        queue.put(b, at(20));
+        queue.put(a, at(10));
+        assert_eq!(queue.next_at(), Some(at(10)));
+        assert_eq!(queue.pop_due(at(9)), None);
+        assert_eq!((queue.pop_due(at(30)), queue.pop_due(at(30))), (Some(a), Some(b)));
+        assert_eq!((queue.pop_due(Stamp::MAX), queue.next_at()), (None, None));
+    }
+}

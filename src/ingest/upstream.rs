@@ -1,0 +1,224 @@
+//! One question to a publisher and what its answer means; not when to ask, nor what the document says.
+
+use crate::{
+    clock::Clock,
+    feed::schedule::{Answer, Failure, Plan, PollState, Whose},
+    layers::{
+        Asked, Client, Fault, FetchError, Landing, Trusted, Validators, client::ACCEPT_FEEDS, freshness,
+        parse_retry_after,
+    },
+};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use http::{
+    HeaderValue, Request, Response, StatusCode,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, RETRY_AFTER, USER_AGENT},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+use url::Url;
+
+/// Asks publishers, and introduces itself.
+#[derive(Clone)]
+pub struct Upstream {
+    client: Client,
+    contact_url: Url,
+    clock: Arc<dyn Clock>,
+}
+
+/// What a publisher answered.
+#[derive(Debug)]
+pub enum Reply {
+    /// 304.
+    Unchanged(Answer),
+    /// A body that may be a feed.
+    Document(Fetched),
+    /// Nothing that could be one. The body, if any, was not looked at.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// The host that answered so, if one did.
+        host: Option<String>,
+    },
+    /// Our own governor held the request back.
+    Deferred {
+        /// Seconds until there is room.
+        wait_secs: u64,
+    },
+}
+
+/// A body and what came with it.
+#[derive(Debug)]
+pub struct Fetched {
+    /// What the headers say.
+    pub answer: Answer,
+    /// The document, inflated.
+    pub body: Bytes,
+    /// `Content-Type`, if it is text.
+    pub content_type: Option<String>,
+    /// The URL that answered, after redirects.
+    pub base_url: String,
+    /// 226: the entries that are new to the server's mind, and no others. Never asked for (POLLING 0.2).
+    pub is_part: bool,
+}
+
+impl Upstream {
+    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to.
+    pub fn new(client: Client, contact_url: Url, clock: Arc<dyn Clock>) -> Self {
+        Self { client, contact_url, clock }
+    }
+
+    /// Sends one GET. `configured` is the feed's URL as the operator wrote it, `subscribers` who stands behind us.
+    pub async fn fetch(&self, configured: &Url, plan: &Plan, state: &PollState, subscribers: usize) -> Reply {
+        let request = match self.request(configured, plan, state, subscribers) {
+            Ok(request) => request,
+            Err(error) => return failed(&error),
+        };
+        match self.client.send(request).await {
+            Ok(response) => self.classify(response, plan),
+            Err(FetchError::Throttled { wait }) => Reply::Deferred { wait_secs: whole_secs(wait) },
+            Err(error) => failed(&error),
+        }
+    }
+
+    fn request(
+        &self,
+        configured: &Url,
+        plan: &Plan,
+        state: &PollState,
+        subscribers: usize,
+    ) -> Result<Request<Bytes>, FetchError> {
+        let url = Url::parse(&plan.url).map_err(|_| FetchError::BadUrl)?;
+        let mut request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, ACCEPT_FEEDS);
+        headers.insert(USER_AGENT, self.user_agent(subscribers));
+        headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
+        if url.origin() == configured.origin() {
+            headers.extend(credentials(configured).map(|credentials| (AUTHORIZATION, credentials)));
+        }
+        request.extensions_mut().insert(Trusted::origin_of(configured));
+        if plan.conditional {
+            request.extensions_mut().extend(validators(state));
+        }
+        Ok(request)
+    }
+
+    /// PUSH P-43: name, version, whom to talk to, for how many.
+    fn user_agent(&self, subscribers: usize) -> HeaderValue {
+        let version = env!("CARGO_PKG_VERSION");
+        let text = format!("everfeed/{version} (+{}; {subscribers} subscribers)", self.contact_url);
+        HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
+    }
+
+    fn classify(&self, response: Response<Bytes>, plan: &Plan) -> Reply {
+        let (parts, body) = response.into_parts();
+        let landing = parts.extensions.get::<Landing>();
+        let base_url = landing.map_or(plan.url.clone(), |landing| landing.url.to_string());
+        let answer = Answer {
+            asked: plan.url.clone(),
+            conditional: parts.extensions.get::<Asked>().is_some_and(|asked| asked.conditional),
+            validators: parts.extensions.get::<Validators>().map(pair),
+            fresh_secs: freshness(&parts.headers).map(|fresh| fresh.as_secs()),
+            moved_to: landing.and_then(|landing| landing.moved_to.as_ref()).map(Url::to_string),
+        };
+        let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let content_type = text(&parts.headers);
+        let fetched =
+            |answer, is_part| Reply::Document(Fetched { answer, body, content_type, base_url, is_part });
+        match parts.status {
+            // 203: a proxy on the way has touched the document, which is what there is to read.
+            StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, false),
+            // What a part was compared with must not be overwritten: a 304 to it would hide the rest.
+            StatusCode::IM_USED => fetched(Answer { validators: None, conditional: true, ..answer }, true),
+            StatusCode::NOT_MODIFIED => {
+                let carried =
+                    |(etag, date, _): &(Option<String>, Option<String>, _)| etag.is_some() || date.is_some();
+                Reply::Unchanged(Answer { validators: answer.validators.filter(carried), ..answer })
+            }
+            status => Reply::Failed {
+                failure: Failure {
+                    whose: Whose::Upstream,
+                    text: refusal(status),
+                    status: Some(status.as_u16()),
+                    retry_after_secs: self.retry_after_secs(&parts.headers),
+                },
+                host,
+            },
+        }
+    }
+
+    fn retry_after_secs(&self, headers: &HeaderMap) -> Option<u64> {
+        let now = UNIX_EPOCH + Duration::from_micros(self.clock.now_us());
+        parse_retry_after(headers.get(RETRY_AFTER)?, now).map(whole_secs)
+    }
+}
+
+/// Seconds, rounded up.
+fn whole_secs(duration: Duration) -> u64 {
+    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+}
+
+fn failed(error: &FetchError) -> Reply {
+    tracing::debug!(error.source = ?std::error::Error::source(error), "No answer: {error}");
+    let whose = match error.fault() {
+        Fault::Peer => Whose::Upstream,
+        Fault::Ours => Whose::Ours,
+    };
+    let failure = Failure { whose, text: error.to_string(), status: None, retry_after_secs: None };
+    Reply::Failed { failure, host: None }
+}
+
+/// What an answer without a document comes to, in the operator's words.
+fn refusal(status: StatusCode) -> String {
+    match status {
+        StatusCode::GONE => "the publisher says that the feed is gone for good (410)".into(),
+        StatusCode::TOO_MANY_REQUESTS => "the publisher asks us to come less often (429)".into(),
+        StatusCode::UNAUTHORIZED => "the publisher wants other credentials than the URL holds (401)".into(),
+        _ => format!("the publisher answered {status}"),
+    }
+}
+
+/// The validators as they were sent, for the URL that sent them.
+fn validators(state: &PollState) -> http::Extensions {
+    let mut extensions = http::Extensions::new();
+    if let Some(url) = state.validators_url.clone() {
+        let PollState { etag, last_modified, .. } = state.clone();
+        extensions.insert(Validators { etag, last_modified, url });
+    }
+    extensions
+}
+
+fn pair(validators: &Validators) -> (Option<String>, Option<String>, String) {
+    (validators.etag.clone(), validators.last_modified.clone(), validators.url.clone())
+}
+
+fn text(headers: &HeaderMap) -> Option<String> {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// Basic credentials from the user part of a URL (RFC 7617).
+fn credentials(url: &Url) -> Option<HeaderValue> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let decoded = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
+    let mut pair = decoded(url.username());
+    pair.push(b':');
+    pair.extend(decoded(url.password().unwrap_or_default()));
+    let mut value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(pair))).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// A URL without credentials: what is stored, compared and shown.
+pub(super) fn bare(url: &Url) -> Url {
+    let mut bare = url.clone();
+    // Both fail only for URLs without a host, which have no credentials.
+    let _ = bare.set_username("");
+    let _ = bare.set_password(None);
+    bare.set_fragment(None);
+    bare
+}

@@ -1,0 +1,92 @@
+//! The description document and the list, as values.
+
+use super::{About, Caps, History, json};
+use crate::render::{
+    list::{self, List},
+    samples::{feed, head, site},
+};
+use serde_json::{Value, json as value};
+
+const CAPS: Caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 55, timeout_cap_secs: 300 };
+
+#[test]
+fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
+    // SF-132..SF-134, D-1.
+    let (feed, site) = (feed(head()), site());
+    let about = About {
+        feed: &feed,
+        site: &site,
+        upstream: Some("http://example.org/index.rdf"),
+        hub: true,
+        history: History::Complete,
+        caps: CAPS,
+    };
+    let found: Value = serde_json::from_slice(&json(&about)).unwrap();
+    assert_eq!(
+        found,
+        value!({
+            "name": "x",
+            "title": "Old & good",
+            "description": "A blog",
+            "id": "urn:uuid:ce131090-7622-5725-96e5-0ac6c19dd563",
+            "site": "http://example.org/",
+            "upstream": "http://example.org/index.rdf",
+            "state": "ready",
+            "items": 3,
+            "live": 2,
+            "updated": "2014-01-06T10:18:47Z",
+            "history": "complete",
+            "access": {
+                "http_json": "http://127.0.0.1/feeds/x.json?order=modified",
+                "http_atom": "http://127.0.0.1/feeds/x.atom?order=modified",
+                "http": "http://127.0.0.1/feeds/x",
+                "classic_atom": "http://127.0.0.1/feeds/x/classic.atom",
+                "classic_rss": "http://127.0.0.1/feeds/x/classic.rss",
+                "hub": "http://127.0.0.1/hub",
+                "about": "http://127.0.0.1/feeds/x/about"
+            },
+            "orders": {
+                "modified": {"positions": ["cursor", "time"]},
+                "-modified": {"positions": ["cursor", "time"]},
+                "created": {"positions": ["cursor", "id", "time"]},
+                "-created": {"positions": ["cursor", "id", "time"]}
+            },
+            "default_order": "modified",
+            "item_format": {"json": "ActivityStreams 1.0", "atom": "Atom 1.0 (RFC 4287) + RFC 6721"},
+            "max": {"default": 50, "cap": 1000},
+            "timeout": {"default": 55, "cap": 300}
+        })
+    );
+}
+
+#[test]
+fn a_feed_that_waits_for_its_first_document_says_so() {
+    let (mut feed, site) = (feed(head()), site());
+    feed.first_cursor = None;
+    feed.last_t = crate::feed::stamp::Stamp::ZERO;
+    let about =
+        About { feed: &feed, site: &site, upstream: None, hub: false, history: History::Unknown, caps: CAPS };
+    let found: Value = serde_json::from_slice(&json(&about)).unwrap();
+    assert_eq!(found["state"], "starting");
+    assert_eq!(found["history"], "unknown");
+    for absent in ["updated", "upstream"] {
+        assert_eq!(found.get(absent), None);
+    }
+    assert_eq!(found["access"].get("hub"), None);
+}
+
+#[test]
+fn the_list_names_every_feed_and_the_ways_to_it() {
+    let (feeds, site) = ([feed(head()), feed(Default::default())], site());
+    let list = List { site: &site, feeds: &feeds, hub: false };
+    let found: Value = serde_json::from_slice(&list::json(&list)).unwrap();
+    assert_eq!(found["url"], "http://127.0.0.1/feeds");
+    assert_eq!(found["feeds"].as_array().unwrap().len(), 2);
+    let first = &found["feeds"][0];
+    assert_eq!((&first["name"], &first["title"]), (&value!("x"), &value!("Old & good")));
+    assert_eq!(
+        (&first["items"], &first["live"], &first["state"]),
+        (&value!(3), &value!(2), &value!("ready"))
+    );
+    assert_eq!(first["access"]["classic_rss"], "http://127.0.0.1/feeds/x/classic.rss");
+}

@@ -1,0 +1,250 @@
+//! One item as an Atom entry, or as a tombstone. A function of the item alone: the same bytes for (id, T) in every
+//! document of a dialect.
+
+use super::{Dialect, construct, ns};
+use crate::{
+    feed::item::{Content, Item, Reason, plausible},
+    render::{
+        foreign::{self, Scope},
+        text::visible,
+        xhtml,
+        xml::{self, Xml},
+    },
+};
+use everfeed_adapters::{Body, Element, Enclosure, Entry, Link, Source, TextKind};
+use std::collections::HashSet;
+
+/// Relations that say something of a whole feed; in an entry they would send readers astray (H-27).
+const FEED_RELATIONS: &[&str] = &[
+    "self",
+    "hub",
+    "current",
+    "first",
+    "last",
+    "next",
+    "previous",
+    "prev",
+    "next-archive",
+    "prev-archive",
+    "enclosure",
+];
+
+/// Writes an item. Classic views leave tombstones out (DESIGN section 3).
+pub(super) fn item(xml: &mut Xml, item: &Item, dialect: Dialect) {
+    match &item.content {
+        Content::Live(entry) => live(xml, item, entry, dialect),
+        Content::Gone { reason, .. } if dialect.smart => gone(xml, item, *reason),
+        Content::Gone { .. } => {}
+    }
+}
+
+fn live(xml: &mut Xml, item: &Item, entry: &Entry, dialect: Dialect) {
+    let language = entry.language.as_deref().and_then(construct::language);
+    xml.open("entry", &[("xml:lang", language)]);
+    xml.leaf("id", &[], &item.iri);
+    match &entry.title {
+        Some(title) => construct::text(xml, "title", title, dialect),
+        None => xml.leaf("title", &[], ""),
+    }
+    dates(xml, item, dialect);
+    construct::people(xml, "author", &entry.authors);
+    construct::people(xml, "contributor", &entry.contributors);
+    let has_alternate = links(xml, entry);
+    construct::categories(xml, &entry.categories);
+    if let Some(rights) = visible(entry.rights.as_ref()) {
+        construct::text(xml, "rights", rights, dialect);
+    }
+    bodies(xml, entry, has_alternate, dialect);
+    if let Some(source) = &entry.source {
+        origin(xml, source);
+    }
+    for element in entry.foreign.iter().filter(|element| !is_ours(element)) {
+        xml.aside(|out| foreign::write(out, element, &mut Scope::new(dialect.declared())));
+    }
+    if dialect.smart {
+        xml.leaf("fo:id", &[], &item.id.to_string());
+    }
+    xml.close("entry");
+}
+
+/// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not (D-13, H-30..H-32).
+fn gone(xml: &mut Xml, item: &Item, reason: Reason) {
+    let when = item.modified.rfc3339();
+    let id = item.id.to_string();
+    xml.open("at:deleted-entry", &[("ref", Some(&item.iri)), ("when", Some(&when))]);
+    xml.leaf("at:comment", &[], reason.code());
+    xml.leaf("fo:id", &[], &id);
+    xml.close("at:deleted-entry");
+    xml.open("entry", &[]);
+    xml.leaf("id", &[], &item.iri);
+    xml.leaf("title", &[], "(deleted)");
+    dates(xml, item, Dialect { smart: true });
+    xml.leaf("content", &[], "");
+    xml.leaf("fo:id", &[], &id);
+    xml.leaf("fo:deleted", &[], "true");
+    xml.close("entry");
+}
+
+/// `app:edited` is T: by it a consumer tells an old push from a new one (SF-94).
+fn dates(xml: &mut Xml, item: &Item, dialect: Dialect) {
+    xml.leaf("updated", &[], &item.updated().rfc3339());
+    xml.leaf("published", &[], &item.published().rfc3339());
+    if dialect.smart {
+        xml.leaf("app:edited", &[], &item.modified.rfc3339());
+    }
+}
+
+/// Links, enclosures and the comments page; tells whether one is an alternate. Of the alternates with one type and
+/// language only the first is written.
+fn links(xml: &mut Xml, entry: &Entry) -> bool {
+    let mut alternates = HashSet::new();
+    let wanted = entry.links.iter().filter(|link| !FEED_RELATIONS.contains(&relation(link)));
+    for link in wanted {
+        let Some(href) = xml::iri(&link.href) else { continue };
+        let rel = relation(link);
+        let media_type = link.media_type.as_deref().and_then(construct::media_type);
+        let hreflang = link.hreflang.as_deref().and_then(construct::language);
+        if rel == "alternate" && !alternates.insert((media_type, hreflang)) {
+            continue;
+        }
+        xml.empty(
+            "link",
+            &[
+                ("rel", Some(rel)),
+                ("type", media_type),
+                ("hreflang", hreflang),
+                ("title", link.title.as_deref()),
+                ("href", Some(&href)),
+                ("length", construct::length(link.length.as_deref())),
+            ],
+        );
+    }
+    for Enclosure { url, media_type, length, title } in &entry.enclosures {
+        let Some(href) = xml::iri(url) else { continue };
+        xml.empty(
+            "link",
+            &[
+                ("rel", Some("enclosure")),
+                ("type", media_type.as_deref().and_then(construct::media_type)),
+                ("title", title.as_deref()),
+                ("href", Some(&href)),
+                ("length", construct::length(length.as_deref())),
+            ],
+        );
+    }
+    let named = entry.links.iter().any(|link| link.rel == "replies");
+    if let Some(href) = entry.comments.as_deref().filter(|_| !named).and_then(xml::iri) {
+        // RFC 4685 section 4.
+        let html = Some("text/html");
+        xml.empty("link", &[("rel", Some("replies")), ("type", html), ("href", Some(&href))]);
+    }
+    !alternates.is_empty()
+}
+
+/// The relation as Atom spells it: a registered name, or an IRI.
+fn relation(link: &Link) -> &str {
+    let rel = link.rel.trim();
+    let rel = rel.strip_prefix("http://www.iana.org/assignments/relation/").unwrap_or(rel);
+    if rel.is_empty() || rel.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        "related"
+    } else {
+        rel
+    }
+}
+
+/// Summary and content. An entry needs content or an alternate link, and a summary beside content that is not
+/// readable in place.
+fn bodies(xml: &mut Xml, entry: &Entry, has_alternate: bool, dialect: Dialect) {
+    let content = entry.content.as_ref();
+    let needs_summary = content.is_some_and(|body| body.src.is_some() || is_binary(body));
+    match &entry.summary {
+        Some(summary) => construct::text(xml, "summary", summary, dialect),
+        None if needs_summary => xml.leaf("summary", &[], ""),
+        None => {}
+    }
+    match content {
+        Some(body) => self::content(xml, body, dialect),
+        None if !has_alternate => xml.leaf("content", &[], ""),
+        None => {}
+    }
+}
+
+fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
+    let media_type = body.media_type.as_deref().and_then(construct::media_type);
+    if let Some(src) = body.src.as_deref().and_then(xml::iri) {
+        let media_type = media_type.or(match body.text.kind {
+            TextKind::Plain => None,
+            TextKind::Html => Some("text/html"),
+            TextKind::Xhtml => Some("application/xhtml+xml"),
+        });
+        return xml.empty("content", &[("type", media_type), ("src", Some(&src))]);
+    }
+    match media_type {
+        None => construct::text(xml, "content", &body.text, dialect),
+        Some(media_type) if is_xml(media_type) => {
+            let mut root = String::new();
+            match xhtml::write_root(&mut root, &body.text.value, dialect.declared()) {
+                Ok(()) => {
+                    xml.holding("content", &[("type", Some(media_type))], |out| out.push_str(&root));
+                }
+                Err(xhtml::IllFormed) => xml.leaf("content", &[], &body.text.value),
+            }
+        }
+        Some(media_type) => xml.leaf("content", &[("type", Some(media_type))], &body.text.value),
+    }
+}
+
+/// Whether the content is base64 (RFC 4287 section 4.1.3.3).
+fn is_binary(body: &Body) -> bool {
+    let media_type = body.media_type.as_deref().and_then(construct::media_type);
+    media_type
+        .is_some_and(|t| !is_xml(t) && !t.get(..5).is_some_and(|kind| kind.eq_ignore_ascii_case("text/")))
+}
+
+/// RFC 3023, in the words of RFC 4287 section 4.1.3.3.
+fn is_xml(media_type: &str) -> bool {
+    let lower = media_type.to_ascii_lowercase();
+    lower.ends_with("+xml") || lower.ends_with("/xml")
+}
+
+/// Where an aggregated entry came from. `atom:source` should be whole; of what RSS says of a source, a name and
+/// a URL, a `via` link tells the same.
+fn origin(xml: &mut Xml, source: &Source) {
+    let id = source.id.as_deref().and_then(xml::iri);
+    let url = source.url.as_deref().and_then(xml::iri);
+    let title = source.title.as_deref();
+    let updated = source.updated.as_ref().and_then(|date| plausible(date.at_us));
+    let is_whole = id.is_some() && title.is_some() && updated.is_some();
+    match url {
+        Some(url) if !is_whole => {
+            xml.empty("link", &[("rel", Some("via")), ("title", title), ("href", Some(&url))]);
+        }
+        url if id.is_some() || title.is_some() => {
+            xml.open("source", &[]);
+            if let Some(id) = id {
+                xml.leaf("id", &[], &id);
+            }
+            if let Some(title) = title {
+                xml.leaf("title", &[], title);
+            }
+            if let Some(updated) = updated {
+                xml.leaf("updated", &[], &updated.rfc3339());
+            }
+            if let Some(url) = url {
+                xml.empty("link", &[("rel", Some("alternate")), ("href", Some(&url))]);
+            }
+            xml.close("source");
+        }
+        _ => {}
+    }
+}
+
+/// Foreign markup that would contradict what we write ourselves: a Smart Feed upstream has its own ids, cursors and
+/// tombstones, and Atom elements that are not in the entry's fields have no second place.
+fn is_ours(element: &Element) -> bool {
+    match element.ns.as_str() {
+        ns::ATOM | ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
+        ns::PUBLISHING => element.name == "edited",
+        _ => false,
+    }
+}

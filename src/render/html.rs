@@ -1,0 +1,320 @@
+//! Pages for people: the list of feeds, and one feed's description. No script, nothing loaded from elsewhere, every
+//! text escaped; not a reader of posts.
+
+use super::{
+    about::{self, About, Caps, positions},
+    atom::construct,
+    identity,
+    list::List,
+    text::{plain, visible},
+    urls::{FeedUrls, Site},
+    xml::{self, Xml},
+};
+use crate::feed::{
+    order::Order,
+    record::FeedRecord,
+    stamp::Stamp,
+    view::Format::{self, Atom, ClassicAtom, ClassicRss, Json},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The media type of these pages.
+pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
+
+/// What these pages may do, as `Content-Security-Policy`: show themselves, in the one style they carry.
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-u4na1wHAHgdpJlhHR+aX6UUBxYaW25hHCs/zqrwyThA='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// What an ordinary reader should subscribe to, in the order in which browsers offer it.
+const CLASSIC: [Format; 2] = [ClassicAtom, ClassicRss];
+
+/// The list of feeds. Autodiscovery leads to the classic views, which ordinary readers understand (C-1).
+pub fn list(list: &List<'_>) -> Vec<u8> {
+    let List { site, feeds, .. } = *list;
+    let mut page = Xml::html();
+    page.open("html", &[("lang", Some("en"))]);
+    page.open("head", &[]);
+    head(&mut page, "Feeds");
+    for feed in feeds {
+        discovery(&mut page, site, feed);
+    }
+    link(&mut page, "alternate", Some("application/json"), &site.list());
+    page.close("head");
+    page.open("body", &[]);
+    page.open("main", &[]);
+    page.leaf("h1", &[], "Feeds");
+    match feeds.len() {
+        0 => page.leaf("p", &[("class", Some("quiet"))], "No feed is configured yet."),
+        1 => page.leaf("p", &[("class", Some("quiet"))], "One feed is remembered here."),
+        n => page.leaf("p", &[("class", Some("quiet"))], &format!("{n} feeds are remembered here.")),
+    }
+    if !feeds.is_empty() {
+        page.open("ul", &[("class", Some("feeds"))]);
+        for feed in feeds {
+            card(&mut page, site, feed);
+        }
+        page.close("ul");
+    }
+    finish(page)
+}
+
+fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {
+    let urls = site.feed(&feed.name);
+    page.open("li", &[]);
+    page.holding("h2", &[], |out| anchor(out, &urls.about(), &identity::name(feed)));
+    page.open("p", &[("class", Some("quiet"))]);
+    page.leaf("code", &[], &feed.name);
+    summary(page, feed);
+    page.close("p");
+    page.open("ul", &[("class", Some("links"))]);
+    for (words, forms) in FORMS {
+        page.holding("li", &[], |out| {
+            out.push_str(words);
+            for (format, name) in forms {
+                out.push(' ');
+                anchor(out, &urls.base(format, Order::MODIFIED), name);
+            }
+        });
+    }
+    page.close("ul");
+    page.close("li");
+}
+
+const FORMS: [(&str, [(Format, &str); 2]); 2] = [
+    ("Newest posts:", [(ClassicAtom, "Atom"), (ClassicRss, "RSS")]),
+    ("Smart Feed:", [(Atom, "Atom"), (Json, "JSON")]),
+];
+
+/// `· 1204 posts, 3 of them deleted · changed 2014-01-06 10:18 UTC`.
+fn summary(page: &mut Xml, feed: &FeedRecord) {
+    page.aside(|out| out.push_str(&format!(" · {}", count(feed))));
+    match about::updated(feed).filter(|_| feed.is_ready()) {
+        Some(updated) => {
+            page.aside(|out| out.push_str(" · changed "));
+            time(page, updated);
+        }
+        None if feed.is_ready() => {}
+        None => {
+            page.aside(|out| out.push_str(" · "));
+            page.leaf("span", &[("class", Some("state"))], "waiting for its first document");
+        }
+    }
+}
+
+fn count(feed: &FeedRecord) -> String {
+    let posts = if feed.total == 1 { "post" } else { "posts" };
+    match feed.total.saturating_sub(feed.live) {
+        0 => format!("{} {posts}", feed.total),
+        gone => format!("{} {posts}, {gone} of them deleted", feed.total),
+    }
+}
+
+fn time(page: &mut Xml, at: Stamp) {
+    let machine = at.rfc3339();
+    let human = machine.get(..16).map(|minute| format!("{} UTC", minute.replace('T', " ")));
+    page.leaf("time", &[("datetime", Some(&machine))], human.as_deref().unwrap_or(&machine));
+}
+
+/// One feed's description (SF-132..SF-134).
+pub fn about(about: &About<'_>) -> Vec<u8> {
+    let About { feed, site, .. } = *about;
+    let title = identity::name(feed);
+    let urls = site.feed(&feed.name);
+    let mut page = Xml::html();
+    page.open("html", &[("lang", Some("en"))]);
+    page.open("head", &[]);
+    head(&mut page, &title);
+    discovery(&mut page, site, feed);
+    link(&mut page, "self", Some("text/html"), &urls.about());
+    if about.hub {
+        link(&mut page, "hub", None, &site.hub());
+    }
+    link(&mut page, "alternate", Some("application/json"), &urls.about());
+    page.close("head");
+    page.open("body", &[]);
+    page.open("main", &[]);
+    page.holding("nav", &[], |out| anchor(out, &site.list(), "All feeds"));
+    page.leaf("h1", &[("lang", feed.head.language.as_deref().and_then(construct::language))], &title);
+    if let Some(description) = visible(feed.head.description.as_ref()) {
+        page.leaf("p", &[], &plain(description));
+    }
+    facts(&mut page, about);
+    reading(&mut page, &urls);
+    following(&mut page, about, &urls);
+    asking(&mut page, &about.caps);
+    finish(page)
+}
+
+fn facts(page: &mut Xml, about: &About<'_>) {
+    let feed = about.feed;
+    page.open("dl", &[]);
+    page.leaf("dt", &[], "Name");
+    page.holding("dd", &[], |out| code(out, &feed.name));
+    page.leaf("dt", &[], "Holds");
+    page.open("dd", &[]);
+    page.aside(|out| out.push_str(&count(feed)));
+    page.close("dd");
+    page.leaf("dt", &[], "State");
+    page.leaf("dd", &[], if feed.is_ready() { "ready" } else { "waiting for its first document" });
+    if let Some(updated) = about::updated(feed) {
+        page.leaf("dt", &[], "Last change");
+        page.open("dd", &[]);
+        time(page, updated);
+        page.close("dd");
+    }
+    page.leaf("dt", &[], "History");
+    page.leaf("dd", &[], history(about.history));
+    if let Some(site) = feed.head.link("alternate").and_then(web) {
+        page.leaf("dt", &[], "Site");
+        page.holding("dd", &[], |out| anchor(out, site, site));
+    }
+    if let Some(upstream) = about.upstream.and_then(web) {
+        page.leaf("dt", &[], "Made from");
+        page.holding("dd", &[], |out| anchor(out, upstream, upstream));
+    }
+    page.close("dl");
+}
+
+const fn history(history: about::History) -> &'static str {
+    match history {
+        about::History::Complete => "complete: from the first post on",
+        about::History::Partial => "partial: an archive could not be read in full",
+        about::History::Unknown => {
+            "from the first document seen here; nobody said whether there was more before"
+        }
+    }
+}
+
+fn reading(page: &mut Xml, urls: &FeedUrls<'_>) {
+    page.leaf("h2", &[], "For a feed reader");
+    page.leaf("p", &[], "The newest posts, newest first. Paste either address into your reader.");
+    page.open("dl", &[]);
+    for (format, term) in [(ClassicAtom, "Atom"), (ClassicRss, "RSS")] {
+        address(page, term, &urls.base(format, Order::MODIFIED));
+    }
+    page.close("dl");
+}
+
+fn following(page: &mut Xml, about: &About<'_>, urls: &FeedUrls<'_>) {
+    page.leaf("h2", &[], "For a program");
+    page.leaf(
+        "p",
+        &[],
+        "The Smart Feed never forgets a post, says which were deleted, and can be mirrored exactly: begin at the start, \
+         then go on from each last_cursor.",
+    );
+    page.open("dl", &[]);
+    address(page, "Atom 1.0, RFC 6721", &urls.base(Atom, Order::MODIFIED));
+    address(page, "ActivityStreams 1.0", &urls.base(Json, Order::MODIFIED));
+    address(page, "As you accept", &urls.negotiated());
+    if about.hub {
+        address(page, "Hub (WebSub)", &about.site.hub());
+    }
+    page.close("dl");
+    let json = urls.base(Json, Order::MODIFIED);
+    page.holding("pre", &[], |out| {
+        code(out, &format!("curl '{json}&max=10'\ncurl '{json}&since=cursor:LAST_CURSOR'  # waits for news"));
+    });
+    page.leaf("h2", &[], "Orders");
+    page.open("dl", &[]);
+    for order in Order::ALL {
+        page.holding("dt", &[], |out| code(out, order.name()));
+        let takes = positions(order).join(", ");
+        page.leaf("dd", &[], &format!("{}; positions: {takes}", sentence(order)));
+    }
+    page.close("dl");
+}
+
+const fn sentence(order: Order) -> &'static str {
+    match order {
+        Order::MODIFIED => "oldest change first, the one to mirror by, and the default",
+        Order::MODIFIED_REVERSE => "newest change first",
+        Order::CREATED => "as first seen; posts keep their places",
+        Order::CREATED_REVERSE => "last seen first",
+    }
+}
+
+fn asking(page: &mut Xml, caps: &Caps) {
+    page.leaf("h2", &[], "Parameters");
+    page.open("dl", &[]);
+    let Caps { max_default, max_cap, timeout_default_secs, timeout_cap_secs } = caps;
+    let parameters = [
+        ("since", "after this position: cursor:…, time:… or id:…".to_owned()),
+        ("until", "before this position".to_owned()),
+        ("max", format!("posts in a page: {max_default}, at most {max_cap}")),
+        ("order", "one of the above".to_owned()),
+        ("timeout", format!("seconds to wait for news: {timeout_default_secs}, at most {timeout_cap_secs}")),
+        ("callback", "the function to call, for JSON-P".to_owned()),
+    ];
+    for (name, meaning) in parameters {
+        page.holding("dt", &[], |out| code(out, name));
+        page.leaf("dd", &[], &meaning);
+    }
+    page.close("dl");
+}
+
+fn address(page: &mut Xml, term: &str, url: &str) {
+    page.leaf("dt", &[], term);
+    page.holding("dd", &[], |out| anchor(out, url, url));
+}
+
+fn head(page: &mut Xml, title: &str) {
+    page.empty("meta", &[("charset", Some("utf-8"))]);
+    page.empty(
+        "meta",
+        &[("name", Some("viewport")), ("content", Some("width=device-width, initial-scale=1"))],
+    );
+    page.leaf("title", &[], title);
+    page.holding("style", &[], |out| out.push_str(STYLE));
+}
+
+fn discovery(page: &mut Xml, site: &Site, feed: &FeedRecord) {
+    let title = identity::name(feed);
+    for format in CLASSIC {
+        let href = site.feed(&feed.name).base(format, Order::MODIFIED);
+        page.empty(
+            "link",
+            &[
+                ("rel", Some("alternate")),
+                ("type", Some(format.media_type())),
+                ("title", Some(&title)),
+                ("href", Some(&href)),
+            ],
+        );
+    }
+}
+
+fn link(page: &mut Xml, rel: &str, media_type: Option<&str>, href: &str) {
+    page.empty("link", &[("rel", Some(rel)), ("type", media_type), ("href", Some(href))]);
+}
+
+fn anchor(out: &mut String, href: &str, words: &str) {
+    out.push_str("<a");
+    xml::push_attribute(out, "href", href);
+    out.push('>');
+    xml::push_text(out, words);
+    out.push_str("</a>");
+}
+
+fn code(out: &mut String, text: &str) {
+    out.push_str("<code>");
+    xml::push_text(out, text);
+    out.push_str("</code>");
+}
+
+/// A URL that may be followed from a page of ours: what an upstream calls its site could be `javascript:`.
+fn web(url: &str) -> Option<&str> {
+    let scheme = url.trim().split_once(':')?.0;
+    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(url)
+}
+
+fn finish(mut page: Xml) -> Vec<u8> {
+    page.leaf("footer", &[], "Served by everfeed, which keeps what feeds forget.");
+    page.close("main");
+    page.close("body");
+    page.close("html");
+    page.finish()
+}

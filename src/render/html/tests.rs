@@ -1,0 +1,108 @@
+//! What the pages for people link to, and what they never do.
+
+use super::{CONTENT_SECURITY_POLICY, STYLE, about, list};
+use crate::{
+    feed::record::FeedRecord,
+    render::{
+        about::{About, Caps, History},
+        list::List,
+        samples::{feed, head, link, site},
+    },
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use everfeed_adapters::{Head, Text};
+use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+
+fn list_of(feeds: &[FeedRecord]) -> String {
+    String::from_utf8(list(&List { site: &site(), feeds, hub: true })).unwrap()
+}
+
+fn about_of(feed: &FeedRecord) -> String {
+    let caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 55, timeout_cap_secs: 300 };
+    let upstream = Some("http://example.org/index.rdf");
+    let about_it = About { feed, site: &site(), upstream, hub: true, history: History::Unknown, caps };
+    String::from_utf8(about(&about_it)).unwrap()
+}
+
+#[track_caller]
+fn check(page: &str, holds: &[&str]) {
+    for text in holds {
+        assert!(page.contains(text), "no {text} in\n{page}");
+    }
+}
+
+#[test]
+fn the_list_leads_readers_to_the_classic_views() {
+    // C-1.
+    let page = list_of(&[feed(head())]);
+    check(
+        &page,
+        &[
+            r#"<link rel="alternate" type="application/atom+xml" title="Old &amp; good" href="http://127.0.0.1/feeds/x/classic.atom"/>"#,
+            r#"<link rel="alternate" type="application/rss+xml" title="Old &amp; good" href="http://127.0.0.1/feeds/x/classic.rss"/>"#,
+            r#"<h2><a href="http://127.0.0.1/feeds/x/about">Old &amp; good</a></h2>"#,
+            r#"<a href="http://127.0.0.1/feeds/x.json?order=modified">JSON</a>"#,
+            "<code>x</code>",
+            "3 posts, 1 of them deleted",
+            r#"<time datetime="2014-01-06T10:18:47Z">2014-01-06 10:18 UTC</time>"#,
+        ],
+    );
+    let discovered = page.split("</head>").next().unwrap();
+    assert!(!discovered.contains("x.atom?order"), "autodiscovery never leads to the Smart Feed");
+}
+
+#[test]
+fn a_feed_that_waits_and_a_list_without_feeds_say_so() {
+    let waiting = FeedRecord { first_cursor: None, ..feed(Head::default()) };
+    check(&list_of(&[waiting]), &["waiting for its first document", "example.org</a>"]);
+    check(&list_of(&[]), &["No feed is configured yet."]);
+}
+
+#[test]
+fn the_page_about_a_feed_says_what_the_description_document_says() {
+    // SF-132..SF-134, PUSH X-3.
+    check(
+        &about_of(&feed(head())),
+        &[
+            r#"<link rel="hub" href="http://127.0.0.1/hub"/>"#,
+            r#"<link rel="self" type="text/html" href="http://127.0.0.1/feeds/x/about"/>"#,
+            r#"<link rel="alternate" type="application/json" href="http://127.0.0.1/feeds/x/about"/>"#,
+            r#"href="http://127.0.0.1/feeds/x.atom?order=modified""#,
+            r#"href="http://127.0.0.1/feeds/x""#,
+            r#"<a href="http://example.org/index.rdf">"#,
+            "positions: cursor, id, time",
+            "posts in a page: 50, at most 1000",
+            "seconds to wait for news: 55, at most 300",
+            "from the first document seen here",
+        ],
+    );
+}
+
+#[test]
+fn nothing_from_upstream_becomes_markup_or_a_script() {
+    let hostile = Head {
+        title: Some(Text::plain("<script>alert(1)</script>\"'&")),
+        description: Some(Text::html("<img src=x onerror=alert(1)>&lt;script&gt;")),
+        links: vec![link("alternate", "javascript:alert(1)")],
+        language: Some("en\" onload=\"x".into()),
+        ..Head::default()
+    };
+    let feed = FeedRecord { head: Arc::new(hostile), ..feed(Head::default()) };
+    for page in [list_of(std::slice::from_ref(&feed)), about_of(&feed)] {
+        for absent in ["<script", "<img", "javascript:", "onload"] {
+            assert!(!page.contains(absent), "{absent} in\n{page}");
+        }
+        check(&page, &["&lt;script&gt;alert(1)&lt;/script&gt;"]);
+    }
+}
+
+#[test]
+fn the_policy_allows_the_one_style_that_is_there() {
+    let hash = STANDARD.encode(Sha256::digest(STYLE));
+    assert!(
+        CONTENT_SECURITY_POLICY.contains(&format!("style-src 'sha256-{hash}'")),
+        "it is now sha256-{hash}"
+    );
+    assert!(!STYLE.contains('<'), "nothing in the style could end its element");
+}

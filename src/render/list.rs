@@ -1,0 +1,59 @@
+//! The list of feeds as JSON; its HTML is in `html`, and what a feed is like in `about`.
+
+use super::{
+    about::{self, Access},
+    identity,
+    urls::Site,
+};
+use crate::feed::{record::FeedRecord, stamp::Stamp};
+use serde::Serialize;
+
+/// The feeds of a site.
+#[derive(Clone, Copy, Debug)]
+pub struct List<'a> {
+    /// Where they live.
+    pub site: &'a Site,
+    /// The feeds, in the order in which they are shown.
+    pub feeds: &'a [FeedRecord],
+    /// Whether a hub takes subscriptions.
+    pub hub: bool,
+}
+
+/// The list as JSON.
+pub fn json(list: &List<'_>) -> Vec<u8> {
+    let feeds = list.feeds.iter().map(|feed| Row::of(feed, list)).collect();
+    let feeds = Feeds { url: list.site.list(), feeds };
+    serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
+}
+
+#[derive(Serialize)]
+struct Feeds<'a> {
+    url: String,
+    feeds: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    title: String,
+    state: &'static str,
+    items: u64,
+    live: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated: Option<String>,
+    access: Access,
+}
+
+impl<'a> Row<'a> {
+    fn of(feed: &'a FeedRecord, list: &List<'_>) -> Self {
+        Self {
+            name: &feed.name,
+            title: identity::name(feed).into_owned(),
+            state: about::state(feed),
+            items: feed.total,
+            live: feed.live,
+            updated: about::updated(feed).map(Stamp::rfc3339),
+            access: Access::of(list.site, &feed.name, list.hub),
+        }
+    }
+}

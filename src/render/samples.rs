@@ -1,0 +1,201 @@
+//! A small blog for the tests of every format: one feed, a post with everything, a bare post, a tombstone.
+
+use super::{Document, Site, Urls, page};
+use crate::feed::{
+    item::{Content, Item, ItemId, Reason, Seen},
+    order::Order,
+    page::Page,
+    record::{FeedNo, FeedRecord, IdRule},
+    stamp::Stamp,
+    view::Format,
+};
+use everfeed_adapters::{
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Head, Link, Node, Person, Source, Text,
+    TextKind,
+};
+use std::sync::Arc;
+
+/// 2014-01-06T10:18:47Z.
+pub(super) const T: Stamp = Stamp::from_secs(1_389_003_527);
+
+pub(super) fn site() -> Site {
+    Site::new("http://127.0.0.1", "")
+}
+
+pub(super) fn head() -> Head {
+    Head {
+        title: Some(Text::html("Old &amp; good")),
+        description: Some(Text::plain("A blog")),
+        links: vec![link("alternate", "http://example.org/")],
+        ..Head::default()
+    }
+}
+
+pub(super) fn feed(head: Head) -> FeedRecord {
+    FeedRecord {
+        no: FeedNo(1),
+        name: "x".into(),
+        namespace: "example.org/index.rdf".into(),
+        rev: 1,
+        last_t: T,
+        total: 3,
+        live: 2,
+        head: Arc::new(head),
+        head_rev: 1,
+        id_rule: IdRule::Id,
+        first_cursor: Some(String::new()),
+    }
+}
+
+pub(super) fn link(rel: &str, href: &str) -> Link {
+    Link { rel: rel.into(), href: href.into(), ..Link::default() }
+}
+
+pub(super) fn date(at: Stamp) -> Option<Date> {
+    Some(Date { raw: String::new(), at_us: i64::try_from(at.micros()).ok() })
+}
+
+fn item(number: u8, content: Content) -> Item {
+    Item {
+        id: ItemId([number; 10]),
+        iri: format!("tag:example.org,2005:{number}"),
+        modified: T.plus_secs(u64::from(number)),
+        created: T.plus_secs(u64::from(number)),
+        revived: None,
+        published_us: None,
+        content,
+        seen: Seen::default(),
+    }
+}
+
+pub(super) fn live(number: u8, entry: Entry) -> Item {
+    item(number, Content::Live(Box::new(entry)))
+}
+
+pub(super) fn gone(number: u8) -> Item {
+    item(number, Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None })
+}
+
+/// A post with everything that an entry can have.
+pub(super) fn rich() -> Item {
+    let credit = Element {
+        ns: "http://search.yahoo.com/mrss/".into(),
+        prefix: "media".into(),
+        name: "credit".into(),
+        attributes: vec![Attribute { name: "role".into(), value: "author".into(), ..Attribute::default() }],
+        children: vec![Node::Text("Ann & Bob".into())],
+    };
+    let ours =
+        Element { ns: "http://fanout.org/protocol/atom".into(), name: "id".into(), ..Element::default() };
+    let person = |name: &str| Person {
+        name: Some(name.into()),
+        email: Some(format!("{}@example.org", name.to_lowercase())),
+        uri: Some(format!("http://example.org/{name}")),
+    };
+    let enclosure = |name: &str| Enclosure {
+        url: format!("http://example.org/{name}.mp3"),
+        media_type: Some("audio/mpeg".into()),
+        length: Some("1234".into()),
+        title: None,
+    };
+    let entry = Entry {
+        id: Some("tag:example.org,2005:1".into()),
+        title: Some(Text::html("Fish &amp; <b>chips</b>")),
+        summary: Some(Text::plain("1 < 2")),
+        content: Some(Body {
+            text: Text { kind: TextKind::Xhtml, value: "<p>hi &amp; bye</p>".into() },
+            ..Body::default()
+        }),
+        links: vec![
+            link("alternate", "http://example.org/1?a=b&c=d"),
+            link("alternate", "http://example.org/1/again"),
+            link("related", "http://example.org/2"),
+            link("self", "http://example.org/1.atom"),
+        ],
+        authors: vec![person("Ann")],
+        contributors: vec![Person { name: Some("Cal".into()), ..Person::default() }],
+        categories: vec![Category {
+            term: "fish".into(),
+            scheme: Some("http://example.org/tags".into()),
+            label: Some("Fish".into()),
+        }],
+        enclosures: vec![enclosure("a"), enclosure("b")],
+        published: date(T),
+        updated: date(T),
+        rights: Some(Text::plain("© Ann")),
+        comments: Some("http://example.org/1#comments".into()),
+        language: Some("en".into()),
+        source: Some(Source {
+            id: Some("tag:example.com,2005:feed".into()),
+            title: Some("Elsewhere".into()),
+            url: Some("http://example.com/feed".into()),
+            updated: date(T),
+        }),
+        foreign: vec![credit, ours],
+    };
+    Item { published_us: Some(1_132_024_961_000_000), ..live(1, entry) }
+}
+
+/// A post with nothing but an id.
+pub(super) fn bare() -> Item {
+    live(2, Entry::default())
+}
+
+pub(super) fn page_of(items: Vec<Item>) -> Page {
+    Page {
+        items: items.into_iter().map(Arc::new).collect(),
+        last_cursor: "1389003999_0_2040335985".into(),
+        more: false,
+        record: Arc::new(feed(head())),
+        degraded: None,
+    }
+}
+
+pub(super) fn urls(format: Format) -> Urls {
+    let site = site();
+    site.feed("x").of_view(format, Order::MODIFIED, Some(site.hub()), None)
+}
+
+/// The document of some items in a format, as text.
+pub(super) fn rendered(format: Format, items: Vec<Item>) -> String {
+    rendered_with(format, items, |_| {})
+}
+
+/// Likewise, after some changes to what goes around the page.
+pub(super) fn rendered_with(format: Format, items: Vec<Item>, change: impl FnOnce(&mut Around)) -> String {
+    let mut around = Around {
+        feed: feed(head()),
+        page: page_of(items),
+        urls: urls(format),
+        prev_cursor: None,
+        ttl_mins: None,
+    };
+    change(&mut around);
+    around.page.record = Arc::new(around.feed.clone());
+    let document = Document {
+        page: &around.page,
+        format,
+        urls: &around.urls,
+        prev_cursor: around.prev_cursor.as_deref(),
+        ttl_mins: around.ttl_mins,
+    };
+    String::from_utf8(page(&document)).unwrap()
+}
+
+/// What goes into a document.
+pub(super) struct Around {
+    pub(super) feed: FeedRecord,
+    pub(super) page: Page,
+    pub(super) urls: Urls,
+    pub(super) prev_cursor: Option<String>,
+    pub(super) ttl_mins: Option<u32>,
+}
+
+/// The lines between two lines that start so, both included, without indentation.
+pub(super) fn part<'a>(document: &'a str, from: &str, to: &str) -> Vec<&'a str> {
+    let lines = document.lines().map(str::trim).skip_while(|line| !line.starts_with(from));
+    let mut part: Vec<_> = lines.collect();
+    let end = part.iter().position(|line| line.starts_with(to)).map_or(part.len(), |at| at + 1);
+    part.truncate(end);
+    part
+}

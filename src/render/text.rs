@@ -1,0 +1,114 @@
+//! Texts in the other form: markup as plain words, plain words as HTML; not the sanitising of either.
+
+use everfeed_adapters::text::entities::{Resolved, resolve};
+use everfeed_adapters::{Body, Text, TextKind};
+use std::borrow::Cow;
+
+/// The words alone, on one line: for titles in formats that know no markup there.
+pub(super) fn plain(text: &Text) -> Cow<'_, str> {
+    let words = match text.kind {
+        TextKind::Plain => Cow::Borrowed(text.value.as_str()),
+        TextKind::Html | TextKind::Xhtml if text.value.contains(['<', '&']) => {
+            Cow::Owned(words_of(&text.value))
+        }
+        TextKind::Html | TextKind::Xhtml => Cow::Borrowed(text.value.as_str()),
+    };
+    on_one_line(words)
+}
+
+/// The text as HTML: for formats whose texts are HTML.
+pub(super) fn html(text: &Text) -> Cow<'_, str> {
+    match text.kind {
+        TextKind::Plain if text.value.contains(['<', '&', '>']) => {
+            Cow::Owned(text.value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+        }
+        TextKind::Plain | TextKind::Html | TextKind::Xhtml => Cow::Borrowed(text.value.as_str()),
+    }
+}
+
+/// Content as HTML, when it can be read in place at all: not binaries, not XML of other kinds, not references.
+pub(super) fn body_html(body: &Body) -> Option<Cow<'_, str>> {
+    let text = visible(Some(&body.text))?;
+    match &body.media_type {
+        None => Some(html(text)),
+        Some(media_type) if media_type.starts_with("text/") && !media_type.ends_with("xml") => {
+            Some(html(text))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The text, unless nobody could see it.
+pub(super) fn visible(text: Option<&Text>) -> Option<&Text> {
+    text.filter(|text| !text.value.trim().is_empty())
+}
+
+fn on_one_line(words: Cow<'_, str>) -> Cow<'_, str> {
+    let tidy = words.trim() == words && !words.contains(['\n', '\r', '\t']) && !words.contains("  ");
+    if tidy { words } else { Cow::Owned(words.split_whitespace().collect::<Vec<_>>().join(" ")) }
+}
+
+/// Text content of an HTML fragment: tags and comments dropped, references resolved.
+fn words_of(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(at) = rest.find(['<', '&']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let used = if rest.starts_with('<') { tag_len(rest) } else { push_reference(&mut out, rest) };
+        if used == 0 {
+            out.push_str(&rest[..1]);
+        }
+        rest = &rest[used.max(1)..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Length of the tag or comment at the start, 0 if there is none. One that never ends swallows the rest.
+fn tag_len(html: &str) -> usize {
+    let ends = |mark: &str| html.find(mark).map_or(html.len(), |at| at + mark.len());
+    match html.as_bytes() {
+        [b'<', b'!', b'-', b'-', ..] => ends("-->"),
+        [b'<', b'a'..=b'z' | b'A'..=b'Z' | b'/' | b'!' | b'?', ..] => ends(">"),
+        _ => 0,
+    }
+}
+
+/// The longest entity name of HTML, `CounterClockwiseContourIntegral`, has 31 letters.
+const REFERENCE_CHARS_MAX: usize = 33;
+
+/// Resolves the reference at the start and answers its length, 0 if it is none.
+fn push_reference(out: &mut String, html: &str) -> usize {
+    let Some(end) = html.bytes().take(REFERENCE_CHARS_MAX).position(|b| b == b';') else { return 0 };
+    match resolve(&html[1..end]) {
+        Some(Resolved::Character(c)) => out.push(c),
+        Some(Resolved::Nothing) => {}
+        None => return 0,
+    }
+    end + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_becomes_words() {
+        let check = |html: &str, expect: &str| assert_eq!(plain(&Text::html(html)), expect, "{html}");
+        check("<b>Fish</b> &amp; chips", "Fish & chips");
+        check("It&#146;s &hellip; &#x2014; caf&eacute;&nbsp;", "It’s … — café");
+        check("a <!-- > -->b<br/>c", "a bc");
+        check("1 < 2 & 3 &unknown; &#0;x&#xD800;", "1 < 2 & 3 &unknown; x");
+        check("cut <a href=", "cut");
+        check("&\u{e9};;;;", "&\u{e9};;;;");
+        check("two\n  lines", "two lines");
+        assert_eq!(plain(&Text::plain("<b> & ")), "<b> &");
+    }
+
+    #[test]
+    fn plain_words_become_html() {
+        assert_eq!(html(&Text::plain("a < b & c")), "a &lt; b &amp; c");
+        assert_eq!(html(&Text::html("<b>a</b>")), "<b>a</b>");
+    }
+}

@@ -1,0 +1,184 @@
+//! What a commit comes to: the rows to write, worked out before the first is written. Pure; writing is the store's business.
+
+use super::{Commit, Receipt, StoreError, codec::damaged};
+use crate::feed::{
+    cursor::Toc,
+    item::{Content, Item, ItemId, KeyHash},
+    reconcile::{Change, Delete, Evidence, Put, PutKind},
+    record::FeedRecord,
+    stamp::Stamp,
+};
+use everfeed_adapters::Head;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What a plan reads of the feed.
+pub(super) trait Held {
+    /// The item as it is held.
+    fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError>;
+    /// The id of the item that holds this T.
+    fn id_at(&self, t: Stamp) -> Result<Option<ItemId>, StoreError>;
+}
+
+/// What a commit comes to.
+pub(super) struct Plan {
+    /// The answer, with the feed as it will be.
+    pub(super) receipt: Receipt,
+    /// The items as they will be, and the T whose place each leaves.
+    pub(super) items: BTreeMap<ItemId, Moved>,
+    /// What proves the deletions.
+    pub(super) evidence: Vec<(ItemId, Stamp, Evidence)>,
+}
+
+/// An item that takes a new place.
+pub(super) struct Moved {
+    /// Where it stood before; `None` if it is new.
+    pub(super) from: Option<Stamp>,
+    /// As it will be.
+    pub(super) item: Arc<Item>,
+}
+
+/// Works a commit out. T = max(now, last T of the feed + 1 us), change by change.
+pub(super) fn plan(
+    record: FeedRecord,
+    commit: &Commit,
+    now: Stamp,
+    held: &impl Held,
+) -> Result<Plan, StoreError> {
+    if record.rev != commit.rev {
+        return Err(StoreError::Conflict { found: record.rev });
+    }
+    let receipt = Receipt { feed: record, stamped: Vec::with_capacity(commit.changes.len()) };
+    let mut plan = Plan { receipt, items: BTreeMap::new(), evidence: Vec::new() };
+    for change in &commit.changes {
+        let t = plan.receipt.feed.last_t.next().max(now);
+        plan.take(change, t, held)?;
+        plan.receipt.feed.last_t = t;
+    }
+    plan.close(commit, held)?;
+    Ok(plan)
+}
+
+impl Plan {
+    fn take(&mut self, change: &Change, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
+        let id = match change {
+            Change::Put(put) => put.id,
+            Change::Delete(delete) => delete.id,
+        };
+        // An item may change twice in one commit: only its last version is written.
+        let (from, before) = match self.items.remove(&id) {
+            Some(moved) => (moved.from, Some(moved.item)),
+            None => held.item(id)?.map_or((None, None), |item| (Some(item.modified), Some(item))),
+        };
+        let item = match change {
+            Change::Put(put) => self.put(put, before, t)?,
+            Change::Delete(delete) => self.delete(delete, before, t)?,
+        };
+        self.items.insert(id, Moved { from, item: Arc::new(item) });
+        self.receipt.stamped.push((id, t));
+        Ok(())
+    }
+
+    fn put(&mut self, put: &Put, before: Option<Arc<Item>>, t: Stamp) -> Result<Item, StoreError> {
+        let fits = match put.kind {
+            PutKind::Added => before.is_none(),
+            PutKind::Edited => before.as_ref().is_some_and(|item| !item.is_gone()),
+            PutKind::Revived => before.as_ref().is_some_and(|item| item.is_gone()),
+        };
+        if !fits {
+            return Err(damaged(&format!("item {}", put.id), &format!("cannot be {:?} as it is", put.kind)));
+        }
+        let feed = &mut self.receipt.feed;
+        feed.total += u64::from(put.kind == PutKind::Added);
+        feed.live += u64::from(put.kind != PutKind::Edited);
+        let revived = (put.kind == PutKind::Revived).then_some(t);
+        let before = before.as_deref();
+        Ok(Item {
+            id: put.id,
+            iri: before.map_or(&put.iri, |before| &before.iri).clone(),
+            modified: t,
+            created: before.map_or(t, |before| before.created),
+            revived: revived.or(before.and_then(|before| before.revived)),
+            published_us: put.published_us.or(before.and_then(|before| before.published_us)),
+            content: Content::Live(put.entry.clone()),
+            seen: put.seen,
+        })
+    }
+
+    fn delete(&mut self, delete: &Delete, before: Option<Arc<Item>>, t: Stamp) -> Result<Item, StoreError> {
+        let before = before
+            .filter(|item| !item.is_gone())
+            .ok_or_else(|| damaged(&format!("item {}", delete.id), "cannot be deleted: it is not live"))?;
+        // Damage that was not noticed before must not become a panic here.
+        self.receipt.feed.live = self.receipt.feed.live.saturating_sub(1);
+        self.evidence.push((delete.id, t, delete.evidence.clone()));
+        let Delete { reason, first_missing, last_seen, .. } = *delete;
+        let content = Content::Gone { reason, first_missing, last_seen };
+        // What was held is stripped, and what the next poll is compared with stays.
+        Ok(Item { content, modified: t, iri: before.iri.clone(), ..*before })
+    }
+
+    /// What a commit does to the feed itself.
+    fn close(&mut self, commit: &Commit, held: &impl Held) -> Result<(), StoreError> {
+        let feed = &mut self.receipt.feed;
+        feed.rev += 1;
+        feed.id_rule = commit.id_rule;
+        if let Some(head) = &commit.head {
+            feed.head_rev += u64::from(renders_otherwise(&feed.head, head));
+            feed.head = Arc::clone(head);
+        }
+        if commit.ready && feed.first_cursor.is_none() {
+            let newest = match self.receipt.stamped.last() {
+                Some((id, _)) => Some(*id),
+                None => held.id_at(feed.last_t)?,
+            };
+            let cursor = newest.and_then(|id| Toc::of(feed.last_t, [id.to_string()]));
+            feed.first_cursor = Some(cursor.map_or_else(String::new, |toc| toc.to_string()));
+        }
+        Ok(())
+    }
+}
+
+/// The keys that changes bind to their items, the first one first: a key that is bound stays bound.
+pub(super) fn bindings(changes: &[Change]) -> impl Iterator<Item = (KeyHash, ItemId)> {
+    let puts = changes.iter().filter_map(|change| match change {
+        Change::Put(put) => Some(put),
+        Change::Delete(_) => None,
+    });
+    puts.flat_map(|put| put.keys.iter().map(|key| (*key, put.id)))
+}
+
+/// The namespace of a feed is fixed when it is first seen: with another one every id would change.
+pub(super) fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), StoreError> {
+    if record.namespace == given {
+        return Ok(());
+    }
+    let (feed, stored) = (record.name.clone(), record.namespace.clone());
+    Err(StoreError::Namespace { feed, stored, given: given.to_owned() })
+}
+
+/// Whether anything rendered of a head differs. Its dates churn with every poll, so they are never shown (a document
+/// carries T instead), and its rhythm speaks to pollers only: neither may change what consumers have cached. Taken
+/// apart field by field, so that nobody adds one without deciding.
+fn renders_otherwise(old: &Head, new: &Head) -> bool {
+    let Head {
+        id,
+        title,
+        description,
+        links,
+        authors,
+        categories,
+        language,
+        rights,
+        generator,
+        image,
+        updated: _,
+        published: _,
+        rhythm: _,
+        history,
+        foreign,
+    } = new;
+    (&old.id, &old.title, &old.description, &old.links) != (id, title, description, links)
+        || (&old.authors, &old.categories, &old.language) != (authors, categories, language)
+        || (&old.rights, &old.generator, &old.image) != (rights, generator, image)
+        || (&old.history, &old.foreign) != (history, foreign)
+}

@@ -1,0 +1,150 @@
+//! Writing what a commit comes to, and what belongs to feeds besides items; what it comes to is planned elsewhere.
+
+use super::{
+    rows,
+    tables::{
+        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, POLLS, Source, WINDOWS, evidence_key,
+        feed_key, feed_of, hash_key, id_key, stamp_key, stamp_of, stamp_value,
+    },
+    writer::Writing,
+};
+use crate::{
+    feed::{
+        item::ItemId,
+        reconcile::WINDOW_ROWS_MAX,
+        record::{FeedNo, FeedRecord},
+        schedule::PollState,
+        stamp::Stamp,
+    },
+    store::{
+        Commit, Receipt, StoreError,
+        codec::{damaged, encode, encode_item},
+        plan::{self, Moved, Plan},
+    },
+};
+use redb::{ReadableTable, WriteTransaction};
+
+/// The feed of this name, made if it is new.
+pub(super) fn register(
+    writing: &mut Writing<'_>,
+    name: &str,
+    namespace: &str,
+) -> Result<FeedRecord, StoreError> {
+    if let Some(no) = feed_named(writing.look(), name)? {
+        let record = rows::record(writing.look(), no)?;
+        plan::check_namespace(&record, namespace)?;
+        return Ok(record);
+    }
+    // Feeds are never taken out, so the number after the last was never given.
+    let last = writing.look().table(FEEDS)?.last()?.map(|(key, _)| feed_of(*key.value()));
+    let no = FeedNo(last.map_or(1, |last| last.0 + 1));
+    let record = FeedRecord::new(no, name, namespace);
+    let tx = writing.change();
+    tx.open_table(FEED_NAMES)?.insert(name, &feed_key(no))?;
+    write_record(tx, &record)?;
+    Ok(record)
+}
+
+fn feed_named(source: &impl Source, name: &str) -> Result<Option<FeedNo>, StoreError> {
+    Ok(source.table(FEED_NAMES)?.get(name)?.map(|key| feed_of(*key.value())))
+}
+
+/// Applies a commit, whole or not at all.
+pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Receipt, StoreError> {
+    let feed = commit.feed;
+    let record = rows::record(writing.look(), feed)?;
+    writing.check_clock()?;
+    let plan = plan::plan(record, commit, writing.now, &rows::Items::of(writing.look(), feed)?)?;
+    let tx = writing.change();
+    write_items(tx, feed, &plan)?;
+    bind_keys(tx, commit)?;
+    write_evidence(tx, feed, &plan)?;
+    if let Some(window) = &commit.window {
+        let kept = &window[..window.len().min(WINDOW_ROWS_MAX)];
+        tx.open_table(WINDOWS)?.insert(&feed_key(feed), encode(&kept)?.as_slice())?;
+    }
+    if let Some(poll) = &commit.poll {
+        tx.open_table(POLLS)?.insert(&feed_key(feed), encode(poll)?.as_slice())?;
+    }
+    write_record(tx, &plan.receipt.feed)?;
+    writing.record_clock();
+    Ok(plan.receipt)
+}
+
+fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
+    tx.open_table(FEEDS)?.insert(&feed_key(record.no), encode(record)?.as_slice())?;
+    Ok(())
+}
+
+fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<(), StoreError> {
+    let mut items = tx.open_table(ITEMS)?;
+    let mut ids = tx.open_table(IDS)?;
+    let mut created = tx.open_table(CREATED)?;
+    for (id, Moved { from, item }) in &plan.items {
+        if let Some(from) = from {
+            items.remove(&stamp_key(feed, *from))?;
+        }
+        let t = item.modified;
+        if items.insert(&stamp_key(feed, t), encode_item(item)?.as_slice())?.is_some() {
+            return Err(damaged(&format!("feed {feed}"), &format!("held an item at {t}, after its last T")));
+        }
+        ids.insert(&id_key(feed, *id), &stamp_value(t))?;
+        created.insert(&stamp_key(feed, item.created), &stamp_value(t))?;
+    }
+    Ok(())
+}
+
+/// Only unknown keys are bound: two known items are never merged.
+fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
+    let mut keys = tx.open_table(KEYS)?;
+    for (key, ItemId(id)) in plan::bindings(&commit.changes) {
+        let key = hash_key(commit.feed, key);
+        if keys.get(&key)?.is_none() {
+            keys.insert(&key, &id)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<(), StoreError> {
+    let mut table = tx.open_table(EVIDENCE)?;
+    for (id, t, evidence) in &plan.evidence {
+        table.insert(&evidence_key(feed, *id, *t), encode(evidence)?.as_slice())?;
+    }
+    Ok(())
+}
+
+/// Saves poll states and the hosts' wishes.
+pub(super) fn save_polls(
+    writing: &mut Writing<'_>,
+    polls: &[(FeedNo, PollState)],
+    hosts: &[(String, Stamp)],
+) -> Result<(), StoreError> {
+    for (feed, _) in polls {
+        known_feed(writing.look(), *feed)?;
+    }
+    let now = writing.now;
+    let tx = writing.change();
+    let mut table = tx.open_table(POLLS)?;
+    for (feed, poll) in polls {
+        table.insert(&feed_key(*feed), encode(poll)?.as_slice())?;
+    }
+    if !hosts.is_empty() {
+        let mut table = tx.open_table(HOSTS)?;
+        // Wishes are rare and most are over soon, so the table stays short when each new one sweeps it.
+        table.retain(|_, until| stamp_of(until) > now)?;
+        for (host, until) in hosts {
+            table.insert(host.as_str(), &stamp_value(*until))?;
+        }
+    }
+    writing.record_clock();
+    Ok(())
+}
+
+/// Refuses a feed that is not there, without reading it.
+pub(super) fn known_feed(source: &impl Source, feed: FeedNo) -> Result<(), StoreError> {
+    match source.table(FEEDS)?.get(&feed_key(feed))? {
+        Some(_) => Ok(()),
+        None => Err(StoreError::UnknownFeed(feed)),
+    }
+}

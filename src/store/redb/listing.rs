@@ -1,0 +1,175 @@
+//! A feed of the file along one axis, for [`page::select`](crate::feed::page::select); which rows make a page is decided there.
+
+use super::{
+    rows,
+    tables::{CREATED, Coded, IDS, ITEMS, KEYS, StampKey, hash_key, id_key, stamp_key, stamp_of},
+};
+use crate::{
+    feed::{
+        item::{Item, ItemId, KeyHash},
+        order::Axis,
+        page::{Listing, Page, PageQuery, Place, Range, Row, Rows},
+        record::{FeedNo, FeedRecord},
+        stamp::Stamp,
+    },
+    store::{
+        StoreError,
+        codec::{ItemHeader, damaged, decode_item, item_header},
+        paging,
+    },
+};
+use everfeed_adapters::Key;
+use redb::{AccessGuard, ReadOnlyTable, ReadTransaction};
+use std::{ops::Bound, sync::Arc};
+
+/// A page of a snapshot.
+pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page, StoreError> {
+    let record = rows::record(snapshot, query.feed)?;
+    let along = Along {
+        snapshot,
+        record: &record,
+        items: snapshot.open_table(ITEMS)?,
+        created: match query.order.axis {
+            Axis::Modified => None,
+            Axis::Created => Some(snapshot.open_table(CREATED)?),
+        },
+    };
+    paging::page(along, query, &record)
+}
+
+type Stamps = ReadOnlyTable<&'static StampKey, &'static [u8; 8]>;
+
+/// A feed along T, or along `created` when that table is given.
+struct Along<'a> {
+    snapshot: &'a ReadTransaction,
+    record: &'a FeedRecord,
+    items: ReadOnlyTable<&'static StampKey, Coded>,
+    created: Option<Stamps>,
+}
+
+impl Along<'_> {
+    fn feed(&self) -> FeedNo {
+        self.record.no
+    }
+
+    /// What stands at T.
+    fn at(&self, t: Stamp) -> Result<Option<Raw>, StoreError> {
+        let value = self.items.get(&stamp_key(self.feed(), t))?;
+        value.map(|value| Raw::new(t, value)).transpose()
+    }
+
+    /// What stands at T and was created at `c`: a row of `created` never points into the void.
+    fn created_at(&self, c: Stamp, t: Stamp) -> Result<Raw, StoreError> {
+        let found = self.at(t)?.filter(|row| row.header.created == c);
+        found.ok_or_else(|| damaged(&format!("the item created at {c}"), &format!("is not at {t}")))
+    }
+
+    /// The item with our id.
+    fn by_id(&self, id: ItemId) -> Result<Option<Raw>, StoreError> {
+        let Some(t) = self.snapshot.open_table(IDS)?.get(&id_key(self.feed(), id))? else { return Ok(None) };
+        let t = stamp_of(t.value());
+        let found = self.at(t)?.filter(|row| row.header.id == id);
+        found.ok_or_else(|| damaged(&format!("item {id}"), &format!("is not at {t}"))).map(Some)
+    }
+
+    /// The item with the upstream's id.
+    fn by_upstream_id(&self, id: &str) -> Result<Option<Raw>, StoreError> {
+        let key = KeyHash::of(&self.record.namespace, &Key::Id(id.to_owned()).stripped());
+        let bound = self.snapshot.open_table(KEYS)?.get(&hash_key(self.feed(), key))?;
+        bound.map_or(Ok(None), |id| self.by_id(ItemId(*id.value())))
+    }
+}
+
+impl Listing for Along<'_> {
+    type Row = Raw;
+    type Error = StoreError;
+
+    fn ids_at(&self, stamp: Stamp) -> Result<Vec<String>, StoreError> {
+        let row = match &self.created {
+            None => self.at(stamp)?,
+            Some(created) => match created.get(&stamp_key(self.feed(), stamp))? {
+                Some(t) => Some(self.created_at(stamp, stamp_of(t.value()))?),
+                None => None,
+            },
+        };
+        Ok(row.iter().map(Row::id).collect())
+    }
+
+    fn place_of(&self, id: &str) -> Result<Option<Place>, StoreError> {
+        let ours = id.parse().map_or(Ok(None), |id| self.by_id(id))?;
+        let row = ours.map_or_else(|| self.by_upstream_id(id), |row| Ok(Some(row)))?;
+        Ok(row.map(|row| Place { t: if self.created.is_some() { row.header.created } else { row.t }, o: 0 }))
+    }
+
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, StoreError> {
+        let keys = keys(self.feed(), range);
+        let keys = (keys.0.as_ref(), keys.1.as_ref());
+        let Some(created) = &self.created else {
+            let row = |row: Result<(AccessGuard<'static, &'static StampKey>, _), redb::StorageError>| {
+                let (key, value) = row?;
+                let t = stamp_of(key.value());
+                Ok((Place { t, o: 0 }, Raw::new(t, value)?))
+            };
+            return Ok(directed(self.items.range::<&StampKey>(keys)?.map(row), reverse));
+        };
+        let row = |row: Result<
+            (AccessGuard<'static, &'static StampKey>, AccessGuard<'static, &'static [u8; 8]>),
+            redb::StorageError,
+        >| {
+            let (key, t) = row?;
+            let c = stamp_of(key.value());
+            Ok((Place { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
+        };
+        Ok(directed(created.range::<&StampKey>(keys)?.map(row), reverse))
+    }
+}
+
+fn directed<'a, T>(
+    rows: impl DoubleEndedIterator<Item = T> + 'a,
+    reverse: bool,
+) -> Box<dyn Iterator<Item = T> + 'a> {
+    if reverse { Box::new(rows.rev()) } else { Box::new(rows) }
+}
+
+/// The keys of a range; one that is open ends with the feed.
+fn keys(feed: FeedNo, range: Range) -> (Bound<StampKey>, Bound<StampKey>) {
+    let (low, high) = paging::stamps(range);
+    let end = |bound: Bound<Stamp>, open| match bound {
+        Bound::Unbounded => Bound::Included(stamp_key(feed, open)),
+        bound => bound.map(|stamp| stamp_key(feed, stamp)),
+    };
+    (end(low, Stamp::ZERO), end(high, Stamp::MAX))
+}
+
+/// An item as it lies in the file: read only when it is on the page.
+struct Raw {
+    t: Stamp,
+    header: ItemHeader,
+    value: AccessGuard<'static, Coded>,
+}
+
+impl Raw {
+    fn new(t: Stamp, value: AccessGuard<'static, Coded>) -> Result<Self, StoreError> {
+        Ok(Self { t, header: item_header(value.value())?, value })
+    }
+}
+
+impl Row for Raw {
+    fn id(&self) -> String {
+        self.header.id.to_string()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        self.value.value().len()
+    }
+}
+
+impl paging::Held for Raw {
+    fn is_gone(&self) -> bool {
+        self.header.gone
+    }
+
+    fn into_item(self) -> Result<Arc<Item>, StoreError> {
+        decode_item(self.t, self.value.value()).map(Arc::new)
+    }
+}

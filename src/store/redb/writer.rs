@@ -1,0 +1,248 @@
+//! The one thread that writes: it drains a bounded queue into transactions, each one made durable before anybody is
+//! answered (group commit); not what is written.
+
+use super::tables::META;
+use crate::{
+    clock::Clock,
+    feed::stamp::Stamp,
+    store::{
+        StoreError,
+        codec::{decode, encode},
+        guard::ClockGuard,
+    },
+};
+use redb::{Database, ReadableDatabase, WriteTransaction};
+use std::{
+    mem,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+use tokio::{sync::oneshot, task::spawn_blocking};
+
+/// Jobs that may wait; one more is `Busy`.
+pub(super) const QUEUE_JOBS_MAX: usize = 1024;
+
+/// Jobs in one transaction: many enough to share the price of a sync, few enough to answer soon.
+const GROUP_JOBS_MAX: usize = 128;
+
+/// Where META keeps the last time recorded.
+const CLOCK_KEY: &str = "clock";
+
+/// The near end of the queue.
+pub(super) struct Writer {
+    queue: Mutex<Option<SyncSender<Box<dyn Job>>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(super) fn start(database: Arc<Database>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let guard = stored_guard(&database)?;
+        let (queue, jobs) = sync_channel(QUEUE_JOBS_MAX);
+        let far = Far { database, clock, guard };
+        let thread = thread::Builder::new().name("store-writer".into()).spawn(move || far.drain(&jobs));
+        let thread = thread.map_err(|error| StoreError::Failed(format!("no writer thread: {error}")))?;
+        Ok(Self { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Does this in a transaction and answers when it is durable. It may be done again in another transaction when
+    /// something else in the first one failed, so it must depend on nothing but what it reads there.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Writing<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Box::new(Task { work, outcome: None, reply }))?;
+        answer.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    fn enqueue(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.as_ref().ok_or(StoreError::Closed)?.try_send(job).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Busy,
+            TrySendError::Disconnected(_) => ended(),
+        })
+    }
+
+    /// Takes no more jobs, and waits until those in the queue are done.
+    pub(super) async fn close(&self) -> Result<(), StoreError> {
+        let thread = self.hang_up().ok_or(StoreError::Closed)?;
+        match spawn_blocking(move || thread.join()).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(ended()),
+        }
+    }
+
+    /// Ends the queue. The thread then ends by itself; `None` when that was done before.
+    fn hang_up(&self) -> Option<JoinHandle<()>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Waiting here lets whoever opens the file next find it closed. It is short: the queue is bounded.
+        if let Some(thread) = self.hang_up() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn ended() -> StoreError {
+    StoreError::Failed("the writer thread has ended".into())
+}
+
+fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
+    let meta = database.begin_read()?.open_table(META)?;
+    let stored = meta.get(CLOCK_KEY)?;
+    stored
+        .map_or_else(|| Ok(ClockGuard::default()), |stored| decode("the last time recorded", stored.value()))
+}
+
+/// A transaction as a job sees it.
+pub(super) struct Writing<'t> {
+    tx: &'t WriteTransaction,
+    /// What the clock said when the job began.
+    pub(super) now: Stamp,
+    guard: ClockGuard,
+    touched: bool,
+}
+
+impl<'t> Writing<'t> {
+    /// For reading. A job checks first and writes after: refused before the first write, it leaves no trace.
+    pub(super) fn look(&self) -> &'t WriteTransaction {
+        self.tx
+    }
+
+    /// For writing. A job that fails after this is thrown out together with its transaction.
+    pub(super) fn change(&mut self) -> &'t WriteTransaction {
+        self.touched = true;
+        self.tx
+    }
+
+    /// Refuses a clock that cannot be right.
+    pub(super) fn check_clock(&self) -> Result<(), StoreError> {
+        self.guard.check(self.now)
+    }
+
+    /// Remembers that something was written now.
+    pub(super) fn record_clock(&mut self) {
+        self.guard.record(self.now);
+    }
+
+    /// Takes the clock for right.
+    pub(super) fn accept_clock(&mut self) {
+        self.guard.accept(self.now);
+    }
+}
+
+/// Something to do in a transaction.
+trait Job: Send {
+    /// Does it, or does it again. Whether it succeeded.
+    fn run(&mut self, writing: &mut Writing<'_>) -> bool;
+    /// Answers: as it ended, or that the transaction failed.
+    fn answer(self: Box<Self>, failure: Option<StoreError>);
+}
+
+struct Task<T, F> {
+    work: F,
+    outcome: Option<Result<T, StoreError>>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Job for Task<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Writing<'_>) -> Result<T, StoreError> + Send,
+{
+    fn run(&mut self, writing: &mut Writing<'_>) -> bool {
+        self.outcome.insert((self.work)(writing)).is_ok()
+    }
+
+    fn answer(self: Box<Self>, failure: Option<StoreError>) {
+        let outcome = failure.map(Err).or(self.outcome).unwrap_or_else(|| Err(ended()));
+        // Whoever asked may have gone; what was written stays written.
+        let _ = self.reply.send(outcome);
+    }
+}
+
+/// The far end of the queue.
+struct Far {
+    database: Arc<Database>,
+    clock: Arc<dyn Clock>,
+    guard: ClockGuard,
+}
+
+/// Why a transaction was given up.
+enum GivenUp {
+    /// One job failed when it had begun to write.
+    Job(usize),
+    /// The transaction itself failed.
+    All(StoreError),
+}
+
+impl From<StoreError> for GivenUp {
+    fn from(error: StoreError) -> Self {
+        Self::All(error)
+    }
+}
+
+impl Far {
+    fn drain(mut self, jobs: &Receiver<Box<dyn Job>>) {
+        while let Ok(first) = jobs.recv() {
+            let mut group = vec![first];
+            group.extend(jobs.try_iter().take(GROUP_JOBS_MAX - 1));
+            self.settle(group);
+        }
+    }
+
+    /// Brings a group to an end. A job that fails halfway is thrown out, and the others are done again without it.
+    fn settle(&mut self, mut group: Vec<Box<dyn Job>>) {
+        loop {
+            match self.attempt(&mut group) {
+                Ok(()) => return group.into_iter().for_each(|job| job.answer(None)),
+                Err(GivenUp::Job(at)) => group.remove(at).answer(None),
+                Err(GivenUp::All(error)) => {
+                    let text = error.to_string();
+                    return group
+                        .into_iter()
+                        .for_each(|job| job.answer(Some(StoreError::Failed(text.clone()))));
+                }
+            }
+        }
+    }
+
+    /// One transaction for all.
+    fn attempt(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), GivenUp> {
+        let mut tx = self.database.begin_write().map_err(StoreError::from)?;
+        // Opening after a kill then takes no walk over the whole file.
+        tx.set_quick_repair(true);
+        let mut touched = false;
+        let mut writing = Writing { tx: &tx, now: Stamp::ZERO, guard: self.guard, touched: false };
+        for (at, job) in group.iter_mut().enumerate() {
+            writing.now = Stamp::from_micros(self.clock.now_us());
+            let done = job.run(&mut writing);
+            let wrote = mem::take(&mut writing.touched);
+            if wrote && !done {
+                return Err(GivenUp::Job(at));
+            }
+            touched |= wrote;
+        }
+        let guard = writing.guard;
+        if touched || guard != self.guard {
+            write_guard(&tx, guard)?;
+            tx.commit().map_err(StoreError::from)?;
+            self.guard = guard;
+        }
+        Ok(())
+    }
+}
+
+fn write_guard(tx: &WriteTransaction, guard: ClockGuard) -> Result<(), StoreError> {
+    tx.open_table(META)?.insert(CLOCK_KEY, encode(&guard)?.as_slice())?;
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Kills a real everfeed at random moments under load, as often as `EVERFEED_KILLS` says (50 when it says nothing), and
+//! then holds it to its promises: no item lost, every cursor ever handed out still valid, the chain of pushes unbroken.
+//!
+//! `EVERFEED_KILLS=500 cargo test --test kill -- --nocapture` runs it longer. The seed is printed; `EVERFEED_SEED` sets it.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod consumer;
+mod origin;
+mod process;
+mod subscriber;
+
+use consumer::{Consumer, Mirror};
+use origin::Origin;
+use process::Process;
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use std::{sync::Arc, time::Duration};
+use subscriber::Subscriber;
+
+/// Feeds under load, each on a loopback address of its own, since politeness is counted per host.
+const FEEDS: usize = 6;
+/// What is waited for at most when all is quiet.
+const SETTLE: Duration = Duration::from_secs(60);
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_however_often_it_is_killed() {
+    let kills = number("EVERFEED_KILLS", 50);
+    let seed = number("EVERFEED_SEED", u64::from(std::process::id()));
+    println!("killing {kills} times, EVERFEED_SEED={seed}");
+    let mut chance = StdRng::seed_from_u64(seed);
+    let origin = Arc::new(Origin::start(FEEDS, seed).await);
+    let subscriber = Arc::new(Subscriber::start().await);
+    let mut process = Process::new(&origin);
+    process.start().await;
+    let consumers: Vec<_> = origin.names().map(|name| Consumer::start(&process, name)).collect();
+    for name in origin.names() {
+        process.subscribe(name, &subscriber.callback(name)).await;
+    }
+    for _ in 0..kills {
+        let run = Duration::from_millis(chance.random_range(50..1500));
+        tokio::time::sleep(run).await;
+        process.kill();
+        process.start().await;
+    }
+    origin.rest();
+    let mut figures = Figures::default();
+    for (name, consumer) in origin.names().zip(consumers) {
+        let truth = origin.truth(name);
+        let mirror = consumer.settled(&truth, SETTLE).await;
+        assert_eq!(mirror.contents(), truth, "{name}: a mirror by long poll holds what the feed held");
+        let store = process.walk(name).await;
+        assert_eq!(mirror, store, "{name}: the mirror equals the store");
+        let chain = subscriber.settled(name, &store, SETTLE).await;
+        assert_eq!(chain.mirror.contents(), truth, "{name}: a mirror by push holds what the feed held");
+        for cursor in mirror.cursors().iter().chain(&chain.cursors) {
+            process.check_cursor(name, cursor, &store).await;
+        }
+        figures.add(&mirror, &chain);
+    }
+    process.stop().await;
+    println!(
+        "{kills} kills: {} items, {} long-poll pages, {} pushes of which {} were sent again, {} cursors still valid",
+        figures.items, figures.pages, figures.pushes, figures.repeated, figures.cursors
+    );
+    assert!(figures.pushes > 0 && figures.items > FEEDS, "there was load");
+}
+
+#[derive(Default)]
+struct Figures {
+    items: usize,
+    pages: usize,
+    pushes: usize,
+    repeated: usize,
+    cursors: usize,
+}
+
+impl Figures {
+    fn add(&mut self, mirror: &Mirror, chain: &subscriber::Chain) {
+        self.items += mirror.contents().len();
+        self.pages += mirror.pages;
+        self.pushes += chain.pushes;
+        self.repeated += chain.repeated;
+        self.cursors += mirror.cursors().len() + chain.cursors.len();
+    }
+}

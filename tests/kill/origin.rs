@@ -1,0 +1,123 @@
+//! Old blogs that never rest: each serves an RSS window over everything it ever published, and changes all the time.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::rt::TokioIo;
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    fmt::Write as _,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::net::TcpListener;
+
+/// Posts in a document. Publishing is slow enough that none rolls off before it is seen.
+const WINDOW_POSTS: usize = 40;
+/// Publishing stops there, so that a window is never outrun while the process is dead.
+const POSTS_PER_SECOND_MAX: u64 = 8;
+
+pub(crate) struct Origin {
+    blogs: Vec<Arc<Blog>>,
+    resting: Arc<AtomicBool>,
+}
+
+pub(crate) struct Blog {
+    pub(crate) name: String,
+    pub(crate) url: String,
+    posts: Mutex<Vec<(String, String)>>,
+}
+
+impl Origin {
+    pub(crate) async fn start(feeds: usize, seed: u64) -> Self {
+        let resting = Arc::new(AtomicBool::new(false));
+        let mut blogs = Vec::new();
+        for at in 0..feeds {
+            let host = [127, 0, 0, 11 + u8::try_from(at).unwrap()];
+            let listener = TcpListener::bind(SocketAddr::from((host, 0))).await.expect("a loopback address");
+            let url = format!("http://{}/rss.xml", listener.local_addr().unwrap());
+            let blog = Arc::new(Blog { name: format!("blog-{at}"), url, posts: Mutex::default() });
+            tokio::spawn(serve(listener, blog.clone()));
+            tokio::spawn(live(blog.clone(), resting.clone(), seed + at as u64));
+            blogs.push(blog);
+        }
+        Self { blogs, resting }
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.blogs.iter().map(|blog| blog.name.as_str())
+    }
+
+    pub(crate) fn blogs(&self) -> &[Arc<Blog>] {
+        &self.blogs
+    }
+
+    /// No more changes.
+    pub(crate) fn rest(&self) {
+        self.resting.store(true, Ordering::SeqCst);
+    }
+
+    /// What a feed that forgets nothing holds: the title of every post ever published, by its id.
+    pub(crate) fn truth(&self, name: &str) -> BTreeMap<String, String> {
+        let blog = self.blogs.iter().find(|blog| blog.name == name).unwrap();
+        blog.posts.lock().unwrap().iter().cloned().collect()
+    }
+}
+
+async fn live(blog: Arc<Blog>, resting: Arc<AtomicBool>, seed: u64) {
+    let mut chance = StdRng::seed_from_u64(seed);
+    let mut edits = 0_u64;
+    while !resting.load(Ordering::SeqCst) {
+        {
+            let mut posts = blog.posts.lock().unwrap();
+            let number = posts.len();
+            if number == 0 || chance.random_bool(0.5) {
+                posts.push((format!("tag:{},2005:{number}", blog.name), format!("post {number}")));
+            } else {
+                edits += 1;
+                // Only what the window shows can be edited visibly.
+                let at = number - 1 - chance.random_range(0..number.min(WINDOW_POSTS / 2));
+                posts[at].1 = format!("post {at}, edit {edits}");
+            }
+        }
+        let pause = 1000 / POSTS_PER_SECOND_MAX;
+        tokio::time::sleep(Duration::from_millis(chance.random_range(pause / 2..pause * 2))).await;
+    }
+}
+
+async fn serve(listener: TcpListener, blog: Arc<Blog>) {
+    loop {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let blog = blog.clone();
+        tokio::spawn(async move {
+            let answer = service_fn(|_: Request<Incoming>| {
+                let body = blog.document();
+                async move { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(body)))) }
+            });
+            // A killed reader breaks its connection; that is no matter here.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), answer)
+                .await;
+        });
+    }
+}
+
+impl Blog {
+    fn document(&self) -> String {
+        let posts = self.posts.lock().unwrap();
+        let mut out =
+            format!("<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>{}</title>", self.name);
+        out.push_str("<link>http://127.0.0.1/</link><description>load</description>");
+        for (id, title) in posts.iter().rev().take(WINDOW_POSTS) {
+            let _ = write!(out, "<item><guid isPermaLink=\"false\">{id}</guid><title>{title}</title></item>");
+        }
+        out + "</channel></rss>"
+    }
+}
