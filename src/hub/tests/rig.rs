@@ -344,6 +344,10 @@ impl Rig {
         self.commit(vec![put(PutKind::Edited, n, title)]).await;
     }
 
+    pub(super) async fn revive(&self, n: u32) {
+        self.commit(vec![put(PutKind::Revived, n, "again")]).await;
+    }
+
     pub(super) async fn delete(&self, n: u32) {
         self.commit(vec![delete(n)]).await;
     }
