@@ -175,6 +175,8 @@ pub struct Parts {
 pub struct Hub {
     shared: Arc<Shared>,
     tasks: TaskTracker,
+    /// Ends the tasks where they stand, when they have not ended by themselves in time.
+    cut: CancellationToken,
     /// Room for requests to subscribe, per callback host.
     subscribers: Governor,
     /// Room for requests to publish.
@@ -226,6 +228,7 @@ impl Hub {
         Self {
             shared: Arc::new(shared),
             tasks: TaskTracker::new(),
+            cut: CancellationToken::new(),
             subscribers: Governor::new(SUBSCRIBE_BURST, SUBSCRIBE_PER_SEC),
             publishers: Governor::new(PUBLISH_PER_SEC, PUBLISH_PER_SEC),
         }
@@ -257,7 +260,8 @@ impl Hub {
 
     fn start_one(&self, subscription: Subscription) {
         let span = info_span!("subscription", topic = %subscription.topic());
-        self.tasks.spawn(subscription.run().instrument(span));
+        let cut = self.cut.clone();
+        self.tasks.spawn(async move { cut.run_until_cancelled(subscription.run()).await }.instrument(span));
     }
 
     /// How the subscriptions of each feed stand; feeds without any are left out.
@@ -273,6 +277,8 @@ impl Hub {
         if tokio::time::timeout(within, self.tasks.wait()).await.is_err() {
             let left = self.tasks.len();
             warn!(pushes = left, "{left} pushes were still under way when the hub stopped");
+            self.cut.cancel();
+            self.tasks.wait().await;
         }
     }
 }

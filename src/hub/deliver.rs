@@ -19,9 +19,6 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-#[cfg(test)]
-mod tests;
-
 /// What is to be pushed where. Not the items: they are read when there is room to send them, so every try carries the
 /// newest state.
 #[derive(Clone, Debug)]
