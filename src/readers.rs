@@ -309,6 +309,10 @@ impl Readers {
             // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
             page.items.retain(|item| !item.is_gone());
         }
+        if reading.is_classic() && reading.shape == Shape::Page {
+            // An old post that we saw late is among the newest for us, yet its readers expect it by its date.
+            page.items.sort_by_key(|item| std::cmp::Reverse(item.published()));
+        }
         let next = (page.more && reading.shape == Shape::Page && !reading.is_classic())
             .then(|| self.urls.next(&page.record.name, reading, &page.last_cursor));
         let links = self.urls.links(&page.record.name, reading.view, next);
