@@ -27,8 +27,8 @@ mod guard;
 
 mod codec;
 
-//#[cfg(test)]
-//mod conformance;
+#[cfg(test)]
+mod conformance;
 
 pub use sub::{Sub, SubNo};
 

@@ -3,6 +3,35 @@
 //! A document is first *sliced*: decoded, recognised, its head read, and cut into entries with their keys and raw
 //! digests. An entry is parsed further only when somebody asks, so an unchanged entry costs a digest, and one bad
 //! entry harms no other. Nothing here has a clock, opens anything, or awaits.
+//!
+//! ```
+//! use everfeed_adapters::{Format, Hints, Key, slice};
+//!
+//! let document = br#"<rss version="2.0"><channel><title>An old blog</title>
+//!     <item><guid>tag:example.org,2004:1</guid><link>/first</link><description>Hello &amp;amp; welcome</description></item>
+//!     <item><title>Untitled &eacute;l&eacute;gance</title><pubDate>Thu, 01 Jan 04 19:48:21 GMT</pubDate></item>
+//! </channel></rss>"#;
+//! let hints = Hints { base_url: Some("http://example.org/rss.xml"), ..Hints::default() };
+//!
+//! let window = slice(document, &hints)?;
+//! assert_eq!(window.format, Format::Rss);
+//! assert_eq!(window.entries[0].key, Key::Id("tag:example.org,2004:1".into()));
+//! assert!(window.entries[1].key.is_weak(), "a title is all that names the second entry");
+//!
+//! let (entry, notes) = window.entries[0].parse();
+//! assert_eq!(entry.permalink(), Some("http://example.org/first"));
+//! assert_eq!(entry.content.unwrap().text.value, "Hello &amp; welcome");
+//! assert!(notes.is_empty());
+//! # Ok::<(), everfeed_adapters::NotAFeed>(())
+//! ```
+//!
+//! What is odd about a document or an entry becomes a [`Note`] beside what could be read; only bytes that are no feed at
+//! all, or a feed of which not one entry could be read, are an error.
+//!
+//! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3 are read by this crate's own pass over quick-xml's tokens. feed-rs maps
+//! MediaRSS, behind a guard: measured on five thousand documents, it loses ids, dates and whole dialects elsewhere.
+
+#![warn(missing_docs)]
 
 mod detect;
 pub mod entry;

@@ -90,9 +90,15 @@ pub(super) fn typed<T: DeserializeOwned>(
     let value = Value::Table(table.clone());
     serde_path_to_error::deserialize(value).map_err(|error| {
         let key = error.path().to_string();
-        let found = at(&table, error.path()).map_or_else(|| "nothing".to_owned(), shown);
-        let hint = wanted(&plain(&key)).map(|hint| format!("{}; give {hint}", first_line(error.inner())));
-        fail(Problem::new(named(&table, &key), found, hint.unwrap_or_else(|| first_line(error.inner()))))
+        let value = at(&table, error.path());
+        let found = value.map_or_else(|| "nothing".to_owned(), shown);
+        // The message repeats the value, and a URL may carry a password.
+        let message = match value.and_then(Value::as_str) {
+            Some(raw) => first_line(error.inner()).replace(raw, &super::masked(raw)),
+            None => first_line(error.inner()),
+        };
+        let hint = wanted(&plain(&key)).map(|hint| format!("{message}; give {hint}"));
+        fail(Problem::new(named(&table, &key), found, hint.unwrap_or(message)))
     })
 }
 

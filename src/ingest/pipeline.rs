@@ -7,18 +7,20 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        reconcile::{Change, Decisions, Known, Observation, PutKind, keys_needed, observe, reconcile},
-        record::FeedRecord,
+        reconcile::{keys_needed, observe},
         schedule::{self, Document, Failure, Outcome, PollState, Whose},
         stamp::Stamp,
     },
     notify::Notify,
-    store::{Commit, Receipt, Store, StoreError},
+    store::{Receipt, Store, StoreError},
 };
-use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice};
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
+
+mod decided;
+
+use decided::{Decided, Sliced};
 
 #[cfg(test)]
 mod tests;
@@ -53,12 +55,21 @@ pub struct Polled {
 const TRIES_MAX: usize = 5;
 
 impl Pipeline {
+    /// A pipeline whose polls fall out of step at random.
+    pub fn new(
+        store: Arc<dyn Store>,
+        notify: Arc<Notify>,
+        clock: Arc<dyn Clock>,
+        upstream: Upstream,
+    ) -> Self {
+        Self { store, notify, clock, upstream, jitter: rand::random::<f64> }
+    }
+
     /// Polls a feed. `None` when `stop` came before there was anything to finish.
     pub async fn poll(&self, feed: &FeedSpec, state: &PollState, stop: &CancellationToken) -> Option<Polled> {
         let started = Instant::now();
         let plan = state.plan(self.now());
-        // A count that cannot be read is none that could be told to a publisher.
-        let subscribers = self.store.subs_of(feed.no).await.map_or(0, |subs| subs.len());
+        let subscribers = self.subscribers(feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
         let reply = tokio::select! {
             reply = self.upstream.fetch(&feed.url, &plan, state, subscribers) => reply,
@@ -73,12 +84,23 @@ impl Pipeline {
             },
             Reply::Failed { failure, host } => self.fail(feed, state, failure, host),
         };
+        if state.failures > 0 && polled.state.failures == 0 {
+            info!(feed.name = %feed.name, failures = state.failures, "`{}` answers well again", feed.name);
+        }
+        debug!(feed.name = %feed.name, next_at = %polled.state.next_at.rfc3339(), "Polled `{}`", feed.name);
         Some(polled)
     }
 
     /// What a poll comes to that ended unexpectedly.
     pub(super) fn broken(&self, feed: &FeedSpec, state: &PollState) -> Polled {
         self.fail(feed, state, ours("the poll broke off; this is a bug in everfeed"), None)
+    }
+
+    /// Who is pushed to. A count that cannot be read is none that could be told to a publisher.
+    async fn subscribers(&self, feed: &FeedSpec) -> usize {
+        let now = self.now();
+        let subs = self.store.subs_of(feed.no).await.unwrap_or_default();
+        subs.iter().filter(|sub| sub.is_active(now)).count()
     }
 
     fn now(&self) -> Stamp {
@@ -129,8 +151,10 @@ impl Pipeline {
     async fn decide(&self, feed: &FeedSpec, sliced: &Arc<Sliced>) -> Result<Option<Decided>, Failure> {
         let record = self.store.feed(feed.no).await.map_err(ours)?;
         let mut known = self.store.known(feed.no, Vec::new()).await.map_err(ours)?;
-        if sliced.window.entries.is_empty() && sliced.window.deletions.is_empty() && !known.window.is_empty()
-        {
+        if known.rev != record.rev {
+            return Ok(None);
+        }
+        if sliced.says_nothing() && !known.window.is_empty() {
             return Ok(Some(Decided::emptied(record, &known)));
         }
         let (window, document) = (known.window.clone(), Arc::clone(sliced));
@@ -142,9 +166,8 @@ impl Pipeline {
         })
         .await?;
         if !keys.is_empty() {
-            let rev = known.rev;
             known = self.store.known(feed.no, keys).await.map_err(ours)?;
-            if known.rev != rev {
+            if known.rev != record.rev {
                 return Ok(None);
             }
         }
@@ -155,10 +178,6 @@ impl Pipeline {
     /// The poll state after an outcome that is no failure.
     fn remember(&self, feed: &FeedSpec, state: &PollState, outcome: &Outcome<'_>) -> Polled {
         let next = schedule::next(state, outcome, &feed.policy, self.now(), (self.jitter)());
-        if state.failures > next.failures {
-            info!(feed.name = %feed.name, failures = state.failures, "`{}` answers well again", feed.name);
-        }
-        debug!(feed.name = %feed.name, next_at = %next.next_at.rfc3339(), "Polled `{}`", feed.name);
         Polled { state: next, is_saved: false, hold: None }
     }
 
@@ -194,142 +213,6 @@ impl Pipeline {
     }
 }
 
-/// A document cut into entries.
-struct Sliced {
-    /// Digest of its bytes; `None` for a part of one.
-    body: Option<Digest>,
-    window: Window,
-    is_part: bool,
-}
-
-impl Sliced {
-    /// `None` when the body is the last one again: nothing to parse.
-    fn new(fetched: &Fetched, last: Option<Digest>) -> Result<Option<Self>, Failure> {
-        let body = (!fetched.is_part).then(|| Digest::of(&fetched.body));
-        if body.is_some() && body == last {
-            return Ok(None);
-        }
-        let content_type = fetched.content_type.as_deref();
-        let hints = Hints { content_type, base_url: Some(&fetched.base_url) };
-        let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
-        Ok(Some(Self { body, window, is_part: fetched.is_part }))
-    }
-}
-
-/// What a document changes, ready to be committed.
-struct Decided {
-    record: FeedRecord,
-    rev: u64,
-    decisions: Decisions,
-    /// The new window; `None` leaves the old one.
-    keeps_window: bool,
-    head: Option<Arc<Head>>,
-    makes_ready: bool,
-    remark: Option<String>,
-}
-
-impl Decided {
-    fn new(
-        record: FeedRecord,
-        known: &Known,
-        seen: &Observation,
-        sliced: &Sliced,
-        notes: Vec<Note>,
-        now: Stamp,
-    ) -> Self {
-        let decisions = reconcile(&record.namespace, known, seen, now);
-        let head = &sliced.window.head;
-        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head);
-        Self {
-            rev: known.rev,
-            keeps_window: sliced.is_part || decisions.window == known.window,
-            head: speaks_anew.then(|| Arc::new(head.clone())),
-            makes_ready: !sliced.is_part && !record.is_ready(),
-            remark: remark(sliced.window.notes.iter().chain(&notes)),
-            record,
-            decisions,
-        }
-    }
-
-    /// A document without any entry after one with some proves nothing, so it changes nothing.
-    fn emptied(record: FeedRecord, known: &Known) -> Self {
-        let remark = format!("the document holds no entries; the one before held {}", known.window.len());
-        Self {
-            rev: known.rev,
-            decisions: Decisions { id_rule: known.id_rule, ..Decisions::default() },
-            keeps_window: true,
-            head: None,
-            makes_ready: false,
-            remark: Some(remark),
-            record,
-        }
-    }
-
-    fn arrived(&self) -> bool {
-        let is_added = |change: &Change| matches!(change, Change::Put(put) if put.kind == PutKind::Added);
-        self.decisions.changes.iter().any(is_added)
-    }
-
-    /// Whether there is nothing to commit.
-    fn is_nothing(&self) -> bool {
-        self.decisions.changes.is_empty()
-            && self.keeps_window
-            && self.head.is_none()
-            && !self.makes_ready
-            && self.decisions.id_rule == self.record.id_rule
-    }
-
-    fn commit(self, poll: &PollState) -> Commit {
-        Commit {
-            feed: self.record.no,
-            rev: self.rev,
-            changes: self.decisions.changes,
-            window: (!self.keeps_window).then_some(self.decisions.window),
-            head: self.head,
-            id_rule: self.decisions.id_rule,
-            ready: self.makes_ready || self.record.is_ready(),
-            poll: Some(poll.clone()),
-        }
-    }
-}
-
-/// Whether a head says anything but other dates: those churn, and what they and the rhythm mean is in the poll state.
-fn is_said_otherwise(old: &Head, new: &Head) -> bool {
-    let lasting = |head: &Head| {
-        let (updated, published, rhythm) = Default::default();
-        Head { updated, published, rhythm, ..head.clone() }
-    };
-    lasting(old) != lasting(new)
-}
-
-/// Notes told to the operator at most.
-const NOTES_MAX: usize = 3;
-
-/// What was odd about a document, in a line.
-fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
-    let mut told: Vec<String> = Vec::new();
-    for note in notes {
-        let text = match note {
-            Note::Truncated => "the document ends early; its last entry was dropped".into(),
-            Note::Mismatched => "tags did not match and were mended".into(),
-            Note::Encoding(used) => format!("the encoding declared was wrong, {used} was used"),
-            Note::BadDate(text) => format!("a date could not be understood: {text}"),
-            Note::EntryLost(why) => format!("an entry was left out: {why}"),
-            Note::TooManyEntries => "there are more entries than are read".into(),
-            Note::Other(text) => text.clone(),
-        };
-        if !told.contains(&text) {
-            told.push(text);
-        }
-    }
-    let rest = told.len().saturating_sub(NOTES_MAX);
-    told.truncate(NOTES_MAX);
-    if rest > 0 {
-        told.push(format!("and {rest} more"));
-    }
-    (!told.is_empty()).then(|| told.join("; "))
-}
-
 /// Runs what computes, away from the tasks that wait. A panic in it is our fault and harms nothing else: what it held
 /// is dropped, and what was stored stays.
 async fn compute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
@@ -341,8 +224,4 @@ async fn compute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 
 fn ours(why: impl ToString) -> Failure {
     Failure { whose: Whose::Ours, text: why.to_string(), status: None, retry_after_secs: None }
-}
-
-fn no_feed(why: &NotAFeed) -> Failure {
-    Failure { whose: Whose::Upstream, text: why.to_string(), status: Some(200), retry_after_secs: None }
 }

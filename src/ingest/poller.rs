@@ -72,15 +72,16 @@ impl Poller {
     pub async fn load(pipeline: Pipeline, feeds: Vec<FeedSpec>) -> Result<Self, StoreError> {
         let now = Stamp::from_micros(pipeline.clock.now_us());
         let mut saved: HashMap<FeedNo, PollState> = pipeline.store.polls().await?.into_iter().collect();
-        let mut states = HashMap::new();
-        for feed in &feeds {
+        let mut state_of = |feed: &FeedSpec| {
             let url = bare(&feed.url);
-            let state = match saved.remove(&feed.no) {
+            match saved.remove(&feed.no) {
                 Some(state) => state.resumed(url.as_str(), &feed.policy, now),
                 None => PollState::unpolled(url.as_str()),
-            };
-            states.insert(feed.no, state);
-            pipeline.notify.moved(feed.no, pipeline.store.feed(feed.no).await?.mark());
+            }
+        };
+        let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
+        for record in pipeline.store.feeds().await? {
+            pipeline.notify.moved(record.no, record.mark());
         }
         let feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         Ok(Self { pipeline, feeds: Arc::new(feeds), states: Arc::new(RwLock::new(states)) })

@@ -20,6 +20,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+mod trouble;
+
+pub(super) use trouble::Trouble;
+use trouble::Troubled;
+
 /// 2026-02-02T02:40:00Z, a Monday.
 pub(super) const START_SECS: u64 = 1_770_000_000;
 
@@ -53,6 +58,20 @@ impl House {
         Self::with_store(answer, Arc::new(Memory::new(clock.clone())), clock)
     }
 
+    /// The same with a store that gets into trouble.
+    pub(super) fn in_trouble<A>(
+        answer: impl Fn(usize, &Request) -> A + Clone + Send + Sync + 'static,
+        trouble: &Arc<Trouble>,
+    ) -> Self
+    where
+        A: Future<Output = Scripted> + Send + 'static,
+    {
+        let clock = Arc::new(Paused::from(START_SECS * 1_000_000));
+        let memory = Memory::new(clock.clone());
+        Self::with_store(answer, Arc::new(Troubled { memory, trouble: trouble.clone() }), clock)
+    }
+
+    /// The same with any store and clock.
     pub(super) fn with_store<A>(
         answer: impl Fn(usize, &Request) -> A + Clone + Send + Sync + 'static,
         store: Arc<dyn Store>,
@@ -89,8 +108,9 @@ impl House {
     }
 
     /// Starts a poller.
-    pub(super) async fn start(&self, feeds: &[FeedSpec]) -> Running {
-        let poller = Poller::load(self.pipeline.clone(), feeds.to_vec()).await.unwrap();
+    pub(super) async fn start<'a>(&self, feeds: impl IntoIterator<Item = &'a FeedSpec>) -> Running {
+        let feeds = feeds.into_iter().cloned().collect();
+        let poller = Poller::load(self.pipeline.clone(), feeds).await.unwrap();
         let stop = CancellationToken::new();
         let (running, token) = (poller.clone(), stop.clone());
         let task = tokio::spawn(async move { running.run(token).await.unwrap() });

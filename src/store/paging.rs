@@ -109,6 +109,3 @@ where
         })))
     }
 }
-
-#[cfg(test)]
-mod tests;

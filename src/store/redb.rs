@@ -64,11 +64,15 @@ pub struct Redb {
 }
 
 impl Redb {
-    /// Opens the file at `path`, or makes it. Blocks; after a kill for less than a second (quick repair).
+    /// Opens the file at `path`, which is `config.path` as the caller resolved it, or makes it. Blocks; after a kill for less than a second (quick repair).
     ///
     /// `Schema` when the file is none of ours or a newer everfeed's, `Failed` when another process has it open.
     pub fn open(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let database = Arc::new(file::open(path, config.cache_bytes)?);
+        Self::over(file::open(path, config.cache_bytes)?, clock)
+    }
+
+    fn over(database: ::redb::Database, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let database = Arc::new(database);
         let writer = Writer::start(Arc::clone(&database), clock)?;
         Ok(Self { writer, reader: Reader::new(database) })
     }

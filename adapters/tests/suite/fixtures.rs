@@ -1,4 +1,76 @@
 //! Our own fixtures: XML files that say themselves what they show and what is expected.
+//!
+//! A comment in the file holds one `Description:` line and any number of `Expect: PATH = VALUE` lines. The path walks the
+//! JSON form of the window (`head.title.value`, `entries.0.key`, `entries.length`); the value is JSON, `null` for what is
+//! absent. `Expect: error = "text"` wants the document refused with an error that holds the text. The document's URL is
+//! http://example.org/feeds/fixture.xml.
+
+use std::path::Path;
+
+use everfeed_adapters::{Hints, slice};
+use serde_json::{Value, json};
+
+/// The window as JSON; `markup` is left out, every entry is parsed and carries its key and its notes.
+fn read(bytes: &[u8]) -> Value {
+    let hints = Hints { base_url: Some("http://example.org/feeds/fixture.xml"), ..Hints::default() };
+    let window = match slice(bytes, &hints) {
+        Ok(window) => window,
+        Err(error) => return json!({ "error": error.to_string() }),
+    };
+    let entries = window.entries.iter().map(|raw| {
+        let (entry, notes) = raw.parse();
+        let mut value = serde_json::to_value(entry).unwrap();
+        value["key"] = serde_json::to_value(&raw.key).unwrap();
+        value["notes"] = serde_json::to_value(notes).unwrap();
+        value
+    });
+    json!({
+        "format": window.format,
+        "head": window.head,
+        "entries": entries.collect::<Vec<_>>(),
+        "deletions": window.deletions,
+        "notes": window.notes,
+    })
+}
+
+fn find<'v>(value: &'v Value, path: &str) -> std::borrow::Cow<'v, Value> {
+    use std::borrow::Cow;
+    if let Some(path) = path.strip_suffix(".length") {
+        let found = find(value, path);
+        return Cow::Owned(json!(found.as_array().map_or(0, Vec::len)));
+    }
+    let pointer = format!("/{}", path.replace('.', "/"));
+    value.pointer(&pointer).map_or(Cow::Owned(Value::Null), Cow::Borrowed)
+}
+
+fn check(path: &Path) -> Vec<String> {
+    let bytes = std::fs::read(path).unwrap();
+    let window = read(&bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let expectations: Vec<_> = text.lines().filter_map(|line| line.trim().strip_prefix("Expect: ")).collect();
+    assert!(!expectations.is_empty(), "{} expects nothing", path.display());
+    assert!(text.contains("Description: "), "{} says nothing", path.display());
+    let failure = |expectation: &str| {
+        let (at, expect) =
+            expectation.split_once(" = ").unwrap_or_else(|| panic!("{}: {expectation}", path.display()));
+        let expect: Value =
+            serde_json::from_str(expect).unwrap_or_else(|error| panic!("{expectation}: {error}"));
+        let found = find(&window, at);
+        let holds = match (at, found.as_str(), expect.as_str()) {
+            ("error", Some(found), Some(expect)) => found.contains(expect),
+            _ => *found == expect,
+        };
+        (!holds).then(|| format!("{}: {at} is {found} instead of {expect}", path.display()))
+    };
+    expectations.into_iter().filter_map(failure).collect()
+}
 
 #[test]
-fn nothing() {}
+fn every_fixture_reads_as_it_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let failures: Vec<_> = paths.iter().flat_map(|path| check(path)).collect();
+    assert!(paths.len() >= 20, "only {} fixtures", paths.len());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

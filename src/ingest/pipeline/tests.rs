@@ -1,21 +1,8 @@
 //! Single polls against a publisher in a script: what reaches the store and what is remembered.
 
 use super::*;
-use crate::{
-    clock::Paused,
-    feed::{
-        item::{Item, ItemId, KeyHash},
-        page::{Page, PageQuery},
-        reconcile::Evidence,
-        record::FeedNo,
-    },
-    ingest::testing::{House, ONE, START_SECS, Scripted, TWO, ok, status},
-    store::{Answer, Sub, SubNo, memory::Memory},
-};
-use std::{
-    future::ready,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use crate::ingest::testing::{House, ONE, Scripted, TWO, Trouble, ok, status};
+use std::{future::ready, sync::atomic::Ordering};
 
 const URL: &str = "http://blog.example/rss";
 const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
@@ -97,10 +84,9 @@ async fn a_part_of_a_document_adds_but_does_not_replace_the_window() {
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_moved_on_meanwhile_is_decided_on_again() {
     for (conflicts, expect) in [(2, 1), (TRIES_MAX, 0)] {
-        let clock = Arc::new(Paused::from(START_SECS * 1_000_000));
-        let memory = Memory::new(clock.clone());
-        let store = Arc::new(Contended { memory, conflicts: AtomicUsize::new(conflicts) });
-        let house = House::with_store(|_, _| ready(ok(ONE)), store, clock);
+        let trouble = Arc::new(Trouble::default());
+        let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+        trouble.conflicts.store(conflicts, Ordering::Relaxed);
         let feed = house.feed("blog", URL, 1, 5).await;
         let states = polls(&house, &feed, 1).await;
         assert_eq!(house.total(feed.no).await, expect);
@@ -115,80 +101,4 @@ async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
     let failure = compute(|| -> () { panic!("as a parser might") }).await.unwrap_err();
     assert_eq!(failure.whose, Whose::Ours);
     assert!(failure.text.contains("bug in everfeed"));
-}
-
-#[test]
-fn remarks_are_few_and_said_once() {
-    let notes =
-        [Note::Truncated, Note::Truncated, Note::Mismatched, Note::TooManyEntries, Note::Other("x".into())];
-    let told = remark(notes.iter()).unwrap();
-    assert_eq!(
-        told,
-        "the document ends early; its last entry was dropped; tags did not match and were mended; \
-         there are more entries than are read; and 1 more"
-    );
-    assert_eq!(remark([].iter()), None);
-}
-
-/// A store on which somebody else commits at the worst moment, so many times.
-struct Contended {
-    memory: Memory,
-    conflicts: AtomicUsize,
-}
-
-/// Passes a method on.
-macro_rules! pass_on {
-    ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
-        $(fn $name(&self, $($arg: $kind),*) -> Answer<'_, $out> { self.memory.$name($($arg),*) })*
-    };
-}
-
-impl Store for Contended {
-    fn commit(&self, commit: Commit) -> Answer<'_, Receipt> {
-        let left =
-            self.conflicts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        Box::pin(async move {
-            if left.is_ok() {
-                let record = self.memory.feed(commit.feed).await?;
-                let theirs = Commit {
-                    changes: Vec::new(),
-                    window: None,
-                    head: None,
-                    poll: None,
-                    ready: false,
-                    ..commit.clone()
-                };
-                self.memory.commit(Commit { rev: record.rev, ..theirs }).await?;
-            }
-            self.memory.commit(commit).await
-        })
-    }
-
-    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
-        self.memory.register(name, namespace)
-    }
-
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>> {
-        self.memory.find_sub(topic, callback)
-    }
-
-    pass_on! {
-        feeds() -> Vec<FeedRecord>;
-        feed(feed: FeedNo) -> FeedRecord;
-        known(feed: FeedNo, keys: Vec<KeyHash>) -> Known;
-        polls() -> Vec<(FeedNo, PollState)>;
-        save_polls(polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> ();
-        hosts() -> Vec<(String, Stamp)>;
-        page(query: PageQuery) -> Page;
-        item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
-        evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
-        put_sub(sub: Sub) -> SubNo;
-        sub(sub: SubNo) -> Option<Sub>;
-        subs() -> Vec<Sub>;
-        subs_of(feed: FeedNo) -> Vec<Sub>;
-        drop_sub(sub: SubNo) -> bool;
-        advance(sub: SubNo, from: String, to: String) -> bool;
-        accept_clock() -> ();
-        close() -> ();
-    }
 }

@@ -1,8 +1,13 @@
 //! The poller with a publisher in a script and a clock that moves with tokio's timers.
 
 use super::*;
-use crate::ingest::testing::{House, ONE, TWO, ok, ok_with, status};
-use std::future::ready;
+use crate::{
+    clock::Manual,
+    feed::schedule::Whose,
+    ingest::testing::{House, ONE, START_SECS, TWO, Trouble, ok, ok_with, status},
+    store::memory::Memory,
+};
+use std::{future::ready, sync::atomic::Ordering};
 use tokio::time::sleep;
 
 const HOUR: u64 = 3600;
@@ -17,7 +22,7 @@ async fn pass(secs: u64) {
 async fn a_feed_is_polled_when_it_is_due_and_no_earlier() {
     let house = House::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(4 * HOUR - 1).await;
     assert_eq!(house.requests_at(), [0, HOUR, 2 * HOUR, 3 * HOUR]);
     assert_eq!(running.poller.status(feed.no).unwrap().next_at.secs() % HOUR, 4 * HOUR % HOUR + 2400);
@@ -32,12 +37,12 @@ async fn a_restart_does_not_poll_what_is_not_due() {
     let house = House::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     for _ in 0..3 {
-        let running = house.start(&[feed.clone()]).await;
+        let running = house.start([&feed]).await;
         pass(600).await;
         running.stop().await;
     }
     assert_eq!(house.requests_at(), [0]);
-    let running = house.start(&[feed]).await;
+    let running = house.start([&feed]).await;
     pass(HOUR).await;
     assert_eq!(house.requests_at(), [0, HOUR]);
     running.stop().await;
@@ -47,7 +52,7 @@ async fn a_restart_does_not_poll_what_is_not_due() {
 async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
     let house = House::new(|_, _| ready(ok(ONE)));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(100).await;
     house.notify.hint(feed.no);
     pass(2).await;
@@ -64,7 +69,7 @@ async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
 async fn a_hint_ends_a_back_off() {
     let house = House::new(|n, _| ready(if n < 3 { status(500, &[]) } else { ok(ONE) }));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(100).await;
     assert_eq!(running.poller.status(feed.no).unwrap().failures, 1);
     house.notify.hint(feed.no);
@@ -87,7 +92,7 @@ async fn a_hint_for_a_feed_that_is_being_polled_polls_it_again_afterwards() {
         ok(if n == 0 { ONE } else { TWO })
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(1).await;
     house.notify.hint(feed.no);
     house.notify.hint(feed.no);
@@ -140,7 +145,7 @@ async fn validators_go_back_word_for_word_and_the_publisher_learns_who_asks() {
         })
     });
     let feed = house.feed("blog", "http://me:pass%20word@blog.example/rss#x", HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(HOUR + 1).await;
     running.stop().await;
     let seen = house.seen.lock().unwrap().clone();
@@ -170,7 +175,7 @@ async fn an_equal_body_brings_its_new_validators() {
         ready(ok_with(ONE, if n == 0 { &[("etag", "\"1\"")] } else { &[("etag", "\"2\"")] }))
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(HOUR + 1).await;
     let state = running.poller.status(feed.no).unwrap();
     assert_eq!(state.etag.as_deref(), Some("\"2\""));
@@ -211,13 +216,13 @@ async fn a_stop_does_not_wait_for_a_publisher() {
         ok(ONE)
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(1).await;
     let before = Instant::now();
     running.stop().await;
     assert!(before.elapsed() < Duration::from_secs(1));
     assert_eq!(house.total(feed.no).await, 0);
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(30).await;
     assert_eq!(house.total(feed.no).await, 1, "what was broken off is polled again");
     running.stop().await;
@@ -227,7 +232,7 @@ async fn a_stop_does_not_wait_for_a_publisher() {
 async fn who_waits_is_woken_when_something_has_changed() {
     let house = House::new(|n, _| ready(ok(if n == 0 { ONE } else { TWO })));
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     let mut waiter = house.notify.watch(feed.no).expect("a poller announces its feeds");
     assert!(!waiter.borrow_and_update().ready);
     waiter.changed().await.unwrap();
@@ -246,13 +251,114 @@ async fn another_url_in_the_configuration_is_polled_afresh() {
         ready(if known { status(304, &[]) } else { ok_with(ONE, &[("etag", "\"1\"")]) })
     });
     let feed = house.feed("blog", URL, HOUR, DAY).await;
-    let running = house.start(&[feed.clone()]).await;
+    let running = house.start([&feed]).await;
     pass(10).await;
     running.stop().await;
     let moved = FeedSpec { url: Url::parse("http://blog.example/feed").unwrap(), ..feed };
-    let running = house.start(&[moved]).await;
+    let running = house.start([&moved]).await;
     pass(10).await;
     running.stop().await;
     assert_eq!(house.requests_at(), [0, 10]);
     assert!(!house.seen.lock().unwrap()[1].headers.contains_key("if-none-match"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_is_noticed_within_a_minute() {
+    let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
+    let store = Arc::new(Memory::new(clock.clone()));
+    let house = House::with_store(|_, _| ready(ok(ONE)), store, clock.clone());
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(2 * HOUR).await;
+    assert_eq!(house.requests_at(), [0], "by this clock no time has passed");
+    clock.advance(std::time::Duration::from_secs(HOUR));
+    pass(60).await;
+    assert_eq!(house.requests_at(), [0, HOUR]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn polls_in_flight_are_limited() {
+    let house = House::new(|_, _| async {
+        pass(10).await;
+        ok(ONE)
+    });
+    let mut feeds = Vec::new();
+    for n in 0..POLLS_MAX + 20 {
+        feeds.push(house.feed(&format!("f{n}"), &format!("http://host{n}.example/"), HOUR, DAY).await);
+    }
+    let running = house.start(&feeds).await;
+    pass(9).await;
+    assert_eq!(house.requests_at().len(), POLLS_MAX);
+    pass(10).await;
+    assert_eq!(house.requests_at().len(), POLLS_MAX + 20);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn poll_states_that_gather_during_a_save_are_saved_together() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(status(500, &[])), &trouble);
+    trouble.save_secs.store(1, Ordering::Relaxed);
+    let mut feeds = Vec::new();
+    for n in 0..50 {
+        feeds.push(house.feed(&format!("f{n}"), &format!("http://host{n}.example/"), HOUR, DAY).await);
+    }
+    let running = house.start(&feeds).await;
+    pass(10).await;
+    assert!(trouble.saves.load(Ordering::Relaxed) <= 2);
+    let saved = house.store.polls().await.unwrap();
+    assert_eq!(saved.iter().filter(|(_, state)| state.failures == 1).count(), 50);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_save_that_failed_is_tried_again() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(status(429, &[("retry-after", "900")])), &trouble);
+    trouble.failing_saves.store(2, Ordering::Relaxed);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(SAVE_AGAIN_SECS - 1).await;
+    assert_eq!(house.store.polls().await.unwrap(), []);
+    pass(2 * SAVE_AGAIN_SECS).await;
+    assert_eq!(house.store.polls().await.unwrap()[0].1.failures, 1);
+    let until = Stamp::from_secs(START_SECS + 900);
+    assert_eq!(house.store.hosts().await.unwrap(), [("blog.example".to_owned(), until)]);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_is_full_is_our_fault_and_loses_nothing() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])), &trouble);
+    trouble.failing_commits.store(1, Ordering::Relaxed);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    let state = running.poller.status(feed.no).unwrap();
+    let fault = state.fault.unwrap();
+    assert_eq!(
+        (fault.whose, fault.text.as_str()),
+        (Whose::Ours, "the store failed: no space left on device")
+    );
+    assert_eq!(state.etag, None, "what was not stored must be sent again");
+    pass(2 * HOUR).await;
+    assert_eq!(house.total(feed.no).await, 1);
+    assert_eq!(running.poller.status(feed.no).unwrap().fault, None);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_breaks_off_is_our_fault_and_the_feed_is_polled_again() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    trouble.panics.store(1, Ordering::Relaxed);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    assert_eq!(running.poller.status(feed.no).unwrap().fault.unwrap().whose, Whose::Ours);
+    pass(2 * HOUR).await;
+    assert_eq!((house.total(feed.no).await, house.requests_at()), (1, vec![HOUR, 2 * HOUR]));
+    running.stop().await;
 }

@@ -49,7 +49,7 @@ fn make(path: &Path, builder: &Builder) -> Result<(), StoreError> {
 }
 
 /// Whether the file is of a schema that we read. A file without any table becomes ours.
-fn check_schema(path: &Path, database: &Database) -> Result<(), StoreError> {
+pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), StoreError> {
     let snapshot = database.begin_read()?;
     if snapshot.list_tables()?.next().is_none() {
         return write_schema(database);

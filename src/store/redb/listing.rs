@@ -64,6 +64,12 @@ impl Along<'_> {
         found.ok_or_else(|| damaged(&format!("the item created at {c}"), &format!("is not at {t}")))
     }
 
+    fn created_row(&self, found: Found<&'static [u8; 8]>) -> Result<(Place, Raw), StoreError> {
+        let (key, t) = found?;
+        let c = stamp_of(key.value());
+        Ok((Place { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
+    }
+
     /// The item with our id.
     fn by_id(&self, id: ItemId) -> Result<Option<Raw>, StoreError> {
         let Some(t) = self.snapshot.open_table(IDS)?.get(&id_key(self.feed(), id))? else { return Ok(None) };
@@ -104,26 +110,27 @@ impl Listing for Along<'_> {
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, StoreError> {
         let keys = keys(self.feed(), range);
         let keys = (keys.0.as_ref(), keys.1.as_ref());
-        let Some(created) = &self.created else {
-            let row = |row: Result<(AccessGuard<'static, &'static StampKey>, _), redb::StorageError>| {
-                let (key, value) = row?;
-                let t = stamp_of(key.value());
-                Ok((Place { t, o: 0 }, Raw::new(t, value)?))
-            };
-            return Ok(directed(self.items.range::<&StampKey>(keys)?.map(row), reverse));
-        };
-        let row = |row: Result<
-            (AccessGuard<'static, &'static StampKey>, AccessGuard<'static, &'static [u8; 8]>),
-            redb::StorageError,
-        >| {
-            let (key, t) = row?;
-            let c = stamp_of(key.value());
-            Ok((Place { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
-        };
-        Ok(directed(created.range::<&StampKey>(keys)?.map(row), reverse))
+        Ok(match &self.created {
+            None => directed(self.items.range::<&StampKey>(keys)?.map(modified_row), reverse),
+            Some(created) => {
+                let row = |found| self.created_row(found);
+                directed(created.range::<&StampKey>(keys)?.map(row), reverse)
+            }
+        })
     }
 }
 
+/// What a range of a table finds.
+type Found<V> =
+    Result<(AccessGuard<'static, &'static StampKey>, AccessGuard<'static, V>), redb::StorageError>;
+
+fn modified_row(found: Found<Coded>) -> Result<(Place, Raw), StoreError> {
+    let (key, value) = found?;
+    let t = stamp_of(key.value());
+    Ok((Place { t, o: 0 }, Raw::new(t, value)?))
+}
+
+/// A range is read from either end.
 fn directed<'a, T>(
     rows: impl DoubleEndedIterator<Item = T> + 'a,
     reverse: bool,

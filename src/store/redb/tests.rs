@@ -1,1 +1,390 @@
-//! x
+//! What only the file does: refusals on opening, group commit, a full queue, a failing disk, damage; the rest is conformance.
+
+use super::{
+    Config, Redb, file,
+    tables::{
+        CREATED, FEEDS, ITEMS, META, SUB_KEYS, SUBS, feed_key, id_key, make_all, stamp_key, stamp_value,
+        sub_key, topic_key,
+    },
+    writer::QUEUE_JOBS_MAX,
+};
+use crate::{
+    clock::Manual,
+    feed::{order::Order, page::PageQuery, position::Position, record::FeedNo, stamp::Stamp},
+    store::{
+        Store, StoreError, SubNo,
+        conformance::{
+            rig::{NAMESPACE, Rig, START, add, all, commit, edit, guid, id, open},
+            subs::sub,
+        },
+    },
+};
+use futures_util::future::{join_all, poll_immediate};
+use redb::{
+    Builder, Database, ReadableTable as _, StorageBackend, TableDefinition, backends::InMemoryBackend,
+};
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc,
+    },
+};
+
+fn clock() -> Arc<Manual> {
+    Arc::new(Manual::at(START.micros()))
+}
+
+fn reopen(path: &Path) -> Result<Redb, StoreError> {
+    open(path.to_owned(), clock())
+}
+
+/// Changes the file behind the store's back.
+fn tamper(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
+    let database = Database::create(path).unwrap();
+    let tx = database.begin_write().unwrap();
+    change(&tx);
+    tx.commit().unwrap();
+}
+
+#[test]
+fn what_is_no_store_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let refused = |content: &[u8]| {
+        std::fs::write(&path, content).unwrap();
+        let error = reopen(&path).err().unwrap();
+        assert!(matches!(error, StoreError::Schema(_)), "{error:?}");
+        assert!(error.to_string().contains("store.redb is no everfeed store"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), content);
+    };
+    refused(b"hello");
+    refused(&[b'x'; 100_000]);
+    std::fs::remove_file(&path).unwrap();
+    let missing = reopen(&folder.path().join("no/such/folder.redb")).err().unwrap();
+    assert!(missing.to_string().contains("no/such/folder.redb"), "{missing}");
+}
+
+#[test]
+fn a_redb_file_of_somebody_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.redb");
+    let table: TableDefinition<'_, u8, u8> = TableDefinition::new("theirs");
+    tamper(&path, |tx| drop(tx.open_table(table).unwrap()));
+    assert!(matches!(reopen(&path), Err(StoreError::Schema(text)) if text.contains("no everfeed store")));
+    let table: TableDefinition<'_, u8, u8> = TableDefinition::new("meta");
+    tamper(&path, |tx| drop(tx.open_table(table).unwrap()));
+    assert!(matches!(reopen(&path), Err(StoreError::Schema(text)) if text.contains("no everfeed store")));
+}
+
+#[test]
+fn a_file_of_a_newer_everfeed_is_refused_with_both_versions() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    drop(reopen(&path).unwrap());
+    tamper(&path, |tx| {
+        tx.open_table(META).unwrap().insert("schema", 2_u32.to_be_bytes().as_slice()).unwrap();
+    });
+    let error = reopen(&path).err().unwrap();
+    assert!(matches!(error, StoreError::Schema(_)), "{error:?}");
+    assert!(error.to_string().ends_with("its schema is 2, and this one reads up to 1"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_open_already_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let held = reopen(&path).unwrap();
+    let error = reopen(&path).err().unwrap();
+    assert!(error.to_string().contains("is open in another process"), "{error}");
+    drop(held);
+    reopen(&path).unwrap();
+}
+
+#[test]
+fn an_empty_file_becomes_a_store_and_nothing_is_left_beside_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("touched.redb");
+    std::fs::write(&path, b"").unwrap();
+    drop(reopen(&path).unwrap());
+    drop(reopen(&folder.path().join("new.redb")).unwrap());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_may_read_a_new_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let rig = Rig::redb();
+    let mode = rig.path().unwrap().metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{mode:o}");
+}
+
+/// Holds the writer thread in a job until the sender is dropped; the receiver tells when the thread has come to it.
+fn hold(
+    store: &Redb,
+) -> (impl Future<Output = Result<(), StoreError>> + '_, mpsc::Sender<()>, mpsc::Receiver<()>) {
+    let (release, gate) = mpsc::channel::<()>();
+    let (arrive, arrived) = mpsc::channel();
+    let held = store.writer.run(move |_| {
+        let _ = arrive.send(());
+        let _ = gate.recv();
+        Ok(())
+    });
+    (held, release, arrived)
+}
+
+#[tokio::test]
+async fn a_full_queue_is_busy_and_loses_nothing_that_it_took() {
+    let rig = tempfile::tempdir().unwrap();
+    let store = reopen(&rig.path().join("store.redb")).unwrap();
+    let (held, release, arrived) = hold(&store);
+    let mut held = Box::pin(held);
+    assert!(poll_immediate(&mut held).await.is_none());
+    arrived.recv().unwrap();
+    let mut waiting = Vec::new();
+    for n in 0..QUEUE_JOBS_MAX {
+        let mut job = Box::pin(store.writer.run(move |_| Ok(n)));
+        assert!(poll_immediate(&mut job).await.is_none());
+        waiting.push(job);
+    }
+    assert!(matches!(store.accept_clock().await, Err(StoreError::Busy)));
+    drop(release);
+    held.await.unwrap();
+    for (n, answer) in join_all(waiting).await.into_iter().enumerate() {
+        assert_eq!(answer.unwrap(), n);
+    }
+    store.accept_clock().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_job_that_fails_halfway_is_undone_and_the_others_of_its_group_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let store = reopen(&path).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap();
+    let (held, release, arrived) = hold(&store);
+    let mut held = Box::pin(held);
+    assert!(poll_immediate(&mut held).await.is_none());
+    arrived.recv().unwrap();
+    // These wait together, and so become one group.
+    let mut before = Box::pin(store.commit(commit(&feed, vec![add(1)])));
+    let mut broken = Box::pin(store.writer.run(|writing| {
+        writing.change().open_table(META)?.insert("half", b"".as_slice())?;
+        Err::<(), _>(StoreError::Damaged("on purpose".into()))
+    }));
+    let mut after = Box::pin(store.register("other", NAMESPACE));
+    assert!(poll_immediate(&mut before).await.is_none());
+    assert!(poll_immediate(&mut broken).await.is_none());
+    assert!(poll_immediate(&mut after).await.is_none());
+    drop(release);
+    held.await.unwrap();
+    assert_eq!(before.await.unwrap().stamped, [(id(1), START)], "done again from the same state");
+    assert!(matches!(broken.await, Err(StoreError::Damaged(text)) if text == "on purpose"));
+    assert_eq!(after.await.unwrap().no, FeedNo(2));
+    drop(store);
+    let again = reopen(&path).unwrap();
+    assert_eq!(again.feeds().await.unwrap().len(), 2);
+    drop(again);
+    tamper(&path, |tx| assert!(tx.open_table(META).unwrap().get("half").unwrap().is_none()));
+}
+
+#[tokio::test]
+async fn whoever_stops_waiting_has_still_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = reopen(&folder.path().join("store.redb")).unwrap();
+    let mut asked = Box::pin(store.register("blog", NAMESPACE));
+    let _ = poll_immediate(&mut asked).await;
+    drop(asked);
+    store.accept_clock().await.unwrap();
+    assert_eq!(store.feeds().await.unwrap().len(), 1);
+}
+
+/// A disk that can be made to fail.
+#[derive(Debug)]
+struct Flaky {
+    disk: InMemoryBackend,
+    broken: Arc<AtomicBool>,
+    syncs: Arc<AtomicUsize>,
+}
+
+/// A store on such a disk.
+fn flaky() -> (Redb, Arc<AtomicBool>, Arc<AtomicUsize>) {
+    let disk = Flaky { disk: InMemoryBackend::new(), broken: Arc::default(), syncs: Arc::default() };
+    let (broken, syncs) = (Arc::clone(&disk.broken), Arc::clone(&disk.syncs));
+    let database = Builder::new().create_with_backend(disk).unwrap();
+    file::check_schema(Path::new("nowhere"), &database).unwrap();
+    (Redb::over(database, clock()).unwrap(), broken, syncs)
+}
+
+impl Flaky {
+    fn check(&self) -> io::Result<()> {
+        if self.broken.load(Ordering::Relaxed) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+}
+
+impl StorageBackend for Flaky {
+    fn len(&self) -> io::Result<u64> {
+        self.disk.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.disk.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.check()?;
+        self.disk.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.check()?;
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        self.disk.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.check()?;
+        self.disk.write(offset, data)
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_fails_what_is_written_and_what_was_answered_can_still_be_read() {
+    let (store, broken, _) = flaky();
+    let feed = store.register("blog", NAMESPACE).await.unwrap();
+    let feed = store.commit(commit(&feed, vec![add(1)])).await.unwrap().feed;
+    broken.store(true, Ordering::Relaxed);
+    for _ in 0..2 {
+        let failed = store.commit(commit(&feed, vec![edit(1, "x"), add(2)])).await;
+        assert!(matches!(failed, Err(StoreError::Failed(_))), "{failed:?}");
+    }
+    let page = store.page(all(feed.no, Order::MODIFIED)).await.unwrap();
+    assert_eq!((page.items.len(), page.items[0].modified, page.record.mark()), (1, START, feed.mark()));
+}
+
+#[tokio::test]
+async fn those_who_wait_together_share_one_sync() {
+    let (store, _, syncs) = flaky();
+    store.accept_clock().await.unwrap();
+    let alone = syncs.swap(0, Ordering::Relaxed);
+    store.register("first", NAMESPACE).await.unwrap();
+    let alone = alone.max(syncs.swap(0, Ordering::Relaxed));
+    assert!(alone > 0, "nobody is answered before a sync");
+    let (held, release, arrived) = hold(&store);
+    let mut held = Box::pin(held);
+    assert!(poll_immediate(&mut held).await.is_none());
+    arrived.recv().unwrap();
+    let names: Vec<_> = (0..50).map(|n| format!("feed{n}")).collect();
+    let mut all = join_all(names.iter().map(|name| store.register(name, NAMESPACE)));
+    assert!(poll_immediate(&mut all).await.is_none());
+    drop(release);
+    held.await.unwrap();
+    assert!(all.await.iter().all(Result::is_ok));
+    let together = syncs.swap(0, Ordering::Relaxed);
+    assert!(together <= alone, "{together} syncs for 50, {alone} for one");
+    // Nothing to write, nothing to sync.
+    store.register("first", NAMESPACE).await.unwrap();
+    store.drop_sub(SubNo(9)).await.unwrap();
+    assert_eq!(syncs.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_configuration_has_defaults_and_refuses_what_it_does_not_know() {
+    let config: Config = toml::from_str("path = \"/var/lib/everfeed.redb\"").unwrap();
+    assert_eq!((config.path.to_str(), config.cache_bytes), (Some("/var/lib/everfeed.redb"), 128 << 20));
+    assert!(toml::from_str::<Config>("cache_mib = 128").is_err());
+}
+
+/// A store of one feed with two items and a subscription, and how it answers after it was tampered with.
+async fn damage(change: impl FnOnce(&redb::WriteTransaction)) -> Redb {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let store = reopen(&path).unwrap();
+    let feed = store.register("blog", NAMESPACE).await.unwrap();
+    store.commit(commit(&feed, vec![add(1), add(2)])).await.unwrap();
+    store.put_sub(sub(feed.no, "http://a/")).await.unwrap();
+    store.close().await.unwrap();
+    tamper(&path, change);
+    reopen(&path).unwrap()
+}
+
+const FEED: FeedNo = FeedNo(1);
+
+fn is_damaged<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
+    assert!(matches!(answer, Err(StoreError::Damaged(_))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_item_under_another_t_is_damage() {
+    let store = damage(|tx| {
+        let mut items = tx.open_table(ITEMS).unwrap();
+        let item = items.remove(&stamp_key(FEED, START)).unwrap().unwrap().value().to_vec();
+        items.insert(&stamp_key(FEED, START.plus_secs(1)), item.as_slice()).unwrap();
+    })
+    .await;
+    is_damaged(store.page(all(FEED, Order::MODIFIED)).await);
+    is_damaged(store.page(all(FEED, Order::CREATED)).await);
+    is_damaged(store.item(FEED, id(1)).await);
+    is_damaged(
+        store.page(PageQuery { since: Some(Position::Id(guid(1))), ..all(FEED, Order::CREATED) }).await,
+    );
+    let feed = store.feed(FEED).await.unwrap();
+    is_damaged(store.commit(commit(&feed, vec![edit(1, "x")])).await);
+    assert!(store.item(FEED, id(2)).await.unwrap().is_some(), "the rest is still there");
+    store.commit(commit(&feed, vec![edit(2, "x")])).await.unwrap();
+}
+
+#[tokio::test]
+async fn rows_that_contradict_each_other_are_damage() {
+    let store = damage(|tx| {
+        let mut created = tx.open_table(CREATED).unwrap();
+        created.insert(&stamp_key(FEED, START), &stamp_value(START.next())).unwrap();
+        let mut ids = tx.open_table(super::tables::IDS).unwrap();
+        ids.insert(&id_key(FEED, id(2)), &stamp_value(START)).unwrap();
+        let mut keys = tx.open_table(SUB_KEYS).unwrap();
+        keys.insert(&topic_key("http://t/", "http://a/"), &sub_key(SubNo(1))).unwrap();
+    })
+    .await;
+    is_damaged(store.page(all(FEED, Order::CREATED)).await);
+    is_damaged(store.item(FEED, id(2)).await);
+    is_damaged(store.find_sub("http://t/", "http://a/").await);
+    assert_eq!(store.page(all(FEED, Order::MODIFIED)).await.unwrap().items.len(), 2);
+}
+
+#[tokio::test]
+async fn an_item_where_the_next_t_would_go_is_damage_and_is_not_written_over() {
+    let store = damage(|tx| {
+        let mut items = tx.open_table(ITEMS).unwrap();
+        let item = items.get(&stamp_key(FEED, START)).unwrap().unwrap().value().to_vec();
+        items.insert(&stamp_key(FEED, Stamp::from_micros(START.micros() + 2)), item.as_slice()).unwrap();
+    })
+    .await;
+    let feed = store.feed(FEED).await.unwrap();
+    is_damaged(store.commit(commit(&feed, vec![add(3)])).await);
+    assert_eq!(store.feed(FEED).await.unwrap(), feed);
+}
+
+#[tokio::test]
+async fn values_that_cannot_be_read_are_damage() {
+    let store = damage(|tx| {
+        tx.open_table(FEEDS).unwrap().insert(&feed_key(FEED), [1, 9, 9].as_slice()).unwrap();
+        tx.open_table(SUBS).unwrap().insert(&sub_key(SubNo(1)), [2].as_slice()).unwrap();
+    })
+    .await;
+    is_damaged(store.feeds().await);
+    is_damaged(store.feed(FEED).await);
+    is_damaged(store.register("blog", NAMESPACE).await);
+    is_damaged(store.subs_of(FEED).await);
+    is_damaged(store.drop_sub(SubNo(1)).await);
+}
+
+#[test]
+fn every_table_is_made_at_once() {
+    let database = Builder::new().create_with_backend(InMemoryBackend::new()).unwrap();
+    let tx = database.begin_write().unwrap();
+    make_all(&tx).unwrap();
+    assert_eq!(tx.list_tables().unwrap().count(), 14, "one for each definition");
+}

@@ -1,0 +1,184 @@
+//! The half of a poll that only computes: from a body to entries, and from what is known to a commit.
+
+use crate::{
+    feed::{
+        reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile},
+        record::FeedRecord,
+        schedule::{Failure, PollState, Whose},
+        stamp::Stamp,
+    },
+    ingest::upstream::Fetched,
+    store::Commit,
+};
+use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice};
+use std::{collections::HashSet, sync::Arc};
+
+/// A document cut into entries.
+pub(super) struct Sliced {
+    /// Digest of its bytes; `None` for a part of one.
+    pub(super) body: Option<Digest>,
+    pub(super) window: Window,
+    is_part: bool,
+}
+
+impl Sliced {
+    /// `None` when the body is the last one again: nothing to parse.
+    pub(super) fn new(fetched: &Fetched, last: Option<Digest>) -> Result<Option<Self>, Failure> {
+        let body = (!fetched.is_part).then(|| Digest::of(&fetched.body));
+        if body.is_some() && body == last {
+            return Ok(None);
+        }
+        let content_type = fetched.content_type.as_deref();
+        let hints = Hints { content_type, base_url: Some(&fetched.base_url) };
+        let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
+        Ok(Some(Self { body, window, is_part: fetched.is_part }))
+    }
+
+    /// Whether it holds neither entries nor deletions.
+    pub(super) fn says_nothing(&self) -> bool {
+        self.window.entries.is_empty() && self.window.deletions.is_empty()
+    }
+}
+
+/// What a document changes, ready to be committed.
+pub(super) struct Decided {
+    record: FeedRecord,
+    rev: u64,
+    decisions: Decisions,
+    /// Whether the window stays what it was.
+    keeps_window: bool,
+    head: Option<Arc<Head>>,
+    makes_ready: bool,
+    /// What was odd about the document.
+    pub(super) remark: Option<String>,
+}
+
+impl Decided {
+    pub(super) fn new(
+        record: FeedRecord,
+        known: &Known,
+        seen: &Observation,
+        sliced: &Sliced,
+        notes: Vec<Note>,
+        now: Stamp,
+    ) -> Self {
+        let decisions = reconcile(&record.namespace, known, seen, now);
+        let head = &sliced.window.head;
+        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head);
+        Self {
+            rev: known.rev,
+            keeps_window: sliced.is_part || decisions.window == known.window,
+            head: speaks_anew.then(|| Arc::new(head.clone())),
+            makes_ready: !sliced.is_part && !record.is_ready(),
+            remark: remark(sliced.window.notes.iter().chain(&notes)),
+            record,
+            decisions,
+        }
+    }
+
+    /// A document without any entry after one with some proves nothing, so it changes nothing.
+    pub(super) fn emptied(record: FeedRecord, known: &Known) -> Self {
+        let remark = format!("the document holds no entries; the one before held {}", known.window.len());
+        Self {
+            rev: known.rev,
+            decisions: Decisions { id_rule: known.id_rule, ..Decisions::default() },
+            keeps_window: true,
+            head: None,
+            makes_ready: false,
+            remark: Some(remark),
+            record,
+        }
+    }
+
+    pub(super) fn arrived(&self) -> bool {
+        let is_added = |change: &Change| matches!(change, Change::Put(put) if put.kind == PutKind::Added);
+        self.decisions.changes.iter().any(is_added)
+    }
+
+    /// Whether there is nothing to commit.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.decisions.changes.is_empty()
+            && self.keeps_window
+            && self.head.is_none()
+            && !self.makes_ready
+            && self.decisions.id_rule == self.record.id_rule
+    }
+
+    pub(super) fn commit(self, poll: &PollState) -> Commit {
+        Commit {
+            feed: self.record.no,
+            rev: self.rev,
+            changes: self.decisions.changes,
+            window: (!self.keeps_window).then_some(self.decisions.window),
+            head: self.head,
+            id_rule: self.decisions.id_rule,
+            ready: self.makes_ready || self.record.is_ready(),
+            poll: Some(poll.clone()),
+        }
+    }
+}
+
+/// Whether a head says anything but other dates: those churn, and what they and the rhythm mean is in the poll state.
+fn is_said_otherwise(old: &Head, new: &Head) -> bool {
+    let lasting = |head: &Head| {
+        let (updated, published, rhythm) = Default::default();
+        Head { updated, published, rhythm, ..head.clone() }
+    };
+    lasting(old) != lasting(new)
+}
+
+/// Notes told to the operator at most.
+const NOTES_MAX: usize = 3;
+
+/// What was odd about a document, in a line.
+fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    let mut met = HashSet::new();
+    for note in notes {
+        let text = match note {
+            Note::Truncated => "the document ends early; its last entry was dropped".into(),
+            Note::Mismatched => "tags did not match and were mended".into(),
+            Note::Encoding(used) => format!("the encoding declared was wrong, {used} was used"),
+            Note::BadDate(text) => format!("a date could not be understood: {text}"),
+            Note::EntryLost(why) => format!("an entry was left out: {why}"),
+            Note::TooManyEntries => "there are more entries than are read".into(),
+            Note::Other(text) => text.clone(),
+        };
+        if met.insert(text.clone()) {
+            told.push(text);
+        }
+    }
+    let rest = told.len().saturating_sub(NOTES_MAX);
+    told.truncate(NOTES_MAX);
+    if rest > 0 {
+        told.push(format!("and {rest} more"));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+fn no_feed(why: &NotAFeed) -> Failure {
+    Failure { whose: Whose::Upstream, text: why.to_string(), status: Some(200), retry_after_secs: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_are_few_and_said_once() {
+        let notes = [
+            Note::Truncated,
+            Note::Truncated,
+            Note::Mismatched,
+            Note::TooManyEntries,
+            Note::Other("x".into()),
+        ];
+        let told = remark(notes.iter()).unwrap();
+        assert_eq!(
+            told,
+            "the document ends early; its last entry was dropped; tags did not match and were mended; \
+             there are more entries than are read; and 1 more"
+        );
+        assert_eq!(remark([].iter()), None);
+    }
+}

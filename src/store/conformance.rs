@@ -1,0 +1,25 @@
+//! What every store must do, run on each of them: the model in memory and the file; not what only one of them does.
+
+/// Runs each of these tests on every store.
+macro_rules! on_every_store {
+    ($($name:ident),+ $(,)?) => {
+        mod memory {
+            $(#[tokio::test] async fn $name() { super::$name($crate::store::conformance::rig::Rig::memory()).await; })+
+        }
+        mod redb {
+            $(#[tokio::test] async fn $name() { super::$name($crate::store::conformance::rig::Rig::redb()).await; })+
+        }
+    };
+}
+
+pub(super) mod rig;
+
+mod feeds;
+
+mod commits;
+
+mod pages;
+
+pub(super) mod subs;
+
+mod properties;

@@ -1,0 +1,289 @@
+//! What a commit does: T, revisions, tombstones, keys, the head, and a clock that cannot be right; not how pages read.
+
+use super::rig::{
+    NAMESPACE, Rig, START, add, commit, delete, edit, guid, id, ids, ids_of, key, put, revive, title,
+};
+use crate::{
+    clock::Clock as _,
+    feed::{
+        item::{Content, KeyHash, Reason},
+        order::Order,
+        reconcile::{Change, PutKind, WINDOW_ROWS_MAX, WindowRow},
+        record::IdRule,
+        stamp::Stamp,
+    },
+    store::{Receipt, StoreError},
+};
+use everfeed_adapters::{Date, Digest, Head, Rhythm, Text};
+use std::{sync::Arc, time::Duration};
+
+const DAY_US: u64 = 24 * 60 * 60 * 1_000_000;
+const DAY: Duration = Duration::from_micros(DAY_US);
+
+on_every_store![
+    every_change_gets_the_next_t_whatever_the_clock_does,
+    nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted,
+    nothing_changes_under_a_clock_from_before_this_was_built,
+    a_commit_on_a_stale_revision_is_a_conflict_and_leaves_no_trace,
+    an_edit_moves_an_item_in_modified_and_not_in_created,
+    a_tombstone_keeps_its_dates_loses_its_content_and_moves_to_the_end,
+    a_tombstone_comes_back_to_life_under_the_same_id,
+    an_item_may_change_twice_in_one_commit,
+    every_deletion_keeps_its_evidence,
+    a_change_that_does_not_fit_its_item_is_refused_whole,
+    window_and_items_are_known_at_one_revision,
+    a_key_stays_with_the_item_that_had_it_first,
+    the_head_has_a_new_revision_only_when_something_rendered_changes,
+    serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_ready,
+    an_edit_without_a_date_keeps_the_one_that_was_known,
+];
+
+fn stamps(receipt: &Receipt) -> Vec<u64> {
+    receipt.stamped.iter().map(|(_, t)| t.micros()).collect()
+}
+
+async fn every_change_gets_the_next_t_whatever_the_clock_does(rig: Rig) {
+    // SF D-4, D-5.
+    let feed = rig.blog().await;
+    let start = START.micros();
+    let first = rig.change(feed, vec![add(1), add(2), add(3)]).await.unwrap();
+    assert_eq!(stamps(&first), [start, start + 1, start + 2], "one moment, three changes");
+    assert_eq!(first.stamped.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ids_of(&[1, 2, 3]));
+    let still = rig.change(feed, vec![edit(1, "x")]).await.unwrap();
+    assert_eq!(stamps(&still), [start + 3], "the clock stands still");
+    rig.clock.set(start - DAY_US);
+    let back = rig.change(feed, vec![edit(2, "x")]).await.unwrap();
+    assert_eq!(stamps(&back), [start + 4], "the clock went back");
+    rig.clock.set(start + DAY_US);
+    let on = rig.change(feed, vec![edit(3, "x")]).await.unwrap();
+    assert_eq!(stamps(&on), [start + DAY_US], "the clock went on");
+    assert_eq!(on.feed.last_t.micros(), start + DAY_US);
+    let empty = rig.change(feed, vec![]).await.unwrap();
+    assert_eq!((empty.feed.last_t, empty.feed.rev), (on.feed.last_t, on.feed.rev + 1), "no change, no T");
+}
+
+async fn nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1)]).await.unwrap();
+    rig.clock.advance(400 * DAY);
+    rig.change(feed, vec![add(2)]).await.unwrap();
+    rig.clock.advance(401 * DAY);
+    let rig = rig.reopen();
+    rig.save_polls(vec![], vec![]).await.unwrap();
+    rig.register("other", "other").await.unwrap();
+    match rig.change(feed, vec![add(3)]).await {
+        Err(StoreError::Clock { now, recorded }) => {
+            assert_eq!((&*now, &*recorded), ("2028-08-10T00:00:00Z", "2027-07-06T00:00:00Z"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(rig.feed(feed).await.unwrap().total, 2);
+    rig.accept_clock().await.unwrap();
+    let rig = rig.reopen();
+    let receipt = rig.change(feed, vec![add(3)]).await.unwrap();
+    assert_eq!(stamps(&receipt), [rig.clock.now_us()]);
+}
+
+async fn nothing_changes_under_a_clock_from_before_this_was_built(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.clock.set(1_000_000_000_000_000);
+    assert!(matches!(rig.change(feed, vec![add(1)]).await, Err(StoreError::Clock { .. })));
+    rig.accept_clock().await.unwrap();
+    let receipt = rig.change(feed, vec![add(1)]).await.unwrap();
+    assert_eq!(stamps(&receipt), [1_000_000_000_000_000]);
+}
+
+async fn a_commit_on_a_stale_revision_is_a_conflict_and_leaves_no_trace(rig: Rig) {
+    let feed = rig.blog().await;
+    let before = rig.feed(feed).await.unwrap();
+    let after = rig.change(feed, vec![add(1)]).await.unwrap().feed;
+    assert_eq!(after.rev, before.rev + 1);
+    let stale = rig.commit(commit(&before, vec![add(2)])).await;
+    assert!(matches!(stale, Err(StoreError::Conflict { found }) if found == after.rev), "{stale:?}");
+    assert_eq!(rig.feed(feed).await.unwrap(), after);
+    assert_eq!(ids(&rig.list(feed, Order::MODIFIED, None).await), ids_of(&[1]));
+    // Both decided on one revision: one of them wins, and the other is told.
+    let (one, two) = futures_util::join!(
+        rig.commit(commit(&after, vec![add(2)])),
+        rig.commit(commit(&after, vec![add(3)])),
+    );
+    assert!(one.is_ok(), "{one:?}");
+    assert!(matches!(two, Err(StoreError::Conflict { .. })), "{two:?}");
+}
+
+async fn an_edit_moves_an_item_in_modified_and_not_in_created(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2), add(3)]).await.unwrap();
+    rig.change(feed, vec![edit(1, "second")]).await.unwrap();
+    let rig = rig.reopen();
+    for (order, expect) in [
+        (Order::MODIFIED, [2, 3, 1]),
+        (Order::MODIFIED_REVERSE, [1, 3, 2]),
+        (Order::CREATED, [1, 2, 3]),
+        (Order::CREATED_REVERSE, [3, 2, 1]),
+    ] {
+        assert_eq!(ids(&rig.list(feed, order, None).await), ids_of(&expect), "{order}");
+    }
+    let item = rig.item(feed, id(1)).await.unwrap().unwrap();
+    assert_eq!(
+        (title(&item), item.created, item.modified.micros()),
+        (Some("second"), START, START.micros() + 3)
+    );
+    assert_eq!(rig.item(feed, id(9)).await.unwrap(), None);
+}
+
+async fn a_tombstone_keeps_its_dates_loses_its_content_and_moves_to_the_end(rig: Rig) {
+    // SF-12.
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2)]).await.unwrap();
+    let receipt = rig.change(feed, vec![delete(1)]).await.unwrap();
+    assert_eq!((receipt.feed.total, receipt.feed.live), (2, 1));
+    let item = rig.item(feed, id(1)).await.unwrap().unwrap();
+    let gone = Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: Some(START) };
+    assert_eq!((&item.content, item.created, item.modified), (&gone, START, receipt.stamped[0].1));
+    assert_eq!((item.published_us, &*item.iri), (Some(1_000_000_000_000_001), &*guid(1)));
+    assert_eq!(ids(&rig.list(feed, Order::MODIFIED, None).await), ids_of(&[2, 1]));
+    assert_eq!(ids(&rig.list(feed, Order::CREATED, None).await), ids_of(&[1, 2]));
+}
+
+async fn a_tombstone_comes_back_to_life_under_the_same_id(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1)]).await.unwrap();
+    rig.change(feed, vec![delete(1)]).await.unwrap();
+    let receipt = rig.change(feed, vec![revive(1)]).await.unwrap();
+    let (t, feed_now) = (receipt.stamped[0].1, receipt.feed);
+    assert_eq!((feed_now.total, feed_now.live), (1, 1));
+    let item = rig.item(feed, id(1)).await.unwrap().unwrap();
+    assert_eq!((title(&item), item.created, item.revived, item.modified), (Some("again"), START, Some(t), t));
+    rig.change(feed, vec![edit(1, "later")]).await.unwrap();
+    assert_eq!(rig.item(feed, id(1)).await.unwrap().unwrap().revived, Some(t), "an edit is no resurrection");
+}
+
+async fn an_item_may_change_twice_in_one_commit(rig: Rig) {
+    let feed = rig.blog().await;
+    let receipt = rig.change(feed, vec![add(1), add(2), edit(1, "x"), delete(1), revive(1)]).await.unwrap();
+    assert_eq!(receipt.stamped.len(), 5);
+    assert_eq!((receipt.feed.total, receipt.feed.live), (2, 2));
+    let page = rig.list(feed, Order::MODIFIED, None).await;
+    assert_eq!(ids(&page), ids_of(&[2, 1]));
+    assert_eq!((page.items[1].modified, page.items[1].created), (receipt.feed.last_t, START));
+    assert_eq!(rig.evidence(feed, id(1)).await.unwrap().len(), 1);
+}
+
+async fn every_deletion_keeps_its_evidence(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2)]).await.unwrap();
+    let first = rig.change(feed, vec![delete(1)]).await.unwrap().stamped[0].1;
+    rig.change(feed, vec![revive(1)]).await.unwrap();
+    let second = rig.change(feed, vec![delete(1), delete(2)]).await.unwrap().stamped[0].1;
+    let rig = rig.reopen();
+    let evidence = rig.evidence(feed, id(1)).await.unwrap();
+    assert_eq!(evidence.iter().map(|(t, _)| *t).collect::<Vec<_>>(), [first, second]);
+    assert_eq!(evidence[0].1.when.as_deref(), Some("yesterday"));
+    assert_eq!(rig.evidence(feed, id(3)).await.unwrap(), []);
+}
+
+async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
+    let feed = rig.blog().await;
+    let before = rig.change(feed, vec![add(1), add(2), delete(2)]).await.unwrap().feed;
+    for wrong in [add(1), add(2), edit(2, "x"), edit(3, "x"), revive(1), revive(3), delete(2), delete(3)] {
+        let refused = rig.change(feed, vec![add(4), wrong]).await;
+        assert!(matches!(refused, Err(StoreError::Damaged(_))), "{refused:?}");
+        assert_eq!(rig.feed(feed).await.unwrap(), before);
+        assert_eq!(rig.item(feed, id(4)).await.unwrap(), None);
+    }
+}
+
+async fn window_and_items_are_known_at_one_revision(rig: Rig) {
+    let feed = rig.blog().await;
+    let row = |n| WindowRow { key: key(n), id: id(n), raw: Digest([1; 16]) };
+    let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
+    first.window = Some(vec![row(2), row(1)]);
+    first.id_rule = IdRule::IdAndLink;
+    let rev = rig.commit(first).await.unwrap().feed.rev;
+    let rig = rig.reopen();
+    let known = rig.known(feed, vec![key(1), key(9), key(2)]).await.unwrap();
+    assert_eq!((known.rev, known.id_rule, known.window), (rev, IdRule::IdAndLink, vec![row(2), row(1)]));
+    assert_eq!(known.items.len(), 2);
+    assert_eq!(known.items[&key(1)], rig.item(feed, id(1)).await.unwrap().unwrap());
+    rig.change(feed, vec![delete(1)]).await.unwrap();
+    let known = rig.known(feed, vec![key(1)]).await.unwrap();
+    assert_eq!((known.rev, known.window.len()), (rev + 1, 2), "no new window leaves the old one");
+    assert!(known.items[&key(1)].is_gone());
+    let many = u32::try_from(WINDOW_ROWS_MAX).unwrap() + 1;
+    let mut long = commit(&rig.feed(feed).await.unwrap(), vec![]);
+    long.window = Some((0..many).map(row).collect());
+    rig.commit(long).await.unwrap();
+    assert_eq!(rig.known(feed, vec![]).await.unwrap().window.len(), WINDOW_ROWS_MAX);
+}
+
+async fn a_key_stays_with_the_item_that_had_it_first(rig: Rig) {
+    let feed = rig.blog().await;
+    let alias = KeyHash::of(NAMESPACE, "an alias");
+    let with_alias = |change: Change| match change {
+        Change::Put(mut put) => {
+            put.keys.push(alias);
+            Change::Put(put)
+        }
+        delete => delete,
+    };
+    rig.change(feed, vec![add(1), add(2)]).await.unwrap();
+    rig.change(feed, vec![with_alias(edit(1, "x")), with_alias(edit(2, "x"))]).await.unwrap();
+    rig.change(feed, vec![with_alias(edit(2, "y"))]).await.unwrap();
+    let known = rig.known(feed, vec![alias, key(1)]).await.unwrap();
+    assert_eq!(known.items[&alias].id, id(1));
+    assert_eq!(known.items[&key(1)].id, id(1), "an alias takes nothing away");
+}
+
+async fn the_head_has_a_new_revision_only_when_something_rendered_changes(rig: Rig) {
+    let feed = rig.blog().await;
+    let mut head = Head { title: Some(Text::plain("A blog")), ..Head::default() };
+    let with = async |head: &Head| {
+        let mut next = commit(&rig.feed(feed).await.unwrap(), vec![]);
+        next.head = Some(Arc::new(head.clone()));
+        rig.commit(next).await.unwrap().feed
+    };
+    let first = with(&head).await;
+    head.updated = Some(Date { raw: "now".into(), at_us: Some(1) });
+    head.published = Some(Date { raw: "then".into(), at_us: Some(0) });
+    head.rhythm = Rhythm { ttl_mins: Some(60), ..Rhythm::default() };
+    let churned = with(&head).await;
+    assert_eq!((churned.head_rev, churned.rev), (first.head_rev, first.rev + 1));
+    assert_eq!(*churned.head, head, "what is not shown is kept all the same");
+    head.title = Some(Text::plain("Another title"));
+    assert_eq!(with(&head).await.head_rev, first.head_rev + 1);
+    let kept = rig.change(feed, vec![add(1)]).await.unwrap().feed;
+    assert_eq!((kept.head_rev, &*kept.head), (first.head_rev + 1, &head), "no head leaves the old one");
+}
+
+async fn serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_ready(rig: Rig) {
+    let feed = rig.blog().await;
+    let mut staged = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
+    staged.ready = false;
+    let record = rig.commit(staged).await.unwrap().feed;
+    assert_eq!((record.first_cursor.as_deref(), record.mark().ready), (None, false));
+    let ready = rig.change(feed, vec![]).await.unwrap().feed;
+    let head = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
+    assert_eq!(ready.first_cursor.as_deref(), Some(&*head));
+    let later = rig.change(feed, vec![add(3)]).await.unwrap().feed;
+    assert_eq!(later.first_cursor, ready.first_cursor, "it stays");
+
+    let other = rig.register("other", NAMESPACE).await.unwrap().no;
+    let both = rig.change(other, vec![add(1), add(2)]).await.unwrap().feed;
+    assert_eq!(both.first_cursor, Some(rig.list(other, Order::MODIFIED, None).await.last_cursor));
+    let empty = rig.register("empty", "empty").await.unwrap().no;
+    assert_eq!(rig.change(empty, vec![]).await.unwrap().feed.first_cursor.as_deref(), Some(""));
+}
+
+async fn an_edit_without_a_date_keeps_the_one_that_was_known(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1)]).await.unwrap();
+    let mut undated = put(PutKind::Edited, 1, "undated");
+    if let Change::Put(put) = &mut undated {
+        (put.published_us, put.iri) = (None, "urn:other".into());
+    }
+    rig.change(feed, vec![undated]).await.unwrap();
+    let item = rig.item(feed, id(1)).await.unwrap().unwrap();
+    assert_eq!((item.published_us, &*item.iri), (Some(1_000_000_000_000_001), &*guid(1)));
+    assert_ne!(item.modified, Stamp::ZERO);
+}

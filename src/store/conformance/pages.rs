@@ -1,0 +1,170 @@
+//! Pages as a store reads them: positions, cursors, budgets and tombstones left out; the page algorithm has its own tests.
+
+use super::rig::{Rig, START, add, all, delete, edit, guid, id, ids, ids_of};
+use crate::{
+    feed::{
+        order::Order,
+        page::{Degraded, PageQuery},
+        position::Position,
+        record::FeedNo,
+    },
+    store::{StoreError, paging::SCAN_ROWS_MAX},
+};
+
+on_every_store![
+    a_page_tells_the_state_of_the_feed_it_was_read_from,
+    pages_go_on_from_their_last_cursor,
+    an_item_is_a_position_by_our_id_and_by_the_publishers,
+    an_id_position_needs_an_order_in_which_items_stay,
+    a_cursor_that_does_not_hold_degrades_to_its_time,
+    a_page_ends_at_its_byte_budget_but_holds_at_least_one_item,
+    tombstones_are_left_out_of_live_pages_and_of_their_budget,
+    a_scan_for_live_items_ends_and_can_be_taken_up_again,
+    feeds_do_not_see_each_other,
+];
+
+async fn a_page_tells_the_state_of_the_feed_it_was_read_from(rig: Rig) {
+    let feed = rig.blog().await;
+    let empty = rig.list(feed, Order::MODIFIED, None).await;
+    assert_eq!(
+        (empty.record.total, empty.record.is_ready(), empty.more, &*empty.last_cursor),
+        (0, false, false, "")
+    );
+    let record = rig.change(feed, vec![add(1), add(2), delete(1)]).await.unwrap().feed;
+    let page = rig.list(feed, Order::MODIFIED, None).await;
+    assert_eq!(
+        (page.record.total, page.record.mark(), page.more, page.degraded),
+        (2, record.mark(), false, None)
+    );
+}
+
+async fn pages_go_on_from_their_last_cursor(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, (1..=5).map(add).collect()).await.unwrap();
+    rig.change(feed, vec![edit(2, "x")]).await.unwrap();
+    for (order, expect) in [
+        (Order::MODIFIED, [1, 3, 4, 5, 2]),
+        (Order::MODIFIED_REVERSE, [2, 5, 4, 3, 1]),
+        (Order::CREATED, [1, 2, 3, 4, 5]),
+        (Order::CREATED_REVERSE, [5, 4, 3, 2, 1]),
+    ] {
+        let first = rig.page(PageQuery { max: 2, ..all(feed, order) }).await.unwrap();
+        assert_eq!((ids(&first), first.more), (ids_of(&expect[..2]), true), "{order}");
+        let rest = rig.list(feed, order, Some(&first.last_cursor)).await;
+        assert_eq!((ids(&rest), rest.more, rest.degraded), (ids_of(&expect[2..]), false, None), "{order}");
+        let end = rig.list(feed, order, Some(&rest.last_cursor)).await;
+        assert_eq!((ids(&end), &end.last_cursor), (vec![], &rest.last_cursor), "{order}");
+    }
+}
+
+fn since_id(feed: FeedNo, order: Order, id: &str) -> PageQuery {
+    PageQuery { since: Some(Position::Id(id.to_owned())), ..all(feed, order) }
+}
+
+async fn an_item_is_a_position_by_our_id_and_by_the_publishers(rig: Rig) {
+    // SF-27.
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2), add(3), edit(2, "x"), delete(1)]).await.unwrap();
+    let https = guid(2).replace("http:", "https:");
+    for name in [id(2).to_string(), guid(2), https] {
+        let page = rig.page(since_id(feed, Order::CREATED, &name)).await.unwrap();
+        assert_eq!(ids(&page), ids_of(&[3]), "{name}");
+        let page = rig.page(since_id(feed, Order::CREATED_REVERSE, &name)).await.unwrap();
+        assert_eq!(ids(&page), ids_of(&[1]), "{name}");
+    }
+    for name in [id(9).to_string(), guid(9), id(2).to_string().to_uppercase(), "x".into()] {
+        let page = rig.page(since_id(feed, Order::CREATED, &name)).await;
+        assert!(matches!(page, Err(StoreError::UnknownId)), "{name}");
+    }
+}
+
+async fn an_id_position_needs_an_order_in_which_items_stay(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1)]).await.unwrap();
+    let page = rig.page(since_id(feed, Order::MODIFIED, &guid(1))).await;
+    assert!(matches!(page, Err(StoreError::MovingOrder)));
+}
+
+async fn a_cursor_that_does_not_hold_degrades_to_its_time(rig: Rig) {
+    // D-8, SF-128.
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2), add(3)]).await.unwrap();
+    let held = rig.page(PageQuery { max: 2, ..all(feed, Order::MODIFIED) }).await.unwrap().last_cursor;
+    rig.change(feed, vec![edit(2, "x")]).await.unwrap();
+    let moved = rig.list(feed, Order::MODIFIED, Some(&held)).await;
+    assert_eq!((ids(&moved), moved.degraded), (ids_of(&[3, 2]), Some(Degraded::Time)));
+    let forged = rig.list(feed, Order::CREATED, Some(&format!("{START}_0_1"))).await;
+    assert_eq!((ids(&forged).len(), forged.degraded), (3, Some(Degraded::Time)));
+    let offset = rig.list(feed, Order::CREATED, Some(&format!("{START}_3_1"))).await;
+    assert_eq!((ids(&offset).len(), offset.degraded), (3, Some(Degraded::Time)));
+    let garbage = rig.list(feed, Order::MODIFIED, Some("garbage")).await;
+    assert_eq!((ids(&garbage).len(), garbage.degraded), (3, Some(Degraded::Reset)));
+}
+
+async fn a_page_ends_at_its_byte_budget_but_holds_at_least_one_item(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), edit(1, &"x".repeat(1000)), add(2), add(3)]).await.unwrap();
+    let page = async |bytes_max| {
+        let page = rig.page(PageQuery { bytes_max, ..all(feed, Order::MODIFIED) }).await.unwrap();
+        (page.items.len(), page.more)
+    };
+    assert_eq!(page(0).await, (1, true));
+    assert_eq!(page(1000).await, (1, true));
+    assert_eq!(page(1400).await, (2, true));
+    assert_eq!(page(2000).await, (3, false));
+}
+
+async fn tombstones_are_left_out_of_live_pages_and_of_their_budget(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, (1..=6).map(add).chain([delete(2), delete(5), delete(6)]).collect()).await.unwrap();
+    let query = PageQuery { live_only: true, max: 2, ..all(feed, Order::CREATED_REVERSE) };
+    let first = rig.page(query.clone()).await.unwrap();
+    assert_eq!((ids(&first), first.more, first.record.total), (ids_of(&[4, 3]), true, 6));
+    let since = Some(Position::of_cursor(&first.last_cursor));
+    let rest = rig.page(PageQuery { since, ..query }).await.unwrap();
+    assert_eq!((ids(&rest), rest.more), (ids_of(&[1]), false));
+    // An item has one cursor, whatever is left out.
+    let whole = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
+    let since = Some(Position::of_cursor(&whole));
+    let after = PageQuery { since, live_only: true, ..all(feed, Order::MODIFIED) };
+    let after = rig.page(after).await.unwrap();
+    assert_eq!((ids(&after), after.last_cursor), (vec![], whole));
+}
+
+async fn a_scan_for_live_items_ends_and_can_be_taken_up_again(rig: Rig) {
+    let feed = rig.blog().await;
+    let dead = u32::try_from(SCAN_ROWS_MAX).unwrap() + 5;
+    rig.change(feed, (1..=dead).map(add).collect()).await.unwrap();
+    rig.change(feed, (1..=dead).map(delete).chain([add(dead + 1)]).collect()).await.unwrap();
+    let query = PageQuery { live_only: true, ..all(feed, Order::MODIFIED) };
+    let cut = rig.page(query.clone()).await.unwrap();
+    assert_eq!((cut.items.len(), cut.more, cut.degraded), (0, true, None));
+    let since = Some(Position::of_cursor(&cut.last_cursor));
+    let rest = rig.page(PageQuery { since, ..query }).await.unwrap();
+    assert_eq!((ids(&rest), rest.more, rest.degraded), (ids_of(&[dead + 1]), false, None));
+    // Exactly as many rows as may be scanned: nothing was cut.
+    let until = Some(Position::of_cursor(&rest.last_cursor));
+    let since = Some(Position::of_cursor(&cursor_at(&rig, feed, 5).await));
+    let exact =
+        rig.page(PageQuery { since, until, live_only: true, ..all(feed, Order::MODIFIED) }).await.unwrap();
+    assert_eq!((exact.items.len(), exact.more), (0, false));
+}
+
+/// The cursor of the n-th item of the feed.
+async fn cursor_at(rig: &Rig, feed: FeedNo, n: usize) -> String {
+    rig.page(PageQuery { max: n, ..all(feed, Order::MODIFIED) }).await.unwrap().last_cursor
+}
+
+async fn feeds_do_not_see_each_other(rig: Rig) {
+    let first = rig.register("first", super::rig::NAMESPACE).await.unwrap().no;
+    let second = rig.register("second", super::rig::NAMESPACE).await.unwrap().no;
+    let third = rig.register("third", super::rig::NAMESPACE).await.unwrap().no;
+    rig.change(first, vec![add(1)]).await.unwrap();
+    rig.change(second, vec![add(2)]).await.unwrap();
+    rig.change(third, vec![add(3)]).await.unwrap();
+    for order in Order::ALL {
+        assert_eq!(ids(&rig.list(second, order, None).await), ids_of(&[2]), "{order}");
+    }
+    assert_eq!(rig.item(second, id(1)).await.unwrap(), None);
+    assert!(matches!(rig.page(since_id(second, Order::CREATED, &guid(1))).await, Err(StoreError::UnknownId)));
+}

@@ -1,0 +1,404 @@
+//! Properties of any sequence of operations, on random programs; single operations are tested beside.
+
+use super::{
+    rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, ids, key, revive, title},
+    subs::sub,
+};
+use crate::{
+    clock::Clock as _,
+    feed::{
+        item::{Item, ItemId},
+        order::Order,
+        page::{Page, PageQuery},
+        position::Position,
+        reconcile::{Change, WindowRow},
+        record::FeedNo,
+        schedule::PollState,
+        stamp::Stamp,
+    },
+    store::{StoreError, SubNo},
+};
+use everfeed_adapters::{Digest, Head, Text};
+use proptest::{collection::vec, prelude::*, sample::select};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::{Debug, Write as _},
+    sync::Arc,
+};
+use tokio::runtime::{Builder, Runtime};
+
+/// Entries that random programs speak of.
+const ENTRIES: u32 = 8;
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().build().unwrap()
+}
+
+/// Something that happens to an entry; what it means depends on whether the entry is there, live or gone.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Write(u32),
+    Remove(u32),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let entry = 0..ENTRIES;
+    prop_oneof![3 => entry.clone().prop_map(Act::Write), 1 => entry.prop_map(Act::Remove)]
+}
+
+/// What the entries have come to, so that programs are mostly sensible.
+#[derive(Default)]
+struct Entries {
+    live: BTreeSet<u32>,
+    gone: BTreeSet<u32>,
+}
+
+impl Entries {
+    /// The change that an act means now.
+    fn take(&mut self, act: Act) -> Option<Change> {
+        match act {
+            Act::Write(n) if self.gone.remove(&n) => {
+                self.live.insert(n);
+                Some(revive(n))
+            }
+            Act::Write(n) if self.live.insert(n) => Some(add(n)),
+            Act::Write(n) => Some(edit(n, &"x".repeat(n as usize * 40))),
+            Act::Remove(n) if self.live.remove(&n) => {
+                self.gone.insert(n);
+                Some(delete(n))
+            }
+            Act::Remove(_) => None,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_of_any_size_concatenate_to_the_feed_in_every_order(
+        acts in vec(act(), 1..40),
+        sizes in vec(1_usize..4, 1..5),
+        bytes_max in select(&[0, 500, usize::MAX][..]),
+    ) {
+        runtime().block_on(async {
+            let rig = Rig::memory();
+            concatenate(&rig, &acts, &sizes, bytes_max).await;
+        });
+    }
+
+    #[test]
+    fn a_mirror_that_follows_its_cursor_converges(rounds in vec((vec(act(), 0..6), 1_usize..4), 1..20)) {
+        runtime().block_on(async {
+            let rig = Rig::memory();
+            converge(rig, &rounds).await;
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_of_a_file_concatenate_too(
+        acts in vec(act(), 1..40),
+        sizes in vec(1_usize..4, 1..5),
+        bytes_max in select(&[0, 500, usize::MAX][..]),
+    ) {
+        runtime().block_on(async {
+            let rig = Rig::redb();
+            concatenate(&rig, &acts, &sizes, bytes_max).await;
+        });
+    }
+
+    #[test]
+    fn a_mirror_of_a_file_converges_over_restarts(rounds in vec((vec(act(), 0..6), 1_usize..4), 1..12)) {
+        runtime().block_on(async {
+            let rig = Rig::redb();
+            converge(rig, &rounds).await;
+        });
+    }
+
+    #[test]
+    fn the_file_answers_as_the_model_and_reopens_equal(program in vec(op(), 1..40)) {
+        runtime().block_on(async {
+            let (model, mut file) = (Rig::memory(), Rig::redb());
+            for rig in [&model, &file] {
+                rig.register("feed0", NAMESPACE).await.unwrap();
+                rig.register("feed1", NAMESPACE).await.unwrap();
+            }
+            let (mut of_model, mut of_file) = (Entries::default(), Entries::default());
+            for op in &program {
+                if matches!(op, Op::Reopen) {
+                    file = file.reopen();
+                }
+                let expect = run(&model, op, &mut of_model).await;
+                assert_eq!(run(&file, op, &mut of_file).await, expect, "{op:?}");
+            }
+            let everything = dump(&model).await;
+            assert_eq!(dump(&file).await, everything);
+            assert_eq!(dump(&file.reopen()).await, everything);
+        });
+    }
+}
+
+async fn concatenate(rig: &Rig, acts: &[Act], sizes: &[usize], bytes_max: usize) {
+    let feed = rig.blog().await;
+    let mut entries = Entries::default();
+    for acts in acts.chunks(3) {
+        let changes = acts.iter().filter_map(|act| entries.take(*act)).collect();
+        rig.change(feed, changes).await.unwrap();
+    }
+    for order in Order::ALL {
+        for live_only in [false, true] {
+            let whole = rig.page(PageQuery { live_only, ..all(feed, order) }).await.unwrap();
+            let sorted = |item: &Item| if order.takes_ids() { item.created } else { item.modified };
+            let stamps: Vec<_> = whole.items.iter().map(|item| sorted(item)).collect();
+            let rising = |pair: &[Stamp]| (pair[0] < pair[1]) != order.reverse;
+            assert!(stamps.windows(2).all(rising), "{order}: {stamps:?}");
+            let expect = entries.live.len() + if live_only { 0 } else { entries.gone.len() };
+            assert_eq!(whole.items.len(), expect, "{order}");
+            let query = PageQuery { live_only, bytes_max, ..all(feed, order) };
+            assert_eq!(paged(rig, query, sizes).await, ids(&whole), "{order}");
+        }
+    }
+}
+
+/// The ids of all pages, one after the other.
+async fn paged(rig: &Rig, mut query: PageQuery, sizes: &[usize]) -> Vec<ItemId> {
+    let mut seen = Vec::new();
+    for max in sizes.iter().cycle() {
+        query.max = *max;
+        let page = rig.page(query.clone()).await.unwrap();
+        assert!(page.items.len() <= *max && page.degraded.is_none());
+        seen.extend(ids(&page));
+        if !page.more {
+            break;
+        }
+        query.since = Some(Position::of_cursor(&page.last_cursor));
+    }
+    seen
+}
+
+/// What a consumer keeps: it reads a page after its cursor now and then, and believes it.
+#[derive(Default)]
+struct Mirror {
+    items: BTreeMap<ItemId, Arc<Item>>,
+    cursor: String,
+}
+
+impl Mirror {
+    async fn pull(&mut self, rig: &Rig, feed: FeedNo, max: usize) -> Page {
+        let since = Some(Position::of_cursor(&self.cursor));
+        let page = rig.page(PageQuery { since, max, ..all(feed, Order::MODIFIED) }).await.unwrap();
+        self.items.extend(page.items.iter().map(|item| (item.id, Arc::clone(item))));
+        self.cursor.clone_from(&page.last_cursor);
+        page
+    }
+}
+
+async fn converge(mut rig: Rig, rounds: &[(Vec<Act>, usize)]) {
+    let feed = rig.blog().await;
+    let (mut entries, mut mirror) = (Entries::default(), Mirror::default());
+    for (at, (acts, max)) in rounds.iter().enumerate() {
+        let changes = acts.iter().filter_map(|act| entries.take(*act)).collect();
+        rig.change(feed, changes).await.unwrap();
+        mirror.pull(&rig, feed, *max).await;
+        if at % 4 == 3 {
+            rig = rig.reopen();
+        }
+    }
+    while mirror.pull(&rig, feed, 3).await.more {}
+    let whole = rig.list(feed, Order::MODIFIED, None).await;
+    let expect = whole.items.iter().map(|item| (item.id, Arc::clone(item))).collect();
+    assert_eq!(mirror.items, expect);
+    assert_eq!(mirror.cursor, whole.last_cursor);
+}
+
+/// An operation of a random program.
+#[derive(Clone, Debug)]
+enum Op {
+    Register(u8, bool),
+    Commit { feed: u8, acts: Vec<Act>, stale: bool, extras: u8 },
+    Misfit(u32),
+    Page { feed: u8, order: Order, since: Since, until: Since, max: usize, bytes_max: usize, live_only: bool },
+    Known(Vec<u32>),
+    SavePolls { feed: u8, failures: u32, host: u8, until_secs: u64 },
+    PutSub { feed: u8, callback: u8, no: u64 },
+    DropSub(u64),
+    Advance { no: u64, from: u8, to: u8 },
+    Clock(u64),
+    AcceptClock,
+    Reopen,
+}
+
+/// A position that depends on what is there.
+#[derive(Clone, Debug)]
+enum Since {
+    None,
+    CursorOf(u32),
+    Time(u64),
+    Id(u32),
+    Text(&'static str),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    // The third is unknown unless a program registers it.
+    let feed = || prop_oneof![6 => Just(0_u8), 3 => Just(1), 1 => Just(2)];
+    let positions = || {
+        prop_oneof![
+            4 => Just(Since::None),
+            4 => (0..ENTRIES).prop_map(Since::CursorOf),
+            1 => (0_u64..60).prop_map(Since::Time),
+            2 => (0..ENTRIES).prop_map(Since::Id),
+            1 => select(&["", "x", "5", "5_0_1", "1780272000_0_7", "9999999999_0_1"][..]).prop_map(Since::Text),
+        ]
+    };
+    let page = (
+        feed(),
+        select(&Order::ALL[..]),
+        positions(),
+        positions(),
+        1_usize..6,
+        select(&[0, 600, usize::MAX][..]),
+        any::<bool>(),
+    );
+    prop_oneof![
+        1 => (0_u8..3, any::<bool>()).prop_map(|(feed, same)| Op::Register(feed, same)),
+        6 => (feed(), vec(act(), 0..5), prop::bool::weighted(0.1), any::<u8>())
+            .prop_map(|(feed, acts, stale, extras)| Op::Commit { feed, acts, stale, extras }),
+        1 => (0..ENTRIES).prop_map(Op::Misfit),
+        8 => page.prop_map(|(feed, order, since, until, max, bytes_max, live_only)| {
+            Op::Page { feed, order, since, until, max, bytes_max, live_only }
+        }),
+        1 => vec(0..ENTRIES, 0..4).prop_map(Op::Known),
+        1 => (feed(), 0_u32..9, 0_u8..3, 0_u64..60).prop_map(|(feed, failures, host, until_secs)| {
+            Op::SavePolls { feed, failures, host, until_secs }
+        }),
+        2 => (feed(), 0_u8..3, select(&[0, 0, 0, 1, 2][..])).prop_map(|(feed, callback, no)| Op::PutSub { feed, callback, no }),
+        1 => (0_u64..4).prop_map(Op::DropSub),
+        1 => (0_u64..4, 0_u8..2, 0_u8..2).prop_map(|(no, from, to)| Op::Advance { no, from, to }),
+        2 => prop_oneof![4 => 0_u64..120, 1 => Just(402 * 86_400)].prop_map(Op::Clock),
+        1 => Just(Op::AcceptClock),
+        1 => Just(Op::Reopen),
+    ]
+}
+
+/// What an operation answers, as text: errors too must be the same.
+async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
+    let no = |feed: u8| FeedNo(u32::from(feed) + 1);
+    match op {
+        Op::Register(feed, same) => {
+            let namespace = if *same { NAMESPACE } else { "another" };
+            said(rig.register(&format!("feed{feed}"), namespace).await)
+        }
+        Op::Commit { feed, acts, stale, extras } => {
+            said(random_commit(rig, no(*feed), acts, *stale, *extras, entries).await)
+        }
+        Op::Misfit(n) => said(rig.change(no(0), vec![delete(*n), revive(*n), revive(*n)]).await),
+        Op::Page { feed, order, since, until, max, bytes_max, live_only } => {
+            let feed = no(*feed);
+            let since = position(rig, feed, *order, since).await;
+            let until = position(rig, feed, *order, until).await;
+            let (order, max, bytes_max, live_only) = (*order, *max, *bytes_max, *live_only);
+            said(rig.page(PageQuery { feed, order, since, until, max, bytes_max, live_only }).await)
+        }
+        Op::Known(entries) => {
+            let known = rig.known(no(0), entries.iter().copied().map(key).collect()).await;
+            said(known.map(|known| {
+                (known.rev, known.id_rule, known.window, known.items.into_iter().collect::<BTreeMap<_, _>>())
+            }))
+        }
+        Op::SavePolls { feed, failures, host, until_secs } => {
+            let poll = PollState { failures: *failures, ..PollState::default() };
+            let host = (format!("host{host}"), START.plus_secs(*until_secs));
+            said(rig.save_polls(vec![(no(*feed), poll)], vec![host]).await)
+        }
+        Op::PutSub { feed, callback, no: given } => {
+            let sub = sub(no(*feed), &format!("http://{callback}/"));
+            let acked = Some("0".to_owned());
+            said(rig.put_sub(crate::store::Sub { no: SubNo(*given), acked, ..sub }).await)
+        }
+        Op::DropSub(sub) => said(rig.drop_sub(SubNo(*sub)).await),
+        Op::Advance { no, from, to } => said(rig.advance(SubNo(*no), from.to_string(), to.to_string()).await),
+        Op::Clock(secs) => {
+            // Backwards by up to a minute, too.
+            rig.clock.set(rig.clock.now_us() + secs * 1_000_000 - 30_000_000);
+            String::new()
+        }
+        Op::AcceptClock => said(rig.accept_clock().await),
+        Op::Reopen => String::new(),
+    }
+}
+
+fn said<T: Debug>(answer: Result<T, StoreError>) -> String {
+    format!("{answer:?}")
+}
+
+/// A commit of sensible changes to the first feed, or of one new item to another; with more in it now and then.
+async fn random_commit(
+    rig: &Rig,
+    feed: FeedNo,
+    acts: &[Act],
+    stale: bool,
+    extras: u8,
+    entries: &mut Entries,
+) -> Result<crate::store::Receipt, StoreError> {
+    let mut record = rig.feed(feed).await?;
+    record.rev += u64::from(stale);
+    let mut tried = Entries { live: entries.live.clone(), gone: entries.gone.clone() };
+    let changes = match feed {
+        FeedNo(1) => acts.iter().filter_map(|act| tried.take(*act)).collect(),
+        _ => vec![add(100 + u32::try_from(record.total).unwrap())],
+    };
+    let mut commit = commit(&record, changes);
+    commit.ready = extras & 1 == 1;
+    commit.window = (extras & 2 == 2)
+        .then(|| acts.iter().map(|_| WindowRow { key: key(1), id: id(1), raw: Digest::default() }).collect());
+    let title = Some(Text::plain(format!("{}", extras & 4)));
+    commit.head = (extras & 8 == 8).then(|| Arc::new(Head { title, ..Head::default() }));
+    commit.poll = (extras & 16 == 16).then(PollState::default);
+    let done = rig.commit(commit).await;
+    if done.is_ok() {
+        *entries = tried;
+    }
+    done
+}
+
+async fn position(rig: &Rig, feed: FeedNo, order: Order, since: &Since) -> Option<Position> {
+    match since {
+        Since::None => None,
+        Since::CursorOf(n) => {
+            let max = *n as usize + 1;
+            let page = rig.page(PageQuery { max, ..all(feed, order) }).await.ok()?;
+            Some(Position::of_cursor(&page.last_cursor))
+        }
+        Since::Time(secs) => Position::parse(&format!("time:{}", START.plus_secs(*secs))).unwrap(),
+        Since::Id(n) if n % 2 == 0 => Some(Position::Id(id(*n).to_string())),
+        Since::Id(n) => Some(Position::Id(guid(*n))),
+        Since::Text(text) => Some(Position::of_cursor(text)),
+    }
+}
+
+/// Everything that a store can be asked for.
+async fn dump(rig: &Rig) -> String {
+    let mut text = String::new();
+    let feeds = rig.feeds().await.unwrap();
+    for record in &feeds {
+        let feed = record.no;
+        for order in Order::ALL {
+            writeln!(text, "{:?}", rig.page(all(feed, order)).await.unwrap()).unwrap();
+        }
+        for n in 0..ENTRIES {
+            let known = rig.known(feed, vec![key(n)]).await.unwrap();
+            let item = rig.item(feed, id(n)).await.unwrap();
+            assert_eq!(known.items.get(&key(n)), item.as_ref());
+            writeln!(text, "{:?} {:?}", item.as_deref().and_then(title), known.window).unwrap();
+            writeln!(text, "{:?}", rig.evidence(feed, id(n)).await.unwrap()).unwrap();
+        }
+        writeln!(text, "{:?}", rig.subs_of(feed).await.unwrap()).unwrap();
+    }
+    writeln!(text, "{feeds:?} {:?} {:?}", rig.polls().await.unwrap(), rig.hosts().await.unwrap()).unwrap();
+    writeln!(text, "{:?}", rig.subs().await.unwrap()).unwrap();
+    text
+}

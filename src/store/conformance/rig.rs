@@ -1,0 +1,170 @@
+//! A store under test with its clock and folder, and short words for what is put into it; no tests.
+
+use crate::{
+    clock::{Clock, Manual},
+    feed::{
+        item::{Item, ItemId, KeyHash, Reason, Seen},
+        order::Order,
+        page::{Page, PageQuery},
+        position::Position,
+        reconcile::{Change, Delete, Evidence, Put, PutKind},
+        record::{FeedNo, FeedRecord, IdRule},
+        stamp::Stamp,
+    },
+    store::{
+        Commit, Receipt, Store, StoreError,
+        memory::Memory,
+        redb::{Config, Redb},
+    },
+};
+use everfeed_adapters::{Digest, Entry, Key, Text};
+use std::{ops::Deref, path::PathBuf, sync::Arc};
+use tempfile::TempDir;
+
+/// 2026-06-01, when tests begin.
+pub(crate) const START: Stamp = Stamp::from_secs(1_780_272_000);
+
+/// The namespace of the feed that [`Rig::blog`] makes.
+pub(crate) const NAMESPACE: &str = "example.org/feed";
+
+/// A store, its clock, and its folder if it has one.
+pub(crate) struct Rig {
+    store: Box<dyn Store>,
+    pub(crate) clock: Arc<Manual>,
+    folder: Option<TempDir>,
+}
+
+impl Deref for Rig {
+    type Target = dyn Store;
+
+    fn deref(&self) -> &Self::Target {
+        self.store.as_ref()
+    }
+}
+
+impl Rig {
+    pub(crate) fn memory() -> Self {
+        let clock = Arc::new(Manual::at(START.micros()));
+        Self { store: Box::new(Memory::new(clock.clone())), clock, folder: None }
+    }
+
+    pub(crate) fn redb() -> Self {
+        let clock = Arc::new(Manual::at(START.micros()));
+        let folder = tempfile::tempdir().unwrap();
+        let store = Box::new(open(folder.path().join("store.redb"), clock.clone()).unwrap());
+        Self { store, clock, folder: Some(folder) }
+    }
+
+    /// The file, if the store has one.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.folder.as_ref().map(|folder| folder.path().join("store.redb"))
+    }
+
+    /// Lets go of the file and opens it again; a store without a file goes on.
+    pub(crate) fn reopen(self) -> Self {
+        let Some(path) = self.path() else { return self };
+        drop(self.store);
+        let store = Box::new(open(path, self.clock.clone()).unwrap());
+        Self { store, clock: self.clock, folder: self.folder }
+    }
+
+    /// A feed of the name `blog`.
+    pub(crate) async fn blog(&self) -> FeedNo {
+        self.register("blog", NAMESPACE).await.unwrap().no
+    }
+
+    /// Commits changes on the revision that is there.
+    pub(crate) async fn change(&self, feed: FeedNo, changes: Vec<Change>) -> Result<Receipt, StoreError> {
+        let record = self.store.feed(feed).await?;
+        self.store.commit(commit(&record, changes)).await
+    }
+
+    /// A page of the whole feed, or what stands after a cursor.
+    pub(crate) async fn list(&self, feed: FeedNo, order: Order, since: Option<&str>) -> Page {
+        self.page(PageQuery { since: since.map(Position::of_cursor), ..all(feed, order) }).await.unwrap()
+    }
+}
+
+pub(crate) fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Redb, StoreError> {
+    let config = Config { path, cache_bytes: 8 << 20 };
+    Redb::open(&config.path, &config, clock)
+}
+
+/// Everything of a feed in one page.
+pub(crate) fn all(feed: FeedNo, order: Order) -> PageQuery {
+    let (since, until) = (None, None);
+    PageQuery { feed, order, since, until, max: usize::MAX, bytes_max: usize::MAX, live_only: false }
+}
+
+/// A commit on top of this record that makes the feed ready.
+pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
+    Commit {
+        feed: record.no,
+        rev: record.rev,
+        changes,
+        window: None,
+        head: None,
+        id_rule: IdRule::Id,
+        ready: true,
+        poll: None,
+    }
+}
+
+/// The key of the n-th entry, as its publisher writes it.
+pub(crate) fn guid(n: u32) -> String {
+    format!("http://example.org/?p={n}")
+}
+
+pub(crate) fn key(n: u32) -> KeyHash {
+    KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped())
+}
+
+pub(crate) fn id(n: u32) -> ItemId {
+    key(n).item_id()
+}
+
+pub(crate) fn add(n: u32) -> Change {
+    put(PutKind::Added, n, "first")
+}
+
+pub(crate) fn edit(n: u32, title: &str) -> Change {
+    put(PutKind::Edited, n, title)
+}
+
+pub(crate) fn revive(n: u32) -> Change {
+    put(PutKind::Revived, n, "again")
+}
+
+pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
+    let digest = Digest::of(format!("{n} {title}").as_bytes());
+    let entry = Entry { id: Some(guid(n)), title: Some(Text::plain(title)), ..Entry::default() };
+    Change::Put(Put {
+        kind,
+        id: id(n),
+        iri: guid(n),
+        keys: vec![key(n)],
+        entry: Box::new(entry),
+        published_us: Some(1_000_000_000_000_000 + i64::from(n)),
+        seen: Seen { raw: digest, content: digest, version: 1 },
+    })
+}
+
+pub(crate) fn delete(n: u32) -> Change {
+    let reason = Reason::Explicit;
+    let evidence = Evidence { reason, observed_at: START, when: Some("yesterday".into()), comment: None };
+    Change::Delete(Delete { id: id(n), reason, first_missing: None, last_seen: Some(START), evidence })
+}
+
+/// The ids of a page, in its order.
+pub(crate) fn ids(page: &Page) -> Vec<ItemId> {
+    page.items.iter().map(|item| item.id).collect()
+}
+
+/// The ids of these entries.
+pub(crate) fn ids_of(numbers: &[u32]) -> Vec<ItemId> {
+    numbers.iter().copied().map(id).collect()
+}
+
+pub(crate) fn title(item: &Item) -> Option<&str> {
+    item.entry()?.title.as_ref().map(|title| title.value.as_str())
+}

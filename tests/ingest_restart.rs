@@ -1,0 +1,112 @@
+//! The poller over real sockets and a store on disk, stopped and started again in the middle.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "support/origin.rs"]
+mod origin;
+
+use everfeed::{
+    clock::System,
+    feed::{record::FeedNo, schedule::Policy},
+    ingest::{Config, FeedSpec, Pipeline, Poller, Upstream},
+    layers::{Governor, upstream},
+    notify::Notify,
+    store::{
+        Store,
+        redb::{self, Redb},
+    },
+};
+use origin::{Origin, with_headers};
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::{task::JoinHandle, time::timeout};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A process, as far as ingest goes.
+struct Process {
+    store: Arc<Redb>,
+    notify: Arc<Notify>,
+    poller: Poller,
+    feed: FeedNo,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Process {
+    async fn start(file: &Path, url: &str) -> Self {
+        let clock = Arc::new(System);
+        let store = Arc::new(Redb::open(file, &redb::Config::default(), clock.clone()).unwrap());
+        let notify = Arc::new(Notify::new());
+        let config = Config::default();
+        let client = upstream(&config.client(), Governor::default()).unwrap();
+        let upstream = Upstream::new(client, url::Url::parse("http://127.0.0.1/").unwrap(), clock.clone());
+        let pipeline = Pipeline::new(store.clone(), notify.clone(), clock, upstream);
+        let feed = store.register("blog", "blog").await.unwrap().no;
+        let spec = FeedSpec {
+            no: feed,
+            name: "blog".into(),
+            url: Url::parse(url).unwrap(),
+            policy: Policy::default(),
+        };
+        let poller = Poller::load(pipeline, vec![spec]).await.unwrap();
+        let (stop, running) = (CancellationToken::new(), poller.clone());
+        let token = stop.clone();
+        let task = tokio::spawn(async move { running.run(token).await.unwrap() });
+        Self { store, notify, poller, feed, stop, task }
+    }
+
+    /// Waits until the feed holds so many items.
+    async fn wait_for(&self, items: u64) {
+        let mut waiter = self.notify.watch(self.feed).expect("a poller announces its feeds");
+        let reached = async {
+            while self.store.feed(self.feed).await.unwrap().total < items {
+                waiter.changed().await.unwrap();
+            }
+        };
+        timeout(PATIENCE, reached).await.expect("the items come");
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        timeout(PATIENCE, self.task).await.expect("a stop is bounded").unwrap();
+        self.store.close().await.unwrap();
+    }
+}
+
+fn document(items: usize) -> origin::Answer {
+    let item = |n: usize| format!("<item><guid>{n}</guid><title>post {n}</title></item>");
+    let items_text: String = (1..=items).rev().map(item).collect();
+    let text = format!("<rss version=\"2.0\"><channel><title>blog</title>{items_text}</channel></rss>");
+    with_headers(200, &[("etag", &format!("\"{items}\"")), ("last-modified", "today")], text.as_bytes())
+}
+
+#[tokio::test]
+async fn a_restart_forgets_nothing_and_asks_for_nothing_twice() {
+    // FRB 010, 015, 016, 037.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("everfeed.redb");
+    let origin = Origin::start().await;
+    let url = origin.url("/rss");
+    origin.says(document(2));
+    let process = Process::start(&file, &url).await;
+    process.wait_for(2).await;
+    process.stop().await;
+
+    for items in 3..=5 {
+        let process = Process::start(&file, &url).await;
+        let known = process.poller.status(process.feed).unwrap();
+        assert_eq!((known.failures, known.etag), (0, Some(format!("\"{}\"", items - 1))));
+        assert_eq!(origin.requests().len(), items - 2, "a start polls nothing that is not due");
+        origin.says(document(items));
+        process.notify.hint(process.feed);
+        process.wait_for(items as u64).await;
+        let request = origin.requests().pop().unwrap();
+        assert!(request.contains(&format!("if-none-match: \"{}\"\r\n", items - 1)), "{request}");
+        assert!(request.contains("if-modified-since: today\r\n"), "{request}");
+        process.stop().await;
+    }
+}

@@ -1,0 +1,166 @@
+//! Successive versions of real feeds, served one by one from loopback through the real client stack: a pulling mirror
+//! equals the store after each, and what is new is exactly what the manifest says.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "support/house.rs"]
+mod house;
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "support/origin.rs"]
+mod origin;
+
+use everfeed::{feed::item::Item, layers::ClientConfig};
+use house::{House, Mirror};
+use origin::{Origin, ok};
+use serde::Deserialize;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+#[derive(Deserialize)]
+struct Manifest {
+    versions: Vec<Version>,
+    steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    file: String,
+}
+
+/// The true difference between two versions, by the publisher's ids.
+#[derive(Deserialize)]
+struct Step {
+    from: String,
+    to: String,
+    added: BTreeSet<String>,
+    reappeared: BTreeSet<String>,
+    edited_core: BTreeSet<String>,
+    edited_any: BTreeSet<String>,
+}
+
+/// What was found over all steps of a sequence.
+#[derive(Default)]
+struct Score {
+    steps: usize,
+    added: usize,
+    reappeared: usize,
+    edited: usize,
+    /// Edits of the core that made no new T, by id and step.
+    missed_edits: Vec<String>,
+    wrong: Vec<String>,
+}
+
+fn sequences() -> Option<Vec<PathBuf>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/sequences");
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        eprintln!("skipped: the sequences are not at {}", folder.display());
+        return None;
+    };
+    let mut folders: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("manifest.json").exists())
+        .collect();
+    folders.sort();
+    Some(folders)
+}
+
+/// The id of an entry as the manifests name it: guid, `atom:id` or `rdf:about`, else link, else title, trimmed.
+fn id_of(item: &Item) -> String {
+    let entry = item.entry().expect("the sequences delete nothing in so many words");
+    let title = || entry.title.as_ref().map(|title| title.value.as_str());
+    let id = entry.id.as_deref().or(entry.permalink()).or_else(title);
+    id.expect("every entry of the sequences has an id").trim().to_owned()
+}
+
+async fn play(folder: &Path) -> Score {
+    let manifest: Manifest =
+        serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+    let origin = Origin::start().await;
+    let mut house = House::new("feed", &origin.url("/feed.xml"), &ClientConfig::default()).await;
+    let mut mirror = Mirror::default();
+    let mut score = Score::default();
+    for (n, version) in manifest.versions.iter().enumerate() {
+        origin.says(ok("application/xml", &std::fs::read(folder.join(&version.file)).unwrap()));
+        house.poll().await;
+        assert_eq!(house.state.fault, None, "{} of {}", version.file, folder.display());
+        let news = mirror.pull(&*house.store, house.feed.no).await;
+        assert!(
+            mirror.equals(&*house.store, house.feed.no).await,
+            "after {} of {}",
+            version.file,
+            folder.display()
+        );
+        if n == 0 {
+            assert!(news.iter().all(|(_, before)| before.is_none()));
+            continue;
+        }
+        let step = &manifest.steps[n - 1];
+        assert_eq!(step.to, version.file);
+        score.count(step, &news);
+    }
+    score
+}
+
+impl Score {
+    fn count(&mut self, step: &Step, news: &[(std::sync::Arc<Item>, Option<std::sync::Arc<Item>>)]) {
+        self.steps += 1;
+        let expect: BTreeSet<String> = step.added.difference(&step.reappeared).cloned().collect();
+        let new = news.iter().filter(|(_, before)| before.is_none());
+        let added: BTreeSet<String> = new.map(|(item, _)| id_of(item)).collect();
+        let edits = news.iter().filter_map(|(item, before)| Some((item, before.as_ref()?)));
+        let edited: BTreeSet<String> = edits.clone().map(|(item, _)| id_of(item)).collect();
+        let name = format!("{} -> {}", step.from, step.to);
+        if added != expect {
+            let (spurious, missed): (Vec<_>, Vec<_>) =
+                (added.difference(&expect).collect(), expect.difference(&added).collect());
+            self.wrong.push(format!("{name}: spurious {spurious:?}, missed {missed:?}"));
+        }
+        for (item, before) in edits {
+            // A new T needs a reason: other content, or the end of a tombstone.
+            if item.seen.content == before.seen.content && !before.is_gone() {
+                self.wrong.push(format!("{name}: {} got a T for nothing", id_of(item)));
+            }
+        }
+        for id in &edited {
+            if !step.edited_any.contains(id) && !step.reappeared.contains(id) {
+                self.wrong.push(format!("{name}: {id} was edited by nobody"));
+            }
+        }
+        self.missed_edits.extend(step.edited_core.difference(&edited).map(|id| format!("{name}: {id}")));
+        self.added += added.len();
+        self.reappeared += step.reappeared.len();
+        self.edited += edited.len();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mirror_of_every_real_feed_equals_the_store_after_each_version() {
+    let Some(folders) = sequences() else { return };
+    println!(
+        "{:28} {:>5} {:>6} {:>10} {:>7} {:>12} {:>6} {:>6}",
+        "sequence", "steps", "added", "reappeared", "edited", "missed edits", "wrong", "secs"
+    );
+    let mut wrong = Vec::new();
+    for folder in folders {
+        let started = Instant::now();
+        let score = play(&folder).await;
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        println!(
+            "{name:28} {:>5} {:>6} {:>10} {:>7} {:>12} {:>6} {:>6.1}",
+            score.steps,
+            score.added,
+            score.reappeared,
+            score.edited,
+            score.missed_edits.len(),
+            score.wrong.len(),
+            started.elapsed().as_secs_f64()
+        );
+        score.missed_edits.iter().for_each(|edit| println!("    no new T for {edit}"));
+        wrong.extend(score.wrong.into_iter().map(|line| format!("{name} {line}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

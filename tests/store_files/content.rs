@@ -1,0 +1,298 @@
+//! Something to put into a store, with every field in use, and all that a store answers as text; no tests.
+
+use everfeed::{
+    clock::Manual,
+    feed::{
+        item::{ItemId, KeyHash, Reason, Seen},
+        order::Order,
+        page::PageQuery,
+        reconcile::{Change, Delete, Evidence, Put, PutKind, WindowRow},
+        record::{FeedNo, FeedRecord, IdRule},
+        schedule::{FaultNote, Moved, PollState, Whose},
+        stamp::Stamp,
+        view::{Format, View},
+    },
+    secret::Secret,
+    store::{
+        Commit, Store, Sub, SubNo,
+        sub::{Algo, Dialect, Intent, Pending, Start, Terms},
+    },
+};
+use everfeed_adapters::{
+    Attribute, Body, Category, Date, Digest, Element, Enclosure, Entry, Head, History, Key, Link, Node,
+    Person, Rhythm, Source, Text, TextKind,
+};
+use std::{fmt::Write as _, sync::Arc};
+
+/// 2026-06-01T00:00:00Z.
+pub(crate) const START: Stamp = Stamp::from_secs(1_780_272_000);
+
+const NAMESPACE: &str = "example.org/feed";
+
+pub(crate) fn clock() -> Arc<Manual> {
+    Arc::new(Manual::at(START.micros()))
+}
+
+pub(crate) fn key(n: u32) -> KeyHash {
+    KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped())
+}
+
+pub(crate) fn id(n: u32) -> ItemId {
+    key(n).item_id()
+}
+
+fn guid(n: u32) -> String {
+    format!("http://example.org/?p={n}")
+}
+
+pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
+    Commit {
+        feed: record.no,
+        rev: record.rev,
+        changes,
+        window: None,
+        head: None,
+        id_rule: IdRule::Id,
+        ready: true,
+        poll: None,
+    }
+}
+
+pub(crate) async fn register(store: &dyn Store) -> FeedRecord {
+    store.register("blog", NAMESPACE).await.unwrap()
+}
+
+pub(crate) fn put(kind: PutKind, n: u32) -> Change {
+    let digest = Digest::of(&n.to_be_bytes());
+    Change::Put(Put {
+        kind,
+        id: id(n),
+        iri: guid(n),
+        keys: vec![key(n)],
+        entry: Box::new(entry(n)),
+        published_us: Some(1_000_000_000_000_000 + i64::from(n)),
+        seen: Seen { raw: digest, content: digest, version: 1 },
+    })
+}
+
+fn date(raw: &str, at_us: i64) -> Option<Date> {
+    Some(Date { raw: raw.into(), at_us: Some(at_us) })
+}
+
+fn link(rel: &str) -> Link {
+    Link {
+        href: format!("http://example.org/{rel}"),
+        rel: rel.into(),
+        media_type: Some("text/html".into()),
+        title: Some("a link".into()),
+        hreflang: Some("en".into()),
+        length: Some("12".into()),
+    }
+}
+
+fn person() -> Person {
+    Person { name: Some("Ann".into()), email: Some("ann@example.org".into()), uri: None }
+}
+
+fn category() -> Category {
+    Category {
+        term: "news".into(),
+        scheme: Some("http://example.org/tags".into()),
+        label: Some("News".into()),
+    }
+}
+
+fn foreign() -> Element {
+    let attribute =
+        Attribute { ns: String::new(), prefix: String::new(), name: "lat".into(), value: "45.256".into() };
+    let inner = Element { name: "inner".into(), ..Element::default() };
+    Element {
+        ns: "http://www.georss.org/georss".into(),
+        prefix: "georss".into(),
+        name: "point".into(),
+        attributes: vec![attribute],
+        children: vec![Node::Text("45.256 -71.92".into()), Node::Element(inner)],
+    }
+}
+
+fn entry(n: u32) -> Entry {
+    Entry {
+        id: Some(guid(n)),
+        title: Some(Text::plain(format!("Entry {n}"))),
+        summary: Some(Text::html("<p>short</p>")),
+        content: Some(Body {
+            text: Text { kind: TextKind::Xhtml, value: "<p>long</p>".into() },
+            media_type: Some("image/svg+xml".into()),
+            src: Some("http://example.org/src".into()),
+        }),
+        links: vec![link("alternate")],
+        authors: vec![person()],
+        contributors: vec![person()],
+        categories: vec![category()],
+        enclosures: vec![Enclosure {
+            url: "http://example.org/a.mp3".into(),
+            media_type: Some("audio/mpeg".into()),
+            length: Some("1000".into()),
+            title: None,
+        }],
+        published: date("Mon, 01 Jun 2026 00:00:00 GMT", 1_780_272_000_000_000),
+        updated: date("never", -1),
+        rights: Some(Text::plain("CC0")),
+        comments: Some("http://example.org/comments".into()),
+        language: Some("en".into()),
+        source: Some(Source {
+            id: Some("tag:elsewhere".into()),
+            title: Some("Elsewhere".into()),
+            url: Some("http://elsewhere.example/".into()),
+            updated: date("then", 0),
+        }),
+        foreign: vec![foreign()],
+    }
+}
+
+fn head() -> Head {
+    Head {
+        id: Some("tag:example.org,2005:blog".into()),
+        title: Some(Text::plain("A blog")),
+        description: Some(Text::html("of <b>ours</b>")),
+        links: vec![link("alternate"), link("self")],
+        authors: vec![person()],
+        categories: vec![category()],
+        language: Some("en".into()),
+        rights: Some(Text::plain("CC0")),
+        generator: Some("Movable Type 3.2".into()),
+        image: Some("http://example.org/logo.png".into()),
+        updated: date("now", 1),
+        published: date("then", 0),
+        rhythm: Rhythm {
+            ttl_mins: Some(60),
+            skip_hours: vec![3],
+            skip_days: vec![6],
+            update_secs: Some(3600),
+        },
+        history: History {
+            stateful: Some(true),
+            prev: Some("http://x/".into()),
+            complete: true,
+            archive: true,
+        },
+        foreign: vec![foreign()],
+    }
+}
+
+fn poll() -> PollState {
+    let fault =
+        FaultNote { whose: Whose::Upstream, text: "HTTP 503".into(), status: Some(503), since: START };
+    PollState {
+        url: "https://example.org/feed".into(),
+        validators_url: Some("https://example.org/feed".into()),
+        remark: Some("odd".into()),
+        etag: Some("W/\"x\"".into()),
+        last_modified: Some("Mon, 01 Jun 2026 00:00:00 GMT".into()),
+        body: Some(Digest([9; 16])),
+        next_at: START.plus_secs(3600),
+        polled_at: Some(START),
+        good_at: Some(START),
+        unconditional_at: Some(START),
+        arrivals: vec![START],
+        failures: 2,
+        fault: Some(fault),
+        gone_at: Some(START),
+        moved: Some(Moved { url: "https://example.org/feed".into(), since: START }),
+        hinted_secs: Some(3600),
+        skip_hours: vec![3],
+        skip_days: vec![6],
+    }
+}
+
+fn sub(feed: FeedNo) -> Sub {
+    let terms = Terms {
+        secret: Some(Secret::new("hush")),
+        lease_secs: 864_000,
+        dialect: Dialect::Legacy,
+        algo: Algo::Sha1,
+        auto_refresh: true,
+        verify_token: Some("token".into()),
+    };
+    let intent = Intent::Unsubscribe { verify_token: None, dialect: Dialect::WebSub };
+    let start = Start::Given("1_0_1".into());
+    Sub {
+        no: SubNo::default(),
+        view: View { feed, order: Order::MODIFIED, format: Format::Atom },
+        topic: "https://feeds.example/feeds/blog.atom".into(),
+        topic_as_sent: "https://feeds.example/feeds/blog.atom?".into(),
+        callback: "https://reader.example/callback".into(),
+        active: Some(terms),
+        lease_until: START.plus_secs(864_000),
+        pending: Some(Pending {
+            intent,
+            topic_as_sent: "https://feeds.example/feeds/blog.atom".into(),
+            attempts: 1,
+            next_try: START,
+            give_up_at: Stamp::MAX,
+            start,
+        }),
+        acked: Some("1_0_1".into()),
+        attempts: 3,
+        next_try: START,
+        failure: Some("connection refused".into()),
+    }
+}
+
+/// Puts something into every table.
+pub(crate) async fn fill(store: &dyn Store) {
+    let feed = register(store).await;
+    let added = (1..=3).map(|n| put(PutKind::Added, n)).collect();
+    let row = WindowRow { key: key(1), id: id(1), raw: Digest([1; 16]) };
+    let first = Commit {
+        window: Some(vec![row]),
+        head: Some(Arc::new(head())),
+        id_rule: IdRule::IdAndLink,
+        poll: Some(poll()),
+        ..commit(&feed, added)
+    };
+    let feed = store.commit(first).await.unwrap().feed;
+    let reason = Reason::Explicit;
+    let evidence = Evidence {
+        reason,
+        observed_at: START,
+        when: Some("2026-06-01T00:00:00Z".into()),
+        comment: Some("spam".into()),
+    };
+    let delete = |n| {
+        let (first_missing, last_seen, evidence) = (Some(START), Some(START), evidence.clone());
+        Change::Delete(Delete { id: id(n), reason, first_missing, last_seen, evidence })
+    };
+    let changes = vec![put(PutKind::Edited, 1), delete(2), delete(3), put(PutKind::Revived, 3)];
+    let feed = store.commit(commit(&feed, changes)).await.unwrap().feed;
+    store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60))]).await.unwrap();
+    store.put_sub(sub(feed.no)).await.unwrap();
+}
+
+/// Everything that a store answers. Secrets are compared, too, though `Debug` hides them.
+pub(crate) async fn dump(store: &dyn Store) -> String {
+    let mut text = String::new();
+    let feeds = store.feeds().await.unwrap();
+    for feed in &feeds {
+        for order in Order::ALL {
+            writeln!(text, "{:?}", store.page(whole(feed.no, order)).await.unwrap()).unwrap();
+        }
+        for n in 1..=3 {
+            let known = store.known(feed.no, vec![key(n)]).await.unwrap();
+            writeln!(text, "{known:?} {:?}", store.evidence(feed.no, id(n)).await.unwrap()).unwrap();
+        }
+    }
+    writeln!(text, "{feeds:?} {:?} {:?}", store.polls().await.unwrap(), store.hosts().await.unwrap())
+        .unwrap();
+    for sub in store.subs().await.unwrap() {
+        let secret = sub.active.as_ref().and_then(|terms| terms.secret.as_ref()).map(Secret::reveal);
+        writeln!(text, "{sub:?} {secret:?}").unwrap();
+        assert_eq!(store.find_sub(&sub.topic, &sub.callback).await.unwrap(), Some(sub));
+    }
+    text
+}
+
+pub(crate) fn whole(feed: FeedNo, order: Order) -> PageQuery {
+    let (since, until) = (None, None);
+    PageQuery { feed, order, since, until, max: usize::MAX, bytes_max: usize::MAX, live_only: false }
+}

@@ -1,0 +1,103 @@
+//! A store, a pipeline with the real client stack, and a mirror that pulls; no server.
+
+use everfeed::{
+    clock::{Clock, System},
+    feed::{
+        item::{Item, ItemId},
+        order::Order,
+        page::PageQuery,
+        position::Position,
+        record::FeedNo,
+        schedule::{Policy, PollState},
+    },
+    ingest::{FeedSpec, Pipeline, Upstream, pipeline::Polled},
+    layers::{ClientConfig, Governor, upstream},
+    notify::Notify,
+    store::{Store, memory::Memory},
+};
+use std::{collections::HashMap, num::NonZeroU32, sync::Arc};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+/// One feed from its publisher to its store.
+pub(crate) struct House {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) feed: FeedSpec,
+    pub(crate) state: PollState,
+    pipeline: Pipeline,
+}
+
+impl House {
+    /// Registers a feed at a URL.
+    pub(crate) async fn new(name: &str, url: &str, limits: &ClientConfig) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(System);
+        let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
+        // Loopback needs no politeness, and a sequence is polled faster than any feed.
+        let many = NonZeroU32::new(1_000_000).unwrap();
+        let client = upstream(limits, Governor::new(many, many)).unwrap();
+        let upstream = Upstream::new(client, Url::parse("https://me.example/").unwrap(), clock.clone());
+        let pipeline = Pipeline::new(store.clone(), Arc::new(Notify::new()), clock, upstream);
+        let no = store.register(name, name).await.unwrap().no;
+        let policy = Policy { min_secs: Some(1), max_secs: 60 };
+        let feed = FeedSpec { no, name: name.into(), url: Url::parse(url).unwrap(), policy };
+        Self { store, feed, state: PollState::unpolled(url), pipeline }
+    }
+
+    /// Polls once, as the poller would.
+    pub(crate) async fn poll(&mut self) -> Polled {
+        let stop = CancellationToken::new();
+        let polled = self.pipeline.poll(&self.feed, &self.state, &stop).await.expect("nobody stops it");
+        self.state = polled.state.clone();
+        polled
+    }
+}
+
+/// A consumer that follows `since=last_cursor`.
+#[derive(Default)]
+pub(crate) struct Mirror {
+    pub(crate) items: HashMap<ItemId, Arc<Item>>,
+    pub(crate) last_cursor: String,
+}
+
+impl Mirror {
+    /// Pulls what is new; answers with the items as they came, and what was held of each before.
+    pub(crate) async fn pull(
+        &mut self,
+        store: &dyn Store,
+        feed: FeedNo,
+    ) -> Vec<(Arc<Item>, Option<Arc<Item>>)> {
+        let mut news = Vec::new();
+        loop {
+            let page = store.page(query(feed, &self.last_cursor, 20)).await.unwrap();
+            for item in page.items {
+                let before = self.items.insert(item.id, item.clone());
+                news.push((item, before));
+            }
+            self.last_cursor = page.last_cursor;
+            if !page.more {
+                return news;
+            }
+        }
+    }
+
+    /// Whether it holds exactly what the store holds.
+    pub(crate) async fn equals(&self, store: &dyn Store, feed: FeedNo) -> bool {
+        let page = store.page(query(feed, "", usize::MAX)).await.unwrap();
+        assert!(!page.more);
+        let held = page.items.iter().all(|item| self.items.get(&item.id) == Some(item));
+        held && page.items.len() == self.items.len() && page.record.total == page.items.len() as u64
+    }
+}
+
+fn query(feed: FeedNo, since: &str, max: usize) -> PageQuery {
+    let since = (!since.is_empty()).then(|| Position::of_cursor(since));
+    PageQuery {
+        feed,
+        order: Order::MODIFIED,
+        since,
+        until: None,
+        max,
+        bytes_max: usize::MAX,
+        live_only: false,
+    }
+}
