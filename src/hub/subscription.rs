@@ -131,7 +131,6 @@ impl Subscription {
         if stop.is_cancelled() {
             self.finish().await;
         }
-        self.shared.roster.remove(&self.key, self.ticket);
     }
 
     async fn live(&mut self) {
@@ -453,6 +452,13 @@ impl Subscription {
                 self.unsaved = Some(self.shared.now().plus_secs(OURS_SECS));
             }
         }
+    }
+}
+
+impl Drop for Subscription {
+    /// However the task ends: nobody is to write to a mailbox that nobody reads.
+    fn drop(&mut self) {
+        self.shared.roster.remove(&self.key, self.ticket);
     }
 }
 

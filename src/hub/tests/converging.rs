@@ -117,8 +117,9 @@ async fn live(seed: u64) {
         Reply::status(204)
     });
     rig.wait(2 * 3600).await;
-    assert_eq!(mirror.lock().unwrap().items, held(&rig).await, "seed {seed}");
-    assert_eq!(mirror.lock().unwrap().before.1, rig.head().await);
+    let (held, head) = (held(&rig).await, rig.head().await);
+    let mirror = mirror.lock().unwrap();
+    assert_eq!((&mirror.items, &mirror.before.1), (&held, &head), "seed {seed}");
     assert_eq!(rig.net.pushes_at_once(), 1, "strictly one push under way");
 }
 

@@ -21,7 +21,7 @@ use everfeed_adapters::{Digest, Entry, Key, Text};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -141,7 +141,8 @@ struct Flight(Net, String);
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        *self.0.0.lock().unwrap().pushes_now.get_mut(&self.1).unwrap() -= 1;
+        let mut traffic = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *traffic.pushes_now.get_mut(&self.1).unwrap() -= 1;
     }
 }
 
@@ -196,7 +197,6 @@ impl Net {
                 headers: parts.headers,
                 body,
             };
-            let flight = call.is_push().then(|| Flight(self.clone(), call.url.clone()));
             if call.is_push() {
                 let now = traffic.pushes_now.entry(call.url.clone()).or_default();
                 *now += 1;
@@ -204,7 +204,9 @@ impl Net {
                 traffic.pushes_at_once = traffic.pushes_at_once.max(now);
             }
             traffic.calls.push(call.clone());
-            ((traffic.script)(&call), flight)
+            let reply = (traffic.script)(&call);
+            // Last, so that it is not dropped, and the lock not asked for, while a script panics under the lock.
+            (reply, call.is_push().then(|| Flight(self.clone(), call.url.clone())))
         };
         tokio::time::sleep(Duration::from_secs(reply.after_secs)).await;
         reply.result
