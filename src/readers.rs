@@ -29,6 +29,9 @@ pub use coding::Coding;
 pub use urls::Urls;
 
 #[cfg(test)]
+pub(crate) mod testing;
+
+#[cfg(test)]
 mod tests;
 
 /// Bounds on what one read may cost.
@@ -140,6 +143,11 @@ impl Reading {
         }
     }
 
+    /// Bytes of its positions as consumers spelt them, which may be as long as they like.
+    fn spelt_bytes(&self) -> usize {
+        [&self.since, &self.until].into_iter().flatten().map(|spec| spec.raw.len()).sum()
+    }
+
     /// Whether the format shows no tombstones.
     fn is_classic(&self) -> bool {
         matches!(self.view.format, Format::ClassicAtom | Format::ClassicRss)
@@ -207,8 +215,9 @@ impl Readers {
         urls: Arc<Urls>,
         config: Config,
     ) -> Self {
-        let weigh = |_: &(Reading, Mark), body: &Arc<Rendered>| {
-            u32::try_from(body.body.len() * 2 + BODY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
+        let weigh = |(reading, _): &(Reading, Mark), body: &Arc<Rendered>| {
+            let bytes = body.body.len() * 2 + reading.spelt_bytes() + BODY_OVERHEAD_BYTES;
+            u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
         Self { store, notify, clock, urls, config, bodies }
@@ -270,6 +279,11 @@ impl Readers {
                 () = tokio::time::sleep_until(end) => return Ok(body),
             }
         }
+    }
+
+    /// Whether an answer is due now, be it empty: no change before `deadline` could make it another.
+    pub fn is_due(&self, reading: &Reading, body: &Rendered, deadline: Instant) -> bool {
+        self.hold_until(reading, body, deadline).is_none()
     }
 
     /// Until when an answer may be held back; `None` when it is due now.

@@ -216,6 +216,9 @@ pub enum Growth {
 impl Ask<'_> {
     /// Whether a range that is empty at `now` can still grow (D-11).
     pub fn growth(&self, now: Stamp) -> Growth {
+        if self.is_inside_out() {
+            return Growth::Never;
+        }
         if self.order.reverse {
             return if self.since.is_some() { Growth::Never } else { Growth::Open };
         }
@@ -224,6 +227,20 @@ impl Ask<'_> {
             Some(Position::Time { span, .. }) => grows_until(*span, now),
             Some(Position::Cursor { toc, .. }) => grows_until(Span::of_stamp(toc.t), now),
             Some(Position::Id(_)) => Growth::Never,
+        }
+    }
+
+    /// Whether it ends before it begins, by the stamps that are written in it.
+    fn is_inside_out(&self) -> bool {
+        let span = |position: Option<&Position>| match position {
+            Some(Position::Time { span, .. }) => Some(*span),
+            Some(Position::Cursor { toc, .. }) => Some(Span::of_stamp(toc.t)),
+            _ => None,
+        };
+        match (span(self.since), span(self.until)) {
+            (Some(since), Some(until)) if self.order.reverse => since.high_us < until.low_us,
+            (Some(since), Some(until)) => since.low_us > until.high_us,
+            _ => false,
         }
     }
 }

@@ -1,6 +1,15 @@
 //! Content negotiation: which of our types and codings a consumer prefers (RFC 9110 section 12.5); not the types' making.
 
 use crate::readers::Coding;
+use http::{HeaderMap, HeaderName};
+use std::borrow::Cow;
+
+/// The value of a header that is a list: its lines joined, as they mean the same (RFC 9110 section 5.3). Lines that are
+/// no text are left out; `None` when none is left.
+pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Cow<'a, str>> {
+    let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
+    lines.map(Cow::Borrowed).reduce(|all, line| Cow::Owned(format!("{all}, {line}")))
+}
 
 /// The two forms of a Smart Feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +105,8 @@ pub fn wants_json(accept: Option<&str>) -> bool {
     accept.is_some_and(|accept| accept.contains("json")) && smart(accept, false) == Some(Smart::Json)
 }
 
-/// The content coding to send: brotli, then gzip, where the consumer takes them equally.
+/// The content coding to send: brotli, then gzip, where the consumer takes them equally; none where it would rather
+/// have none.
 pub fn coding(accept_encoding: Option<&str>) -> Coding {
     let Some(accepted) = accept_encoding else { return Coding::Identity };
     let named: Vec<(String, u16)> = accepted.split(',').map(weighted).collect();
@@ -105,7 +115,8 @@ pub fn coding(accept_encoding: Option<&str>) -> Coding {
         named(token).or_else(|| named("*")).unwrap_or(0)
     };
     let best = if quality("br") >= quality("gzip") { (Coding::Brotli, "br") } else { (Coding::Gzip, "gzip") };
-    if quality(best.1) > 0 { best.0 } else { Coding::Identity }
+    let plain = named.iter().find(|(name, _)| name == "identity").map_or(0, |(_, quality)| *quality);
+    if quality(best.1) > 0 && quality(best.1) >= plain { best.0 } else { Coding::Identity }
 }
 
 /// The media ranges of an `Accept` header that can be parsed, with their quality in thousandths.
@@ -181,5 +192,7 @@ mod tests {
         assert_eq!(coding(Some("identity")), Coding::Identity);
         assert_eq!(coding(Some("*")), Coding::Brotli);
         assert_eq!(coding(Some("gzip;q=0")), Coding::Identity);
+        assert_eq!(coding(Some("identity, gzip;q=0.5")), Coding::Identity);
+        assert_eq!(coding(Some("identity;q=0.5, gzip")), Coding::Gzip);
     }
 }

@@ -52,8 +52,8 @@ pub(super) async fn about(routes: &Routes, request: &Parts, name: &str) -> Resul
 }
 
 fn respond(request: &Parts, page: impl FnOnce() -> Vec<u8>, json: impl FnOnce() -> Vec<u8>) -> Response {
-    let accept = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok());
-    let for_people = accept::wants_html(accept);
+    let accept = accept::joined(&request.headers, &ACCEPT);
+    let for_people = accept::wants_html(accept.as_deref());
     let body = if for_people { page() } else { json() };
     let mut response = Response::new(Full::from(Bytes::from(body)));
     let headers = response.headers_mut();

@@ -31,7 +31,7 @@ where
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(connections_max));
+    let places = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
     let connections = TaskTracker::new();
     loop {
         let accept = async {

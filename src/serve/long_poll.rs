@@ -8,6 +8,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Seconds that a request is held when it does not say: below the usual idle limit of proxies, 60 s (SF-42).
 pub(super) const TIMEOUT_SECS: u64 = 55;
 
+/// No connection lives longer, whatever is configured; and a moment so far ahead can still be reckoned.
+const HOLD_MAX: Duration = Duration::from_secs(86_400);
+
 /// Room for requests that are held.
 #[derive(Clone, Debug)]
 pub struct Waiters {
@@ -19,6 +22,8 @@ pub struct Waiters {
 impl Waiters {
     /// Room for so many at once, each held for so long at most.
     pub fn new(places_max: usize, timeout_max: Duration) -> Self {
+        let places_max = places_max.min(Semaphore::MAX_PERMITS);
+        let timeout_max = timeout_max.min(HOLD_MAX);
         Self { places: Arc::new(Semaphore::new(places_max)), places_max, timeout_max }
     }
 

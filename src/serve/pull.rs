@@ -12,7 +12,7 @@ use crate::{
         stamp::Stamp,
         view::{Format, View},
     },
-    readers::{Reading, Rendered},
+    readers::{self, Reading, Rendered},
     render,
 };
 use bytes::Bytes;
@@ -47,7 +47,8 @@ pub(super) async fn smart(
         return Err(Refusal::bad("`callback` must be the name of a function"));
     }
     let feed = routes.feed(name)?;
-    let chosen = form.or_else(|| accept::smart(header(request, &ACCEPT), query.callback.is_some()));
+    let accept = accept::joined(&request.headers, &ACCEPT);
+    let chosen = form.or_else(|| accept::smart(accept.as_deref(), query.callback.is_some()));
     let format = match chosen.ok_or_else(Refusal::unacceptable)? {
         Smart::Atom => Format::Atom,
         Smart::Json => Format::Json,
@@ -81,12 +82,17 @@ async fn read_or_hold(
     query: &Query,
     reading: &Reading,
 ) -> Result<Arc<Rendered>, Refusal> {
-    match routes.waiters.hold(&request.method, query) {
-        Some(timeout) => {
-            let _place = routes.waiters.enter()?;
-            Ok(routes.readers.read_held(reading, Instant::now() + timeout, &routes.stop).await?)
+    let Some(timeout) = routes.waiters.hold(&request.method, query) else {
+        return Ok(routes.readers.read(reading).await?);
+    };
+    let deadline = Instant::now() + timeout;
+    match routes.waiters.enter() {
+        Ok(_place) => Ok(routes.readers.read_held(reading, deadline, &routes.stop).await?),
+        Err(busy) => {
+            // Whoever need not wait takes no place, and catches up however many wait.
+            let body = routes.readers.read(reading).await?;
+            if routes.readers.is_due(reading, &body, deadline) { Ok(body) } else { Err(busy) }
         }
-        None => Ok(routes.readers.read(reading).await?),
     }
 }
 
@@ -139,7 +145,7 @@ impl Answer<'_> {
 
     /// The body in the coding that the consumer prefers.
     fn coded(&self, body: &Rendered) -> Response {
-        let coding = accept::coding(header(self.request, &ACCEPT_ENCODING));
+        let coding = accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref());
         let mut response = Response::new(Full::from(body.coded(coding)));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.view.format.content_type()));
@@ -151,7 +157,7 @@ impl Answer<'_> {
 
     /// Validators and links, alike on 200 and 304 (RFC 9110 section 15.4.5).
     fn describe(&self, headers: &mut HeaderMap, mark: Mark) {
-        if let Ok(etag) = HeaderValue::try_from(etag(self.view, mark)) {
+        if let Ok(etag) = HeaderValue::try_from(self.etag(mark)) {
             headers.insert(ETAG, etag);
         }
         if let Some(date) = self.last_modified(mark).and_then(|date| HeaderValue::try_from(date).ok()) {
@@ -176,17 +182,38 @@ impl Answer<'_> {
 
     /// Whether the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
     fn is_fresh(&self, mark: Mark) -> bool {
-        if let Some(known) = header(self.request, &IF_NONE_MATCH) {
+        if let Some(known) = accept::joined(&self.request.headers, &IF_NONE_MATCH) {
             let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-            let own = opaque(&etag(self.view, mark));
+            let own = opaque(&self.etag(mark));
             return known.split(',').any(|tag| tag.trim() == "*" || opaque(tag) == own);
         }
-        let since =
-            header(self.request, &IF_MODIFIED_SINCE).and_then(|date| httpdate::parse_http_date(date).ok());
+        let since = self.request.headers.get(IF_MODIFIED_SINCE).and_then(|date| date.to_str().ok());
+        let since = since.and_then(|date| httpdate::parse_http_date(date).ok());
         match (since, self.last_modified_secs(mark)) {
             (Some(since), Some(modified)) => UNIX_EPOCH + Duration::from_secs(modified) <= since,
             _ => false,
         }
+    }
+
+    /// The validator of a view: its visible state, its form, the build that renders it, and the configuration that shows
+    /// in it. Weak, since codings differ.
+    fn etag(&self, mark: Mark) -> String {
+        let form = match self.view.format {
+            Format::Atom => "a",
+            Format::Json => "j",
+            Format::ClassicAtom => "ca",
+            Format::ClassicRss => "cr",
+        };
+        let (t, head, order) = (mark.last_t.micros(), mark.head_rev, self.view.order);
+        format!("W/\"{t:x}.{head:x}.{form}{order}.{}.{:x}\"", render::REVISION, self.setting())
+    }
+
+    /// A checksum of what a document shows of our configuration: after a change of it, no copy is fresh.
+    fn setting(&self) -> u32 {
+        let readers = &self.routes.readers;
+        let readers::Config { page_items_max, page_bytes_max, classic_items, .. } = readers.config();
+        let root = readers.urls().hub();
+        crc32fast::hash(format!("{root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
     }
 
     fn last_modified(&self, mark: Mark) -> Option<String> {
@@ -199,19 +226,4 @@ impl Answer<'_> {
         let now = Stamp::from_micros(self.routes.clock.now_us());
         (mark.last_t > Stamp::ZERO && mark.last_t.secs() < now.secs()).then(|| mark.last_t.secs())
     }
-}
-
-/// The validator of a view: its visible state, its form, and the build that renders it. Weak, since codings differ.
-fn etag(view: View, mark: Mark) -> String {
-    let form = match view.format {
-        Format::Atom => "a",
-        Format::Json => "j",
-        Format::ClassicAtom => "ca",
-        Format::ClassicRss => "cr",
-    };
-    format!("W/\"{:x}.{:x}.{form}{}.{}\"", mark.last_t.micros(), mark.head_rev, view.order, render::REVISION)
-}
-
-fn header<'a>(request: &'a Parts, name: &http::HeaderName) -> Option<&'a str> {
-    request.headers.get(name).and_then(|value| value.to_str().ok())
 }

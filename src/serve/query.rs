@@ -78,6 +78,11 @@ impl Query {
     }
 }
 
+/// Whether a raw query, good or bad, asks for JSON-P.
+pub(super) fn asks_for_script(raw: &str) -> bool {
+    form_urlencoded::parse(raw.as_bytes()).any(|(key, value)| key == "callback" && !value.is_empty())
+}
+
 /// Digits only; more than fit are as many as fit. Empty is absent.
 fn count(text: &str) -> Result<Option<u64>, ()> {
     if text.is_empty() {

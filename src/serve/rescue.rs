@@ -1,11 +1,12 @@
 //! From refusals to responses, in one place: what the consumer is told, and what only the log is.
 
-use super::{accept, query::BadQuery};
+use super::{accept, query};
 use crate::{feed::position::BadPosition, readers::ReadError, store::StoreError};
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, StatusCode,
+    HeaderValue, StatusCode,
     header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY},
+    request::Parts,
 };
 use http_body_util::Full;
 use std::borrow::Cow;
@@ -54,6 +55,16 @@ impl Refusal {
         Self::new(StatusCode::NOT_ACCEPTABLE, text)
     }
 
+    /// 408: the request itself did not come in time.
+    pub fn slow(secs: u64) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, format!("a request body must be here within {secs} seconds"))
+    }
+
+    /// 414.
+    pub fn long(bytes_max: usize) -> Self {
+        Self::new(StatusCode::URI_TOO_LONG, format!("a path with its query holds {bytes_max} bytes at most"))
+    }
+
     /// 413.
     pub fn too_large(bytes_max: usize) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request body holds {bytes_max} bytes at most"))
@@ -65,10 +76,11 @@ impl Refusal {
         Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 
-    /// The response; JSON when the consumer prefers it.
-    pub fn respond(self, request: &HeaderMap) -> Response {
-        let accept = request.get(ACCEPT).and_then(|value| value.to_str().ok());
-        let (media, body) = if accept::wants_json(accept) {
+    /// The response; JSON when the consumer prefers it, but never to a script, which could not read it (D-12).
+    pub fn respond(self, request: &Parts) -> Response {
+        let accept = accept::joined(&request.headers, &ACCEPT);
+        let script = query::asks_for_script(request.uri.query().unwrap_or_default());
+        let (media, body) = if !script && accept::wants_json(accept.as_deref()) {
             let body = serde_json::json!({"error": self.text, "status": self.status.as_u16()});
             ("application/json; charset=utf-8", body.to_string())
         } else {
@@ -91,8 +103,8 @@ impl Refusal {
     }
 }
 
-impl From<BadQuery> for Refusal {
-    fn from(bad: BadQuery) -> Self {
+impl From<query::BadQuery> for Refusal {
+    fn from(bad: query::BadQuery) -> Self {
         Self::bad(bad.to_string())
     }
 }

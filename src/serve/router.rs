@@ -18,11 +18,13 @@ use futures_util::future::BoxFuture;
 use http::{Method, Request, request::Parts};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Full, Limited};
+use percent_encoding::percent_decode_str;
 use std::{
     collections::BTreeMap,
     convert::Infallible,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt as _, util::BoxCloneSyncService};
@@ -32,6 +34,11 @@ pub type HubService = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>,
 
 /// The largest request body, bytes: hub requests are small forms.
 const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Seconds in which it must be here.
+const REQUEST_SECS: u64 = 30;
+/// The longest path with its query, bytes: room for a position by the longest id, and for a bound on what readers that
+/// wait keep in memory.
+const URI_BYTES_MAX: usize = 8 << 10;
 
 /// Everything that answers.
 pub struct Routes {
@@ -66,37 +73,54 @@ impl Routes {
     /// The number of a feed on offer.
     pub(super) fn feed(&self, name: &str) -> Result<FeedNo, Refusal> {
         let offered = self.feeds.get(name).map(|offered| offered.no);
-        offered.ok_or_else(|| Refusal::unknown("there is no such feed; /feeds lists those there are"))
+        offered.ok_or_else(|| self.unknown("there is no such feed"))
+    }
+
+    /// 404, with the way to what there is.
+    fn unknown(&self, what: &str) -> Refusal {
+        let list = self.readers.urls().site().list();
+        Refusal::unknown(format!("{what}; {list} lists the feeds there are"))
     }
 
     async fn answer(&self, request: &Parts, body: Option<Bytes>) -> Result<Response, Refusal> {
-        let path = request.uri.path().strip_prefix(self.prefix.as_str());
-        let steps: Vec<&str> = match path {
-            Some(path) if path.is_empty() || path.starts_with('/') => path.split('/').skip(1).collect(),
-            _ => return Err(nothing_here()),
+        let Some(place) = self.place(request.uri.path()) else {
+            return Err(self.unknown("there is nothing here"));
         };
-        match steps[..] {
-            ["hub"] | ["hub", ""] | ["feeds", _, "hub"] | ["feeds", _, "hub", ""] => {
-                return Ok(self.ask_hub(request, body.unwrap_or_default()).await);
-            }
-            _ if !matches!(request.method, Method::GET | Method::HEAD) => {
-                return Err(Refusal::method("GET, HEAD, OPTIONS"));
-            }
-            _ => {}
+        if matches!(place, Place::Hub) {
+            return Ok(self.ask_hub(request, body.unwrap_or_default()).await);
         }
-        match steps[..] {
-            [] | [""] | ["feeds"] | ["feeds", ""] => discovery::list(self, request).await,
-            ["feeds", file] => match file.rsplit_once('.') {
-                None => pull::smart(self, request, file, None).await,
-                Some((name, "atom")) => pull::smart(self, request, name, Some(Smart::Atom)).await,
-                Some((name, "json")) => pull::smart(self, request, name, Some(Smart::Json)).await,
-                Some(_) => Err(nothing_here()),
+        if !matches!(request.method, Method::GET | Method::HEAD) {
+            return Err(Refusal::method("GET, HEAD, OPTIONS"));
+        }
+        match place {
+            Place::Hub | Place::List => discovery::list(self, request).await,
+            Place::About(name) => discovery::about(self, request, &name).await,
+            Place::Smart(name, form) => pull::smart(self, request, &name, form).await,
+            Place::Classic(name, format) => pull::classic(self, request, &name, format).await,
+        }
+    }
+
+    /// What stands at a path, which may escape what need not be escaped (RFC 3986 section 6.2.2.2).
+    fn place(&self, path: &str) -> Option<Place> {
+        let path = percent_decode_str(path).decode_utf8().ok()?;
+        let path = path.strip_prefix(self.prefix.as_str())?;
+        let steps: Vec<&str> = path.split('/').collect();
+        Some(match steps[..] {
+            [""] | ["", ""] | ["", "feeds"] | ["", "feeds", ""] => Place::List,
+            ["", "hub"] | ["", "hub", ""] | ["", "feeds", _, "hub"] | ["", "feeds", _, "hub", ""] => {
+                Place::Hub
+            }
+            ["", "feeds", file] => match file.rsplit_once('.') {
+                None => Place::Smart(file.to_owned(), None),
+                Some((name, "atom")) => Place::Smart(name.to_owned(), Some(Smart::Atom)),
+                Some((name, "json")) => Place::Smart(name.to_owned(), Some(Smart::Json)),
+                Some(_) => return None,
             },
-            ["feeds", name, "about"] => discovery::about(self, request, name).await,
-            ["feeds", name, "classic.atom"] => pull::classic(self, request, name, Format::ClassicAtom).await,
-            ["feeds", name, "classic.rss"] => pull::classic(self, request, name, Format::ClassicRss).await,
-            _ => Err(nothing_here()),
-        }
+            ["", "feeds", name, "about"] => Place::About(name.to_owned()),
+            ["", "feeds", name, "classic.atom"] => Place::Classic(name.to_owned(), Format::ClassicAtom),
+            ["", "feeds", name, "classic.rss"] => Place::Classic(name.to_owned(), Format::ClassicRss),
+            _ => return None,
+        })
     }
 
     async fn ask_hub(&self, request: &Parts, body: Bytes) -> Response {
@@ -108,8 +132,14 @@ impl Routes {
     }
 }
 
-fn nothing_here() -> Refusal {
-    Refusal::unknown("there is nothing here; /feeds lists the feeds there are")
+/// What a path leads to.
+enum Place {
+    List,
+    Hub,
+    About(String),
+    /// The form is `None` where it is negotiated.
+    Smart(String, Option<Smart>),
+    Classic(String, Format),
 }
 
 /// The service at the inside of the stack.
@@ -140,13 +170,21 @@ where
         let routes = self.0.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            let answer = match read_body(&parts, body).await {
-                Ok(body) => routes.answer(&parts, body).await,
+            let answer = match check_length(&parts) {
+                Ok(()) => match read_body(&parts, body).await {
+                    Ok(body) => routes.answer(&parts, body).await,
+                    Err(refusal) => Err(refusal),
+                },
                 Err(refusal) => Err(refusal),
             };
-            Ok(answer.unwrap_or_else(|refusal| refusal.respond(&parts.headers)))
+            Ok(answer.unwrap_or_else(|refusal| refusal.respond(&parts)))
         })
     }
+}
+
+fn check_length(request: &Parts) -> Result<(), Refusal> {
+    let length = request.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if length > URI_BYTES_MAX { Err(Refusal::long(URI_BYTES_MAX)) } else { Ok(()) }
 }
 
 /// The body of a POST; what comes with other methods is not looked at.
@@ -158,7 +196,9 @@ where
     if request.method != Method::POST {
         return Ok(None);
     }
-    match Limited::new(body, REQUEST_BYTES_MAX).collect().await {
+    let whole = Limited::new(body, REQUEST_BYTES_MAX).collect();
+    let in_time = tokio::time::timeout(Duration::from_secs(REQUEST_SECS), whole).await;
+    match in_time.map_err(|_| Refusal::slow(REQUEST_SECS))? {
         Ok(whole) => Ok(Some(whole.to_bytes())),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Refusal::too_large(REQUEST_BYTES_MAX))

@@ -3,7 +3,7 @@
 use super::{rescue::Response, router::Router};
 use crate::telemetry::Metrics;
 use bytes::Bytes;
-use http::{HeaderName, Method, Request, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::Full;
 use std::{any::Any, convert::Infallible};
 use tower::{BoxError, Service, ServiceBuilder};
@@ -71,6 +71,7 @@ fn cors() -> CorsLayer {
         .allow_origin(AnyOrigin)
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers(AnyOrigin)
+        .vary([]) // The answer is the same for every origin: caches need not tell them apart.
         .expose_headers([
             header::ETAG,
             header::LAST_MODIFIED,
@@ -85,5 +86,8 @@ fn apologise(_: Box<dyn Any + Send + 'static>) -> Response {
     let mut response =
         Response::new(Full::from("the server has a problem of its own; its operator can see it\n"));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -218,6 +218,14 @@ fn a_range_grows_unless_its_end_exists_or_is_past() {
     check(Order::MODIFIED, None, Some("time:200"), Growth::Until(Stamp::from_micros(200_999_999)));
     check(Order::MODIFIED, None, Some("cursor:5_0_1"), Growth::Never);
     check(Order::CREATED, None, Some("id:x"), Growth::Never);
+    check(Order::MODIFIED, Some("time:300"), Some("time:200"), Growth::Never);
+    check(Order::MODIFIED, Some("cursor:201_0_1"), Some("time:200"), Growth::Never);
+    check(
+        Order::MODIFIED,
+        Some("time:200"),
+        Some("time:200"),
+        Growth::Until(Stamp::from_micros(200_999_999)),
+    );
     check(Order::MODIFIED_REVERSE, Some("cursor:5_0_1"), None, Growth::Never);
     check(Order::MODIFIED_REVERSE, None, None, Growth::Open);
 }

@@ -1,0 +1,245 @@
+//! Readers over a store in memory that counts its pages and can keep one back. Compiled for tests only.
+
+use super::{Config, Readers, Reading, Urls};
+use crate::{
+    clock::{Clock, Paused},
+    feed::{
+        item::{Item, ItemId, KeyHash, Reason, Seen},
+        order::Order,
+        page::{Page, PageQuery},
+        reconcile::{Change, Delete, Evidence, Known, Put, PutKind},
+        record::{FeedNo, FeedRecord, IdRule, Mark},
+        schedule::PollState,
+        stamp::Stamp,
+        view::{Format, View},
+    },
+    notify::Notify,
+    store::{Answer, Commit, Receipt, Store, StoreError, Sub, SubNo, memory::Memory},
+};
+use everfeed_adapters::{Digest, Entry, Head, Key, Text};
+use std::{
+    ops::RangeInclusive,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+use tokio::sync::watch;
+use url::Url;
+
+/// 2026-06-01, when tests begin. The clock follows tokio's, which tests pause.
+pub(crate) const START: Stamp = Stamp::from_secs(1_780_272_000);
+
+/// The feed that every house has.
+pub(crate) const NAME: &str = "blog";
+
+/// Readers and what they stand on.
+pub(crate) struct House {
+    pub(crate) store: Arc<Watched>,
+    pub(crate) notify: Arc<Notify>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) readers: Arc<Readers>,
+    pub(crate) feed: FeedNo,
+}
+
+impl House {
+    /// One feed, announced, whose first document is not in yet.
+    pub(crate) async fn unread() -> Self {
+        Self::built("", Config::default()).await
+    }
+
+    /// One feed with the posts of these numbers, added in one commit, the lowest first.
+    pub(crate) async fn of(numbers: RangeInclusive<u32>) -> Self {
+        let house = Self::unread().await;
+        house.change(numbers.map(add).collect()).await;
+        house
+    }
+
+    /// The same as [`House::unread`], its paths below a prefix and its bounds as given.
+    pub(crate) async fn built(prefix: &str, config: Config) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(Paused::from(START.micros()));
+        let store = Arc::new(Watched::new(clock.clone()));
+        let notify = Arc::new(Notify::new());
+        let urls = Arc::new(Urls::new(&Url::parse("https://feeds.example/").unwrap(), prefix));
+        let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), urls, config);
+        let record = store.register(NAME, "example.org/feed").await.unwrap();
+        notify.moved(record.no, record.mark());
+        Self { store, notify, clock, readers: Arc::new(readers), feed: record.no }
+    }
+
+    /// Commits changes and says so.
+    pub(crate) async fn change(&self, changes: Vec<Change>) {
+        let mark = self.commit(changes).await;
+        self.notify.moved(self.feed, mark);
+    }
+
+    /// Commits changes and says nothing yet.
+    pub(crate) async fn commit(&self, changes: Vec<Change>) -> Mark {
+        self.write(changes, None).await
+    }
+
+    /// Gives the feed another title.
+    pub(crate) async fn entitle(&self, title: &str) {
+        let head = Head { title: Some(Text::plain(title)), ..Head::default() };
+        let mark = self.write(Vec::new(), Some(Arc::new(head))).await;
+        self.notify.moved(self.feed, mark);
+    }
+
+    async fn write(&self, changes: Vec<Change>, head: Option<Arc<Head>>) -> Mark {
+        let record = self.store.feed(self.feed).await.unwrap();
+        let (rev, feed) = (record.rev, record.no);
+        let commit =
+            Commit { feed, rev, changes, window: None, head, id_rule: IdRule::Id, ready: true, poll: None };
+        self.store.commit(commit).await.unwrap().feed.mark()
+    }
+
+    /// Everything in the store, in an order.
+    pub(crate) async fn all(&self, order: Order) -> Page {
+        let (since, until) = (None, None);
+        let (max, bytes_max) = (usize::MAX, usize::MAX);
+        let query = PageQuery { feed: self.feed, order, since, until, max, bytes_max, live_only: false };
+        self.store.memory.page(query).await.unwrap()
+    }
+
+    /// A page of fifty in JSON.
+    pub(crate) fn reading(&self, order: Order, since: &str, until: &str) -> Reading {
+        let view = View { feed: self.feed, order, format: Format::Json };
+        Reading::page(view, since, until, 50).unwrap()
+    }
+}
+
+/// The key of a post, as its publisher writes it.
+pub(crate) fn guid(n: u32) -> String {
+    format!("http://example.org/?p={n}&x=ü")
+}
+
+fn key(n: u32) -> KeyHash {
+    KeyHash::of("example.org/feed", &Key::Id(guid(n)).stripped())
+}
+
+/// The id of a post.
+pub(crate) fn id(n: u32) -> String {
+    key(n).item_id().to_string()
+}
+
+pub(crate) fn add(n: u32) -> Change {
+    put(PutKind::Added, n, &format!("Post {n} <b>&amp;</b> </script>"))
+}
+
+pub(crate) fn edit(n: u32, title: &str) -> Change {
+    put(PutKind::Edited, n, title)
+}
+
+pub(crate) fn revive(n: u32) -> Change {
+    put(PutKind::Revived, n, "back")
+}
+
+fn put(kind: PutKind, n: u32, title: &str) -> Change {
+    let digest = Digest::of(format!("{n} {title}").as_bytes());
+    let entry = Entry { id: Some(guid(n)), title: Some(Text::plain(title)), ..Entry::default() };
+    Change::Put(Put {
+        kind,
+        id: key(n).item_id(),
+        iri: guid(n),
+        keys: vec![key(n)],
+        entry: Box::new(entry),
+        published_us: Some(1_000_000_000_000_000 + i64::from(n)),
+        seen: Seen { raw: digest, content: digest, version: 1 },
+    })
+}
+
+pub(crate) fn delete(n: u32) -> Change {
+    let reason = Reason::Explicit;
+    let evidence = Evidence { reason, observed_at: START, when: None, comment: None };
+    let (first_missing, last_seen) = (None, None);
+    Change::Delete(Delete { id: key(n).item_id(), reason, first_missing, last_seen, evidence })
+}
+
+/// A store that counts the pages it is asked for, and can keep them back once they are read.
+pub(crate) struct Watched {
+    memory: Memory,
+    pages: AtomicUsize,
+    open: watch::Sender<bool>,
+    broken: AtomicBool,
+}
+
+impl Watched {
+    fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            memory: Memory::new(clock),
+            pages: AtomicUsize::new(0),
+            open: watch::Sender::new(true),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Pages asked for so far.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages.load(Ordering::SeqCst)
+    }
+
+    /// Whether pages fail from now on.
+    pub(crate) fn break_down(&self, broken: bool) {
+        self.broken.store(broken, Ordering::SeqCst);
+    }
+
+    /// From now on pages are read, but not handed out.
+    pub(crate) fn hold_back(&self) {
+        self.open.send_replace(false);
+    }
+
+    /// Hands out what was kept back.
+    pub(crate) fn let_go(&self) {
+        self.open.send_replace(true);
+    }
+}
+
+/// Passes methods on.
+macro_rules! pass_on {
+    ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
+        $(fn $name(&self, $($arg: $kind),*) -> Answer<'_, $out> { self.memory.$name($($arg),*) })*
+    };
+}
+
+impl Store for Watched {
+    fn page(&self, query: PageQuery) -> Answer<'_, Page> {
+        self.pages.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            if self.broken.load(Ordering::SeqCst) {
+                return Err(StoreError::Failed("the disk is on fire".into()));
+            }
+            let page = self.memory.page(query).await;
+            let open = self.open.subscribe().wait_for(|open| *open).await.is_ok();
+            assert!(open, "the store outlives its readers");
+            page
+        })
+    }
+
+    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
+        self.memory.register(name, namespace)
+    }
+
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>> {
+        self.memory.find_sub(topic, callback)
+    }
+
+    pass_on! {
+        feeds() -> Vec<FeedRecord>;
+        feed(feed: FeedNo) -> FeedRecord;
+        known(feed: FeedNo, keys: Vec<KeyHash>) -> Known;
+        commit(commit: Commit) -> Receipt;
+        polls() -> Vec<(FeedNo, PollState)>;
+        save_polls(polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> ();
+        hosts() -> Vec<(String, Stamp)>;
+        item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
+        evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
+        put_sub(sub: Sub) -> SubNo;
+        sub(sub: SubNo) -> Option<Sub>;
+        subs() -> Vec<Sub>;
+        subs_of(feed: FeedNo) -> Vec<Sub>;
+        drop_sub(sub: SubNo) -> bool;
+        advance(sub: SubNo, from: String, to: String) -> bool;
+        accept_clock() -> ();
+        close() -> ();
+    }
+}

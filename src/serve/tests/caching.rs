@@ -1,0 +1,166 @@
+//! Validators and what may be kept: a copy is fresh exactly as long as nothing visible has changed.
+
+use super::rig::{Answer, ROOT, Setting, Site};
+use crate::readers::{
+    Config,
+    testing::{add, edit},
+};
+use std::time::Duration;
+
+const VIEWS: [&str; 6] = [
+    "/feeds/blog",
+    "/feeds/blog.atom",
+    "/feeds/blog.json?order=created",
+    "/feeds/blog.json?max=2",
+    "/feeds/blog/classic.atom",
+    "/feeds/blog/classic.rss",
+];
+
+/// Headers that a 304 repeats (RFC 9110 section 15.4.5), and Link, by which a subscriber finds the hub.
+const KEPT: [&str; 7] = [
+    "etag",
+    "last-modified",
+    "vary",
+    "cache-control",
+    "link",
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+];
+
+fn assert_not_modified(answer: &Answer, full: &Answer) {
+    assert_eq!((answer.status, answer.body.len()), (304, 0));
+    for name in KEPT {
+        assert_eq!(answer.header(name), full.header(name), "{name}");
+    }
+    for name in ["content-type", "content-encoding"] {
+        assert_eq!(answer.header(name), "", "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_has_a_page_is_told_so_by_its_etag() {
+    // D-26.
+    let site = Site::of(1..=3).await;
+    for view in VIEWS {
+        let full = site.get(view).await;
+        let tag = full.header("etag").to_owned();
+        assert!(tag.starts_with("W/\"") && tag.ends_with('"') && !tag.contains([' ', ',']), "{tag}");
+        let strong = tag.trim_start_matches("W/").to_owned();
+        for known in [
+            tag.clone(),
+            strong.clone(),
+            "*".to_owned(),
+            format!("\"other\", {tag}"),
+            format!("{tag},W/\"other\""),
+            format!("  \"a\" ,\t{strong}  "),
+        ] {
+            assert_not_modified(&site.get_with(view, &[("if-none-match", &known)]).await, &full);
+        }
+        let lines = [("if-none-match", "\"other\""), ("if-none-match", tag.as_str())];
+        assert_not_modified(&site.get_with(view, &lines).await, &full);
+        for other in ["\"other\"", "", "W/", &tag[..tag.len() - 1], &tag.replace('"', "")] {
+            let answer = site.get_with(view, &[("if-none-match", other)]).await;
+            assert_eq!((answer.status, answer.body == full.body), (200, true), "{other}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_visible_change_ends_a_copy_and_no_view_has_the_tag_of_another() {
+    let site = Site::of(1..=3).await;
+    let tags = async || {
+        let mut tags = Vec::new();
+        for view in VIEWS.into_iter().filter(|view| !view.contains("max")) {
+            tags.push(site.get(view).await.header("etag").to_owned());
+        }
+        tags
+    };
+    let before = tags().await;
+    // The negotiated URL shows what the Atom URL shows.
+    assert_eq!(before.iter().collect::<std::collections::BTreeSet<_>>().len(), before.len() - 1);
+    assert_eq!(before, tags().await, "nothing changed");
+    site.house.change(vec![edit(2, "edited")]).await;
+    let edited = tags().await;
+    site.house.entitle("Another title").await;
+    let entitled = tags().await;
+    site.house.change(Vec::new()).await;
+    assert_eq!(entitled, tags().await, "a commit of nothing changes nothing");
+    for ((before, edited), entitled) in before.iter().zip(&edited).zip(&entitled) {
+        assert!(before != edited && edited != entitled && before != entitled);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_from_under_another_configuration_is_not_fresh() {
+    let tag = async |setting: Setting| {
+        let site = Site::set(setting).await;
+        site.house.change((1..=3).map(add).collect()).await;
+        site.get(&format!("{}/feeds/blog/classic.rss", setting_prefix(&site))).await.header("etag").to_owned()
+    };
+    let usual = tag(Setting::default()).await;
+    assert_eq!(usual, tag(Setting::default()).await, "a restart keeps copies fresh");
+    assert_ne!(usual, tag(Setting { prefix: "/moved", ..Setting::default() }).await);
+    let shorter = Config { classic_items: 2, ..Config::default() };
+    assert_ne!(usual, tag(Setting { readers: shorter, ..Setting::default() }).await);
+}
+
+fn setting_prefix(site: &Site) -> String {
+    let hub = site.house.readers.urls().hub();
+    hub.trim_start_matches(ROOT).trim_end_matches("/hub").to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn dates_validate_once_their_second_is_over() {
+    let site = Site::of(1..=3).await;
+    let view = "/feeds/blog.atom";
+    assert_eq!(site.get(view).await.header("last-modified"), "", "another change may still carry this date");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let full = site.get(view).await;
+    assert_eq!(full.header("last-modified"), "Mon, 01 Jun 2026 00:00:00 GMT");
+    let since = async |date: &str| site.get_with(view, &[("if-modified-since", date)]).await;
+    assert_not_modified(&since("Mon, 01 Jun 2026 00:00:00 GMT").await, &full);
+    assert_not_modified(&since("Monday, 01-Jun-26 00:00:09 GMT").await, &full);
+    for date in ["Sun, 31 May 2026 23:59:59 GMT", "yesterday", "", "2026-06-01T00:00:00Z"] {
+        assert_eq!(since(date).await.status, 200, "{date}");
+    }
+    let both = [("if-none-match", "\"other\""), ("if-modified-since", "Mon, 01 Jun 2026 00:00:00 GMT")];
+    assert_eq!(site.get_with(view, &both).await.status, 200, "the tag goes before the date");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_one_request_is_kept_by_nobody() {
+    // D-26, D-11.
+    let site = Site::of(1..=3).await;
+    for query in
+        ["since=cursor:", "until=time:2030-01-01", "timeout=0", "callback=cb", "since=time:2020-01-01&max=1"]
+    {
+        for form in ["atom", "json"] {
+            let target = format!("/feeds/blog.{form}?{query}");
+            let answer = site
+                .get_with(
+                    &target,
+                    &[("if-none-match", "*"), ("if-modified-since", "Tue, 02 Jun 2026 00:00:00 GMT")],
+                )
+                .await;
+            assert_eq!((answer.status, answer.header("cache-control")), (200, "no-store"), "{target}");
+            assert_eq!((answer.header("etag"), answer.header("last-modified")), ("", ""));
+            assert!(!answer.header("link").is_empty());
+        }
+    }
+    assert_eq!(site.get("/feeds/blog.json?max=2&order=created").await.header("cache-control"), "no-cache");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_link_header_names_self_first_and_then_the_hub() {
+    // SF-58, SF-78; DESIGN section 9, PUSH X-2.
+    let site = Site::of(1..=3).await;
+    for (target, base) in [
+        ("/feeds/blog", "/feeds/blog.atom?order=modified"),
+        ("/feeds/blog.json?order=-created&since=cursor:&max=1&timeout=3", "/feeds/blog.json?order=-created"),
+        ("/feeds/blog/classic.rss", "/feeds/blog/classic.rss"),
+        ("/feeds/blog/classic.atom?x=y", "/feeds/blog/classic.atom"),
+    ] {
+        let answer = site.get(target).await;
+        assert_eq!(answer.header("link"), format!("<{ROOT}{base}>; rel=\"self\", <{ROOT}/hub>; rel=\"hub\""));
+    }
+}

@@ -1,0 +1,117 @@
+//! Which form and coding is sent, and what is said of it.
+
+use super::rig::{ROOT, Site};
+use crate::feed::vectors;
+use http::Method;
+use std::io::Read as _;
+
+const ATOM: &str = "application/atom+xml; charset=utf-8";
+const JSON: &str = "application/json; charset=utf-8";
+
+#[tokio::test(start_paused = true)]
+async fn every_accept_header_of_the_vectors_is_answered_as_expected() {
+    // SF-45, SF-47, SF-48, SF-54; D-18; point 7 of the minimal list.
+    let site = Site::of(1..=2).await;
+    for case in vectors::section("accept").unwrap_or_default() {
+        let callback = case["callback"].as_bool().unwrap();
+        let target = if callback { "/feeds/blog?callback=cb" } else { "/feeds/blog" };
+        let headers: Vec<_> = case["accept"].as_str().into_iter().map(|accept| ("accept", accept)).collect();
+        let answer = site.get_with(target, &headers).await;
+        match case["expect"].as_str() {
+            Some(media) if callback => {
+                assert_eq!(answer.header("content-type"), "application/javascript; charset=utf-8");
+                let opening = if media == "application/json" { "/**/cb({" } else { "/**/cb(\"" };
+                assert!(answer.text().starts_with(opening), "{case}: {}", answer.text());
+            }
+            Some(media) => {
+                assert_eq!(
+                    (answer.status, answer.header("content-type")),
+                    (200, &*format!("{media}; charset=utf-8"))
+                );
+            }
+            None => {
+                assert_eq!(
+                    (answer.status, answer.header("content-type")),
+                    (406, "text/plain; charset=utf-8")
+                );
+                for media in ["application/atom+xml", "application/json"] {
+                    assert!(answer.text().contains(media), "it lists what there is: {}", answer.text());
+                }
+            }
+        }
+        let vary = if answer.status == 406 { "accept" } else { "accept, accept-encoding" };
+        assert_eq!(answer.header("vary"), vary, "{case}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_negotiated_url_names_the_canonical_one_and_that_one_does_not_negotiate() {
+    // SF-44, SF-58; D-18.
+    let site = Site::of(1..=2).await;
+    let json = site.get_with("/feeds/blog?order=created", &[("accept", "application/json")]).await;
+    assert_eq!(json.json()["url"], format!("{ROOT}/feeds/blog.json?order=created"));
+    assert!(
+        json.header("link").starts_with(&format!("<{ROOT}/feeds/blog.json?order=created>; rel=\"self\""))
+    );
+    let atom = site.get_with("/feeds/blog.atom", &[("accept", "application/json, text/html;q=0")]).await;
+    assert_eq!((atom.header("content-type"), atom.header("vary")), (ATOM, "accept-encoding"));
+    let json = site.get_with("/feeds/blog.json", &[("accept", "application/atom+xml")]).await;
+    assert_eq!((json.header("content-type"), json.header("vary")), (JSON, "accept-encoding"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_header_on_several_lines_is_one_list() {
+    let site = Site::of(1..=2).await;
+    let lines = [("accept", "text/html"), ("accept", "application/json")];
+    assert_eq!(site.get_with("/feeds/blog", &lines).await.header("content-type"), JSON);
+    let lines = [("accept-encoding", "identity;q=0.1"), ("accept-encoding", "gzip")];
+    assert_eq!(site.get_with("/feeds/blog", &lines).await.header("content-encoding"), "gzip");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_travels_in_the_coding_that_is_preferred_and_comes_back_the_same() {
+    let site = Site::of(1..=50).await;
+    for target in ["/feeds/blog.json", "/feeds/blog.atom?since=cursor:", "/feeds/blog/classic.rss"] {
+        let plain = site.get(target).await;
+        assert_eq!(plain.header("content-encoding"), "");
+        let gzip = site.get_with(target, &[("accept-encoding", "gzip, deflate")]).await;
+        let mut back = Vec::new();
+        flate2::read::GzDecoder::new(&gzip.body[..]).read_to_end(&mut back).unwrap();
+        assert_eq!((gzip.header("content-encoding"), back), ("gzip", plain.body.to_vec()));
+        let br = site.get_with(target, &[("accept-encoding", "gzip, deflate, br")]).await;
+        let mut back = Vec::new();
+        brotli::Decompressor::new(&br.body[..], 4096).read_to_end(&mut back).unwrap();
+        assert_eq!((br.header("content-encoding"), back), ("br", plain.body.to_vec()));
+        assert_eq!(plain.header("etag"), br.header("etag"), "weak validators are those of every coding");
+        for answer in [plain, gzip, br] {
+            assert_eq!(answer.header("vary"), "accept-encoding");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_is_told_in_json_to_whoever_prefers_that() {
+    // D-25.
+    let site = Site::of(1..=2).await;
+    let text = "text/plain; charset=utf-8";
+    for (accept, media) in
+        [("application/json", JSON), ("*/*", text), ("application/atom+xml", text), ("text/html", text)]
+    {
+        for (method, target, status) in [
+            (Method::GET, "/feeds/nothing.json", 404),
+            (Method::GET, "/feeds/blog.json?max=0", 400),
+            (Method::PUT, "/feeds/blog.json", 405),
+            (Method::GET, "/nowhere", 404),
+        ] {
+            let answer = site.ask(method, target, &[("accept", accept)]).await;
+            assert_eq!((answer.status, answer.header("content-type")), (status, media), "{target}");
+            assert_eq!((answer.header("vary"), answer.header("cache-control")), ("accept", "no-store"));
+            assert_eq!(answer.header("x-content-type-options"), "nosniff");
+            if media == JSON {
+                let told: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+                assert_eq!(told["status"], status);
+                assert!(told["error"].as_str().is_some_and(|error| !error.is_empty()));
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The whole consumer side as one tower service, asked without a network; no tests.
+
+use crate::{
+    readers::{
+        Config,
+        testing::{House, NAME},
+    },
+    serve::{
+        long_poll::Waiters,
+        router::{HubService, Offered, Router, Routes},
+        stack::stack,
+    },
+    telemetry::Metrics,
+};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::Value;
+use std::{collections::BTreeMap, convert::Infallible, ops::RangeInclusive, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+use tower::{ServiceExt as _, util::BoxCloneSyncService};
+
+/// Where the rig's feeds live.
+pub(super) const ROOT: &str = "https://feeds.example";
+
+/// A server without a listener.
+pub(super) struct Site {
+    pub(super) house: House,
+    routes: Arc<Routes>,
+}
+
+/// What may be set.
+pub(super) struct Setting {
+    pub(super) prefix: &'static str,
+    pub(super) waiters_max: usize,
+    pub(super) readers: Config,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self { prefix: "", waiters_max: 1000, readers: Config::default() }
+    }
+}
+
+impl Site {
+    /// A site whose one feed is not read yet.
+    pub(super) async fn unread() -> Self {
+        Self::set(Setting::default()).await
+    }
+
+    /// A site whose one feed holds these posts.
+    pub(super) async fn of(numbers: RangeInclusive<u32>) -> Self {
+        let site = Self::unread().await;
+        site.house.change(numbers.map(crate::readers::testing::add).collect()).await;
+        site
+    }
+
+    /// A site as configured, whose one feed is not read yet.
+    pub(super) async fn set(setting: Setting) -> Self {
+        let house = House::built(setting.prefix, setting.readers).await;
+        let offered = Offered { no: house.feed, origin: "https://blog.example/rss.xml".into() };
+        let routes = Routes {
+            readers: house.readers.clone(),
+            store: house.store.clone(),
+            clock: house.clock.clone(),
+            feeds: BTreeMap::from([(NAME.to_owned(), offered)]),
+            hub: hub(),
+            waiters: Waiters::new(setting.waiters_max, Duration::from_secs(300)),
+            prefix: setting.prefix.to_owned(),
+            stop: CancellationToken::new(),
+        };
+        Self { house, routes: Arc::new(routes) }
+    }
+
+    /// As a shutdown does.
+    pub(super) fn stop(&self) {
+        self.routes.stop.cancel();
+    }
+
+    /// Requests held now.
+    pub(super) fn held(&self) -> usize {
+        self.routes.waiters.held()
+    }
+
+    /// What a request is answered, asked by a task of its own if the answer is spawned.
+    pub(super) fn send(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send + use<> {
+        self.send_any(request)
+    }
+
+    /// The same for any kind of body.
+    pub(super) fn send_any<B>(&self, request: Request<B>) -> impl Future<Output = Answer> + Send + use<B>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<tower::BoxError>,
+    {
+        let service = stack(Router::new(self.routes.clone()), Metrics::default());
+        async move {
+            let response = service.oneshot(request).await.unwrap_or_else(|never| match never {});
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+        }
+    }
+
+    pub(super) fn ask(
+        &self,
+        method: Method,
+        target: &str,
+        headers: &[(&str, &str)],
+    ) -> impl Future<Output = Answer> + Send + use<> {
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request.body(Full::default()).unwrap())
+    }
+
+    pub(super) async fn get(&self, target: &str) -> Answer {
+        self.ask(Method::GET, target, &[]).await
+    }
+
+    pub(super) async fn get_with(&self, target: &str, headers: &[(&str, &str)]) -> Answer {
+        self.ask(Method::GET, target, headers).await
+    }
+
+    /// A page of the feed in JSON.
+    pub(super) async fn page(&self, query: &str) -> Value {
+        self.get(&format!("/feeds/blog.json?{query}")).await.json()
+    }
+}
+
+/// A hub that repeats what it is told.
+fn hub() -> HubService {
+    BoxCloneSyncService::new(tower::service_fn(|request: Request<Bytes>| async move {
+        let mut response = Response::new(request.into_body());
+        *response.status_mut() = http::StatusCode::ACCEPTED;
+        Ok::<_, Infallible>(response)
+    }))
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Answer {
+    /// A header, which must not stand there twice; empty when absent.
+    pub(super) fn header(&self, name: &str) -> &str {
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next().map_or("", |value| value.to_str().unwrap());
+        assert!(values.next().is_none(), "{name} is there twice: {:?}", self.headers);
+        value
+    }
+
+    pub(super) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.text());
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+/// The ids of a page in JSON.
+pub(super) fn ids(page: &Value) -> Vec<String> {
+    let items = page["items"].as_array().unwrap();
+    items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The ids of the entries of a page in Atom.
+pub(super) fn atom_ids(document: &str) -> Vec<String> {
+    let entries = document.split("<entry").skip(1).map(|rest| rest.split("</entry>").next().unwrap());
+    entries.map(|entry| leaf(entry, "fo:id").expect("every entry has an id")).collect()
+}
+
+/// The text of the first element of this name.
+pub(super) fn leaf(document: &str, name: &str) -> Option<String> {
+    let (_, rest) = document.split_once(&format!("<{name}>"))?;
+    Some(rest.split_once("</")?.0.replace("&amp;", "&"))
+}
