@@ -52,18 +52,16 @@ impl App {
         let feeds = register(&*store, &config.feed).await?;
         let listener = bind(config.server.listen, "consumers").await?;
         let admin_listener = bind(config.server.admin_listen, "the operator").await?;
-        let notify = Arc::new(Notify::new());
-        let poller = poller(&config, &feeds, &store, &notify, &clock).await?;
-        let urls = Arc::new(Urls::new(&config.server.public_url, &config.server.prefix));
-        let readers =
-            Readers::new(store.clone(), notify.clone(), clock.clone(), urls, readers_config(&config));
-        let readers = Arc::new(readers);
-        let hub = hub(&config, &feeds, &readers, &store, &notify, &clock)?;
+        let ground =
+            Ground { config, feeds, store, notify: Arc::default(), clock, metrics: Metrics::default() };
+        let poller = ground.poller().await?;
+        let readers = ground.readers();
+        let hub = ground.hub(&readers)?;
         hub.start().await.context("the stored subscriptions")?;
 
+        let Ground { config, feeds, store, notify, clock, metrics } = ground;
         let (front, back) = (CancellationToken::new(), CancellationToken::new());
         let (servers, polling) = (TaskTracker::new(), TaskTracker::new());
-        let metrics = Metrics::default();
         let waiters =
             Waiters::new(config.server.waiters_max, Duration::from_secs(config.server.timeout_max_secs));
         let offered = |(no, feed): &(FeedNo, Feed)| {
@@ -166,71 +164,78 @@ async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} for {whom}"))
 }
 
-async fn poller(
-    config: &Config,
-    feeds: &[(FeedNo, Feed)],
-    store: &Arc<dyn Store>,
-    notify: &Arc<Notify>,
-    clock: &Arc<dyn Clock>,
-) -> anyhow::Result<Poller> {
-    let client = layers::upstream(&config.upstream.client(), Governor::default())?;
-    let contact = config.upstream.contact_url.clone().unwrap_or_else(|| config.server.public_url.clone());
-    let pipeline = Pipeline {
-        store: store.clone(),
-        notify: notify.clone(),
-        clock: clock.clone(),
-        upstream: Upstream::new(client, contact, clock.clone()),
-        jitter: rand::random,
-    };
-    let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
-        no: *no,
-        name: feed.name.clone(),
-        url: feed.url.clone(),
-        policy: feed.poll.policy(),
-    };
-    Ok(Poller::load(pipeline, feeds.iter().map(spec).collect()).await?)
+/// What the drivers stand on.
+struct Ground {
+    config: Config,
+    feeds: Vec<(FeedNo, Feed)>,
+    store: Arc<dyn Store>,
+    notify: Arc<Notify>,
+    clock: Arc<dyn Clock>,
+    metrics: Metrics,
 }
 
-fn readers_config(config: &Config) -> readers::Config {
-    readers::Config {
-        page_items_max: config.server.page_items_max,
-        page_bytes_max: config.server.page_bytes_max,
-        render_cache_bytes: config.server.render_cache_bytes,
-        classic_items: config.server.classic_items,
-        push_items_max: config.hub.push_items_max,
-        push_bytes_max: config.hub.push_bytes_max,
+impl Ground {
+    async fn poller(&self) -> anyhow::Result<Poller> {
+        let client = layers::upstream(&self.config.upstream.client(), Governor::default())?;
+        let own = &self.config.server.public_url;
+        let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
+        let pipeline = Pipeline {
+            store: self.store.clone(),
+            notify: self.notify.clone(),
+            clock: self.clock.clone(),
+            upstream: Upstream::new(client, contact, self.clock.clone()),
+            jitter: rand::random,
+            metrics: self.metrics.clone(),
+        };
+        let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
+            no: *no,
+            name: feed.name.clone(),
+            url: feed.url.clone(),
+            policy: feed.poll.policy(),
+        };
+        Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)
     }
-}
 
-fn hub(
-    config: &Config,
-    feeds: &[(FeedNo, Feed)],
-    readers: &Arc<Readers>,
-    store: &Arc<dyn Store>,
-    notify: &Arc<Notify>,
-    clock: &Arc<dyn Clock>,
-) -> anyhow::Result<Arc<Hub>> {
-    let client = ClientConfig {
-        total_secs: config.hub.deliver_secs,
-        private_ok: config.hub.callbacks_private,
-        ..ClientConfig::for_callbacks()
-    };
-    let offered = |(no, feed): &(FeedNo, Feed)| hub::Offered {
-        no: *no,
-        name: feed.name.clone(),
-        origins: vec![feed.url.to_string()],
-    };
-    let user_agent = format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), config.server.public_url);
-    Ok(Arc::new(Hub::new(hub::Parts {
-        config: config.hub.clone(),
-        readers: readers.clone(),
-        store: store.clone(),
-        notify: notify.clone(),
-        clock: clock.clone(),
-        callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
-        user_agent: HeaderValue::try_from(user_agent)?,
-        feeds: feeds.iter().map(offered).collect(),
-    })))
+    fn readers(&self) -> Arc<Readers> {
+        let (server, hub) = (&self.config.server, &self.config.hub);
+        let config = readers::Config {
+            page_items_max: server.page_items_max,
+            page_bytes_max: server.page_bytes_max,
+            render_cache_bytes: server.render_cache_bytes,
+            classic_items: server.classic_items,
+            push_items_max: hub.push_items_max,
+            push_bytes_max: hub.push_bytes_max,
+        };
+        let urls = Arc::new(Urls::new(&server.public_url, &server.prefix));
+        Arc::new(Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), urls, config))
+    }
+
+    fn hub(&self, readers: &Arc<Readers>) -> anyhow::Result<Arc<Hub>> {
+        let config = &self.config.hub;
+        let client = ClientConfig {
+            total_secs: config.deliver_secs,
+            private_ok: config.callbacks_private,
+            ..ClientConfig::for_callbacks()
+        };
+        let offered = |(no, feed): &(FeedNo, Feed)| hub::Offered {
+            no: *no,
+            name: feed.name.clone(),
+            origins: vec![feed.url.to_string()],
+        };
+        let user_agent =
+            format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), self.config.server.public_url);
+        Ok(Arc::new(Hub::new(hub::Parts {
+            config: config.clone(),
+            readers: readers.clone(),
+            store: self.store.clone(),
+            notify: self.notify.clone(),
+            clock: self.clock.clone(),
+            callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
+            user_agent: HeaderValue::try_from(user_agent)?,
+            feeds: self.feeds.iter().map(offered).collect(),
+            metrics: self.metrics.clone(),
+        })))
+    }
 }
 
 /// The hub as a service, so that the server need not know it.

@@ -8,6 +8,7 @@ use crate::{
     notify::Notify,
     readers::Readers,
     store::{Store, StoreError, Sub},
+    telemetry::Metrics,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Response};
@@ -166,12 +167,16 @@ pub struct Parts {
     pub user_agent: HeaderValue,
     /// The feeds on offer.
     pub feeds: Vec<Offered>,
+    /// What is counted.
+    pub metrics: Metrics,
 }
 
 /// The hub.
 pub struct Hub {
     shared: Arc<Shared>,
     tasks: TaskTracker,
+    /// Ends the tasks where they stand, when they have not ended by themselves in time.
+    cut: CancellationToken,
     /// Room for requests to subscribe, per callback host.
     subscribers: Governor,
     /// Room for requests to publish.
@@ -189,6 +194,7 @@ struct Shared {
     user_agent: HeaderValue,
     feeds: Feeds,
     limits: Limits,
+    metrics: Metrics,
     roster: Roster,
     stop: CancellationToken,
 }
@@ -203,7 +209,7 @@ const PUBLISH_PER_SEC: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
 impl Hub {
     /// A hub at rest. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts { config, readers, store, notify, clock, callbacks, user_agent, feeds } = parts;
+        let Parts { config, readers, store, notify, clock, callbacks, user_agent, feeds, metrics } = parts;
         let limits = Limits::new(config.in_flight_max, config.in_flight_per_host_max);
         let shared = Shared {
             config,
@@ -215,12 +221,14 @@ impl Hub {
             user_agent,
             feeds: Feeds::new(feeds),
             limits,
+            metrics,
             roster: Roster::default(),
             stop: CancellationToken::new(),
         };
         Self {
             shared: Arc::new(shared),
             tasks: TaskTracker::new(),
+            cut: CancellationToken::new(),
             subscribers: Governor::new(SUBSCRIBE_BURST, SUBSCRIBE_PER_SEC),
             publishers: Governor::new(PUBLISH_PER_SEC, PUBLISH_PER_SEC),
         }
@@ -252,7 +260,8 @@ impl Hub {
 
     fn start_one(&self, subscription: Subscription) {
         let span = info_span!("subscription", topic = %subscription.topic());
-        self.tasks.spawn(subscription.run().instrument(span));
+        let cut = self.cut.clone();
+        self.tasks.spawn(async move { cut.run_until_cancelled(subscription.run()).await }.instrument(span));
     }
 
     /// How the subscriptions of each feed stand; feeds without any are left out.
@@ -268,6 +277,8 @@ impl Hub {
         if tokio::time::timeout(within, self.tasks.wait()).await.is_err() {
             let left = self.tasks.len();
             warn!(pushes = left, "{left} pushes were still under way when the hub stopped");
+            self.cut.cancel();
+            self.tasks.wait().await;
         }
     }
 }

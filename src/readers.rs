@@ -5,7 +5,7 @@ use crate::{
     clock::Clock,
     feed::{
         order::Order,
-        page::{Ask, Degraded, Growth, PageQuery},
+        page::{Ask, Degraded, Growth, Page, PageQuery},
         position::{BadPosition, Position},
         record::{FeedNo, Mark},
         stamp::Stamp,
@@ -174,8 +174,8 @@ pub struct Rendered {
 
 impl Rendered {
     /// The body in a content coding, made once.
-    pub fn coded(&self, coding: Coding) -> Bytes {
-        self.codings.get(coding, &self.body)
+    pub async fn coded(&self, coding: Coding) -> Bytes {
+        self.codings.get(coding, &self.body).await
     }
 }
 
@@ -323,19 +323,20 @@ impl Readers {
             // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
             page.items.retain(|item| !item.is_gone());
         }
+        if reading.is_classic() && reading.shape == Shape::Page {
+            // An old post that we saw late is among the newest for us, yet its readers expect it by its date.
+            page.items.sort_by_key(|item| std::cmp::Reverse(item.published()));
+        }
         let next = (page.more && reading.shape == Shape::Page && !reading.is_classic())
             .then(|| self.urls.next(&page.record.name, reading, &page.last_cursor));
         let links = self.urls.links(&page.record.name, reading.view, next);
         let acked = reading.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
-        let document = render::Document {
-            page: &page,
-            format: reading.view.format,
-            urls: &links,
-            prev_cursor: acked.filter(|_| reading.shape == Shape::Push),
-            ttl_mins: None,
-        };
+        let prev_cursor = acked.filter(|_| reading.shape == Shape::Push).map(str::to_owned);
+        let page = Arc::new(page);
+        let body = rendered(page.clone(), reading.view.format, links, prev_cursor).await;
+        let page = Arc::unwrap_or_clone(page);
         Ok(Arc::new(Rendered {
-            body: Bytes::from(render::page(&document)),
+            body,
             count: page.items.len(),
             more: page.more,
             mark: page.record.mark(),
@@ -343,5 +344,30 @@ impl Readers {
             degraded: page.degraded,
             codings: coding::Codings::default(),
         }))
+    }
+}
+
+/// Items that are rendered in place; more would keep the tasks waiting that share the thread.
+const RENDER_INLINE_ITEMS_MAX: usize = 100;
+
+/// The bytes of a page, large ones made on a thread that nobody waits for.
+async fn rendered(page: Arc<Page>, format: Format, urls: render::Urls, prev_cursor: Option<String>) -> Bytes {
+    let inline = page.items.len() <= RENDER_INLINE_ITEMS_MAX;
+    let render = move || {
+        let prev_cursor = prev_cursor.as_deref();
+        Bytes::from(render::page(&render::Document {
+            page: &page,
+            format,
+            urls: &urls,
+            prev_cursor,
+            ttl_mins: None,
+        }))
+    };
+    if inline {
+        return render();
+    }
+    match tokio::task::spawn_blocking(render).await {
+        Ok(body) => body,
+        Err(broken) => std::panic::resume_unwind(broken.into_panic()),
     }
 }

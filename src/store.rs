@@ -74,6 +74,8 @@ pub trait Store: Send + Sync + 'static {
     fn drop_sub(&self, sub: SubNo) -> Answer<'_, bool>;
     /// Moves an acknowledged position, if it still is `from`, and clears attempts, failure and `next_try`. Whether it was.
     fn advance(&self, sub: SubNo, from: String, to: String) -> Answer<'_, bool>;
+    /// Whether changes could be committed now: the writer answers and believes its clock.
+    fn check(&self) -> Answer<'_, ()>;
     /// Takes the clock for right although it jumped (see [`StoreError::Clock`]).
     fn accept_clock(&self) -> Answer<'_, ()>;
     /// Finishes what was queued and lets go of the file. Later calls fail with `Closed`.

@@ -40,13 +40,6 @@ pub struct Outcome {
     pub outcome: &'static str,
 }
 
-/// A kind of change.
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-pub struct Change {
-    /// In one word.
-    pub change: &'static str,
-}
-
 /// An answered request.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct Answered {
@@ -63,8 +56,8 @@ pub struct Metrics {
     pub requests: Family<Answered, Counter>,
     /// Polls ended.
     pub polls: Family<Outcome, Counter>,
-    /// Items changed by commits.
-    pub changes: Family<Change, Counter>,
+    /// Items that got a new T.
+    pub items_changed: Counter,
     /// Pushes ended.
     pub pushes: Family<Outcome, Counter>,
     /// Verifications ended.
@@ -96,11 +89,6 @@ impl Metrics {
         self.poll_seconds.0.observe(secs);
     }
 
-    /// Counts changed items.
-    pub fn changed(&self, change: &'static str, items: u64) {
-        self.changes.get_or_create(&Change { change }).inc_by(items);
-    }
-
     /// Counts a push.
     pub fn push(&self, outcome: &'static str) {
         self.pushes.get_or_create(&Outcome { outcome }).inc();
@@ -116,7 +104,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("everfeed");
         registry.register("http_requests", "Requests answered to consumers", self.requests.clone());
         registry.register("polls", "Polls of upstreams ended", self.polls.clone());
-        registry.register("items_changed", "Items that got a new T", self.changes.clone());
+        registry.register("items_changed", "Items that got a new T", self.items_changed.clone());
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
         registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
         registry.register(
@@ -144,13 +132,13 @@ mod tests {
         let metrics = Metrics::default();
         metrics.clone().push("delivered");
         metrics.push("delivered");
-        metrics.changed("added", 3);
+        metrics.items_changed.inc_by(3);
         metrics.request("atom", 200);
         metrics.poll("changed", 0.01);
         let text = exposition(&metrics.registry());
         for line in [
             "everfeed_pushes_total{outcome=\"delivered\"} 2",
-            "everfeed_items_changed_total{change=\"added\"} 3",
+            "everfeed_items_changed_total 3",
             "everfeed_http_requests_total{form=\"atom\",status=\"200\"} 1",
             "everfeed_poll_duration_seconds_count 1",
         ] {

@@ -79,8 +79,8 @@ const TOKENS_BEFORE_MAX: usize = 512;
 /// Finds the root element.
 pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
     let visible = text.trim_start();
-    if let Some(wrong) = not_markup(visible) {
-        return Err(wrong);
+    if visible.is_empty() {
+        return Err(NotAFeed::Empty);
     }
     let mut tokens = Tokens::new(text);
     let mut first = None;
@@ -92,10 +92,10 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
                 if let Some(format) = format_of(name, attributes) {
                     return Ok(Root { format, name, text: &text[place.start..], preceded });
                 }
-                if name.eq_ignore_ascii_case("html") {
-                    return Err(NotAFeed::Html { title: title(text) });
-                }
                 first.get_or_insert(name);
+                if name.eq_ignore_ascii_case("html") {
+                    break;
+                }
                 preceded = true;
             }
             Token::Text(text) => preceded |= !text.trim().is_empty(),
@@ -103,6 +103,7 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
         }
     }
     Err(match first {
+        _ if visible.starts_with(['{', '[']) => NotAFeed::Json { start: start(visible) },
         Some(name) if is_html(name) => NotAFeed::Html { title: title(text) },
         Some(name) => NotAFeed::OtherXml { root: name.to_owned() },
         None if visible.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype")) => {
@@ -110,14 +111,6 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
         }
         None => NotAFeed::Text { start: start(visible) },
     })
-}
-
-fn not_markup(visible: &str) -> Option<NotAFeed> {
-    match visible.chars().next() {
-        None => Some(NotAFeed::Empty),
-        Some('{' | '[') if !visible.contains("<?xml") => Some(NotAFeed::Json { start: start(visible) }),
-        Some(_) => None,
-    }
 }
 
 /// What the first bytes of something binary say, before anybody tries to decode it.
@@ -245,6 +238,11 @@ mod tests {
     fn what_is_no_feed_is_named() {
         check(" \n", Err(NotAFeed::Empty));
         check("{\"error\": 1}", Err(NotAFeed::Json { start: "{\"error\": 1}".into() }));
+        check(
+            "[{\"html\": \"<html><p>\"}]",
+            Err(NotAFeed::Json { start: "[{\"html\": \"<html><p>\"}]".into() }),
+        );
+        check("[notice] cache is cold\n<rss>", Ok(Format::Rss));
         check("Not found", Err(NotAFeed::Text { start: "Not found".into() }));
         check("<opml version='2.0'/>", Err(NotAFeed::OtherXml { root: "opml".into() }));
         check("<feed xmlns='urn:other'/>", Err(NotAFeed::OtherXml { root: "feed".into() }));

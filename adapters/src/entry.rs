@@ -1,6 +1,7 @@
 //! The vocabulary shared by every format: what an entry, a feed head and a window are; not how any format spells them.
 
 mod digest;
+pub(crate) mod notes;
 
 pub use digest::DIGEST_VERSION;
 

@@ -9,11 +9,12 @@ use std::borrow::Cow;
 
 use url::Url;
 
+use crate::entry::notes::Notes;
 use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
 use crate::text::markup::XML;
-use crate::text::{present, uri};
+use crate::text::{html, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Note};
+use crate::{Element, Entry, Format, Head, Text};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -74,6 +75,11 @@ impl Place {
         Cow::Owned(inside)
     }
 
+    /// An HTML text of this place, its relative references resolved.
+    pub(crate) fn html(&self, html: &str) -> Text {
+        Text::html(html::absolutise(html, self.base.as_ref()))
+    }
+
     /// A reference made absolute.
     pub(crate) fn resolve(&self, reference: &str) -> String {
         uri::resolve(self.base.as_ref(), reference)
@@ -81,7 +87,7 @@ impl Place {
 }
 
 /// Reads an entry.
-pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entry, Vec<Note>) {
+pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entry, Notes) {
     let place = place.enter(&element).into_owned();
     let mut draft = Draft::new(dialect, &place);
     draft.language(element.attribute_ns(XML, "lang").unwrap_or_default());
@@ -96,12 +102,12 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entr
 
 /// Sends one child of an entry to the vocabulary that knows it; what nobody wants is kept as it is.
 fn take(child: Element, draft: &mut Draft<'_>) {
-    let place = draft.place().enter(&child).into_owned();
+    let place = draft.place().enter(&child);
     let left = match draft.vocabulary(&child.ns) {
         Vocabulary::Rss => rss::child(child, &place, draft),
         Vocabulary::Atom => atom::child(child, &place, draft),
         Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::child(child, draft),
-        Vocabulary::Content => rss::content(child, draft),
+        Vocabulary::Content => rss::content(child, &place, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &place, draft),
         Vocabulary::FeedBurner => rss::original_link(child, draft),
         Vocabulary::MediaRss => media_rss::child(child, draft),
@@ -114,26 +120,30 @@ fn take(child: Element, draft: &mut Draft<'_>) {
 }
 
 /// Reads the head out of the elements that stand outside the entries.
-pub(crate) fn head(children: Vec<(Element, Place)>, dialect: &Dialect, place: &Place) -> (Head, Vec<Note>) {
+pub(crate) fn head(
+    children: Vec<(Element, Place)>,
+    dialect: &Dialect,
+    place: &Place,
+    notes: &mut Notes,
+) -> Head {
     let mut head = Head { language: place.language.clone(), ..Head::default() };
-    let mut notes = Vec::new();
     for (child, outside) in children {
-        let place = outside.enter(&child).into_owned();
+        let place = outside.enter(&child);
         let left = match dialect.vocabulary(&child.ns) {
-            Vocabulary::Rss => rss::head(child, &place, &mut head, &mut notes),
-            Vocabulary::Atom => atom::head(child, &place, &mut head, &mut notes),
+            Vocabulary::Rss => rss::head(child, &place, &mut head, notes),
+            Vocabulary::Atom => atom::head(child, &place, &mut head, notes),
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
-                dublin_core::head(child, &mut head, &mut notes)
+                dublin_core::head(child, &mut head, notes)
             }
             Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
-            Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, &mut notes),
+            Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, notes),
             Vocabulary::Itunes => itunes::head(child, &place, &mut head),
             _ => Some(child),
         };
         head.foreign.extend(left);
     }
     syndication::settle(&mut head);
-    (head, notes)
+    head
 }
 
 /// The child elements, owned.

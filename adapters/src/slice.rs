@@ -30,21 +30,21 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     let root = detect::recognise(&decoded.text)?;
     let place = Place { base: hints.base_url.and_then(|url| url::Url::parse(url).ok()), language: None };
     let cut = cutter::cut(&root, place)?;
-    let mut notes: Vec<Note> = decoded.note.into_iter().collect();
+    let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
     if root.preceded {
-        notes.push(Note::Other("something stands before the document".to_owned()));
+        notes.add_first(Note::Other("something stands before the document".to_owned()));
     }
-    let Cut { dialect, place, head_id, head, entries, deletions, notes: cut_notes } = cut;
-    let (mut head, head_notes) = formats::head(head, &dialect, &place);
+    if let Some(note) = decoded.note {
+        notes.add_first(note);
+    }
+    let mut head = formats::head(head, &dialect, &place, &mut notes);
     head.id = head.id.or(head_id);
-    notes.extend(cut_notes);
-    notes.extend(head_notes);
+    let notes = notes.into_vec();
     Ok(Window { format: root.format, head, entries: named(entries), deletions, notes })
 }
 
 /// What one document shows of a feed.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Window {
     /// The format that was recognised.
     pub format: Format,
@@ -70,7 +70,8 @@ impl Window {
 pub struct RawEntry {
     /// What identifies the entry.
     pub key: Key,
-    /// Digest of the entry's own markup, decoded: equal means that nothing about the entry can have changed.
+    /// Digest of the entry's own markup, decoded: equal means that its publisher did not touch it. What it inherits
+    /// (namespaces, `xml:base`) is not in it.
     pub raw: Digest,
     markup: Box<str>,
     context: Arc<Context>,
@@ -93,9 +94,9 @@ impl RawEntry {
         };
         let (entry, mut notes) = formats::entry(grown.element, dialect, place);
         if grown.mended {
-            notes.insert(0, Note::Mismatched);
+            notes.add_first(Note::Mismatched);
         }
-        (entry, notes)
+        (entry, notes.into_vec())
     }
 
     /// The entry's own markup, decoded, as it stood in the document.

@@ -4,6 +4,7 @@ pub(crate) mod base64;
 pub mod date;
 pub mod encoding;
 pub mod entities;
+pub(crate) mod html;
 pub mod markup;
 pub mod uri;
 

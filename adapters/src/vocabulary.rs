@@ -31,7 +31,8 @@ impl Vocabulary {
     /// The vocabulary of a namespace, whatever its case, scheme and last slash.
     pub(crate) fn of(namespace: &str) -> Self {
         // The usual spellings need no allocation.
-        if let Some((_, vocabulary)) = KNOWN.iter().find(|(known, _)| *known == bare(namespace)) {
+        let usual = bare(namespace);
+        if let Some((_, vocabulary)) = KNOWN.iter().find(|(known, _)| *known == usual) {
             return *vocabulary;
         }
         let lower = namespace.trim().to_ascii_lowercase();

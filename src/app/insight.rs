@@ -83,7 +83,7 @@ impl House {
 
 impl Insight for House {
     fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async { self.store.feeds().await.map(drop).map_err(|error| error.to_string()) })
+        Box::pin(async { self.store.check().await.map_err(|error| error.to_string()) })
     }
 
     fn status(&self) -> BoxFuture<'_, Result<Status, String>> {

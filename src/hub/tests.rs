@@ -1,1 +1,7 @@
-//! x
+//! The hub as a whole, over the store in memory, with callbacks in the same process and a paused clock.
+
+mod converging;
+mod delivering;
+mod rig;
+mod staying;
+mod subscribing;

@@ -54,6 +54,17 @@ pub(super) enum Verdict {
     Busy,
 }
 
+impl Verdict {
+    /// What a verification came to, in the word that is counted.
+    pub(super) fn word(&self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Refused(_) => "refused",
+            Self::Later { .. } | Self::Busy => "postponed",
+        }
+    }
+}
+
 /// A verdict, and when the question was put: a lease counts from there (HUB-13).
 #[derive(Clone, Debug)]
 pub(super) struct Answered {

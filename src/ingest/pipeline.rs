@@ -13,6 +13,7 @@ use crate::{
     },
     notify::Notify,
     store::{Receipt, Store, StoreError},
+    telemetry::Metrics,
 };
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -38,6 +39,8 @@ pub struct Pipeline {
     pub upstream: Upstream,
     /// A random number of 0..1, so that polls fall out of step.
     pub jitter: fn() -> f64,
+    /// What is counted.
+    pub metrics: Metrics,
 }
 
 /// What came of a poll.
@@ -62,7 +65,7 @@ impl Pipeline {
         clock: Arc<dyn Clock>,
         upstream: Upstream,
     ) -> Self {
-        Self { store, notify, clock, upstream, jitter: rand::random::<f64> }
+        Self { store, notify, clock, upstream, jitter: rand::random::<f64>, metrics: Metrics::default() }
     }
 
     /// Polls a feed. `None` when `stop` came before there was anything to finish.
@@ -87,6 +90,7 @@ impl Pipeline {
         if state.failures > 0 && polled.state.failures == 0 {
             info!(feed.name = %feed.name, failures = state.failures, "`{}` answers well again", feed.name);
         }
+        self.metrics.poll(outcome(&polled), started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.next_at.rfc3339(), "Polled `{}`", feed.name);
         Some(polled)
     }
@@ -207,9 +211,19 @@ impl Pipeline {
         self.notify.moved(feed.no, receipt.feed.mark());
         let (name, items) = (&feed.name, receipt.stamped.len());
         if items > 0 {
+            self.metrics.items_changed.inc_by(items as u64);
             let duration_ms = started.elapsed().as_millis();
             info!(feed.name = %name, items, duration_ms, "Stored {items} changes for `{name}`");
         }
+    }
+}
+
+/// What a poll came to, in the word that is counted.
+fn outcome(polled: &Polled) -> &'static str {
+    match polled {
+        Polled { state, .. } if state.failures > 0 => "failed",
+        Polled { is_saved: true, .. } => "stored",
+        _ => "unchanged",
     }
 }
 

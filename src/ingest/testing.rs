@@ -7,6 +7,7 @@ use crate::{
     layers::{self, ClientConfig, FetchError, Governor, Reply, Request, client::upstream_over},
     notify::Notify,
     store::{Store, memory::Memory},
+    telemetry::Metrics,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -95,8 +96,14 @@ impl House {
         let contact = Url::parse("https://me.example/").unwrap();
         let upstream = Upstream::new(client, contact, clock.clone());
         let notify = Arc::new(Notify::new());
-        let pipeline =
-            Pipeline { store: store.clone(), notify: notify.clone(), clock, upstream, jitter: || 0.0 };
+        let pipeline = Pipeline {
+            store: store.clone(),
+            notify: notify.clone(),
+            clock,
+            upstream,
+            jitter: || 0.0,
+            metrics: Metrics::default(),
+        };
         Self { store, notify, pipeline, seen }
     }
 

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use std::{io::Write as _, sync::OnceLock};
+use std::io::Write as _;
+use tokio::{sync::OnceCell, task::spawn_blocking};
 
 /// A content coding on offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,8 +30,8 @@ impl Coding {
 /// The compressed forms of one body.
 #[derive(Debug, Default)]
 pub(super) struct Codings {
-    gzip: OnceLock<Bytes>,
-    brotli: OnceLock<Bytes>,
+    gzip: OnceCell<Bytes>,
+    brotli: OnceCell<Bytes>,
 }
 
 /// Middle of the road: a page is compressed once and sent often, but somebody waits for the first.
@@ -41,12 +42,26 @@ const BROTLI_WINDOW_LOG: u32 = 22;
 const BROTLI_BUFFER_BYTES: usize = 16 << 10;
 
 impl Codings {
-    pub(super) fn get(&self, coding: Coding, body: &Bytes) -> Bytes {
+    pub(super) async fn get(&self, coding: Coding, body: &Bytes) -> Bytes {
         match coding {
             Coding::Identity => body.clone(),
-            Coding::Gzip => self.gzip.get_or_init(|| gzip(body)).clone(),
-            Coding::Brotli => self.brotli.get_or_init(|| brotli(body)).clone(),
+            Coding::Gzip => self.gzip.get_or_init(|| made(gzip, body)).await.clone(),
+            Coding::Brotli => self.brotli.get_or_init(|| made(brotli, body)).await.clone(),
         }
+    }
+}
+
+/// Bytes that are compressed in place; more would keep the tasks waiting that share the thread.
+const INLINE_BYTES_MAX: usize = 64 << 10;
+
+async fn made(code: fn(&[u8]) -> Bytes, body: &Bytes) -> Bytes {
+    if body.len() <= INLINE_BYTES_MAX {
+        return code(body);
+    }
+    let whole = body.clone();
+    match spawn_blocking(move || code(&whole)).await {
+        Ok(coded) => coded,
+        Err(broken) => std::panic::resume_unwind(broken.into_panic()),
     }
 }
 
@@ -68,19 +83,24 @@ mod tests {
     use super::*;
     use std::io::Read as _;
 
-    #[test]
-    fn every_coding_gives_the_body_back() {
-        let body = Bytes::from("<entry/>".repeat(1000));
+    #[tokio::test]
+    async fn every_coding_gives_the_body_back() {
+        for entries in [1000, 100_000] {
+            check(Bytes::from("<entry/>".repeat(entries))).await;
+        }
+    }
+
+    async fn check(body: Bytes) {
         let codings = Codings::default();
-        let gzip = codings.get(Coding::Gzip, &body);
+        let gzip = codings.get(Coding::Gzip, &body).await;
         let mut back = Vec::new();
         flate2::read::GzDecoder::new(&gzip[..]).read_to_end(&mut back).unwrap();
         assert_eq!(back, body);
-        let br = codings.get(Coding::Brotli, &body);
+        let br = codings.get(Coding::Brotli, &body).await;
         back.clear();
         brotli::Decompressor::new(&br[..], 4096).read_to_end(&mut back).unwrap();
         assert_eq!(back, body);
         assert!(gzip.len() < body.len() / 10 && br.len() < body.len() / 10);
-        assert_eq!(codings.get(Coding::Identity, &body), body);
+        assert_eq!(codings.get(Coding::Identity, &body).await, body);
     }
 }

@@ -239,6 +239,7 @@ impl Store for Watched {
         subs_of(feed: FeedNo) -> Vec<Sub>;
         drop_sub(sub: SubNo) -> bool;
         advance(sub: SubNo, from: String, to: String) -> bool;
+        check() -> ();
         accept_clock() -> ();
         close() -> ();
     }

@@ -13,11 +13,14 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::{BoxError, Service};
 
-/// Seconds that a consumer may take to send the head of a request.
+/// Seconds that a consumer may take to send the head of a request; a connection without one is idle as long.
 const HEAD_SECS: u64 = 30;
+/// Seconds that a consumer may go without reading what it asked for.
+const STALL_SECS: u64 = 30;
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -67,10 +70,14 @@ where
 {
     // Answers are small and written whole: waiting for more to send would only delay them.
     let _ = stream.set_nodelay(true);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(HEAD_SECS));
-    builder.http2().timer(TokioTimer::new());
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    // A peer that has gone without a word is found out by the ping.
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(HEAD_SECS));
+    let connection =
+        builder.serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -81,5 +88,70 @@ where
     };
     if let Err(error) = ended {
         tracing::debug!(error = %error, "A connection ended early: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::rescue::Response;
+    use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    /// Answers every request with so many bytes.
+    fn bytes(
+        count: usize,
+    ) -> impl Service<
+        Request<Incoming>,
+        Response = http::Response<UnsyncBoxBody<Bytes, BoxError>>,
+        Error = Infallible,
+        Future: Send,
+    > + Clone
+    + Send
+    + 'static {
+        tower::service_fn(move |_: Request<Incoming>| async move {
+            let response = Response::new(Full::from(vec![b'x'; count]));
+            Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
+        })
+    }
+
+    async fn listening(
+        count: usize,
+        stop: &CancellationToken,
+    ) -> (std::net::SocketAddr, tokio::task::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        (address, tokio::spawn(serve(listener, bytes(count), 1, stop.clone())))
+    }
+
+    #[tokio::test]
+    async fn a_shutdown_ends_idle_connections_and_the_listener() {
+        let stop = CancellationToken::new();
+        let (address, served) = listening(3, &stop).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut answer = [0; 256];
+        let read = stream.read(&mut answer).await.unwrap();
+        assert!(answer[..read].starts_with(b"HTTP/1.1 200 OK\r\n"));
+        stop.cancel();
+        served.await.unwrap();
+        assert_eq!(stream.read(&mut answer).await.unwrap_or(0), 0);
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn one_connection_more_than_fit_waits_for_its_place() {
+        let stop = CancellationToken::new();
+        let (address, served) = listening(3, &stop).await;
+        let ask = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        let (first, mut second) =
+            (TcpStream::connect(address).await.unwrap(), TcpStream::connect(address).await.unwrap());
+        second.write_all(ask).await.unwrap();
+        drop(first);
+        let mut answer = String::new();
+        second.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.ends_with("xxx"), "{answer}");
+        stop.cancel();
+        served.await.unwrap();
     }
 }

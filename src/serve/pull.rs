@@ -59,7 +59,7 @@ pub(super) async fn smart(
     let answer = Answer { routes, request, name, view, negotiated: form.is_none() };
     if query.is_personal() {
         let body = read_or_hold(routes, request, &query, &reading).await?;
-        return Ok(answer.personal(&body, query.callback.as_deref()));
+        return Ok(answer.personal(&body, query.callback.as_deref()).await);
     }
     answer.shared(&reading).await
 }
@@ -116,15 +116,15 @@ impl Answer<'_> {
             return Ok(response);
         }
         let body = self.routes.readers.read(reading).await?;
-        let mut response = self.coded(&body);
+        let mut response = self.coded(&body).await;
         self.describe(response.headers_mut(), body.mark);
         Ok(response)
     }
 
     /// A page for one consumer: a range, a held answer, or a script.
-    fn personal(&self, body: &Rendered, callback: Option<&str>) -> Response {
+    async fn personal(&self, body: &Rendered, callback: Option<&str>) -> Response {
         let mut response = match callback {
-            None => self.coded(body),
+            None => self.coded(body).await,
             Some(name) => {
                 let script = render::jsonp::wrap(name, self.view.format.media_type(), &body.body);
                 let mut response = Response::new(Full::from(Bytes::from(script)));
@@ -144,9 +144,9 @@ impl Answer<'_> {
     }
 
     /// The body in the coding that the consumer prefers.
-    fn coded(&self, body: &Rendered) -> Response {
+    async fn coded(&self, body: &Rendered) -> Response {
         let coding = accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref());
-        let mut response = Response::new(Full::from(body.coded(coding)));
+        let mut response = Response::new(Full::from(body.coded(coding).await));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.view.format.content_type()));
         if let Some(token) = coding.token() {

@@ -9,9 +9,11 @@ use std::{any::Any, convert::Infallible};
 use tower::{BoxError, Service, ServiceBuilder};
 use tower_http::{
     catch_panic::CatchPanicLayer,
+    classify::{ServerErrorsAsFailures, SharedClassifier},
     cors::{Any as AnyOrigin, CorsLayer},
-    trace::TraceLayer,
+    trace::{DefaultMakeSpan, DefaultOnResponse, TraceLayer},
 };
+use tracing::Level;
 
 /// The whole consumer side of the server, for any kind of request body.
 pub fn stack<B>(
@@ -30,7 +32,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     ServiceBuilder::new()
-        .layer(TraceLayer::new_for_http()) // Outermost: its span covers everything below.
+        .layer(trace()) // Outermost: its span covers everything below.
         .map_response(move |response| counted(response, &metrics)) // Sees every answer, preflights and apologies too.
         .layer(cors()) // Answers preflights itself, and marks refusals too.
         .layer(CatchPanicLayer::custom(apologise)) // One broken request is one 500.
@@ -49,6 +51,18 @@ fn counted<B>(response: http::Response<B>, metrics: &Metrics) -> http::Response<
     let form = form.into_iter().find(|(mark, _)| media.contains(mark)).map_or("other", |(_, form)| form);
     metrics.request(form, response.status().as_u16());
     response
+}
+
+/// A span and a line at debug for every request. Refusals are logged where they are decided, so a 503 is no error here.
+fn trace()
+-> TraceLayer<SharedClassifier<ServerErrorsAsFailures>, DefaultMakeSpan, (), DefaultOnResponse, (), (), ()> {
+    TraceLayer::new_for_http()
+        .make_span_with(DefaultMakeSpan::new().level(Level::DEBUG))
+        .on_request(())
+        .on_response(DefaultOnResponse::new().level(Level::DEBUG))
+        .on_body_chunk(())
+        .on_eos(())
+        .on_failure(())
 }
 
 /// Public feeds are for every page of the web (D-26).

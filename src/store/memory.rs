@@ -158,6 +158,10 @@ impl Store for Memory {
         self.answer(move |state, _| Ok(state.subs.get_mut(&sub).is_some_and(|sub| sub.advance(&from, to))))
     }
 
+    fn check(&self) -> Answer<'_, ()> {
+        self.answer(|state, now| state.guard.check(now))
+    }
+
     fn accept_clock(&self) -> Answer<'_, ()> {
         self.answer(|state, now| {
             state.guard.accept(now);

@@ -153,6 +153,10 @@ impl Store for Redb {
         Box::pin(self.writer.run(move |writing| subs::advance(writing, sub, &from, &to)))
     }
 
+    fn check(&self) -> Answer<'_, ()> {
+        Box::pin(self.writer.run(|writing| writing.check_clock()))
+    }
+
     fn accept_clock(&self) -> Answer<'_, ()> {
         Box::pin(self.writer.run(|writing| {
             writing.accept_clock();

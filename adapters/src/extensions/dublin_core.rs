@@ -1,9 +1,10 @@
 //! Dublin Core and its terms: second choices for fields that the formats have too; nothing else of them is understood.
 
-use crate::formats::draft::{Draft, Rank, add_person};
+use crate::entry::notes::Notes;
+use crate::formats::draft::{Draft, Rank, add, add_person};
 use crate::formats::rss::person;
 use crate::text::{date, present};
-use crate::{Category, Element, Head, Note, Text};
+use crate::{Category, Element, Head, Text};
 
 /// A Dublin Core child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
@@ -25,7 +26,7 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
 }
 
 /// A Dublin Core child of the head; comes back when it is not understood.
-pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Vec<Note>) -> Option<Element> {
+pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Notes) -> Option<Element> {
     let text = element.text();
     let plain = || present(&text).map(Text::plain);
     match element.name.to_ascii_lowercase().as_str() {
@@ -36,8 +37,13 @@ pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Vec<Note>) -> 
                 add_person(&mut head.authors, person);
             }
         }
-        "subject" => head.categories.extend(category(&text)),
+        "subject" => {
+            if let Some(category) = category(&text) {
+                add(&mut head.categories, category);
+            }
+        }
         "date" | "modified" => head.updated = head.updated.take().or_else(|| date::read(&text, notes)),
+        "issued" | "created" => head.published = head.published.take().or_else(|| date::read(&text, notes)),
         "rights" => head.rights = head.rights.take().or_else(plain),
         "language" => head.language = present(&text).or(head.language.take()),
         _ => return Some(element),

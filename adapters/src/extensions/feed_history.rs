@@ -1,5 +1,6 @@
 //! Feed History: `fh:stateful`, `fh:prev` and their successors (LEGACY H-1 to H-20). The links of RFC 5005 are links.
 
+use crate::entry::notes::Notes;
 use crate::formats::Place;
 use crate::text::present;
 use crate::{Element, History, Note};
@@ -9,7 +10,7 @@ pub(crate) fn head(
     element: Element,
     place: &Place,
     history: &mut History,
-    notes: &mut Vec<Note>,
+    notes: &mut Notes,
 ) -> Option<Element> {
     match element.name.as_str() {
         // H-1; draft -04 renamed it.
@@ -17,7 +18,7 @@ pub(crate) fn head(
             "true" => history.stateful = Some(true),
             "false" => history.stateful = Some(false),
             other => {
-                notes.push(Note::Other(format!("fh:{} is neither true nor false: {other:?}", element.name)))
+                notes.add(Note::Other(format!("fh:{} is neither true nor false: {other:?}", element.name)))
             }
         },
         // H-7.

@@ -25,7 +25,11 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head) -> Option<E
             }
         }
         "image" if head.image.is_none() => {
-            head.image = element.attribute("href").and_then(present).map(|url| place.resolve(&url));
+            let url = element.attribute("href").or_else(|| element.attribute("url")).and_then(present);
+            head.image = url.map(|url| place.resolve(&url));
+        }
+        "summary" if head.description.is_none() => {
+            head.description = present(&element.text()).map(Text::plain)
         }
         _ => {}
     }

@@ -1,5 +1,6 @@
 //! `at:deleted-entry` (RFC 6721): an entry that the publisher says is gone. Whether to believe it is decided elsewhere.
 
+use crate::entry::notes::Notes;
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Element, Note};
@@ -10,9 +11,9 @@ pub(crate) fn is_deletion(element: &Element) -> bool {
 }
 
 /// Reads a tombstone; without a reference it says nothing.
-pub(crate) fn read(element: &Element, notes: &mut Vec<Note>) -> Option<Deletion> {
+pub(crate) fn read(element: &Element, notes: &mut Notes) -> Option<Deletion> {
     let Some(reference) = element.attribute("ref").and_then(present) else {
-        notes.push(Note::Other("an at:deleted-entry without ref".to_owned()));
+        notes.add(Note::Other("an at:deleted-entry without ref".to_owned()));
         return None;
     };
     let comment = element.elements().find(|child| child.name == "comment");

@@ -2,19 +2,21 @@
 
 use url::Url;
 
-use super::draft::{Draft, Rank, add_person};
+use super::draft::{Draft, Rank, add, add_person};
 use super::{Place, children};
+use crate::entry::notes::Notes;
+use crate::text::html::{self, URL_ATTRIBUTES};
 use crate::text::markup::{XHTML, XML, write_children};
 use crate::text::{base64, clean, date, present, uri, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Element, Head, Link, Node, Note, Person, Source, Text, TextKind};
+use crate::{Body, Category, Element, Head, Link, Node, Person, Source, Text, TextKind};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
     // In an RSS item the elements of RSS come first.
     let rank = if draft.native() == Vocabulary::Rss { Rank::Borrowed } else { Rank::Native };
     match element.name.as_str() {
-        "id" => draft.id(Rank::Native, &element.text()),
+        "id" => draft.id(rank, &element.text()),
         "title" => draft.title(rank, text(element, place)),
         "link" => match link(&element, place) {
             Some(link) => draft.link(link),
@@ -55,24 +57,27 @@ pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<
 }
 
 /// An Atom child of the head; comes back when it is not understood.
-pub(crate) fn head(
-    element: Element,
-    place: &Place,
-    head: &mut Head,
-    notes: &mut Vec<Note>,
-) -> Option<Element> {
+pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut Notes) -> Option<Element> {
     let plain = || present(&element.text());
     match element.name.as_str() {
         "id" => head.id = head.id.take().or_else(plain),
         "title" => head.title = head.title.take().or_else(|| text(element, place).map(Text::trimmed)),
         "subtitle" | "tagline" => head.description = head.description.take().or_else(|| text(element, place)),
-        "link" => head.links.extend(link(&element, place).filter(|link| !head.links.contains(link))),
+        "link" => {
+            if let Some(link) = link(&element, place) {
+                add(&mut head.links, link);
+            }
+        }
         "author" => {
             if let Some(person) = person(&element, place) {
                 add_person(&mut head.authors, person);
             }
         }
-        "category" => head.categories.extend(category(&element)),
+        "category" => {
+            if let Some(category) = category(&element) {
+                add(&mut head.categories, category);
+            }
+        }
         "rights" | "copyright" => head.rights = head.rights.take().or_else(|| text(element, place)),
         "generator" => head.generator = head.generator.take().or_else(|| generator(&element)),
         "logo" => head.image = plain().map(|url| place.resolve(&url)).or(head.image.take()),
@@ -144,19 +149,19 @@ fn text(mut element: Element, place: &Place) -> Option<Text> {
             absolutise(&mut element, place.base.as_ref());
             fragment(&element)
         }
-        Kind::Html => visible(element.text()).map(Text::html),
-        Kind::Base64 => Some(unpack(element.text())),
+        Kind::Html => visible(element.text()).map(|text| place.html(&text)),
+        Kind::Base64 => visible(element.text()).map(|text| unpack(text, place)),
         Kind::Plain => visible(element.text()).map(Text::plain),
         // No text construct is of another type; some of 0.3 were base64 under the name of one.
-        Kind::Other(_) => visible(element.text()).map(unpack),
+        Kind::Other(_) => visible(element.text()).map(|text| unpack(text, place)),
     }
 }
 
 /// The text that base64 stands for; if it is no base64, or that of no text, it stays as it is.
-fn unpack(text: String) -> Text {
+fn unpack(text: String, place: &Place) -> Text {
     let decoded = base64::decode(&text).and_then(|bytes| String::from_utf8(bytes).ok());
     match decoded.map(|decoded| clean(&decoded).into_owned()).and_then(visible) {
-        Some(decoded) => Text::html(decoded),
+        Some(decoded) => place.html(&decoded),
         None => Text::plain(text),
     }
 }
@@ -216,10 +221,6 @@ fn adopt(element: &mut Element, unlabelled: &str) {
     }
 }
 
-/// Attributes of XHTML that hold a URL.
-const URL_ATTRIBUTES: [&str; 8] =
-    ["href", "src", "cite", "action", "longdesc", "poster", "data", "background"];
-
 /// Resolves the relative references below an element, and takes the bases away that they were relative to.
 fn absolutise(element: &mut Element, base: Option<&Url>) {
     for node in &mut element.children {
@@ -228,9 +229,8 @@ fn absolutise(element: &mut Element, base: Option<&Url>) {
         let base = rebased.as_ref().or(base);
         child.attributes.retain(|attribute| !(attribute.ns == XML && attribute.name == "base"));
         for attribute in &mut child.attributes {
-            // A fragment points into the same entry, wherever that is shown.
-            let relative = !attribute.value.starts_with('#') && !uri::is_absolute(&attribute.value);
-            if attribute.ns.is_empty() && relative && URL_ATTRIBUTES.contains(&attribute.name.as_str()) {
+            let is_url = attribute.ns.is_empty() && URL_ATTRIBUTES.contains(&attribute.name.as_str());
+            if is_url && html::is_relative(&attribute.value) {
                 attribute.value = uri::resolve(base, &attribute.value);
             }
         }
@@ -238,13 +238,15 @@ fn absolutise(element: &mut Element, base: Option<&Url>) {
     }
 }
 
-/// A link; without a target there is none.
+/// A link; without a target there is none. Some early writers put the target into the text.
 pub(crate) fn link(element: &Element, place: &Place) -> Option<Link> {
-    let href = element.attribute("href").and_then(present)?;
+    let href = element.attribute("href").and_then(present).or_else(|| present(&element.text()))?;
     let rel = element.attribute("rel").and_then(present);
     let rel = rel.map(|rel| match rel.strip_prefix("http://www.iana.org/assignments/relation/") {
         Some(short) => short.to_owned(),
-        None => rel,
+        // Registered relations are compared without regard to case; those that are URIs are not (RFC 8288 section 2.1).
+        None if rel.contains(':') => rel,
+        None => rel.to_ascii_lowercase(),
     });
     Some(Link {
         href: place.resolve(&href),

@@ -1,5 +1,6 @@
 //! An entry while it is being read: several vocabularies may offer the same field, and the best offer wins.
 
+use crate::entry::notes::Notes;
 use crate::extensions::media_rss;
 use crate::formats::{Dialect, Place};
 use crate::text::{date, present, uri};
@@ -8,6 +9,10 @@ use crate::{Body, Category, Date, Element, Enclosure, Entry, Link, Note, Person,
 
 /// How many foreign elements an entry keeps, nested ones counted; the rest are dropped with a note.
 const FOREIGN_ELEMENTS_MAX: usize = 1024;
+
+/// How many links, people, categories or enclosures are kept of one entry or head; the rest are dropped. It also keeps
+/// the search for repetitions from growing with the square of hostile input.
+const VALUES_MAX: usize = 1024;
 
 /// How good an offer is; the first of the best wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,10 +45,6 @@ impl<T> Offers<T> {
     fn take(self) -> Option<T> {
         self.0.map(|(_, value)| value)
     }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
 }
 
 /// An unfinished entry.
@@ -51,7 +52,7 @@ pub(crate) struct Draft<'d> {
     dialect: &'d Dialect,
     place: &'d Place,
     entry: Entry,
-    notes: Vec<Note>,
+    notes: Notes,
     id: Offers<String>,
     title: Offers<Text>,
     summary: Offers<Text>,
@@ -73,7 +74,7 @@ impl<'d> Draft<'d> {
             dialect,
             place,
             entry: Entry::default(),
-            notes: Vec::new(),
+            notes: Notes::default(),
             id: Offers::default(),
             title: Offers::default(),
             summary: Offers::default(),
@@ -153,25 +154,25 @@ impl<'d> Draft<'d> {
     /// A link; enclosures find their own way.
     pub(crate) fn link(&mut self, link: Link) {
         if link.rel == "enclosure" {
-            self.entry.enclosures.push(Enclosure {
+            self.enclosure(Enclosure {
                 url: link.href,
                 media_type: link.media_type,
                 length: link.length,
                 title: link.title,
             });
-        } else if !self.entry.links.contains(&link) {
-            self.entry.links.push(link);
+        } else {
+            add(&mut self.entry.links, link);
         }
     }
 
     pub(crate) fn enclosure(&mut self, enclosure: Enclosure) {
-        self.entry.enclosures.push(enclosure);
+        add(&mut self.entry.enclosures, enclosure);
     }
 
     pub(crate) fn author(&mut self, rank: Rank, person: Option<Person>) {
         let Some(person) = person else { return };
         if rank == Rank::Fallback {
-            self.fallback_authors.push(person);
+            add_person(&mut self.fallback_authors, person);
         } else {
             add_person(&mut self.entry.authors, person);
         }
@@ -184,9 +185,7 @@ impl<'d> Draft<'d> {
     }
 
     pub(crate) fn category(&mut self, category: Category) {
-        if !self.entry.categories.contains(&category) {
-            self.entry.categories.push(category);
-        }
+        add(&mut self.entry.categories, category);
     }
 
     pub(crate) fn rights(&mut self, rights: Option<Text>) {
@@ -209,7 +208,7 @@ impl<'d> Draft<'d> {
         self.entry.source.get_or_insert(source);
     }
 
-    pub(crate) fn notes(&mut self) -> &mut Vec<Note> {
+    pub(crate) fn notes(&mut self) -> &mut Notes {
         &mut self.notes
     }
 
@@ -221,10 +220,8 @@ impl<'d> Draft<'d> {
     pub(crate) fn foreign(&mut self, element: Element) {
         let size = element.size();
         if self.foreign_elements + size > FOREIGN_ELEMENTS_MAX {
-            let note = Note::Other(format!("more than {FOREIGN_ELEMENTS_MAX} foreign elements in one entry"));
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
+            self.notes
+                .add(Note::Other(format!("more than {FOREIGN_ELEMENTS_MAX} foreign elements in one entry")));
             return;
         }
         self.foreign_elements += size;
@@ -232,13 +229,13 @@ impl<'d> Draft<'d> {
     }
 
     /// The entry, with what is missing filled from second choices.
-    pub(crate) fn finish(mut self) -> (Entry, Vec<Note>) {
+    pub(crate) fn finish(mut self) -> (Entry, Notes) {
         let media = media_rss::read(&self.media, self.place);
         if self.entry.enclosures.is_empty() {
             self.entry.enclosures = media.enclosures;
         }
         self.title(Rank::Fallback, media.title);
-        if self.content.is_empty() {
+        if self.content.0.as_ref().is_none_or(|(_, content)| content.text.value.is_empty()) {
             self.summary(Rank::Fallback, media.description);
         }
         self.settle_links();
@@ -275,8 +272,18 @@ pub(crate) fn alternate_link(href: String) -> Link {
     Link { href, rel: "alternate".to_owned(), ..Link::default() }
 }
 
+/// Adds what is not there yet.
+pub(crate) fn add<T: PartialEq>(values: &mut Vec<T>, value: T) {
+    if values.len() < VALUES_MAX && !values.contains(&value) {
+        values.push(value);
+    }
+}
+
 /// Adds a person, or what is new about one who is there already.
 pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
+    if people.len() >= VALUES_MAX {
+        return;
+    }
     let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
     let known =
         people.iter_mut().find(|known| same(&known.name, &person.name) || same(&known.email, &person.email));
@@ -286,7 +293,7 @@ pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
             known.email = known.email.take().or(person.email);
             known.uri = known.uri.take().or(person.uri);
         }
-        None => people.push(person),
+        None => add(people, person),
     }
 }
 

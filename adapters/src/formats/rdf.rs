@@ -8,7 +8,7 @@ use crate::vocabulary::Vocabulary;
 /// `rdf:about`, the id of an item; a web URL is also its permalink when it has no link.
 pub(crate) fn item(element: &Element, draft: &mut Draft<'_>) {
     let Some(about) = about(element) else { return };
-    draft.id(Rank::Borrowed, &about);
+    draft.id(Rank::Fallback, &about);
     if is_web_url(&about) {
         draft.permalink(Rank::Fallback, about);
     }

@@ -1,19 +1,23 @@
 //! RSS of every version, RSS 1.0's elements included: what each element means. RSS has no say about markup: a text is HTML.
 
 use super::Place;
-use super::draft::{Draft, Rank, add_person, alternate_link, is_web_url};
+use super::draft::{Draft, Rank, add, add_person, alternate_link, is_web_url};
+use crate::entry::notes::Notes;
 use crate::extensions::syndication;
 use crate::text::markup::{XHTML, write_children};
 use crate::text::{date, entities, present, visible};
-use crate::{Body, Category, Element, Enclosure, Head, Link, Note, Person, Source, Text};
+use crate::{Body, Category, Element, Enclosure, Head, Link, Person, Source, Text};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
-        "title" => draft.title(Rank::Native, title(&element)),
+        "title" => draft.title(Rank::Native, title(&element, place)),
         "link" => draft_link(&element, place, draft),
-        "description" => draft.summary(Rank::Native, html(&element)),
+        "description" => draft.summary(Rank::Native, html(&element, place)),
         "guid" => guid(&element, place, draft),
+        "fullitem" => {
+            draft.content(Rank::Borrowed, html(&element, place).map(|text| Body { text, ..Body::default() }))
+        }
         "author" => draft.author(Rank::Native, person(&element.text())),
         "category" => draft.category(category(&element)?),
         "enclosure" => match enclosure(&element, place) {
@@ -36,11 +40,11 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
 }
 
 /// `content:encoded`, the whole post beside a shorter description.
-pub(crate) fn content(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
+pub(crate) fn content(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
     if element.name != "encoded" {
         return Some(element);
     }
-    draft.content(Rank::Native, html(&element).map(|text| Body { text, ..Body::default() }));
+    draft.content(Rank::Native, html(&element, place).map(|text| Body { text, ..Body::default() }));
     None
 }
 
@@ -54,25 +58,28 @@ pub(crate) fn original_link(element: Element, draft: &mut Draft<'_>) -> Option<E
 }
 
 /// An RSS child of the head; comes back when it is not understood.
-pub(crate) fn head(
-    element: Element,
-    place: &Place,
-    head: &mut Head,
-    notes: &mut Vec<Note>,
-) -> Option<Element> {
+pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut Notes) -> Option<Element> {
     let text = || present(&element.text());
     match element.name.to_ascii_lowercase().as_str() {
-        "title" => head.title = head.title.take().or_else(|| title(&element)),
-        "link" => head.links.extend(link(&element, place)),
-        "description" => head.description = head.description.take().or_else(|| html(&element)),
+        "title" => head.title = head.title.take().or_else(|| title(&element, place)),
+        "link" => {
+            if let Some(link) = link(&element, place) {
+                add(&mut head.links, link);
+            }
+        }
+        "description" => head.description = head.description.take().or_else(|| html(&element, place)),
         "language" => head.language = text().or(head.language.take()),
-        "copyright" => head.rights = head.rights.take().or_else(|| title(&element)),
+        "copyright" => head.rights = head.rights.take().or_else(|| title(&element, place)),
         "managingeditor" | "author" => {
             if let Some(person) = person(&element.text()) {
                 add_person(&mut head.authors, person);
             }
         }
-        "category" => head.categories.extend(category(&element)),
+        "category" => {
+            if let Some(category) = category(&element) {
+                add(&mut head.categories, category);
+            }
+        }
         "generator" => head.generator = head.generator.take().or_else(text),
         "lastbuilddate" => head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes)),
         "pubdate" => head.published = head.published.take().or_else(|| date::read(&element.text(), notes)),
@@ -87,8 +94,8 @@ pub(crate) fn head(
 
 /// RSS never says whether a title is HTML. It is taken for HTML only if, read as XML, it still holds a tag or a reference
 /// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
-fn title(element: &Element) -> Option<Text> {
-    let text = html(element)?.trimmed();
+fn title(element: &Element, place: &Place) -> Option<Text> {
+    let text = html(element, place)?.trimmed();
     Some(if holds_markup(&text.value) { text } else { Text::plain(text.value) })
 }
 
@@ -103,14 +110,14 @@ fn holds_markup(text: &str) -> bool {
 }
 
 /// A text as HTML. Markup that somebody forgot to escape is written anew as HTML.
-fn html(element: &Element) -> Option<Text> {
+fn html(element: &Element, place: &Place) -> Option<Text> {
     if element.elements().next().is_none() {
-        return visible(element.text()).map(Text::html);
+        return visible(element.text()).map(|text| place.html(&text));
     }
     let namespace = if element.elements().any(|child| child.ns == XHTML) { XHTML } else { &element.ns };
     let mut value = String::new();
     write_children(&mut value, element, &[("", namespace)]);
-    visible(value).map(Text::html)
+    visible(value).map(|text| place.html(&text))
 }
 
 fn draft_link(element: &Element, place: &Place, draft: &mut Draft<'_>) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::{Context, ENTRIES_MAX, RawEntry};
 use crate::detect::{NotAFeed, Root};
+use crate::entry::notes::Notes;
 use crate::extensions::tombstones;
 use crate::formats::{Dialect, Place, rdf};
 use crate::text::markup::split;
@@ -33,7 +34,7 @@ pub(super) struct Cut {
     pub(super) head: Vec<(Element, Place)>,
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) deletions: Vec<Deletion>,
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Notes,
 }
 
 /// What may name an entry, trimmed of XML white space and otherwise byte-exact.
@@ -88,7 +89,7 @@ struct Cutter<'t> {
     head_place: Option<Place>,
     entries: Vec<(RawEntry, Marks)>,
     deletions: Vec<Deletion>,
-    notes: Vec<Note>,
+    notes: Notes,
     seen_channel: bool,
     /// Entries were seen that could not be kept.
     lost: bool,
@@ -123,7 +124,7 @@ impl<'t> Cutter<'t> {
             head_place: None,
             entries: Vec::new(),
             deletions: Vec::new(),
-            notes: Vec::new(),
+            notes: Notes::default(),
             seen_channel: false,
             lost: false,
             mended: false,
@@ -153,13 +154,16 @@ impl<'t> Cutter<'t> {
             let depth = self.containers.last().map_or(0, |container| container.depth + 1);
             self.mended |= self.open.len() > depth;
             self.close_to(depth.min(self.open.len()), span.start, None);
+            if self.entries.len() >= ENTRIES_MAX {
+                self.full = true;
+                return;
+            }
             self.entry = Some(OpenEntry {
                 start: span.start,
                 depth: self.open.len(),
                 attributes: raw,
                 marks: Vec::new(),
             });
-            self.full = self.entries.len() >= ENTRIES_MAX;
         } else if self.child.is_none() {
             if self.is_container(name, raw) {
                 self.contain(name, raw);
@@ -307,10 +311,7 @@ impl<'t> Cutter<'t> {
         }
         let size = grown.element.size();
         if self.head_elements + size > HEAD_ELEMENTS_MAX {
-            let note = Note::Other(format!("more than {HEAD_ELEMENTS_MAX} elements in the head"));
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
+            self.notes.add(Note::Other(format!("more than {HEAD_ELEMENTS_MAX} elements in the head")));
             return;
         }
         self.head_elements += size;
@@ -345,13 +346,12 @@ impl<'t> Cutter<'t> {
     /// The document is at its end.
     fn finish(mut self, root: &str, cut_at: Option<usize>, mended: bool) -> Result<Cut, NotAFeed> {
         if self.full {
-            self.notes.push(Note::TooManyEntries);
-            self.entry = None;
+            self.notes.add_first(Note::TooManyEntries);
         } else if cut_at.is_some() || !self.open.is_empty() {
-            self.notes.push(Note::Truncated);
+            self.notes.add_first(Note::Truncated);
         }
         if self.mended || mended {
-            self.notes.insert(0, Note::Mismatched);
+            self.notes.add_first(Note::Mismatched);
         }
         self.lost |= self.entry.is_some() || cut_at.is_some_and(|at| holds_entry(&self.text[at..]));
         if self.entries.is_empty() && self.lost {

@@ -4,6 +4,7 @@ mod names;
 
 use chrono::{Datelike, NaiveDate};
 
+use crate::entry::notes::Notes;
 use crate::{Date, Note};
 
 /// Longer texts are no dates, in bytes.
@@ -34,12 +35,12 @@ pub fn parse(raw: &str) -> Option<i64> {
 }
 
 /// A date with its source text, and a note when it means nothing to us; `None` when there is no text.
-pub(crate) fn read(raw: &str, notes: &mut Vec<Note>) -> Option<Date> {
+pub(crate) fn read(raw: &str, notes: &mut Notes) -> Option<Date> {
     let raw = super::present(raw)?;
     let at_us = parse(&raw);
     if at_us.is_none() {
         let start: String = raw.chars().take(DATE_BYTES_MAX).collect();
-        notes.push(Note::BadDate(start));
+        notes.add(Note::BadDate(start));
     }
     Some(Date { raw, at_us })
 }

@@ -52,10 +52,11 @@ fn failures(path: &Path, expect: &Value) -> Vec<String> {
 
 fn failure(window: &Window, check: &Value) -> Option<String> {
     let expect = &check["value"];
+    let id = |place: usize| window.entries.get(place).and_then(|raw| raw.parse().0.id);
     let found = match (check["path"].as_str()?, check["op"].as_str()?) {
         ("entries", "len") => Value::from(window.entries.len()),
-        ("entries.0.id", "eq") => Value::from(window.entries.first()?.parse().0.id),
-        ("entries.1.id", "eq") => Value::from(window.entries.get(1)?.parse().0.id),
+        ("entries.0.id", "eq") => Value::from(id(0)),
+        ("entries.1.id", "eq") => Value::from(id(1)),
         ("feed.title", "eq_text" | "eq") => {
             Value::from(window.head.title.as_ref().map(|title| title.value.clone()))
         }
@@ -104,5 +105,5 @@ fn documents_of_the_corpus_have_their_entries() {
     }
     println!("{} of {checked} documents read as expected", checked - failed.len());
     failed.iter().for_each(|failed| println!("{failed}"));
-    assert!(checked > 600 && failed.len() * 100 <= checked * 2, "{} of {checked} failed", failed.len());
+    assert!(checked > 600 && failed.len() <= 6, "{} of {checked} failed", failed.len());
 }

@@ -168,11 +168,11 @@ fn damaged_documents_never_panic_and_what_comes_out_is_well_formed() {
     let documents = documents();
     let mut chance = Chance(0x5EED_F00D);
     let mut entries = 0;
-    for _ in 0..12_000 {
+    for _ in 0..8_000 {
         let document = &documents[chance.below(documents.len())];
         entries += read(&damaged(document, &documents, &mut chance));
     }
-    assert!(entries > 5_000, "the damage leaves something to read: {entries}");
+    assert!(entries > 3_000, "the damage leaves something to read: {entries}");
 }
 
 #[test]
@@ -217,7 +217,11 @@ fn a_cut_anywhere_leaves_the_whole_entries_before_it() {
 #[test]
 fn hostile_documents_take_linear_time_and_bounded_room() {
     let inside = |what: String| format!("<rss><channel><title>t</title><item><guid>1</guid>{what}");
+    let many = |tag: &str| (0..30_000).map(|n| format!("<{tag}>{n}</{tag}>")).collect::<String>();
     for document in [
+        inside(many("link") + &many("category") + &many("author") + &many("dc:contributor") + "</item>"),
+        "<rss><channel>".to_owned() + &many("link") + &many("category") + &many("dc:creator"),
+        inside((0..30_000).map(|n| format!("<enclosure url='{n}'/>")).collect::<String>() + "</item>"),
         inside("<a>".repeat(100_000)),
         inside("</a>".repeat(100_000)),
         inside("<a ".repeat(100_000)),
@@ -246,6 +250,8 @@ fn a_document_has_a_limited_number_of_entries() {
     let window = slice(document.as_bytes(), &Hints::default()).unwrap();
     assert_eq!(window.entries.len(), ENTRIES_MAX);
     assert_eq!(window.notes, [Note::TooManyEntries]);
+    let document = format!("<rss><channel>{}</channel></rss>", "<item/>".repeat(ENTRIES_MAX + 5));
+    assert_eq!(slice(document.as_bytes(), &Hints::default()).unwrap().entries.len(), ENTRIES_MAX);
     // Without end tags every start tag ends the item before it.
     let document =
         format!("<rss><channel>{}</channel></rss>", "<item><guid>x</guid>".repeat(ENTRIES_MAX + 5));

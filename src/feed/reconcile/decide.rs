@@ -7,7 +7,7 @@ use super::{
     chronology,
 };
 use crate::feed::{
-    item::{Item, ItemId, KeyHash, Reason, plausible},
+    item::{Item, ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
 };
 use everfeed_adapters::{Deletion, Entry, Key};
@@ -77,9 +77,15 @@ fn put(bound: Bound<'_>, now: Stamp) -> Option<(Option<Stamp>, Put)> {
     Some((chronology::date(entry), put))
 }
 
-/// Equal bytes are never an edit, whatever parser made the digests; else the content decides.
-fn is_edited(item: &Item, seen: &crate::feed::item::Seen) -> bool {
-    item.seen.raw != seen.raw && item.seen.content != seen.content
+/// Equal bytes are never an edit, whatever parser made the digests; else the content decides. Digests of two versions
+/// are not compared: the held entry gets one of today's.
+fn is_edited(item: &Item, seen: &Seen) -> bool {
+    let held = if item.seen.version == seen.version {
+        Some(item.seen.content)
+    } else {
+        item.entry().map(Entry::digest)
+    };
+    item.seen.raw != seen.raw && held != Some(seen.content)
 }
 
 /// Two days: how far ahead of us a publisher's clock may be before its dates are not believed (LEGACY section 4).

@@ -1,7 +1,17 @@
 //! Single polls against a publisher in a script: what reaches the store and what is remembered.
 
 use super::*;
-use crate::ingest::testing::{House, ONE, Scripted, TWO, Trouble, ok, status};
+use crate::{
+    feed::{
+        order::Order,
+        view::{Format, View},
+    },
+    ingest::testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, status},
+    store::{
+        Sub, SubNo,
+        sub::{Algo, Dialect, Terms},
+    },
+};
 use std::{future::ready, sync::atomic::Ordering};
 
 const URL: &str = "http://blog.example/rss";
@@ -101,4 +111,46 @@ async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
     let failure = compute(|| -> () { panic!("as a parser might") }).await.unwrap_err();
     assert_eq!(failure.whose, Whose::Ours);
     assert!(failure.text.contains("bug in everfeed"));
+}
+
+/// A subscription of this callback until then.
+fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Sub {
+    let terms = Terms {
+        secret: None,
+        lease_secs: 60,
+        dialect: Dialect::WebSub,
+        algo: Algo::Sha256,
+        auto_refresh: false,
+        verify_token: None,
+    };
+    Sub {
+        no: SubNo::default(),
+        view: View { feed: feed.no, order: Order::MODIFIED, format: Format::Atom },
+        topic: "http://me.example/feeds/blog.atom".into(),
+        topic_as_sent: "http://me.example/feeds/blog.atom".into(),
+        callback: callback.into(),
+        active: Some(terms),
+        lease_until,
+        pending: None,
+        acked: None,
+        attempts: 0,
+        next_try: Stamp::ZERO,
+        failure: None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_publisher_learns_how_many_stand_behind_us() {
+    let house = in_turn(&[|| ok(ONE)]);
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let start = Stamp::from_secs(START_SECS);
+    for (callback, lease_until) in
+        [("http://a/", Stamp::MAX), ("http://b/", Stamp::MAX), ("http://late/", start)]
+    {
+        house.store.put_sub(subscription(&feed, callback, lease_until)).await.unwrap();
+    }
+    polls(&house, &feed, 1).await;
+    let headers = house.seen.lock().unwrap()[0].headers.clone();
+    assert_eq!(headers["x-hub-subscribers"], "2");
+    assert!(headers["user-agent"].to_str().unwrap().ends_with("; 2 subscribers)"));
 }

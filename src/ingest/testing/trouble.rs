@@ -117,6 +117,7 @@ impl Store for Troubled {
         subs() -> Vec<Sub>;
         drop_sub(sub: SubNo) -> bool;
         advance(sub: SubNo, from: String, to: String) -> bool;
+        check() -> ();
         accept_clock() -> ();
         close() -> ();
     }

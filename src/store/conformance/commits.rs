@@ -78,7 +78,9 @@ async fn nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted(ri
         other => panic!("{other:?}"),
     }
     assert_eq!(rig.feed(feed).await.unwrap().total, 2);
+    assert!(matches!(rig.check().await, Err(StoreError::Clock { .. })));
     rig.accept_clock().await.unwrap();
+    rig.check().await.unwrap();
     let rig = rig.reopen();
     let receipt = rig.change(feed, vec![add(3)]).await.unwrap();
     assert_eq!(stamps(&receipt), [rig.clock.now_us()]);

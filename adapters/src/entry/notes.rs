@@ -1,0 +1,47 @@
+//! A bounded list of notes, each kept once, so that a document with a million oddities costs no more than one with a few.
+
+use crate::Note;
+
+/// How many notes one entry or one document may have; the rest say nothing new.
+const NOTES_MAX: usize = 64;
+
+/// Notes while a document is read.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Vec<Note>);
+
+impl Notes {
+    /// Adds a note, unless it was made already or there are enough.
+    pub(crate) fn add(&mut self, note: Note) {
+        if self.0.len() < NOTES_MAX && !self.0.contains(&note) {
+            self.0.push(note);
+        }
+    }
+
+    /// Adds a note that must not get lost, before all others.
+    pub(crate) fn add_first(&mut self, note: Note) {
+        self.0.truncate(NOTES_MAX - 1);
+        self.0.insert(0, note);
+    }
+
+    /// The notes in the order in which they were made.
+    pub(crate) fn into_vec(self) -> Vec<Note> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_kept_once_and_the_important_ones_always() {
+        let mut notes = Notes::default();
+        for n in 0..1000 {
+            notes.add(Note::BadDate((n / 2).to_string()));
+        }
+        notes.add_first(Note::Truncated);
+        let notes = notes.into_vec();
+        assert_eq!(notes.len(), NOTES_MAX);
+        assert_eq!(notes[..3], [Note::Truncated, Note::BadDate("0".into()), Note::BadDate("1".into())]);
+    }
+}

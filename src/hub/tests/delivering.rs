@@ -1,0 +1,360 @@
+//! Pushes: what is in them, in which order they come, and what happens when they are not taken.
+
+use super::rig::{CALLBACK, Call, DAY_SECS, Reply, Rig, TOPIC};
+use crate::{
+    feed::order::Order,
+    hub::{Config, sign},
+    store::sub::Algo,
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+/// Every push follows on the one before: its prev is the predecessor's last, or the predecessor's prev when that was
+/// sent again.
+fn check_chain(pushes: &[Call], start: &str) {
+    let mut before = (start, start);
+    for push in pushes {
+        assert!(push.prev() == before.1 || push.prev() == before.0, "{} follows on {before:?}", push.prev());
+        before = (push.prev(), push.last());
+    }
+}
+
+// HUB-17, HUB-18, HUB-19, W-12, SF-84, SF-85.
+#[tokio::test(start_paused = true)]
+async fn a_push_says_what_it_is_and_what_it_follows_on() {
+    let rig = Rig::new().await;
+    rig.add(1).await;
+    let head = rig.head().await;
+    rig.subscribed(&[]).await;
+    rig.add(2).await;
+    let [push] = &rig.net.pushes()[..] else { panic!("one push, with what came after the request") };
+    assert_eq!(push.url, CALLBACK, "byte for byte");
+    assert_eq!(push.header("content-type"), "application/atom+xml; charset=utf-8");
+    let link = format!("<{TOPIC}>; rel=\"self\", <http://feeds.example:8080/hub>; rel=\"hub\"");
+    assert_eq!(push.headers.get_all("link").iter().collect::<Vec<_>>(), [link.as_str()]);
+    assert_eq!(push.header("user-agent"), "everfeed/test (+http://feeds.example/)");
+    assert_eq!((push.prev(), push.last()), (head.as_str(), rig.head().await.as_str()));
+    assert_eq!(push.header("x-hub-signature"), "", "none without a secret (HUB-23)");
+    let body = String::from_utf8(push.body.to_vec()).unwrap();
+    assert!(body.contains(&head), "the body names the stored string too: {body}");
+    assert_eq!(rig.acked().await, rig.head().await);
+}
+
+// HUB-23, P03-11, W-18.
+#[tokio::test(start_paused = true)]
+async fn a_push_is_signed_in_the_hash_of_its_subscription() {
+    let secret = ("hub.secret", "geh\u{e9}im");
+    let algo = ("hub.signature_algo", "sha512");
+    let legacy = ("hub.verify", "async");
+    let cases = [
+        (vec![secret], Algo::Sha256),
+        (vec![secret, legacy], Algo::Sha1),
+        (vec![secret, algo], Algo::Sha512),
+        (vec![secret, legacy, algo], Algo::Sha512),
+    ];
+    for (params, algo) in cases {
+        let rig = Rig::new().await;
+        rig.subscribed(&params).await;
+        rig.add(1).await;
+        let [push] = &rig.net.pushes()[..] else { panic!("one push") };
+        let expect = sign::signature(algo, "geh\u{e9}im".as_bytes(), &push.body);
+        assert_eq!(push.header("x-hub-signature"), expect);
+    }
+}
+
+// SF-70: an edit and a deletion are pushed on the modified topic, and only news on the created one.
+#[tokio::test(start_paused = true)]
+async fn each_topic_pushes_what_it_lists() {
+    let rig = Rig::new().await;
+    rig.add_all(1..=2).await;
+    let base = "http://feeds.example:8080/feeds/blog";
+    let topics = ["atom?order=modified", "atom?order=created", "json?order=modified"];
+    let topics =
+        topics.map(|topic| format!("{base}.{topic}")).into_iter().chain([format!("{base}/classic.rss")]);
+    for topic in topics {
+        let form = [("hub.mode", "subscribe"), ("hub.topic", topic.as_str()), ("hub.callback", CALLBACK)];
+        assert_eq!(rig.ask(&form).await.0, 202);
+    }
+    rig.wait(1).await;
+    rig.net.taken();
+    let pushed = || {
+        let of = |push: &Call| {
+            push.header("link").split('>').next().unwrap().rsplit('/').next().unwrap().to_owned()
+        };
+        let mut topics: Vec<String> = rig.net.pushes().iter().map(of).collect();
+        topics.sort();
+        topics
+    };
+    let [modified, created, json, rss] =
+        ["blog.atom?order=modified", "blog.atom?order=created", "blog.json?order=modified", "classic.rss"];
+    rig.add(3).await;
+    assert_eq!(pushed(), [created, modified, json, rss]);
+    rig.edit(1, "again").await;
+    assert_eq!(pushed(), [modified, json, rss]);
+    // A form without tombstones has nothing to show, and yet its position moves on.
+    rig.delete(2).await;
+    assert_eq!(pushed(), [modified, json]);
+    let acked: Vec<String> =
+        rig.store.subs().await.unwrap().into_iter().filter_map(|sub| sub.acked).collect();
+    let (head, head_created) = (rig.head().await, rig.head_in(Order::CREATED_REVERSE).await);
+    assert_eq!(acked, [head.clone(), head_created, head.clone(), head]);
+}
+
+// SF-71, P-62, D-P8.
+#[tokio::test(start_paused = true)]
+async fn a_slow_subscriber_has_one_push_at_a_time_and_in_order() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::status(200).after(8));
+    for n in 0..40 {
+        rig.add(n).await;
+        rig.wait(3).await;
+    }
+    rig.wait(20).await;
+    let pushes = rig.net.pushes();
+    assert_eq!(rig.net.pushes_at_once(), 1);
+    assert!((10..40).contains(&pushes.len()), "what came meanwhile is sent together: {}", pushes.len());
+    check_chain(&pushes, "");
+    assert!(pushes.windows(2).all(|pair| pair[1].prev() == pair[0].last()), "nothing is sent twice");
+    assert_eq!(pushes.last().unwrap().last(), rig.head().await);
+}
+
+// D-P8, HUBS pain 10.
+#[tokio::test(start_paused = true)]
+async fn a_slow_subscriber_does_not_slow_the_others() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    let quick = "http://quick.example/cb";
+    rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", quick)]).await;
+    rig.wait(1).await;
+    rig.net.on_push(|call| if call.url == CALLBACK { Reply::down().after(9) } else { Reply::status(200) });
+    for n in 0..5 {
+        rig.add(n).await;
+        assert!(rig.net.pushes().iter().any(|push| push.url == quick), "at once");
+    }
+    assert_eq!(rig.counts().active, 2);
+}
+
+// HUB-20, HUB-22, HUBS 5.2, W-14.
+#[tokio::test(start_paused = true)]
+async fn a_failing_subscriber_is_tried_again_ever_more_rarely_and_kept() {
+    for reply in [|| Reply::status(500), || Reply::status(404), || Reply::status(302), || Reply::down()] {
+        let rig = Rig::new().await;
+        rig.subscribed(&[]).await;
+        rig.net.on_push(move |_| reply());
+        rig.add(1).await;
+        rig.wait(8 * 3600).await;
+        let pushes = rig.net.pushes();
+        let at: Vec<u64> = pushes.iter().map(|push| push.at_secs).collect();
+        let waits: Vec<u64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        for (wait, least) in waits.iter().zip([5, 15, 60, 300, 900, 3600, 3600, 3600]) {
+            assert!((least..=least + least / 2 + 1).contains(wait), "{waits:?}");
+        }
+        assert!(pushes.iter().all(|push| push.prev().is_empty()), "the prev is the stored string each time");
+        assert_eq!(rig.counts().failing, 1);
+        let sub = rig.sub().await.unwrap();
+        assert!(sub.failure.is_some() && sub.attempts as usize == pushes.len(), "{sub:?}");
+        rig.net.willing();
+        rig.wait(2 * 3600).await;
+        assert_eq!((rig.counts().failing, rig.acked().await), (0, rig.head().await));
+    }
+}
+
+// DESIGN section 2, SF-73: no queue; HUBS 5.1: coalesced.
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_that_was_down_for_a_week_gets_each_item_once_in_its_newest_form() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::down());
+    for day in 0..7 {
+        rig.add_all(day * 10..day * 10 + 10).await;
+        rig.edit(0, &format!("day {day}")).await;
+        rig.wait(DAY_SECS).await;
+    }
+    rig.net.taken();
+    rig.net.willing();
+    rig.wait(2 * 3600).await;
+    let [push] = &rig.net.pushes()[..] else { panic!("seventy items in one push") };
+    assert_eq!((push.prev(), push.last()), ("", rig.head().await.as_str()));
+}
+
+// HUBS 5.2.
+#[tokio::test(start_paused = true)]
+async fn a_long_backlog_comes_in_pushes_of_a_named_size() {
+    let config = Config { push_items_max: 20, ..Config::default() };
+    let rig = Rig::with(config).await;
+    rig.subscribed(&[]).await;
+    rig.add_all(0..70).await;
+    let pushes = rig.net.pushes();
+    assert_eq!(pushes.len(), 4);
+    check_chain(&pushes, "");
+    assert_eq!(pushes[3].last(), rig.head().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_that_finds_a_push_too_large_gets_smaller_ones() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    let refusals = Arc::new(AtomicU32::new(3));
+    let left = refusals.clone();
+    rig.net.on_push(move |_| {
+        let more = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        Reply::status(if more.is_ok() { 413 } else { 204 })
+    });
+    rig.add_all(0..100).await;
+    rig.wait(3600).await;
+    let pushes = rig.net.pushes();
+    check_chain(&pushes, "");
+    assert_ne!(pushes[3].last(), rig.head().await, "the first that is taken holds a part");
+    assert_eq!(pushes.last().unwrap().last(), rig.head().await);
+    assert_eq!(refusals.load(Ordering::Relaxed), 0);
+}
+
+// Re-delivery: the answer was lost, so the push is sent again, with the same prev and what came meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_a_push_sent_again() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    let mut count = 0;
+    rig.net.on_push(move |_| {
+        count += 1;
+        if count % 2 == 1 {
+            Reply::fail(crate::layers::FetchError::Cut("reset".into()))
+        } else {
+            Reply::status(200)
+        }
+    });
+    for n in 0..10 {
+        rig.add(n).await;
+        rig.wait(6).await;
+        rig.add(100 + n).await;
+        rig.wait(60).await;
+    }
+    let pushes = rig.net.pushes();
+    assert!(
+        pushes.windows(2).any(|pair| pair[0].prev() == pair[1].prev() && pair[0].last() != pair[1].last())
+    );
+    check_chain(&pushes, "");
+    assert_eq!(rig.acked().await, rig.head().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_callback_that_never_answers_is_a_failure_after_ten_seconds() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::status(200).after(DAY_SECS));
+    rig.add(1).await;
+    rig.wait(11).await;
+    assert!(rig.sub().await.unwrap().failure.unwrap().contains("10 s"));
+    rig.wait(10).await;
+    assert_eq!(rig.net.pushes().len(), 2);
+}
+
+// HUBS 5.2.
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_may_say_when_to_try_again() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::status(503).with("retry-after", "1000"));
+    rig.add(1).await;
+    rig.wait(999).await;
+    assert_eq!(rig.net.pushes().len(), 1);
+    rig.net.willing();
+    rig.wait(2).await;
+    assert_eq!(rig.net.pushes().len(), 1);
+}
+
+// HUB-21.
+#[tokio::test(start_paused = true)]
+async fn a_410_ends_the_subscription() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::status(410));
+    rig.add(1).await;
+    assert!(rig.sub().await.is_none());
+    rig.net.willing();
+    rig.add(2).await;
+    rig.wait(DAY_SECS).await;
+    assert_eq!(rig.net.pushes().len(), 1);
+    rig.subscribed(&[]).await;
+    assert_eq!(rig.acked().await, rig.head().await, "one that comes back starts anew");
+}
+
+// HUBS 5.2.
+#[tokio::test(start_paused = true)]
+async fn one_host_has_so_many_pushes_at_once() {
+    let rig = Rig::with(Config { in_flight_per_host_max: 2, ..Config::default() }).await;
+    let callbacks: Vec<String> = (0..6).map(|n| format!("http://reader.example/{n}")).collect();
+    for callback in &callbacks {
+        rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", callback)]).await;
+    }
+    rig.wait(1).await;
+    rig.net.on_push(|_| Reply::status(200).after(5));
+    rig.net.taken();
+    rig.add(1).await;
+    assert_eq!(rig.net.pushes().len(), 2);
+    rig.wait(6).await;
+    assert_eq!(rig.net.pushes().len(), 2);
+    // Who still waits gets the newest state, not what was new when it began to wait.
+    rig.add(2).await;
+    rig.wait(60).await;
+    let mut per_callback: Vec<usize> = vec![0; 6];
+    for push in rig.net.pushes() {
+        per_callback[push.url[push.url.len() - 1..].parse::<usize>().unwrap()] += 1;
+    }
+    assert!(per_callback.contains(&1), "some got both items in one push: {per_callback:?}");
+}
+
+// DESIGN section 4: subscribed before the first document is in.
+#[tokio::test(start_paused = true)]
+async fn a_subscription_made_before_the_feed_is_served_starts_at_its_head_then() {
+    let rig = Rig::unready(Config::default()).await;
+    assert_eq!(rig.ask_to("subscribe", &[]).await.0, 202);
+    rig.wait(1).await;
+    assert_eq!(rig.net.taken()[0].param("hub.cursor"), None, "there is no cursor yet");
+    assert_eq!(rig.sub().await.unwrap().acked, None);
+    rig.add_all(0..10).await;
+    let head = rig.head().await;
+    rig.wait(60).await;
+    assert!(rig.net.pushes().is_empty(), "what was there when serving began is for pulls");
+    assert_eq!(rig.acked().await, head);
+    rig.add(10).await;
+    let [push] = &rig.net.pushes()[..] else { panic!("one push") };
+    assert_eq!(push.prev(), head);
+}
+
+// HUBS 5.1: a known base.
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_may_say_from_where_on() {
+    let rig = Rig::new().await;
+    rig.add(1).await;
+    let since = rig.head().await;
+    rig.add_all(2..=3).await;
+    assert_eq!(rig.ask_to("subscribe", &[("hub.since", &format!("cursor:{since}"))]).await.0, 202);
+    rig.wait(1).await;
+    let calls = rig.net.taken();
+    assert_eq!(calls[0].param("hub.cursor").as_deref(), Some(since.as_str()));
+    assert_eq!((calls[1].prev(), calls[1].last()), (since.as_str(), rig.head().await.as_str()));
+    // Asked again, it comes again: the subscriber has lost what it had.
+    assert_eq!(rig.ask_to("subscribe", &[("hub.since", "cursor:")]).await.0, 202);
+    rig.wait(1).await;
+    let pushes = rig.net.pushes();
+    assert_eq!((pushes[0].prev(), pushes[0].last()), ("", rig.head().await.as_str()));
+    assert_eq!(rig.ask_to("subscribe", &[("hub.since", "cursor:what")]).await.0, 400);
+}
+
+// W-19.
+#[tokio::test(start_paused = true)]
+async fn a_callback_may_speak_for_many_readers() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    assert_eq!(rig.counts().readers, 1);
+    rig.net.on_push(|_| Reply::status(200).with("x-hub-on-behalf-of", "4711"));
+    rig.add(1).await;
+    assert_eq!(rig.counts().readers, 4711);
+    rig.net.on_push(|_| Reply::status(200).with("x-hub-on-behalf-of", "-1"));
+    rig.add(2).await;
+    assert_eq!(rig.counts().readers, 4711, "garbage says nothing");
+}

@@ -1,0 +1,430 @@
+//! A hub with its feed, its clock and its callbacks, and short words for what happens to them; no tests.
+
+use crate::{
+    clock::Clock,
+    feed::{
+        item::{KeyHash, Reason, Seen},
+        order::Order,
+        page::PageQuery,
+        reconcile::{Change, Delete, Evidence, Put, PutKind},
+        record::{FeedNo, IdRule},
+        stamp::Stamp,
+    },
+    hub::{Callbacks, Config, Counts, Hub, Offered, Parts},
+    layers::{FetchError, Request},
+    notify::Notify,
+    readers::{self, Readers, Urls},
+    store::{Commit, Store, Sub, memory::Memory},
+};
+use bytes::Bytes;
+use everfeed_adapters::{Digest, Entry, Key, Text};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+use tower::{service_fn, util::BoxCloneSyncService};
+use url::{Url, form_urlencoded};
+
+/// 2026-06-01, when tests begin.
+const START: Stamp = Stamp::from_secs(1_780_272_000);
+const NAMESPACE: &str = "example.org/feed";
+/// The topic of most tests, and the hub.
+pub(super) const TOPIC: &str = "http://feeds.example:8080/feeds/blog.atom?order=modified";
+pub(super) const CALLBACK: &str = "http://reader.example/cb?k=KEY";
+pub(super) const DAY_SECS: u64 = 86_400;
+
+/// The wall clock of a test goes with tokio's.
+struct Ticking(Instant);
+
+impl Clock for Ticking {
+    fn now_us(&self) -> u64 {
+        START.micros() + u64::try_from(self.0.elapsed().as_micros()).unwrap()
+    }
+}
+
+/// A request that reached a callback.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    /// Seconds since the test began, rounded down.
+    pub(super) at_secs: u64,
+    pub(super) method: http::Method,
+    pub(super) url: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Call {
+    pub(super) fn param(&self, name: &str) -> Option<String> {
+        let url = Url::parse(&self.url).unwrap();
+        url.query_pairs().find(|(given, _)| given == name).map(|(_, value)| value.into_owned())
+    }
+
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+    }
+
+    pub(super) fn is_push(&self) -> bool {
+        self.method == http::Method::POST
+    }
+
+    pub(super) fn prev(&self) -> &str {
+        self.header("smart-feed-prev")
+    }
+
+    pub(super) fn last(&self) -> &str {
+        self.header("smart-feed-last")
+    }
+}
+
+/// What a callback does with a request.
+pub(super) struct Reply {
+    pub(super) after_secs: u64,
+    pub(super) result: Result<Response<Bytes>, FetchError>,
+}
+
+impl Reply {
+    pub(super) fn status(status: u16) -> Self {
+        let mut response = Response::new(Bytes::from_static(b"whatever"));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        Self { after_secs: 0, result: Ok(response) }
+    }
+
+    pub(super) fn fail(error: FetchError) -> Self {
+        Self { after_secs: 0, result: Err(error) }
+    }
+
+    pub(super) fn down() -> Self {
+        Self::fail(FetchError::Connect("refused".into()))
+    }
+
+    pub(super) fn body(body: impl Into<Bytes>) -> Self {
+        Self { after_secs: 0, result: Ok(Response::new(body.into())) }
+    }
+
+    pub(super) fn after(self, after_secs: u64) -> Self {
+        Self { after_secs, ..self }
+    }
+
+    pub(super) fn with(mut self, name: &'static str, value: &'static str) -> Self {
+        self.result.as_mut().unwrap().headers_mut().insert(name, HeaderValue::from_static(value));
+        self
+    }
+
+    /// What a subscriber does that means it.
+    pub(super) fn willing(call: &Call) -> Self {
+        match call.param("hub.challenge") {
+            Some(challenge) => Self::body(challenge),
+            None => Self::status(204),
+        }
+    }
+}
+
+type Script = Box<dyn FnMut(&Call) -> Reply + Send>;
+
+/// The callbacks of all subscribers.
+#[derive(Clone)]
+pub(super) struct Net(Arc<Mutex<Traffic>>);
+
+struct Traffic {
+    start: Instant,
+    calls: Vec<Call>,
+    script: Script,
+    pushes_now: HashMap<String, usize>,
+    pushes_at_once: usize,
+}
+
+/// Counts a push as long as it is under way, cut off or not.
+struct Flight(Net, String);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let mut traffic = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *traffic.pushes_now.get_mut(&self.1).unwrap() -= 1;
+    }
+}
+
+impl Net {
+    fn new(start: Instant) -> Self {
+        let script: Script = Box::new(Reply::willing);
+        let pushes_now = HashMap::new();
+        Self(Arc::new(Mutex::new(Traffic { start, calls: vec![], script, pushes_now, pushes_at_once: 0 })))
+    }
+
+    /// From now on callbacks do this.
+    pub(super) fn on(&self, script: impl FnMut(&Call) -> Reply + Send + 'static) {
+        self.0.lock().unwrap().script = Box::new(script);
+    }
+
+    /// From now on callbacks confirm everything, and do this with pushes.
+    pub(super) fn on_push(&self, mut script: impl FnMut(&Call) -> Reply + Send + 'static) {
+        self.on(move |call| if call.is_push() { script(call) } else { Reply::willing(call) });
+    }
+
+    /// From now on callbacks do this with verifications, and take every push.
+    pub(super) fn on_verify(&self, mut script: impl FnMut(&Call) -> Reply + Send + 'static) {
+        self.on(move |call| if call.is_push() { Reply::status(200) } else { script(call) });
+    }
+
+    pub(super) fn willing(&self) {
+        self.on(Reply::willing);
+    }
+
+    /// What was received since this was last asked.
+    pub(super) fn taken(&self) -> Vec<Call> {
+        std::mem::take(&mut self.0.lock().unwrap().calls)
+    }
+
+    pub(super) fn pushes(&self) -> Vec<Call> {
+        self.taken().into_iter().filter(Call::is_push).collect()
+    }
+
+    /// The most pushes that one callback had under way at once.
+    pub(super) fn pushes_at_once(&self) -> usize {
+        self.0.lock().unwrap().pushes_at_once
+    }
+
+    async fn answer(self, request: Request) -> Result<Response<Bytes>, FetchError> {
+        let (reply, _flight) = {
+            let mut traffic = self.0.lock().unwrap();
+            let (parts, body) = request.into_parts();
+            let call = Call {
+                at_secs: traffic.start.elapsed().as_secs(),
+                method: parts.method,
+                url: parts.uri.to_string(),
+                headers: parts.headers,
+                body,
+            };
+            if call.is_push() {
+                let now = traffic.pushes_now.entry(call.url.clone()).or_default();
+                *now += 1;
+                let now = *now;
+                traffic.pushes_at_once = traffic.pushes_at_once.max(now);
+            }
+            traffic.calls.push(call.clone());
+            let reply = (traffic.script)(&call);
+            // Last, so that it is not dropped, and the lock not asked for, while a script panics under the lock.
+            (reply, call.is_push().then(|| Flight(self.clone(), call.url.clone())))
+        };
+        tokio::time::sleep(Duration::from_secs(reply.after_secs)).await;
+        reply.result
+    }
+
+    fn service(&self) -> Callbacks {
+        let net = self.clone();
+        BoxCloneSyncService::new(service_fn(move |request| net.clone().answer(request)))
+    }
+}
+
+/// A hub at work.
+pub(super) struct Rig {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) notify: Arc<Notify>,
+    pub(super) net: Net,
+    pub(super) hub: Hub,
+    pub(super) feed: FeedNo,
+    clock: Arc<dyn Clock>,
+    config: Config,
+}
+
+impl Rig {
+    /// A hub for the feeds `blog` and `other`, both served and empty.
+    pub(super) async fn new() -> Self {
+        let rig = Self::unready(Config::default()).await;
+        rig.commit(vec![]).await;
+        rig
+    }
+
+    pub(super) async fn with(config: Config) -> Self {
+        let rig = Self::unready(config).await;
+        rig.commit(vec![]).await;
+        rig
+    }
+
+    /// Likewise, but no document of `blog` is in yet.
+    pub(super) async fn unready(config: Config) -> Self {
+        let start = Instant::now();
+        let clock: Arc<dyn Clock> = Arc::new(Ticking(start));
+        let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
+        let record = store.register("blog", NAMESPACE).await.unwrap();
+        let other = store.register("other", "example.org/other").await.unwrap();
+        let notify = Arc::new(Notify::new());
+        notify.moved(record.no, record.mark());
+        notify.moved(other.no, other.mark());
+        let net = Net::new(start);
+        let hub = hub(&store, &notify, &clock, &net, &config);
+        hub.start().await.unwrap();
+        Self { store, notify, net, hub, feed: record.no, clock, config }
+    }
+
+    /// The process ends at once and another begins on the same store.
+    pub(super) async fn killed(self) -> Self {
+        let Self { store, notify, net, hub, feed, clock, config } = self;
+        hub.shutdown(Duration::ZERO).await;
+        let hub = self::hub(&store, &notify, &clock, &net, &config);
+        hub.start().await.unwrap();
+        Self { store, notify, net, hub, feed, clock, config }
+    }
+
+    /// Time passes.
+    pub(super) async fn wait(&self, secs: u64) {
+        tokio::time::sleep(Duration::from_secs(secs)).await;
+    }
+
+    /// Asks the hub.
+    pub(super) async fn ask(&self, form: &[(&str, &str)]) -> (u16, String) {
+        let response = self.ask_at("/hub", form).await;
+        let text = String::from_utf8(response.body().to_vec()).unwrap();
+        (response.status().as_u16(), text)
+    }
+
+    pub(super) async fn ask_at(&self, path: &str, form: &[(&str, &str)]) -> Response<Bytes> {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = http::Request::post(path)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Bytes::from(body));
+        self.hub.handle(request.unwrap()).await
+    }
+
+    /// Asks to subscribe [`CALLBACK`] to [`TOPIC`]; more parameters follow the usual three.
+    pub(super) async fn ask_to(&self, mode: &str, more: &[(&str, &str)]) -> (u16, String) {
+        let mut form = vec![("hub.mode", mode), ("hub.topic", TOPIC), ("hub.callback", CALLBACK)];
+        form.extend(more);
+        self.ask(&form).await
+    }
+
+    /// Subscribes, and waits until that is verified.
+    pub(super) async fn subscribed(&self, more: &[(&str, &str)]) {
+        assert_eq!(self.ask_to("subscribe", more).await.0, 202);
+        self.wait(1).await;
+        assert!(self.sub().await.unwrap().active.is_some(), "it is verified");
+        self.net.taken();
+    }
+
+    /// The row of the one subscription.
+    pub(super) async fn sub(&self) -> Option<Sub> {
+        self.store.subs().await.unwrap().into_iter().next()
+    }
+
+    pub(super) async fn acked(&self) -> String {
+        self.sub().await.unwrap().acked.unwrap()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.hub.counts().get(&self.feed).copied().unwrap_or_default()
+    }
+
+    /// Commits changes, says so, and lets everybody act on it.
+    pub(super) async fn commit(&self, changes: Vec<Change>) {
+        let record = self.store.feed(self.feed).await.unwrap();
+        let commit = Commit {
+            feed: record.no,
+            rev: record.rev,
+            changes,
+            window: None,
+            head: None,
+            id_rule: IdRule::Id,
+            ready: true,
+            poll: None,
+        };
+        let receipt = self.store.commit(commit).await.unwrap();
+        self.notify.moved(self.feed, receipt.feed.mark());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    pub(super) async fn add(&self, n: u32) {
+        self.commit(vec![put(PutKind::Added, n, "first")]).await;
+    }
+
+    pub(super) async fn add_all(&self, numbers: impl IntoIterator<Item = u32>) {
+        self.commit(numbers.into_iter().map(|n| put(PutKind::Added, n, "first")).collect()).await;
+    }
+
+    pub(super) async fn edit(&self, n: u32, title: &str) {
+        self.commit(vec![put(PutKind::Edited, n, title)]).await;
+    }
+
+    pub(super) async fn revive(&self, n: u32) {
+        self.commit(vec![put(PutKind::Revived, n, "again")]).await;
+    }
+
+    pub(super) async fn delete(&self, n: u32) {
+        self.commit(vec![delete(n)]).await;
+    }
+
+    /// The cursor of the newest item.
+    pub(super) async fn head(&self) -> String {
+        self.head_in(Order::MODIFIED_REVERSE).await
+    }
+
+    pub(super) async fn head_in(&self, order: Order) -> String {
+        let (since, until) = (None, None);
+        let query =
+            PageQuery { feed: self.feed, order, since, until, max: 1, bytes_max: 1, live_only: false };
+        self.store.page(query).await.unwrap().last_cursor
+    }
+}
+
+fn hub(
+    store: &Arc<dyn Store>,
+    notify: &Arc<Notify>,
+    clock: &Arc<dyn Clock>,
+    net: &Net,
+    config: &Config,
+) -> Hub {
+    let urls = Arc::new(Urls::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
+    let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
+    let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), urls, limits);
+    let offered =
+        |no, name: &str, origin: &str| Offered { no, name: name.into(), origins: vec![origin.into()] };
+    Hub::new(Parts {
+        config: config.clone(),
+        readers: Arc::new(readers),
+        store: store.clone(),
+        notify: notify.clone(),
+        clock: clock.clone(),
+        callbacks: net.service(),
+        user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
+        metrics: crate::telemetry::Metrics::default(),
+        feeds: vec![
+            offered(FeedNo(1), "blog", "http://old.example/rss.xml"),
+            offered(FeedNo(2), "other", "http://other.example/a,b.xml"),
+        ],
+    })
+}
+
+fn put(kind: PutKind, n: u32, title: &str) -> Change {
+    let digest = Digest::of(format!("{n} {title}").as_bytes());
+    let entry = Entry { title: Some(Text::plain(title)), ..Entry::default() };
+    Change::Put(Put {
+        kind,
+        id: key(n).item_id(),
+        iri: guid(n),
+        keys: vec![key(n)],
+        entry: Box::new(entry),
+        published_us: Some(1_000_000_000_000_000 + i64::from(n)),
+        seen: Seen { raw: digest, content: digest, version: 1 },
+    })
+}
+
+fn delete(n: u32) -> Change {
+    let reason = Reason::Explicit;
+    let evidence = Evidence { reason, observed_at: START, when: None, comment: None };
+    Change::Delete(Delete {
+        id: key(n).item_id(),
+        reason,
+        first_missing: None,
+        last_seen: Some(START),
+        evidence,
+    })
+}
+
+fn guid(n: u32) -> String {
+    format!("http://old.example/?p={n}")
+}
+
+fn key(n: u32) -> KeyHash {
+    KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped())
+}

@@ -1,0 +1,250 @@
+//! What lasts: renewals, leases, restarts.
+
+use super::rig::{CALLBACK, DAY_SECS, Reply, Rig, TOPIC};
+use crate::{hub::Config, secret::Secret};
+use std::time::Duration;
+
+// HUB-6, W-4: nothing changes before the callback has confirmed it.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_changes_terms_once_it_is_verified_and_never_the_position() {
+    let rig = Rig::new().await;
+    let old = [("hub.secret", "old"), ("hub.lease_seconds", "86400")];
+    rig.subscribed(&old).await;
+    rig.net.on_push(|_| Reply::down());
+    rig.add(1).await;
+    let before = rig.sub().await.unwrap();
+
+    let new = [("hub.secret", "new"), ("hub.lease_seconds", "1000"), ("hub.verify_token", "x")];
+    rig.net.on(|call| if call.is_push() { Reply::down() } else { Reply::status(404) });
+    assert_eq!(rig.ask_to("subscribe", &new).await.0, 202);
+    rig.wait(4).await;
+    let refused = rig.sub().await.unwrap();
+    assert_eq!((refused.active, refused.lease_until), (before.active.clone(), before.lease_until));
+    assert_eq!((refused.pending, refused.acked), (None, before.acked.clone()));
+
+    rig.net.on(|call| if call.is_push() { Reply::down() } else { Reply::down().after(9) });
+    rig.net.taken();
+    assert_eq!(rig.ask_to("subscribe", &new).await.0, 202);
+    rig.wait(8).await;
+    let waiting = rig.sub().await.unwrap();
+    assert_eq!(waiting.active.as_ref().unwrap().secret, Some(Secret::new("old")));
+    assert!(waiting.pending.is_some());
+
+    rig.net.willing();
+    rig.wait(60).await;
+    let renewed = rig.sub().await.unwrap();
+    assert_eq!(renewed.active.as_ref().unwrap().secret, Some(Secret::new("new")));
+    assert!(renewed.lease_until < before.lease_until);
+    let pushes = rig.net.pushes();
+    assert!(pushes.iter().all(|push| push.prev().is_empty()), "the position is the one before");
+    assert_eq!(rig.acked().await, rig.head().await);
+}
+
+// A renewal shows that somebody is there: the backlog comes at once.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_ends_a_back_off() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::down());
+    rig.add(1).await;
+    rig.wait(DAY_SECS).await;
+    rig.net.willing();
+    rig.net.taken();
+    assert_eq!(rig.ask_to("subscribe", &[]).await.0, 202);
+    rig.wait(1).await;
+    assert_eq!((rig.net.pushes().len(), rig.counts().failing), (1, 0));
+}
+
+// HUB-16, W-11.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_over_is_over() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[("hub.lease_seconds", "1000")]).await;
+    rig.wait(990).await;
+    rig.add(1).await;
+    assert_eq!(rig.net.pushes().len(), 1);
+    rig.wait(20).await;
+    assert!(rig.sub().await.is_none());
+    rig.add(2).await;
+    rig.wait(DAY_SECS).await;
+    assert!(rig.net.taken().is_empty());
+}
+
+// HUB-22: the backlog of a dead subscriber is one row until its lease ends.
+#[tokio::test(start_paused = true)]
+async fn a_dead_subscriber_is_tried_until_its_lease_ends() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[("hub.lease_seconds", "86400")]).await;
+    rig.net.on_push(|_| Reply::down());
+    rig.add(1).await;
+    rig.wait(2 * DAY_SECS).await;
+    let pushes = rig.net.pushes();
+    let last = pushes.last().unwrap().at_secs;
+    assert!((DAY_SECS - 5400..=DAY_SECS).contains(&last), "{last}");
+    assert!(rig.sub().await.is_none());
+}
+
+// P03-6, D-P5: asked for without an end, in the old dialect.
+#[tokio::test(start_paused = true)]
+async fn the_old_dialect_is_asked_whether_to_go_on_before_the_lease_ends() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[("hub.verify", "async"), ("hub.verify_token", "t")]).await;
+    rig.wait(8 * DAY_SECS - 10).await;
+    assert!(rig.net.taken().is_empty());
+    rig.wait(20).await;
+    let [question] = &rig.net.taken()[..] else { panic!("one question") };
+    assert_eq!(question.param("hub.mode").as_deref(), Some("subscribe"));
+    assert_eq!(question.param("hub.verify_token").as_deref(), Some("t"));
+    assert_eq!(question.param("hub.topic").as_deref(), Some(TOPIC));
+    rig.wait(100 * DAY_SECS).await;
+    assert_eq!(rig.counts().active, 1, "and so on");
+    let asked = rig.net.taken().len();
+    assert!((12..=13).contains(&asked), "every eight days: {asked}");
+    // Down: asked again and again until the lease ends. Then it is over.
+    rig.net.on(|_| Reply::down());
+    rig.wait(11 * DAY_SECS).await;
+    assert!(rig.net.taken().len() > 10);
+    assert!(rig.sub().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_subscriber_that_does_not_want_to_go_on_is_let_go() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[("hub.verify", "async")]).await;
+    rig.net.on_verify(|_| Reply::status(404));
+    rig.wait(9 * DAY_SECS).await;
+    assert!(rig.sub().await.is_none());
+    assert_eq!(rig.net.taken().len(), 1);
+}
+
+// HUB-16: everybody else renews, or not.
+#[tokio::test(start_paused = true)]
+async fn nobody_else_is_asked() {
+    for more in [&[][..], &[("hub.verify", "async"), ("hub.lease_seconds", "864000")][..]] {
+        let rig = Rig::new().await;
+        rig.subscribed(more).await;
+        rig.wait(11 * DAY_SECS).await;
+        assert!(rig.net.taken().is_empty());
+        assert!(rig.sub().await.is_none());
+    }
+}
+
+// Slice 4: survives restarts.
+#[tokio::test(start_paused = true)]
+async fn a_restart_forgets_nothing() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[("hub.secret", "s")]).await;
+    let waiting = "http://late.example/cb";
+    rig.net.on_verify(|_| Reply::down());
+    rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", waiting)]).await;
+    rig.wait(1).await;
+    rig.net.on_push(|_| Reply::down());
+    rig.add(1).await;
+    let before = rig.store.subs().await.unwrap();
+
+    let rig = rig.killed().await;
+    assert_eq!(rig.store.subs().await.unwrap(), before);
+    rig.net.taken();
+    rig.net.willing();
+    rig.wait(60).await;
+    let calls = rig.net.taken();
+    assert!(calls.iter().any(|call| call.url.starts_with(waiting)), "the verification goes on");
+    let push = calls.iter().find(|call| call.is_push() && call.url == CALLBACK).unwrap();
+    assert_eq!((push.prev(), push.last()), ("", rig.head().await.as_str()));
+    assert!(push.header("x-hub-signature").starts_with("sha256="));
+    assert_eq!(rig.counts().active, 2);
+}
+
+// Killed while a push is under way: it may have been taken, so it is sent once more, with the same prev.
+#[tokio::test(start_paused = true)]
+async fn a_push_that_was_cut_off_is_sent_again_after_the_restart() {
+    let mut rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    let mut before = (String::new(), String::new());
+    for n in 0..20 {
+        rig.net.on_push(|_| Reply::status(200).after(5));
+        rig.add(n).await;
+        // At every point of the push, and after it.
+        rig.wait(u64::from(n) % 7).await;
+        rig = rig.killed().await;
+        rig.wait(8).await;
+        for push in rig.net.pushes() {
+            assert!(push.prev() == before.1 || push.prev() == before.0, "{} on {before:?}", push.prev());
+            before = (push.prev().to_owned(), push.last().to_owned());
+        }
+    }
+    assert_eq!((rig.acked().await, before.1), (rig.head().await, rig.head().await));
+}
+
+// DESIGN section 8: stopped in order, what is under way is finished and noted, and nothing is sent twice.
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_stops_finishes_the_push_under_way() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::status(200).after(5));
+    rig.add(1).await;
+    rig.hub.shutdown(Duration::from_secs(10)).await;
+    assert_eq!(rig.acked().await, rig.head().await);
+    rig.add(2).await;
+    rig.wait(60).await;
+    assert_eq!(rig.net.pushes().len(), 1, "and begins no other");
+    assert_eq!(rig.ask_to("subscribe", &[]).await.0, 503);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hub_that_stops_does_not_wait_for_ever() {
+    let rig = Rig::with(Config { deliver_secs: 600, ..Config::default() }).await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::status(200).after(500));
+    rig.add(1).await;
+    let began = tokio::time::Instant::now();
+    rig.hub.shutdown(Duration::from_secs(10)).await;
+    assert_eq!(began.elapsed().as_secs(), 10);
+    assert_eq!(rig.acked().await, "");
+}
+
+// Down for longer than the lease: nothing is pushed to who is no longer subscribed.
+#[tokio::test(start_paused = true)]
+async fn a_lease_ends_while_nobody_is_there_to_see_it() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[("hub.lease_seconds", "300")]).await;
+    rig.hub.shutdown(Duration::from_secs(1)).await;
+    rig.wait(DAY_SECS).await;
+    rig.add(1).await;
+    let rig = rig.killed().await;
+    rig.wait(10).await;
+    assert!(rig.net.taken().is_empty());
+    assert!(rig.sub().await.is_none());
+}
+
+// An operator may remove a row; the task notices when it next writes.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_was_removed_does_not_come_back() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    let no = rig.sub().await.unwrap().no;
+    rig.store.drop_sub(no).await.unwrap();
+    rig.add(1).await;
+    rig.wait(60).await;
+    assert!(rig.sub().await.is_none());
+    assert!(rig.hub.counts().is_empty());
+}
+
+#[test]
+fn a_configuration_that_cannot_be_meant_names_its_key() {
+    let check = |config: Config, key| match config.check() {
+        Ok(()) => assert_eq!(key, ""),
+        Err(bad) => {
+            assert_eq!(bad.key, key);
+            assert!(bad.to_string().contains(&bad.found.to_string()), "{bad}");
+        }
+    };
+    let base = Config::default;
+    check(base(), "");
+    check(Config { push_items_max: 0, ..base() }, "push_items_max");
+    check(Config { lease_min_secs: 900_000, ..base() }, "lease_default_secs");
+    check(Config { lease_min_secs: 9_000_000, ..base() }, "lease_max_secs");
+    check(Config { lease_max_secs: u64::MAX, ..base() }, "lease_max_secs");
+    assert_eq!(toml::from_str::<Config>("").unwrap(), base());
+    assert!(toml::from_str::<Config>("lease_secs = 1").is_err());
+}
