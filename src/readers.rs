@@ -368,6 +368,10 @@ async fn rendered(page: Arc<Page>, format: Format, urls: render::Urls, prev_curs
     }
     match tokio::task::spawn_blocking(render).await {
         Ok(body) => body,
-        Err(broken) => std::panic::resume_unwind(broken.into_panic()),
+        Err(broken) => match broken.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and with it whoever waits for this.
+            Err(_) => std::future::pending().await,
+        },
     }
 }

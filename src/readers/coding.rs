@@ -61,7 +61,11 @@ async fn made(code: fn(&[u8]) -> Bytes, body: &Bytes) -> Bytes {
     let whole = body.clone();
     match spawn_blocking(move || code(&whole)).await {
         Ok(coded) => coded,
-        Err(broken) => std::panic::resume_unwind(broken.into_panic()),
+        Err(broken) => match broken.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and with it whoever waits for this.
+            Err(_) => std::future::pending().await,
+        },
     }
 }
 
