@@ -198,7 +198,8 @@ mod tests {
         let started = Instant::now();
         theirs.write_all(says.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        theirs.read_to_string(&mut answer).await.unwrap();
+        let end = tokio::time::timeout(Duration::from_secs(3600), theirs.read_to_string(&mut answer)).await;
+        end.expect("it is hung up on").unwrap();
         talk.await.unwrap();
         (started.elapsed().as_secs(), answer)
     }
