@@ -145,7 +145,7 @@ impl Line {
     }
 
     /// Whether the other side has nothing more to say and closes.
-    async fn is_over(mut self) -> bool {
+    async fn ends(mut self) -> bool {
         let mut rest = Vec::new();
         timeout(PATIENCE, self.0.read_to_end(&mut rest)).await.expect("an end").is_ok() && rest.is_empty()
     }
@@ -205,7 +205,7 @@ async fn not_modified_has_no_body_and_no_length_of_one() {
     }
     let next = line.ask("GET", "/feeds/blog.atom", "Connection: close\r\n").await;
     line.body(next.length()).await;
-    assert!(line.is_over().await);
+    assert!(line.ends().await);
 }
 
 #[tokio::test]
@@ -265,9 +265,9 @@ async fn a_shutdown_answers_what_is_held_and_ends_in_time() {
         assert_eq!(answer.status, "HTTP/1.1 200 OK");
         let page: Value = serde_json::from_slice(&line.body(answer.length()).await).unwrap();
         assert_eq!((&page["count"], page["last_cursor"].as_str()), (&0.into(), Some(since.as_str())));
-        assert!(line.is_over().await);
+        assert!(line.ends().await);
     }
-    assert!(idle.is_over().await);
+    assert!(idle.ends().await);
     assert!(TcpStream::connect(address).await.is_err(), "nobody listens any more");
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
     for (coding, headers, aim) in
         [(Coding::Identity, "", Aim::AtLeast(0.7)), (Coding::Gzip, "accept-encoding: gzip\r\n", Aim::None)]
     {
-        let body = page.coded(coding);
+        let body = page.coded(coding).await;
         let name = coding.token().unwrap_or("identity");
         let what = format!("{name}, {} KB", body.len() / 1000);
         let (wall, cpu) = contest(askers, served.address, body, headers).await?;
