@@ -13,8 +13,11 @@ mod ask;
 mod origin;
 
 use ask::ask;
+use bytes::Bytes;
 use everfeed::{app::App, config::Config};
 use http::Method;
+use http_body_util::{BodyExt as _, Empty};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use origin::{Origin, ok};
 use serde_json::Value;
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
@@ -184,6 +187,36 @@ async fn every_answer_says_how_long_it_is_and_leaves_the_connection_usable() {
             assert_eq!((head.status.as_str(), head.headers), (status, get.headers), "{target}");
         }
     }
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_with_whoever_begins_with_it() {
+    let house = House::start().await;
+    let stream = TcpStream::connect(house.at()).await.unwrap();
+    let (sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    let talk = tokio::spawn(connection);
+    let since = house.head().await;
+    let get = |target: &str| {
+        let request = http::Request::get(format!("http://feeds.example{target}"));
+        let answer = sender.clone().send_request(request.body(Empty::<Bytes>::new()).unwrap());
+        async move { answer.await.unwrap().into_parts() }
+    };
+    // A held request does not keep others waiting on the same connection.
+    let mut held = tokio::spawn(get(&format!("/feeds/blog.json?since=cursor:{since}")));
+    house.holds(1).await;
+    let (head, body) = get("/feeds/blog.json?max=2").await;
+    let body = body.collect().await.unwrap().to_bytes();
+    assert_eq!(
+        (head.status.as_u16(), head.headers["content-length"].to_str().unwrap()),
+        (200, &*body.len().to_string())
+    );
+    assert!(timeout(Duration::from_millis(50), &mut held).await.is_err());
+    house.app.stop().await.unwrap();
+    let (head, _) = timeout(PATIENCE, held).await.unwrap().unwrap();
+    assert_eq!(head.status, 200, "a shutdown answers what is held here too");
+    drop(sender);
+    talk.await.unwrap().unwrap();
 }
 
 #[tokio::test]

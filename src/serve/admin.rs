@@ -7,7 +7,10 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{HeaderValue, Method, Request, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, Method, Request, StatusCode,
+    header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE},
+};
 use http_body_util::Full;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -227,7 +230,13 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
             let (status, media, body) = admin.answer(request.method(), request.uri().path()).await;
             let mut response = Response::new(Full::from(body));
             *response.status_mut() = status;
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            if status == StatusCode::METHOD_NOT_ALLOWED {
+                let allow = if request.uri().path() == "/clock/accept" { "POST" } else { "GET, HEAD" };
+                headers.insert(ALLOW, HeaderValue::from_static(allow));
+            }
             Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
         })
     }
@@ -285,6 +294,23 @@ mod tests {
         let (_, text) = ask(Ok(()), Method::GET, "/metrics").await;
         assert!(text.contains("everfeed_feed_items{feed=\"blog\"} 7"), "{text}");
         assert!(text.contains("everfeed_held_requests 3"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_refused_method_is_told_which_would_do_and_nothing_is_kept() {
+        // RFC 9110 section 15.5.6.
+        for (method, path, allow) in
+            [(Method::PUT, "/status", "GET, HEAD"), (Method::GET, "/clock/accept", "POST")]
+        {
+            let admin = Admin::new(Arc::new(House { ready: Ok(()) }), Metrics::default());
+            let request = Request::builder().method(method).uri(path).body(()).unwrap();
+            let response = admin.oneshot(request).await.unwrap();
+            assert_eq!(
+                (response.status().as_u16(), &response.headers()[ALLOW]),
+                (405, &allow.parse().unwrap())
+            );
+            assert_eq!(response.headers()[CACHE_CONTROL], "no-store");
+        }
     }
 
     #[tokio::test]

@@ -35,6 +35,8 @@ pub(super) async fn list(routes: &Routes, request: &Parts) -> Result<Response, R
 pub(super) async fn about(routes: &Routes, request: &Parts, name: &str) -> Result<Response, Refusal> {
     let no = routes.feed(name)?;
     let feed = routes.store.feed(no).await?;
+    let (max_cap, timeout_cap_secs) =
+        (routes.readers.config().page_items_max, routes.waiters.timeout_max_secs());
     let about = About {
         feed: &feed,
         site: routes.readers.urls().site(),
@@ -42,10 +44,10 @@ pub(super) async fn about(routes: &Routes, request: &Parts, name: &str) -> Resul
         hub: true,
         history: History::Unknown,
         caps: Caps {
-            max_default: pull::ITEMS_DEFAULT,
-            max_cap: routes.readers.config().page_items_max,
-            timeout_default_secs: long_poll::TIMEOUT_SECS,
-            timeout_cap_secs: routes.waiters.timeout_max_secs(),
+            max_default: pull::ITEMS_DEFAULT.min(max_cap),
+            max_cap,
+            timeout_default_secs: long_poll::TIMEOUT_SECS.min(timeout_cap_secs),
+            timeout_cap_secs,
         },
     };
     Ok(respond(request, || render::html::about(&about), || render::about::json(&about)))

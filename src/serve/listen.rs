@@ -8,14 +8,22 @@ use hyper_util::{
     server::conn::auto::Builder,
     service::TowerToHyperService,
 };
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
     sync::Semaphore,
 };
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tower::{BoxError, Service};
+use tower::{BoxError, Service, ServiceBuilder};
 
 /// Seconds that a consumer may take to send the head of a request; a connection without one is idle as long.
 const HEAD_SECS: u64 = 30;
@@ -44,6 +52,8 @@ where
         };
         match accepted {
             Ok((stream, _)) => {
+                // Answers are small and written whole: waiting for more to send would only delay them.
+                let _ = stream.set_nodelay(true);
                 let (service, stop) = (service.clone(), stop.clone());
                 connections.spawn(async move {
                     converse(stream, service, stop).await;
@@ -62,14 +72,21 @@ where
 }
 
 /// One connection, from its first request to its last.
-async fn converse<S, B>(stream: TcpStream, service: S, stop: CancellationToken)
+async fn converse<I, S, B>(stream: I, service: S, stop: CancellationToken)
 where
+    I: AsyncRead + AsyncWrite + Send + 'static,
     S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
-    // Answers are small and written whole: waiting for more to send would only delay them.
-    let _ = stream.set_nodelay(true);
+    let asked = Arc::new(AtomicBool::new(false));
+    let asks = asked.clone();
+    let service = ServiceBuilder::new()
+        .map_request(move |request: Request<Incoming>| {
+            asks.store(true, Ordering::Relaxed);
+            request
+        })
+        .service(service);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
     let mut builder = Builder::new(TokioExecutor::new());
@@ -79,8 +96,19 @@ where
     let connection =
         builder.serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
+    // Until the first bytes tell HTTP/1 from HTTP/2, no timer of either runs.
+    let speechless = async {
+        tokio::time::sleep(Duration::from_secs(HEAD_SECS)).await;
+        if asked.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = speechless => {
+            tracing::debug!("A connection asked for nothing in {HEAD_SECS} seconds");
+            return;
+        }
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -96,7 +124,11 @@ mod tests {
     use super::*;
     use crate::serve::rescue::Response;
     use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpStream,
+        time::Instant,
+    };
 
     /// Answers every request with so many bytes.
     fn bytes(
@@ -153,5 +185,31 @@ mod tests {
         assert!(answer.ends_with("xxx"), "{answer}");
         stop.cancel();
         served.await.unwrap();
+    }
+
+    /// Seconds after which a consumer is hung up on that says this and no more, and what it was answered.
+    async fn patience(says: &str) -> (u64, String) {
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let slow = tower::service_fn(|request| async {
+            tokio::time::sleep(Duration::from_secs(300)).await;
+            bytes(3).call(request).await
+        });
+        let talk = tokio::spawn(converse(ours, slow, CancellationToken::new()));
+        let started = Instant::now();
+        theirs.write_all(says.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        theirs.read_to_string(&mut answer).await.unwrap();
+        talk.await.unwrap();
+        (started.elapsed().as_secs(), answer)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_asks_for_nothing_is_hung_up_on_and_whoever_waits_for_an_answer_is_not() {
+        for nothing in ["", "P", "PRI * HTTP/2.0\r\n", "GET", "GET / HTTP/1.1\r\nhost: x\r\nx: "] {
+            assert_eq!(patience(nothing).await, (HEAD_SECS, String::new()), "{nothing:?}");
+        }
+        let (secs, answer) = patience("GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        // The answer, and then the time in which the next request might have come.
+        assert_eq!((secs, answer.ends_with("xxx")), (300 + HEAD_SECS, true), "{answer}");
     }
 }

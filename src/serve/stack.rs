@@ -71,7 +71,6 @@ fn cors() -> CorsLayer {
         .allow_origin(AnyOrigin)
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers(AnyOrigin)
-        .vary([]) // The answer is the same for every origin: caches need not tell them apart.
         .expose_headers([
             header::ETAG,
             header::LAST_MODIFIED,

@@ -33,12 +33,18 @@ pub(super) struct Site {
 pub(super) struct Setting {
     pub(super) prefix: &'static str,
     pub(super) waiters_max: usize,
+    pub(super) timeout_max: Duration,
     pub(super) readers: Config,
 }
 
 impl Default for Setting {
     fn default() -> Self {
-        Self { prefix: "", waiters_max: 1000, readers: Config::default() }
+        Self {
+            prefix: "",
+            waiters_max: 1000,
+            timeout_max: Duration::from_secs(300),
+            readers: Config::default(),
+        }
     }
 }
 
@@ -65,7 +71,7 @@ impl Site {
             clock: house.clock.clone(),
             feeds: BTreeMap::from([(NAME.to_owned(), offered)]),
             hub: hub(),
-            waiters: Waiters::new(setting.waiters_max, Duration::from_secs(300)),
+            waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
             prefix: setting.prefix.to_owned(),
             stop: CancellationToken::new(),
         };

@@ -1,9 +1,12 @@
 //! Which paths and methods there are; what stands at them is elsewhere.
 
 use super::rig::{ROOT, Setting, Site};
+use crate::readers::{Config, testing::add};
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
+use std::time::Duration;
+use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
 async fn paths_lead_where_they_should_and_others_nowhere() {
@@ -64,7 +67,7 @@ async fn paths_lead_where_they_should_and_others_nowhere() {
 #[tokio::test(start_paused = true)]
 async fn a_prefix_moves_everything_and_stands_in_every_url() {
     let site = Site::set(Setting { prefix: "/smart/blogs", ..Setting::default() }).await;
-    site.house.change((1..=3).map(crate::readers::testing::add).collect()).await;
+    site.house.change((1..=3).map(add).collect()).await;
     let page = site.get("/smart/blogs/feeds/blog.json?max=1").await;
     let root = format!("{ROOT}/smart/blogs");
     let base = format!("{root}/feeds/blog.json?order=modified");
@@ -152,7 +155,7 @@ async fn a_body_that_does_not_come_is_not_waited_for_without_end() {
     let never =
         StreamBody::new(futures_util::stream::pending::<Result<http_body::Frame<Bytes>, std::io::Error>>());
     let request = Request::post("/hub").body(never.boxed_unsync()).unwrap();
-    let started = tokio::time::Instant::now();
+    let started = Instant::now();
     assert_eq!(site.send_any(request).await.status, 408);
     assert_eq!(started.elapsed().as_secs(), 30);
 }
@@ -221,6 +224,23 @@ async fn what_there_is_is_listed_for_programs_and_for_people() {
     let about = site.get("/feeds/blog/about").await.json();
     assert_eq!((&about["max"]["default"], &about["max"]["cap"]), (&50.into(), &1000.into()));
     assert_eq!((&about["timeout"]["default"], &about["timeout"]["cap"]), (&55.into(), &300.into()));
+    assert_eq!(about["orders"].as_object().map(|orders| orders.len()), Some(4), "{about}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_default_is_never_more_than_its_cap() {
+    let readers = Config { page_items_max: 20, ..Config::default() };
+    let timeout_max = Duration::from_secs(30);
+    let site = Site::set(Setting { readers, timeout_max, ..Setting::default() }).await;
+    site.house.change((1..=30).map(add).collect()).await;
+    let about = site.get("/feeds/blog/about").await.json();
+    for (key, least) in [("max", 20), ("timeout", 30)] {
+        assert_eq!((&about[key]["default"], &about[key]["cap"]), (&least.into(), &least.into()));
+    }
+    assert_eq!(site.page("").await["count"], 20);
+    let started = Instant::now();
+    assert_eq!(site.page("since=time:2027-01-01").await["count"], 0);
+    assert_eq!(started.elapsed(), timeout_max);
 }
 
 #[tokio::test(start_paused = true)]
