@@ -1,0 +1,158 @@
+//! A feed of many items in a redb store, and everfeed's readers and server over it, composed as the application does.
+
+use crate::content::{NAMESPACE, added};
+use anyhow::Result;
+use everfeed::{
+    clock::{Clock, System},
+    feed::{
+        item::ItemId,
+        record::{FeedNo, FeedRecord},
+        stamp::Stamp,
+    },
+    notify::Notify,
+    readers::{self, Readers, Urls},
+    serve::{
+        listen,
+        long_poll::Waiters,
+        router::{HubService, Offered, Router, Routes},
+        stack,
+    },
+    store::{
+        Commit, Receipt, Store,
+        redb::{Config, Redb},
+    },
+    telemetry::Metrics,
+};
+use http::{Request, Response, StatusCode};
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tower::util::BoxCloneSyncService;
+use url::Url;
+
+/// The feed's name.
+pub(crate) const NAME: &str = "blog";
+/// Items in a commit: the store bounds none, this bounds our memory.
+const COMMIT_ITEMS: usize = 10_000;
+/// Held requests and connections at most.
+const PLACES_MAX: usize = 10_000;
+/// The longest hold.
+const HOLD_MAX: Duration = Duration::from_secs(300);
+
+/// A feed and its store.
+pub(crate) struct House {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) notify: Arc<Notify>,
+    pub(crate) record: FeedRecord,
+    folder: TempDir,
+}
+
+/// Where everfeed's server listens. It ends when this is dropped.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) waiters: Waiters,
+    _stop: DropGuard,
+}
+
+impl House {
+    /// A feed of so many items in a new store, with the place of each.
+    pub(crate) async fn new(items: u32) -> Result<(Self, Vec<(ItemId, Stamp)>)> {
+        let folder = tempfile::tempdir()?;
+        let store: Arc<dyn Store> = Arc::new(open(&file(folder.path()))?);
+        let record = store.register(NAME, NAMESPACE).await?;
+        let mut house = Self { store, notify: Arc::default(), record, folder };
+        let mut places = Vec::with_capacity(items as usize);
+        while places.len() < items as usize {
+            let more = (items as usize - places.len()).min(COMMIT_ITEMS);
+            places.extend(house.add(more).await?);
+        }
+        house.notify.moved(house.record.no, house.record.mark());
+        Ok((house, places))
+    }
+
+    /// Commits some more items, and wakes nobody.
+    pub(crate) async fn add(&mut self, items: usize) -> Result<Vec<(ItemId, Stamp)>> {
+        let first = u32::try_from(self.record.total)?;
+        let changes = (first..).take(items).map(added).collect();
+        let (feed, rev, id_rule) = (self.record.no, self.record.rev, self.record.id_rule);
+        let commit =
+            Commit { feed, rev, changes, window: None, head: None, id_rule, ready: true, poll: None };
+        let Receipt { feed, stamped } = self.store.commit(commit).await?;
+        self.record = feed;
+        Ok(stamped)
+    }
+
+    /// The feed's number.
+    pub(crate) fn feed(&self) -> FeedNo {
+        self.record.no
+    }
+
+    /// Where the store is.
+    pub(crate) fn file(&self) -> PathBuf {
+        file(self.folder.path())
+    }
+
+    /// Closes the store, copies its file, and opens the store again. Where the copy is.
+    pub(crate) async fn copied(&mut self) -> Result<PathBuf> {
+        self.store.close().await?;
+        let copy = self.folder.path().join("copy.redb");
+        std::fs::copy(self.file(), &copy)?;
+        self.store = Arc::new(open(&self.file())?);
+        Ok(copy)
+    }
+
+    /// Readers that remember nothing yet.
+    pub(crate) fn readers(&self) -> Result<Readers> {
+        let urls = Urls::new(&Url::parse("http://127.0.0.1:8080/")?, "");
+        let (store, notify) = (self.store.clone(), self.notify.clone());
+        Ok(Readers::new(store, notify, Arc::new(System), Arc::new(urls), readers::Config::default()))
+    }
+
+    /// Serves the feed on loopback: the whole consumer side, with a hub that refuses.
+    pub(crate) async fn serve(&self) -> Result<Served> {
+        let offered = Offered { no: self.feed(), origin: "https://blog.example/feed".into() };
+        let waiters = Waiters::new(PLACES_MAX, HOLD_MAX);
+        let stop = CancellationToken::new();
+        let clock: Arc<dyn Clock> = Arc::new(System);
+        let routes = Routes {
+            readers: Arc::new(self.readers()?),
+            store: self.store.clone(),
+            clock,
+            feeds: BTreeMap::from([(NAME.to_owned(), offered)]),
+            hub: no_hub(),
+            waiters: waiters.clone(),
+            prefix: String::new(),
+            stop: stop.clone(),
+        };
+        let service = stack::stack(Router::new(Arc::new(routes)), Metrics::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        tokio::spawn(listen::serve(listener, service, PLACES_MAX, stop.clone()));
+        Ok(Served { address, waiters, _stop: stop.drop_guard() })
+    }
+}
+
+/// The store with its cache as it is by default.
+fn open(path: &Path) -> Result<Redb> {
+    Ok(Redb::open(path, &Config::default(), Arc::new(System))?)
+}
+
+fn file(folder: &Path) -> PathBuf {
+    folder.join("store.redb")
+}
+
+fn no_hub() -> HubService {
+    BoxCloneSyncService::new(tower::service_fn(async |_: Request<bytes::Bytes>| {
+        let mut refusal = Response::default();
+        *refusal.status_mut() = StatusCode::NOT_IMPLEMENTED;
+        Ok::<_, Infallible>(refusal)
+    }))
+}

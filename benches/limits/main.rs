@@ -1,0 +1,62 @@
+//! What everfeed costs beside the physical limit of the same work: five questions, both sides asked in turn by the same
+//! tool in one process. No test: the machine is what it is, so only counts are asserted and figures are printed.
+//!
+//! `cargo bench` asks all five, `cargo bench -- hot poll` some of them.
+
+use anyhow::{Context as _, Result, ensure};
+use report::Report;
+use std::env;
+use tokio::runtime::{Builder, Runtime};
+
+mod report;
+mod rounds;
+
+mod content;
+mod house;
+
+mod bare;
+mod load;
+
+mod cold_page;
+mod cursor;
+mod hot_page;
+mod poll;
+mod wake_up;
+
+const QUESTIONS: [&str; 5] = ["hot", "cold", "wake", "cursor", "poll"];
+
+fn main() -> Result<()> {
+    // Cargo adds flags of its own.
+    let wanted: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    for name in &wanted {
+        ensure!(
+            QUESTIONS.contains(&name.as_str()),
+            "no question `{name}`; there are {}",
+            QUESTIONS.join(", ")
+        );
+    }
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+
+    let runtime = Runtime::new().context("a runtime")?;
+    // One thread for whoever asks, so that its share of the processor can be told from that of the servers.
+    let askers = Builder::new_multi_thread().worker_threads(1).thread_name("load").enable_all().build()?;
+    let report = Report::begin();
+    runtime.block_on(async {
+        if is_wanted("hot") {
+            hot_page::ask(&report, askers.handle()).await.context("hot page")?;
+        }
+        if is_wanted("cold") {
+            cold_page::ask(&report).await.context("cold page")?;
+        }
+        if is_wanted("wake") {
+            wake_up::ask(&report, askers.handle()).await.context("wake-up")?;
+        }
+        if is_wanted("cursor") {
+            cursor::ask(&report).context("cursor")?;
+        }
+        if is_wanted("poll") {
+            poll::ask(&report).await.context("poll")?;
+        }
+        Ok(())
+    })
+}
