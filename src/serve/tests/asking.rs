@@ -183,6 +183,12 @@ async fn a_time_covers_the_unit_it_is_written_in() {
     let t = site.page("").await["items"][1]["updated"].as_str().unwrap().to_owned();
     assert_eq!(ids(&site.page(&format!("until=time:{t}")).await), [id(1), id(2)]);
     assert_eq!(ids(&site.page(&format!("since=time:{t}")).await), [id(2), id(3)]);
+    for order in ["-modified", "-created"] {
+        // SF-29: `since` is where a list begins, whichever way it runs.
+        assert_eq!(ids(&site.page(&format!("order={order}&since=time:{t}")).await), [id(2), id(1)]);
+        assert_eq!(ids(&site.page(&format!("order={order}&until=time:{t}")).await), [id(3), id(2)]);
+    }
+    assert_eq!(ids(&site.page(&format!("order=created&since=time:{t}&until=time:{t}")).await), [id(2)]);
     assert_eq!(ids(&site.page("since=time:2026-06-01T02:00:00+02:00").await).len(), 3, "a bare + is a blank");
 }
 
