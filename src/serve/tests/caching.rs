@@ -1,4 +1,6 @@
 //! Validators and what may be kept: a copy is fresh exactly as long as nothing visible has changed.
+//!
+//! Rows: SF-58, SF-78; D-11, D-26.
 
 use super::rig::{Answer, ROOT, Setting, Site};
 use crate::readers::{

@@ -1,5 +1,7 @@
 //! Long poll on the wire, under a clock that stands still while anybody has work: which requests are held, what ends
 //! that, and what comes then.
+//!
+//! Rows: SF-3, SF-40, SF-42, SF-90, SF-91; D-10, D-11, D-20.
 
 use super::rig::{Answer, Setting, Site, ids};
 use crate::readers::testing::{add, delete, edit, id};

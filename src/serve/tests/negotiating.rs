@@ -1,4 +1,6 @@
 //! Which form and coding is sent, and what is said of it.
+//!
+//! Rows: SF-44, SF-45, SF-47, SF-48, SF-54, SF-58; D-18, D-25.
 
 use super::rig::{ROOT, Site};
 use crate::feed::vectors;

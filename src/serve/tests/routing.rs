@@ -1,4 +1,6 @@
 //! Which paths and methods there are; what stands at them is elsewhere.
+//!
+//! Rows: SF-40, SF-132..SF-134; D-25, D-26.
 
 use super::rig::{ROOT, Setting, Site};
 use crate::readers::{Config, testing::add};

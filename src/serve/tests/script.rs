@@ -1,4 +1,6 @@
 //! JSON-P on the wire: good names are called, bad ones refused and never repeated.
+//!
+//! Rows: SF-41, SF-45..SF-47, SF-53; D-12, D-26.
 
 use super::rig::Site;
 use crate::feed::vectors;
