@@ -2,7 +2,7 @@
 
 use crate::{
     clock::{self, Clock},
-    config::{Config, Feed, masked},
+    config::{Config, Feed, public},
     feed::record::FeedNo,
     hub::{self, Hub},
     ingest::{FeedSpec, Pipeline, Poller, Upstream},
@@ -64,9 +64,8 @@ impl App {
         let (servers, polling) = (TaskTracker::new(), TaskTracker::new());
         let waiters =
             Waiters::new(config.server.waiters_max, Duration::from_secs(config.server.timeout_max_secs));
-        let offered = |(no, feed): &(FeedNo, Feed)| {
-            (feed.name.clone(), Offered { no: *no, origin: masked(feed.url.as_str()) })
-        };
+        let offered =
+            |(no, feed): &(FeedNo, Feed)| (feed.name.clone(), Offered { no: *no, origin: public(&feed.url) });
         let offered: BTreeMap<String, Offered> = feeds.iter().map(offered).collect();
         let house =
             House::new(store.clone(), notify, poller.clone(), hub.clone(), waiters.clone(), offered.clone());
@@ -95,7 +94,7 @@ impl App {
         let count = feeds.len();
         tracing::info!(
             server.address = %address, admin.address = %admin_address, feeds = count,
-            "Serving {count} feeds at {}", config.server.public_url
+            "Serving at {}; feeds: {count}", config.server.public_url
         );
         let shutdown = Duration::from_secs(config.server.shutdown_secs);
         Ok(Self { address, admin_address, store, hub, front, back, servers, polling, shutdown })

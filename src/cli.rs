@@ -2,7 +2,8 @@
 
 use crate::{
     app::App,
-    config::{Config, ConfigError},
+    config::{self, Config, ConfigError},
+    store::StoreError,
     telemetry::{self, LogForm},
 };
 use clap::{Args, Parser, Subcommand};
@@ -74,7 +75,7 @@ pub fn run() -> ExitCode {
         }
         Err(error) => {
             eprintln!("everfeed: {error:#}");
-            ExitCode::FAILURE
+            ExitCode::from(if is_misconfigured(&error) { USAGE } else { 1 })
         }
     }
 }
@@ -82,12 +83,12 @@ pub fn run() -> ExitCode {
 fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
     match command {
         Command::Check(with) => {
-            let config = Config::load(&with.config, std::env::vars())?;
+            let config = Config::load(&with.config, config::environment())?;
             print!("{}", config.summary(&with.config));
             Ok(())
         }
         Command::Serve(with) => {
-            let config = Config::load(&with.config, std::env::vars())?;
+            let config = Config::load(&with.config, config::environment())?;
             telemetry::log(form, "info");
             runtime()?.block_on(serve(config))
         }
@@ -96,11 +97,16 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             runtime()?.block_on(async { demo::run(options, stop_on_signal()).await })
         }
         Command::Clock { command: ClockCommand::Accept(with) } => {
-            let config = Config::load(&with.config, std::env::vars())?;
+            let config = Config::load(&with.config, config::environment())?;
             telemetry::log(form, "warn");
             runtime()?.block_on(clock::accept(&config))
         }
     }
+}
+
+/// Whether the store says that the configuration points at the wrong file, or gives a feed another namespace.
+fn is_misconfigured(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::Schema(_) | StoreError::Namespace { .. }))
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

@@ -2,7 +2,10 @@
 
 use crate::{hub, ingest, serve, store};
 use serde::Deserialize;
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 use url::Url;
 
 mod source;
@@ -58,7 +61,11 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
         let text = source::read(file)?;
-        Self::from_text(file, &text, environment)
+        let config = Self::from_text(file, &text, environment)?;
+        match store_problem(&config.store.path) {
+            Some(problem) => Err(ConfigError { file: file.to_owned(), problems: vec![problem] }),
+            None => Ok(config),
+        }
     }
 
     /// Reads a text that stands in no file; `name` is what errors call it.
@@ -91,6 +98,7 @@ impl Config {
             ));
         }
         let mut names = BTreeSet::new();
+        problems.extend(shared_namespaces(&self.feed));
         for feed in &self.feed {
             if !names.insert(&feed.name) {
                 problems.push(Problem::new(
@@ -135,10 +143,10 @@ impl Config {
             );
             lines.push(format!("  feed        {}: {}", feed.name, masked(feed.url.as_str())));
             lines.push(format!(
-                "              polled every {least} at the earliest, {} s at the latest",
+                "              polled after {least}, and after {} s at the latest",
                 poll.max_secs
             ));
-            lines.push(format!("              ids in namespace {}", feed.namespace()));
+            lines.push(format!("              ids in namespace {}", masked(&feed.namespace())));
         }
         lines.extend(self.warnings().iter().map(|warning| format!("  warning     {warning}")));
         lines.join("\n") + "\n"
@@ -187,15 +195,13 @@ fn server_problems(server: &serve::Config) -> Vec<Problem> {
     {
         problems.push(Problem::new("server.public_url", shown(&masked(url.as_str())), wanted::PUBLIC_URL));
     }
-    if server.listen == server.admin_listen && server.listen.port() != 0 {
+    let (one, other) = (server.listen, server.admin_listen);
+    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
+    if one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip()) {
         let wanted = "the operator's port is not for consumers; give it another than server.listen";
         problems.push(Problem::new("server.admin_listen", server.admin_listen, wanted));
     }
-    if !server
-        .prefix
-        .split('/')
-        .all(|step| step.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b)))
-    {
+    if !is_prefix(&server.prefix) {
         problems.push(Problem::new(
             "server.prefix",
             shown(&server.prefix),
@@ -215,8 +221,16 @@ fn server_problems(server: &serve::Config) -> Vec<Problem> {
     problems
 }
 
+/// Steps of plain characters, none of which a client would undo.
+fn is_prefix(prefix: &str) -> bool {
+    let plain = |step: &str| step.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
+    let prefix = prefix.strip_prefix('/').unwrap_or(prefix);
+    let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
+    prefix.is_empty() || prefix.split('/').all(|step| !matches!(step, "" | "." | "..") && plain(step))
+}
+
 fn refused(table: &str, mistake: ingest::Mistake) -> Problem {
-    Problem::new(format!("{table}.{}", mistake.key), mistake.found, mistake.remedy)
+    Problem::new(format!("{table}.{}", mistake.key), masked(&mistake.found), mistake.remedy)
 }
 
 fn is_name(name: &str) -> bool {
@@ -229,19 +243,61 @@ fn shown(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// A URL whose credentials must not be shown. What is no URL stays as it is, but for what stands before an `@`.
-pub fn masked(text: &str) -> String {
-    match Url::parse(text) {
-        Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
-            let _ = url.set_username("***").and_then(|()| url.set_password(None));
-            url.into()
+/// The variables of the environment that can be read; one that is not UTF-8 is none of ours.
+pub fn environment() -> impl Iterator<Item = (String, String)> {
+    let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(readable)
+}
+
+/// What is wrong with the place of the store, as far as looking tells.
+fn store_problem(path: &Path) -> Option<Problem> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wanted = if !folder.is_dir() {
+        "a file in a folder that does not exist; make the folder, or give another path"
+    } else if path.is_dir() {
+        "a folder; give the path of a file in it, such as everfeed.redb"
+    } else {
+        return None;
+    };
+    Some(Problem::new("store.path", format!("\"{}\"", path.display()), wanted))
+}
+
+/// Feeds whose ids would be the same (DESIGN section 3: ids are unique across feeds).
+fn shared_namespaces(feeds: &[Feed]) -> Vec<Problem> {
+    let mut owners: BTreeMap<String, &str> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for feed in feeds {
+        let namespace = feed.namespace();
+        if let Some(owner) = owners.get(&namespace) {
+            let wanted = format!(
+                "the ids of feed `{owner}` are made with the same; poll it once, or set id_namespace"
+            );
+            problems.push(Problem::new(
+                format!("feed.{}.url", feed.name),
+                shown(&masked(&namespace)),
+                wanted,
+            ));
         }
-        Ok(_) => text.to_owned(),
-        Err(_) => match (text.find("//"), text.rfind('@')) {
-            (Some(start), Some(end)) if start + 2 < end => {
-                format!("{}***{}", &text[..start + 2], &text[end..])
-            }
-            _ => text.to_owned(),
-        },
+        owners.entry(namespace).or_insert(&feed.name);
     }
+    problems
+}
+
+/// A text whose credentials must not be shown: whatever stands before an `@` where a URL has its authority.
+pub fn masked(text: &str) -> String {
+    let start = text.find("//").map_or(0, |at| at + 2);
+    let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
+    match text[start..end].rfind('@') {
+        Some(at) => format!("{}***{}", &text[..start], &text[start + at..]),
+        None => text.to_owned(),
+    }
+}
+
+/// A feed's URL as everybody may see it: without credentials, and without a query, which may be a token.
+pub fn public(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    masked(url.as_str()).replacen("***@", "", 1)
 }

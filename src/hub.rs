@@ -243,7 +243,7 @@ impl Hub {
             self.resume(sub);
         }
         if count > 0 {
-            info!(subscriptions = count, "Took up {count} subscriptions");
+            info!(subscriptions = count, "Took up the stored subscriptions: {count}");
         }
         Ok(())
     }

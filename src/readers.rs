@@ -325,7 +325,7 @@ impl Readers {
         }
         if reading.is_classic() && reading.shape == Shape::Page {
             // An old post that we saw late is among the newest for us, yet its readers expect it by its date.
-            page.items.sort_by_key(|item| std::cmp::Reverse(item.published()));
+            page.items.sort_by_key(|item| std::cmp::Reverse(item.dated()));
         }
         let next = (page.more && reading.shape == Shape::Page && !reading.is_classic())
             .then(|| self.urls.next(&page.record.name, reading, &page.last_cursor));

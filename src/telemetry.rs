@@ -10,7 +10,7 @@ use prometheus_client::{
     },
     registry::Registry,
 };
-use std::sync::Arc;
+use std::{io::IsTerminal as _, sync::Arc};
 use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 
 /// How logs are written.
@@ -28,7 +28,12 @@ pub fn log(form: LogForm, filter: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(filter));
     let lines = tracing_subscriber::registry().with(filter);
     let _ = match form {
-        LogForm::Plain => lines.with(fmt::layer().with_writer(std::io::stderr).with_target(false)).try_init(),
+        LogForm::Plain => {
+            let colours = std::io::stderr().is_terminal();
+            lines
+                .with(fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(colours))
+                .try_init()
+        }
         LogForm::Json => lines.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
     };
 }

@@ -19,7 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("hub", &["feed", "store", "notify", "readers", "layers"]),
     ("config", &["feed", "store", "readers", "layers", "ingest", "serve", "hub"]),
     ("app", &["feed", "render", "store", "notify", "readers", "layers", "ingest", "serve", "hub", "config"]),
-    ("cli", &["feed", "config", "app"]),
+    ("cli", &["feed", "store", "config", "app"]),
     ("clock", &[]),
     ("secret", &[]),
     ("telemetry", &[]),

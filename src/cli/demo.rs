@@ -178,7 +178,7 @@ Try, in another terminal:
   # the newest item, then the next change as it happens:
   L=$(curl -s 'http://{address}/feeds/blog.json?order=-modified&max=1' | grep -o '"last_cursor":"[^"]*' | cut -d'"' -f4)
   curl -s "http://{address}/feeds/blog.json?since=cursor:$L"
-Ctrl-C stops it.
+Deletions do not show yet: absence from a feed of ten posts proves nothing by itself. Ctrl-C stops it.
 "#
     )
 }

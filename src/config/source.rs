@@ -107,6 +107,10 @@ fn syntax(text: &str, error: &toml::de::Error) -> Problem {
     let start = error.span().map_or(0, |span| span.start.min(text.len()));
     let line = text[..start].matches('\n').count() + 1;
     let found = text.lines().nth(line - 1).unwrap_or_default().trim();
+    // What follows the key may be a URL with a password, however mangled.
+    let found = found
+        .split_once('=')
+        .map_or_else(|| super::masked(found), |(key, _)| format!("{} = …", key.trim_end()));
     Problem::new(format!("line {line}"), format!("`{found}`"), error.message().trim().replace('\n', ", "))
 }
 

@@ -88,6 +88,15 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
         &["feed.blog.deletions.confirmations", "unsafe"],
     );
     check(&format!("{GOOD}{GOOD}"), &["feed.name", "\"blog\"", "second"]);
+    let twin = GOOD.replace("blog", "twin").replace("http:", "https:");
+    check(&format!("{GOOD}{twin}"), &["feed.twin.url", "`blog`", "id_namespace"]);
+    check(&format!("[server]\nprefix = \"/../x\"\n{GOOD}"), &["server.prefix", "\"/../x\""]);
+    check(&format!("[server]\nprefix = \"//x\"\n{GOOD}"), &["server.prefix", "\"//x\""]);
+    check(&format!("[server]\nlisten = \"0.0.0.0:8079\"\n{GOOD}"), &["server.admin_listen", "another"]);
+    check(
+        &format!("[upstream]\ncontact_url = \"https://u:hunter2@x/\"\n{GOOD}"),
+        &["upstream.contact_url", "***@x"],
+    );
     check("[[feed]\nname", &["line 1", "[[feed]"]);
     check(&format!("[server]\npublic_url = \"http://u:p@x/\"\n{GOOD}"), &["server.public_url", "***"]);
     check(
@@ -107,6 +116,19 @@ fn all_that_cannot_be_meant_is_told_at_once() {
 fn a_file_that_is_not_there_is_said_to_be_missing() {
     let error = Config::load(Path::new("/nowhere/ever.toml"), []).unwrap_err().to_string();
     assert!(error.contains("/nowhere/ever.toml") && error.contains("--config"), "{error}");
+}
+
+#[test]
+fn a_store_that_cannot_be_where_it_is_said_to_be_is_refused_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |path: &Path, part: &str| {
+        let file = folder.path().join("ever.toml");
+        std::fs::write(&file, format!("[store]\npath = {:?}\n{GOOD}", path.display().to_string())).unwrap();
+        let error = Config::load(&file, []).unwrap_err().to_string();
+        assert!(error.contains("store.path") && error.contains(part), "{error}");
+    };
+    check(&folder.path().join("missing/everfeed.redb"), "make the folder");
+    check(folder.path(), "a folder");
 }
 
 #[test]
@@ -134,8 +156,19 @@ fn credentials_are_never_shown() {
     let config = Config::parse("x", text).unwrap();
     let summary = config.summary(Path::new("x"));
     assert!(summary.contains("***@example.org") && !summary.contains("hunter2"), "{summary}");
-    let broken = error("[[feed]]\nname = \"blog\"\nurl = \"http://cal:hunter2@\"\n");
-    assert!(!broken.contains("hunter2"), "{broken}");
+    for url in [
+        "\"http://cal:hunter2@\"",
+        "\"cal:hunter2@example.org/rss\"",
+        "http://cal:hunter2@example.org/rss",
+        "\"http://cal:hunter2@example.org/rss",
+        "\"http://cal:hunter2\\@example.org/rss\"",
+        "\"http://x/\"\nurl = \"http://cal:hunter2@example.org/\"",
+    ] {
+        let broken = error(&format!("[[feed]]\nname = \"blog\"\nurl = {url}\n"));
+        assert!(!broken.contains("hunter2"), "{broken}");
+    }
+    assert_eq!(public(&config.feed[0].url), "http://example.org/rss");
+    assert_eq!(public(&Url::parse("http://x/rss?token=t0ken").unwrap()), "http://x/rss");
     assert_eq!(config.feed[0].namespace(), "example.org/rss");
 }
 

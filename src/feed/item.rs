@@ -125,9 +125,14 @@ impl Item {
         self.revived.map_or(said, |revived| said.max(revived))
     }
 
-    /// When upstream says that it was published, else when we first saw it.
-    pub fn published(&self) -> Stamp {
-        plausible(self.published_us).unwrap_or(self.created)
+    /// When upstream says that it was published, if it says so.
+    pub fn published(&self) -> Option<Stamp> {
+        plausible(self.published_us)
+    }
+
+    /// The date that readers sort by: published, else updated. An old post without a date of its own is not today's.
+    pub fn dated(&self) -> Stamp {
+        self.published().unwrap_or_else(|| self.updated())
     }
 }
 

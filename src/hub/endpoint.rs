@@ -162,6 +162,10 @@ impl Hub {
             let why = "is at an address that is not on the public internet";
             return Err(Refusal::Bad { name: "hub.callback", why }.into());
         }
+        if !self.shared.config.callbacks_private && form::is_barred_port(&change.callback) {
+            let why = "is at a port that we do not call: use 80, 443 or one from 1024 on";
+            return Err(Refusal::Bad { name: "hub.callback", why }.into());
+        }
         let topics = change.topics.iter().map(|topic| self.resolve(topic, scope));
         let topics: Vec<(View, String)> = topics.collect::<Result<_, _>>()?;
         let host = super::host_of(&change.callback);

@@ -125,6 +125,12 @@ pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Asked, Re
     }
 }
 
+/// Whether a callback is at a port that the way to it refuses (PUSH D-P6).
+pub(super) fn is_barred_port(callback: &str) -> bool {
+    let port = Url::parse(callback).ok().and_then(|url| url.port_or_known_default());
+    !matches!(port, Some(80 | 443 | 1024..))
+}
+
 /// Whether a callback is at a literal address that we would refuse to connect to. Names are looked up only when the
 /// connection is made, and refused there.
 pub(super) fn is_private(callback: &str) -> bool {

@@ -99,12 +99,14 @@ impl Default for Deletions {
 impl Config {
     /// Refuses what cannot work.
     pub fn check(&self) -> Result<(), Mistake> {
-        let odd =
-            self.contact_url.as_ref().filter(|url| !matches!(url.scheme(), "http" | "https" | "mailto"));
+        let tells = |url: &&Url| !url.username().is_empty() || url.password().is_some();
+        let leads = |url: &&Url| matches!(url.scheme(), "http" | "https" | "mailto");
+        // It goes to every publisher, so it must hold no password.
+        let odd = self.contact_url.as_ref().filter(|url| !leads(url) || tells(url));
         mistaken(odd.is_some(), || Mistake {
             key: "contact_url",
             found: odd.map(Url::to_string).unwrap_or_default(),
-            remedy: "give an http, https or mailto URL at which publishers reach you",
+            remedy: "give an http, https or mailto URL without credentials, at which publishers reach you",
         })?;
         at_least_one("total_secs", self.total_secs, "give at least 1 second")?;
         at_least_one("wire_bytes_max", self.wire_bytes_max, "give at least 1 byte; 10485760 is usual")?;

@@ -213,7 +213,7 @@ impl Pipeline {
         if items > 0 {
             self.metrics.items_changed.inc_by(items as u64);
             let duration_ms = started.elapsed().as_millis();
-            info!(feed.name = %name, items, duration_ms, "Stored {items} changes for `{name}`");
+            info!(feed.name = %name, items, duration_ms, "`{name}` has changed; items: {items}");
         }
     }
 }

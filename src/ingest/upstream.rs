@@ -77,7 +77,7 @@ impl Upstream {
             Err(error) => return failed(&error),
         };
         match self.client.send(request).await {
-            Ok(response) => self.classify(response, plan),
+            Ok(response) => self.classify(response, plan, state),
             Err(FetchError::Throttled { wait }) => Reply::Deferred { wait_secs: whole_secs(wait) },
             Err(error) => failed(&error),
         }
@@ -113,7 +113,7 @@ impl Upstream {
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
 
-    fn classify(&self, response: Response<Bytes>, plan: &Plan) -> Reply {
+    fn classify(&self, response: Response<Bytes>, plan: &Plan, state: &PollState) -> Reply {
         let (parts, body) = response.into_parts();
         let landing = parts.extensions.get::<Landing>();
         let base_url = landing.map_or(plan.url.clone(), |landing| landing.url.to_string());
@@ -133,11 +133,10 @@ impl Upstream {
             StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, false),
             // What a part was compared with must not be overwritten: a 304 to it would hide the rest.
             StatusCode::IM_USED => fetched(Answer { validators: None, conditional: true, ..answer }, true),
-            StatusCode::NOT_MODIFIED => {
-                let carried =
-                    |(etag, date, _): &(Option<String>, Option<String>, _)| etag.is_some() || date.is_some();
-                Reply::Unchanged(Answer { validators: answer.validators.filter(carried), ..answer })
-            }
+            StatusCode::NOT_MODIFIED => Reply::Unchanged(Answer {
+                validators: answer.validators.and_then(|new| freshened(state, new)),
+                ..answer
+            }),
             status => Reply::Failed {
                 failure: Failure {
                     whose: Whose::Upstream,
@@ -167,7 +166,12 @@ fn failed(error: &FetchError) -> Reply {
         Fault::Peer => Whose::Upstream,
         Fault::Ours => Whose::Ours,
     };
-    let failure = Failure { whose, text: error.to_string(), status: None, retry_after_secs: None };
+    // The configured URL may be anywhere, so an address that is refused was a redirect's idea.
+    let text = match error {
+        FetchError::Refused(_) => format!("a redirect leads where we do not follow: {error}"),
+        _ => error.to_string(),
+    };
+    let failure = Failure { whose, text, status: None, retry_after_secs: None };
     Reply::Failed { failure, host: None }
 }
 
@@ -181,6 +185,19 @@ fn refusal(status: StatusCode) -> String {
     }
 }
 
+/// A pair of validators and the URL that sent them.
+type Pair = (Option<String>, Option<String>, String);
+
+/// The pair after a 304: what it carries replaces what is held, what it leaves out stays (RFC 9111 section 4.3.4). `None`
+/// when it carries nothing.
+fn freshened(state: &PollState, (etag, last_modified, url): Pair) -> Option<Pair> {
+    let held = state.validators_url.as_deref() == Some(url.as_str());
+    let stays = |held_one: &Option<String>| held_one.clone().filter(|_| held);
+    (etag.is_some() || last_modified.is_some()).then(|| {
+        (etag.or_else(|| stays(&state.etag)), last_modified.or_else(|| stays(&state.last_modified)), url)
+    })
+}
+
 /// The validators as they were sent, for the URL that sent them.
 fn validators(state: &PollState) -> http::Extensions {
     let mut extensions = http::Extensions::new();
@@ -191,7 +208,7 @@ fn validators(state: &PollState) -> http::Extensions {
     extensions
 }
 
-fn pair(validators: &Validators) -> (Option<String>, Option<String>, String) {
+fn pair(validators: &Validators) -> Pair {
     (validators.etag.clone(), validators.last_modified.clone(), validators.url.clone())
 }
 
@@ -221,4 +238,35 @@ pub(super) fn bare(url: &Url) -> Url {
     let _ = bare.set_password(None);
     bare.set_fragment(None);
     bare
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_304_replaces_what_it_carries_and_leaves_the_rest() {
+        // RFC 9111 section 4.3.4.
+        let held = PollState {
+            etag: Some("\"a\"".into()),
+            last_modified: Some("Mon".into()),
+            validators_url: Some("http://x/".into()),
+            ..PollState::default()
+        };
+        let check = |carried: (Option<&str>, Option<&str>, &str),
+                     expect: Option<(Option<&str>, Option<&str>)>| {
+            let own = |text: Option<&str>| text.map(str::to_owned);
+            let (etag, date, url) = carried;
+            let pair = freshened(&held, (own(etag), own(date), url.to_owned()));
+            assert_eq!(
+                pair,
+                expect.map(|(etag, date)| (own(etag), own(date), url.to_owned())),
+                "{carried:?}"
+            );
+        };
+        check((Some("\"b\""), None, "http://x/"), Some((Some("\"b\""), Some("Mon"))));
+        check((None, Some("Tue"), "http://x/"), Some((Some("\"a\""), Some("Tue"))));
+        check((Some("\"b\""), None, "http://y/"), Some((Some("\"b\""), None)));
+        check((None, None, "http://x/"), None);
+    }
 }

@@ -101,7 +101,7 @@ fn item(xml: &mut Xml, item: &Item, entry: &Entry) {
     // A guid is a permalink unless it says that it is none, so say it.
     let is_permalink = item.iri.starts_with("http") && permalink.as_deref() == Some(item.iri.as_str());
     xml.leaf("guid", &[("isPermaLink", Some(if is_permalink { "true" } else { "false" }))], &item.iri);
-    xml.leaf("pubDate", &[], &item.published().rfc822());
+    xml.leaf("pubDate", &[], &item.dated().rfc822());
     if let Some(rights) = visible(entry.rights.as_ref()) {
         xml.leaf("dc:rights", &[], &plain(rights));
     }

@@ -162,3 +162,19 @@ fn addresses_that_are_not_on_the_internet_are_told_in_every_spelling() {
         assert!(!is_private(url), "{url}");
     }
 }
+
+#[test]
+fn a_port_of_another_service_is_seen_before_anything_is_promised() {
+    // D-P6: what the way to callbacks would refuse later, the request is refused for at once.
+    for url in ["http://example.org:22/x", "https://example.org:25/", "nothing"] {
+        assert!(is_barred_port(url), "{url}");
+    }
+    for url in [
+        "http://example.org/",
+        "https://example.org/",
+        "http://example.org:1024/",
+        "http://example.org:8080/",
+    ] {
+        assert!(!is_barred_port(url), "{url}");
+    }
+}

@@ -88,7 +88,9 @@ fn gone(xml: &mut Xml, item: &Item, reason: Reason) {
 /// `app:edited` is T: by it a consumer tells an old push from a new one (SF-94).
 fn dates(xml: &mut Xml, item: &Item, dialect: Dialect) {
     xml.leaf("updated", &[], &item.updated().rfc3339());
-    xml.leaf("published", &[], &item.published().rfc3339());
+    if let Some(published) = item.published() {
+        xml.leaf("published", &[], &published.rfc3339());
+    }
     if dialect.smart {
         xml.leaf("app:edited", &[], &item.modified.rfc3339());
     }
