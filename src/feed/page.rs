@@ -166,12 +166,15 @@ pub enum Unanswerable<E> {
     Listing(#[from] E),
 }
 
+/// Rows for which room is made before the walk: no more than a page nearly always has, whatever was asked for.
+const ROWS_EXPECTED: usize = 64;
+
 /// Answers a question with at most two look-ups for checking cursors and one walk.
 pub fn select<L: Listing>(listing: &L, ask: &Ask<'_>) -> Result<Selection<L::Row>, Unanswerable<L::Error>> {
     let since = resolve(listing, ask.since, ask.order, !ask.order.reverse)?;
     let until = resolve(listing, ask.until, ask.order, ask.order.reverse)?;
     let (low, high) = if ask.order.reverse { (until.bound, since.bound) } else { (since.bound, until.bound) };
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(ask.max.min(ROWS_EXPECTED));
     let mut last = None;
     let mut more = false;
     let mut bytes = 0_usize;
