@@ -27,7 +27,7 @@ use std::{hint::black_box, ops::Bound, time::Instant};
 
 const PAGE_ITEMS: usize = 50;
 const PAGES: usize = 100;
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 31;
 
 /// As schema 1 keeps it: feed and T, big-endian, to a header and the item in postcard.
 const ITEMS: TableDefinition<'_, &[u8; 12], &[u8]> = TableDefinition::new("items");
