@@ -298,6 +298,9 @@ pub fn masked(text: &str) -> String {
 /// A feed's URL as everybody may see it: without credentials, and without a query, which may be a token.
 pub fn public(url: &Url) -> String {
     let mut url = url.clone();
+    // Both fail only for URLs without a host, which have no credentials.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
     url.set_query(None);
-    masked(url.as_str()).replacen("***@", "", 1)
+    url.into()
 }

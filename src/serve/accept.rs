@@ -59,7 +59,7 @@ pub fn smart(accept: Option<&str>, jsonp: bool) -> Option<Smart> {
     for form in offered {
         let fits = ranges.iter().filter_map(|(range, quality)| Some((fit(form, range, jsonp)?, *quality)));
         // Of equally specific ranges the first counts.
-        let Some((fit, quality)) = fits.rev_max() else { continue };
+        let Some((fit, quality)) = fits.first_max() else { continue };
         let rank = (quality, fit >= Fit::Alias);
         if quality > 0 && best.is_none_or(|(other, _)| rank > other) {
             best = Some((rank, form));
@@ -70,7 +70,7 @@ pub fn smart(accept: Option<&str>, jsonp: bool) -> Option<Smart> {
 
 /// The first of the greatest, where `Iterator::max_by_key` gives the last.
 trait FirstMax: Iterator<Item = (Fit, u16)> + Sized {
-    fn rev_max(self) -> Option<(Fit, u16)> {
+    fn first_max(self) -> Option<(Fit, u16)> {
         self.reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 }
