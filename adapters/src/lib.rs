@@ -37,12 +37,14 @@ mod detect;
 pub mod entry;
 mod extensions;
 mod formats;
+mod neutral;
 mod slice;
 pub mod text;
 mod vocabulary;
 
 pub use detect::NotAFeed;
 pub use entry::*;
+pub use neutral::neutral;
 pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 
 /// What came with the document.
