@@ -19,6 +19,8 @@ pub mod view;
 
 pub mod reconcile;
 
+pub mod absence;
+
 pub mod schedule;
 
 #[cfg(test)]

@@ -1,0 +1,457 @@
+//! What the absence of an item from a document proves: rolled off the end of the window, or deleted by the publisher
+//! (POLLING 2.3, *bracketed absence*). Pure; presence is `reconcile`'s business.
+//!
+//! The one assumption: a full document is the first N items of some order in which items that nobody touches keep their
+//! places. So an item that is missing although two that stood behind it are still there did not roll off.
+
+use super::{item::ItemId, stamp::Stamp};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+mod anchors;
+
+mod orientation;
+
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use verdict::{Missing, Proof};
+
+use orientation::Orientation;
+
+/// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Class {
+    /// The whole document, to a request without validators: FULL-U.
+    Audit,
+    /// The whole document, as far as one knows, to a request with validators: FULL-C.
+    Conditional,
+    /// A part of the feed on purpose: 226, an archive page, a push. It shows presence only.
+    Partial,
+}
+
+/// One entry of a document, as far as its place and its item matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its item.
+    pub id: ItemId,
+    /// The date by which the publisher sorts it, microseconds since 1970: published, else updated.
+    pub dated: Option<i64>,
+    /// Whether the item was known, and alive, before this document.
+    pub known: bool,
+    /// How often the item was deleted before: one that comes and goes needs more proof.
+    pub deaths: u8,
+}
+
+/// One item of the remembered window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// The item.
+    pub id: ItemId,
+    /// Its date when it was last seen.
+    pub dated: Option<i64>,
+    /// How often it was deleted before.
+    pub deaths: u8,
+    /// Set while it is missed and not decided on.
+    pub missing: Option<Missing>,
+}
+
+/// What is remembered of a feed's documents for the sake of what is missing from the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The last full document, newest first, with what is missed since at its old place.
+    pub rows: Vec<Row>,
+    /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
+    lengths: VecDeque<u16>,
+    orientation: Orientation,
+    /// Full documents in a row whose order could not be followed.
+    unstable: u8,
+    /// Since when too much is missing at once to believe it.
+    pub held_since: Option<Stamp>,
+    /// Rises with every audit that bears out the conditional answer before it, falls with every other:
+    /// [`TRUSTED`] and more counts as proof, [`CAUGHT`] and less is taken for a part of the feed.
+    trust: i8,
+    /// What every conditional answer since the last audit lacked.
+    lacked: Option<Lacked>,
+}
+
+/// Items that conditional answers lacked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Lacked {
+    /// How many answers.
+    answers: u32,
+    /// What each of them lacked.
+    ids: Vec<ItemId>,
+}
+
+/// What proof a tombstone needs (POLLING 2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Full documents without the item when the window was conserved.
+    pub confirmations: u8,
+    /// Seconds from the first to the last of them at least.
+    pub apart_secs: u64,
+    /// The same when the window was not conserved.
+    pub weak_confirmations: u8,
+    /// Seconds from the first to the last of those at least.
+    pub weak_secs: u64,
+    /// Whether the document says that it is the whole feed (`fh:complete`, `fh:stateful` false; H-2, H-20).
+    pub complete: bool,
+}
+
+/// What a document proves by what it does not hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// What is remembered from now on.
+    pub memory: Memory,
+    /// Items that are gone, and the proof, in window order.
+    pub gone: Vec<(ItemId, Proof)>,
+    /// Items that left by the end of the window, which says nothing about them.
+    pub rolled_off: Vec<ItemId>,
+    /// What an operator should know.
+    pub events: Vec<Event>,
+}
+
+/// What happened to the window as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Event {
+    /// Nothing of the last window is in this one: items may be missing between the two.
+    Gap,
+    /// The order of the documents could not be followed any more; the window begins anew.
+    Rebaselined,
+    /// Too much is missing at once; nothing is concluded for now.
+    Held,
+    /// Too much stayed missing for [`HOLD_SECS`]; the window begins anew and nothing is deleted.
+    HoldEnded,
+}
+
+/// Lengths of documents that are remembered.
+const LENGTHS_MAX: usize = 20;
+
+/// Full documents in a row whose order cannot be followed before the window begins anew.
+const UNSTABLE_MAX: u8 = 6;
+
+/// Fewer survivors than this are no order.
+const SURVIVORS_MIN: usize = 3;
+
+/// Anchors that must stand behind a missing item: two, so that one pinned at the end proves nothing.
+const ANCHORS_MIN: usize = 2;
+
+/// How long too much may be missing at once before the window begins anew, in seconds.
+const HOLD_SECS: u64 = 7 * 86_400;
+
+/// How far conditional answers must be trusted to count as proof: the last two audits bore them out.
+const TRUSTED: i8 = 2;
+
+/// Conditional answers of so little trust are parts of the feed: some servers send what changed since, and call it 200.
+const CAUGHT: i8 = -2;
+
+impl Memory {
+    /// Whether an unconditional request would tell more than waiting: something is missed, or conditional answers have
+    /// proven to be parts.
+    pub fn wants_audit(&self) -> bool {
+        self.suspects().next().is_some() || self.held_since.is_some() || self.trust <= CAUGHT
+    }
+
+    /// The items that are missed and not decided on.
+    pub fn suspects(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.missing.is_some())
+    }
+
+    /// The same document again, as the answer to an unconditional request: a full confirmation of what it lacks
+    /// (DESIGN section 3). An unchanged answer to a conditional request proves nothing new and never gets here.
+    pub fn observe_again(&self, policy: &Policy, now: Stamp) -> Outcome {
+        let present = self.rows.iter().filter(|row| row.missing.is_none());
+        let place = |row: &Row| Place { id: row.id, dated: row.dated, known: true, deaths: row.deaths };
+        let seen: Vec<Place> = present.map(place).collect();
+        self.judge(&seen, Class::Audit, policy, now)
+    }
+
+    /// What a document proves. `seen` is in document order, each item once.
+    pub fn observe(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
+        if class == Class::Partial || (class == Class::Conditional && self.trust <= CAUGHT) {
+            let memory = self.learned(seen, class).cleared(seen);
+            return Outcome { memory, ..Outcome::default() };
+        }
+        let (orientation, ascends) = self.orientation.follow(seen, &self.rows);
+        let turned: Vec<Place> =
+            if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
+        Self { orientation, ..self.clone() }.judge(&turned, class, policy, now)
+    }
+
+    /// The memory when something that was missed is shown after all.
+    fn cleared(&self, seen: &[Place]) -> Self {
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        let mut memory = self.clone();
+        memory.rows.iter_mut().filter(|row| shown.contains(&row.id)).for_each(|row| row.missing = None);
+        memory
+    }
+
+    /// What a full document proves; `seen` is newest first.
+    fn judge(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
+        let mut memory = self.learned(seen, class);
+        if self.rows.is_empty() {
+            memory.rows = rows(seen);
+            memory.note_length(seen);
+            return Outcome { memory, ..Outcome::default() };
+        }
+        let view = View::new(self, seen);
+        // An empty or very short document proves nothing by itself, not even that the feed was replaced.
+        if seen.is_empty() || self.is_short(seen) {
+            return memory.hold(self, &view, seen, class, now);
+        }
+        if view.survivors == 0 && !policy.complete {
+            return memory.begin_anew(self, &view, seen, Event::Gap);
+        }
+        let rule = if policy.complete {
+            Rule::Complete
+        } else if !view.is_stable() {
+            memory.unstable += 1;
+            if memory.unstable < UNSTABLE_MAX {
+                memory.rows = prepended(self, seen, &view);
+                return Outcome { memory, ..Outcome::default() };
+            }
+            return memory.begin_anew(self, &view, seen, Event::Rebaselined);
+        } else {
+            Rule::Bracket { decides: memory.orientation.is_known() }
+        };
+        memory.unstable = 0;
+        let missed = view.missed(self, seen, rule);
+        let fresh = missed.iter().filter(|m| m.is_interior && self.rows[m.at].missing.is_none()).count();
+        // A list of the ten best may change by half from one day to the next.
+        let is_mass = !policy.complete && fresh > (self.rows.len() / 5).max(2);
+        if is_mass {
+            return memory.hold(self, &view, seen, class, now);
+        }
+        memory.held_since = None;
+        let counts = class == Class::Audit || self.trust >= TRUSTED;
+        let strong = self.is_conserved(seen, &view);
+        memory.note_length(seen);
+        memory.decide(self, seen, &missed, &Sight { class, counts, strong, now, policy, rule })
+    }
+
+    /// Whether the document is less than half as long as usual.
+    fn is_short(&self, seen: &[Place]) -> bool {
+        self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
+    }
+
+    /// The most frequent length of the last documents; the latest of equals.
+    fn usual_length(&self) -> Option<usize> {
+        let mut counts: HashMap<u16, usize> = HashMap::new();
+        self.lengths.iter().for_each(|length| *counts.entry(*length).or_default() += 1);
+        let best = self.lengths.iter().rev().max_by_key(|length| counts[length]);
+        best.map(|length| usize::from(*length))
+    }
+
+    fn note_length(&mut self, seen: &[Place]) {
+        if self.lengths.len() == LENGTHS_MAX {
+            self.lengths.pop_front();
+        }
+        self.lengths.push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
+    }
+
+    /// What an audit says about the conditional answers before it: one that brings back what they all left out shows that
+    /// they were parts. A single one may have been an accident.
+    fn learned(&self, seen: &[Place], class: Class) -> Self {
+        let mut memory = self.clone();
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        match class {
+            Class::Partial => {}
+            Class::Conditional => {
+                let lacks = |id: &ItemId| !shown.contains(id);
+                let mut lacked = memory.lacked.take().unwrap_or_else(|| Lacked {
+                    answers: 0,
+                    ids: self.rows.iter().map(|row| row.id).collect(),
+                });
+                lacked.answers = lacked.answers.saturating_add(1);
+                lacked.ids.retain(lacks);
+                memory.lacked = Some(lacked);
+            }
+            Class::Audit => {
+                let step = match memory.lacked.take() {
+                    None => 0,
+                    Some(lacked) if !lacked.ids.iter().any(|id| shown.contains(id)) => 1,
+                    Some(lacked) => -i8::from(lacked.answers > 1),
+                };
+                memory.trust = (memory.trust + step).clamp(CAUGHT, TRUSTED);
+            }
+        }
+        memory
+    }
+
+    /// Whether as many came as went and the document is as long as usual, so that nothing was cut or filtered.
+    fn is_conserved(&self, seen: &[Place], view: &View) -> bool {
+        let came = seen.iter().filter(|place| !view.position.contains_key(&place.id)).count();
+        let fresh = self.rows.iter().filter(|row| row.missing.is_none() && !view.shown.contains(&row.id));
+        self.usual_length().is_none_or(|usual| usual == seen.len()) && came == fresh.count()
+    }
+
+    /// Nothing is concluded from a document that lacks too much; what is new in it is remembered.
+    fn hold(mut self, before: &Self, view: &View, seen: &[Place], class: Class, now: Stamp) -> Outcome {
+        let since = before.held_since.unwrap_or(now);
+        // Only the answer to an unconditional request says what the feed is from now on.
+        if class == Class::Audit && now.secs_since(since) > HOLD_SECS {
+            return self.begin_anew(before, view, seen, Event::HoldEnded);
+        }
+        self.held_since = Some(since);
+        self.rows = prepended(before, seen, view);
+        let events = before.held_since.is_none().then_some(Event::Held).into_iter().collect();
+        Outcome { memory: self, events, ..Outcome::default() }
+    }
+
+    /// The window is this document from now on; what is not in it has rolled off.
+    fn begin_anew(mut self, before: &Self, view: &View, seen: &[Place], event: Event) -> Outcome {
+        let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
+        let rolled_off = left.map(|row| row.id).collect();
+        self.rows = rows(seen);
+        (self.unstable, self.held_since) = (0, None);
+        self.lengths.clear();
+        self.note_length(seen);
+        Outcome { memory: self, rolled_off, events: vec![event], ..Outcome::default() }
+    }
+
+    /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.
+    fn decide(mut self, before: &Self, seen: &[Place], missed: &[Missed], sight: &Sight<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut undecided: HashMap<Option<ItemId>, Vec<Row>> = HashMap::new();
+        // Where a suspect goes back in: behind the nearest row before it that stays.
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        let mut predecessor = None;
+        let mut next = missed.iter().peekable();
+        for (at, row) in before.rows.iter().enumerate() {
+            let Some(missed) = next.next_if(|missed| missed.at == at) else {
+                if shown.contains(&row.id) {
+                    predecessor = Some(row.id);
+                }
+                continue;
+            };
+            if !missed.is_interior {
+                outcome.rolled_off.push(row.id);
+                continue;
+            }
+            let missing = Missing::again(row.missing, missed, sight);
+            if let Some(proof) = missing.proves(row.deaths, sight) {
+                outcome.gone.push((row.id, proof));
+            } else {
+                undecided.entry(predecessor).or_default().push(Row { missing: Some(missing), ..*row });
+            }
+        }
+        let mut window = undecided.remove(&None).unwrap_or_default();
+        for row in rows(seen) {
+            window.push(row);
+            window.extend(undecided.remove(&Some(row.id)).unwrap_or_default());
+        }
+        self.rows = window;
+        outcome.memory = self;
+        outcome
+    }
+}
+
+/// By which rule something missing is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// Two anchors behind it; decides nothing while nobody knows which end is the newest.
+    Bracket { decides: bool },
+    /// The document is the whole feed.
+    Complete,
+}
+
+/// The circumstances of an observation.
+struct Sight<'a> {
+    class: Class,
+    /// Whether it counts as a confirmation.
+    counts: bool,
+    strong: bool,
+    now: Stamp,
+    policy: &'a Policy,
+    rule: Rule,
+}
+
+/// A row that the document lacks.
+#[derive(Clone, Copy, Debug)]
+struct Missed {
+    /// Its place among the remembered rows.
+    at: usize,
+    /// Anchors behind it.
+    behind: usize,
+    /// Whether older items moved up into the window.
+    backfilled: bool,
+    is_interior: bool,
+}
+
+/// A document laid beside the remembered window.
+struct View {
+    /// The place of each remembered item.
+    position: HashMap<ItemId, usize>,
+    shown: HashSet<ItemId>,
+    survivors: usize,
+    /// The places, among the remembered rows, of the items that kept their order and date.
+    anchors: Vec<usize>,
+    /// Survivors in order, whether or not their date changed.
+    in_order: usize,
+}
+
+impl View {
+    fn new(memory: &Memory, seen: &[Place]) -> Self {
+        let position: HashMap<ItemId, usize> =
+            memory.rows.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
+        let survivors: Vec<(usize, &Place)> =
+            seen.iter().filter_map(|place| Some((*position.get(&place.id)?, place))).collect();
+        let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
+        let ordered = anchors::longest_rise(&places);
+        let undated = |&&at: &&usize| memory.rows[survivors[at].0].dated == survivors[at].1.dated;
+        let anchors = ordered.iter().filter(undated).map(|&at| survivors[at].0).collect();
+        let shown = seen.iter().map(|place| place.id).collect();
+        Self { shown, survivors: survivors.len(), anchors, in_order: ordered.len(), position }
+    }
+
+    /// Whether at least three survived and four in five kept their order.
+    fn is_stable(&self) -> bool {
+        self.survivors >= SURVIVORS_MIN && self.in_order * 5 >= self.survivors * 4
+    }
+
+    /// The remembered rows that the document lacks, in window order.
+    fn missed(&self, memory: &Memory, seen: &[Place], rule: Rule) -> Vec<Missed> {
+        let last_anchor = self.anchors.last().map(|&at| memory.rows[at].id);
+        let back: Vec<&Place> = seen
+            .iter()
+            .rev()
+            .take_while(|place| Some(place.id) != last_anchor)
+            .filter(|place| !self.position.contains_key(&place.id))
+            .collect();
+        let returns = back.iter().any(|place| place.known);
+        let absent = memory.rows.iter().enumerate().filter(|(_, row)| !self.shown.contains(&row.id));
+        absent
+            .map(|(at, row)| {
+                let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
+                let older = |place: &&Place| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
+                let backfilled = returns && back.iter().all(older);
+                let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;
+                let is_interior = match rule {
+                    Rule::Complete => true,
+                    Rule::Bracket { decides } => decides && bracketed,
+                };
+                Missed { at, behind, backfilled, is_interior }
+            })
+            .collect()
+    }
+}
+
+fn rows(seen: &[Place]) -> Vec<Row> {
+    let row = |place: &Place| Row { id: place.id, dated: place.dated, deaths: place.deaths, missing: None };
+    seen.iter().map(row).collect()
+}
+
+/// The remembered window with the new items before it that stand at the head of the document; what it shows again is
+/// not missed any more.
+fn prepended(before: &Memory, seen: &[Place], view: &View) -> Vec<Row> {
+    let new = seen.iter().take_while(|place| !view.position.contains_key(&place.id));
+    let mut window = rows(&new.copied().collect::<Vec<_>>());
+    window.extend(before.rows.iter().map(|row| {
+        let missing = row.missing.filter(|_| !view.shown.contains(&row.id));
+        Row { missing, ..*row }
+    }));
+    window
+}

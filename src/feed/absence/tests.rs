@@ -1,0 +1,1 @@
+//! Windows as strings of letters, newest first, and what becomes of what is missing from them.

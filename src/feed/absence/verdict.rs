@@ -1,0 +1,81 @@
+//! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
+
+use super::{Class, Missed, Rule, Sight};
+use crate::feed::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+
+/// What is known of an item that is missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// When it was first missed.
+    pub since: Stamp,
+    /// When it was last counted as missing.
+    pub counted_at: Stamp,
+    /// Full documents that lacked it, as far as they count.
+    pub count: u8,
+    /// Whether one of them answered an unconditional request.
+    pub audited: bool,
+    /// Whether the window was conserved when it was first missed.
+    pub strong: bool,
+    /// Anchors that stood behind it when it was last missed.
+    pub behind: u16,
+    /// Whether older items had moved up into the window.
+    pub backfilled: bool,
+}
+
+/// Why an item is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Proof {
+    /// Missing although what stood behind it is still there: `absent-bracketed`.
+    Bracketed(Missing),
+    /// Missing from a document that is the whole feed: `left-complete-feed`.
+    LeftComplete(Missing),
+}
+
+/// An item that was deleted this often before comes and goes.
+const DEATHS_MANY: u8 = 3;
+
+/// How long an item that comes and goes must be missed, in seconds.
+const FLAPPING_SECS: u64 = 72 * 3600;
+
+impl Missing {
+    /// Missed once more.
+    pub(super) fn again(before: Option<Self>, missed: &Missed, sight: &Sight<'_>) -> Self {
+        let now = sight.now;
+        let first = Self {
+            since: now,
+            counted_at: now,
+            count: 0,
+            audited: false,
+            strong: sight.strong,
+            behind: 0,
+            backfilled: false,
+        };
+        let mut missing = before.unwrap_or(first);
+        missing.behind = u16::try_from(missed.behind).unwrap_or(u16::MAX);
+        missing.backfilled = missed.backfilled;
+        // The first sight is the suspicion itself, whatever answer it came with; it is counted as one.
+        let is_first = before.is_none();
+        let is_apart = now.secs_since(missing.counted_at) >= sight.policy.apart_secs;
+        if is_first || (sight.counts && is_apart) {
+            missing.count = missing.count.saturating_add(1);
+            missing.counted_at = now;
+        }
+        missing.audited |= sight.class == Class::Audit;
+        missing
+    }
+
+    /// Whether that is proof of its end.
+    pub(super) fn proves(&self, deaths: u8, sight: &Sight<'_>) -> Option<Proof> {
+        let policy = sight.policy;
+        let is_complete = sight.rule == Rule::Complete;
+        let (count, secs) = if self.strong || is_complete {
+            (policy.confirmations, policy.apart_secs)
+        } else {
+            (policy.weak_confirmations, policy.weak_secs)
+        };
+        let secs = if deaths >= DEATHS_MANY { secs.max(FLAPPING_SECS) } else { secs };
+        let proven = self.count >= count && sight.now.secs_since(self.since) >= secs && self.audited;
+        proven.then_some(if is_complete { Proof::LeftComplete(*self) } else { Proof::Bracketed(*self) })
+    }
+}
