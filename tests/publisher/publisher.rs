@@ -76,7 +76,9 @@ impl Publisher {
         if daily(&mut self.rng, self.scenario.posts) {
             self.post(now);
         }
-        if daily(&mut self.rng, self.scenario.deletions) && let Some(id) = self.pick() {
+        if daily(&mut self.rng, self.scenario.deletions)
+            && let Some(id) = self.pick()
+        {
             let post = self.posts.remove(&id).unwrap();
             self.deletions.push((id, self.hour));
             if self.scenario.republishes && self.rng.random() {
@@ -84,11 +86,15 @@ impl Publisher {
                 self.returning.push((post, back));
             }
         }
-        if daily(&mut self.rng, self.scenario.edits) && let Some(id) = self.pick() {
+        if daily(&mut self.rng, self.scenario.edits)
+            && let Some(id) = self.pick()
+        {
             self.posts.get_mut(&id).unwrap().updated = now;
             self.modified = now;
         }
-        if daily(&mut self.rng, self.scenario.backdatings) && let Some(id) = self.pick() {
+        if daily(&mut self.rng, self.scenario.backdatings)
+            && let Some(id) = self.pick()
+        {
             let back = 24.0 * self.rng.random_range(1.0..40.0);
             let post = self.posts.get_mut(&id).unwrap();
             post.published -= back;
@@ -115,7 +121,8 @@ impl Publisher {
     /// A visible post, but not one that is pinned.
     fn pick(&mut self) -> Option<u32> {
         let pinned: HashSet<u32> = self.pinned().into_iter().flatten().collect();
-        let shown: Vec<u32> = self.window().iter().map(|post| post.id).filter(|id| !pinned.contains(id)).collect();
+        let shown: Vec<u32> =
+            self.window().iter().map(|post| post.id).filter(|id| !pinned.contains(id)).collect();
         (!shown.is_empty()).then(|| shown[self.rng.random_range(0..shown.len())])
     }
 
@@ -127,7 +134,9 @@ impl Publisher {
     fn window(&mut self) -> Vec<Post> {
         let mut posts: Vec<Post> = self.posts.values().copied().collect();
         match self.scenario.sorted {
-            Sorted::Published | Sorted::Ascending => posts.sort_by(|a, b| b.published.total_cmp(&a.published)),
+            Sorted::Published | Sorted::Ascending => {
+                posts.sort_by(|a, b| b.published.total_cmp(&a.published))
+            }
             Sorted::Updated => posts.sort_by(|a, b| b.updated.total_cmp(&a.updated)),
             Sorted::Popular => posts.shuffle(&mut self.rng),
         }

@@ -14,8 +14,7 @@ pub(super) fn longest_rise(places: &[usize]) -> Vec<usize> {
             ends[length] = at;
         }
     }
-    let mut rise: Vec<usize> =
-        std::iter::successors(ends.last().copied(), |&at| before[at]).collect();
+    let mut rise: Vec<usize> = std::iter::successors(ends.last().copied(), |&at| before[at]).collect();
     rise.reverse();
     rise
 }

@@ -1,1 +1,343 @@
-//! Windows as strings of letters, newest first, and what becomes of what is missing from them.
+//! Windows as strings of letters, and what becomes of what is missing from them. `a` is older than `b`. The names are
+//! those of the case table and of the vectors in POLLING 2.4 and 2.6.
+
+use super::*;
+
+/// A feed as it is watched, an hour between two documents.
+struct Watched {
+    memory: Memory,
+    now: Stamp,
+    policy: Policy,
+    known: HashSet<char>,
+    /// Letters whose date is no longer their own.
+    redated: HashMap<char, i64>,
+    deaths: HashMap<char, u8>,
+}
+
+impl Watched {
+    fn new(first: &str) -> Self {
+        let policy = Policy {
+            confirmations: 2,
+            apart_secs: 3600,
+            weak_confirmations: 3,
+            weak_secs: 86_400,
+            complete: false,
+        };
+        let mut watched = Self {
+            memory: Memory::default(),
+            now: Stamp::from_secs(1_700_000_000),
+            policy,
+            known: HashSet::new(),
+            redated: HashMap::new(),
+            deaths: HashMap::new(),
+        };
+        assert_eq!(watched.audit(first), "");
+        watched
+    }
+
+    /// Shows a document as the answer to an unconditional request, an hour after the last.
+    fn audit(&mut self, document: &str) -> String {
+        self.show(document, Class::Audit)
+    }
+
+    /// Likewise to a conditional one.
+    fn poll(&mut self, document: &str) -> String {
+        self.show(document, Class::Conditional)
+    }
+
+    /// What a document does: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by name.
+    fn show(&mut self, document: &str, class: Class) -> String {
+        self.now = self.now.plus_secs(3600);
+        let place = |letter: char| Place {
+            id: id(letter),
+            dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
+            known: self.known.contains(&letter),
+            deaths: self.deaths.get(&letter).copied().unwrap_or(0),
+        };
+        let seen: Vec<Place> = document.chars().map(place).collect();
+        let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
+        let outcome = self.memory.observe(&seen, class, &self.policy, self.now);
+        self.known.extend(document.chars());
+        self.told(outcome, &suspected)
+    }
+
+    /// The last document once more, unconditionally.
+    fn again(&mut self) -> String {
+        self.now = self.now.plus_secs(3600);
+        let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
+        let outcome = self.memory.observe_again(&self.policy, self.now);
+        self.told(outcome, &suspected)
+    }
+
+    fn told(&mut self, outcome: Outcome, suspected: &HashSet<ItemId>) -> String {
+        let mut told: Vec<String> = outcome.events.iter().map(|event| format!("{event:?}")).collect();
+        told.extend(outcome.rolled_off.iter().map(|id| format!("~{}", letter(*id))));
+        told.extend(outcome.gone.iter().map(|(id, _)| format!("-{}", letter(*id))));
+        let fresh = outcome.memory.suspects().filter(|row| !suspected.contains(&row.id));
+        told.extend(fresh.map(|row| format!("?{}", letter(row.id))));
+        for (id, _) in &outcome.gone {
+            self.known.remove(&letter(*id));
+            *self.deaths.entry(letter(*id)).or_default() += 1;
+        }
+        self.memory = outcome.memory;
+        told.join(" ")
+    }
+
+    fn wait_hours(&mut self, hours: u64) {
+        self.now = self.now.plus_secs(hours * 3600);
+    }
+}
+
+fn id(letter: char) -> ItemId {
+    let mut id = [0; 10];
+    id[..4].copy_from_slice(&u32::from(letter).to_be_bytes());
+    ItemId(id)
+}
+
+fn letter(id: ItemId) -> char {
+    let [a, b, c, d, ..] = id.0;
+    char::from_u32(u32::from_be_bytes([a, b, c, d])).expect("ids of these tests are letters")
+}
+
+#[test]
+fn a_middle_delete_with_backfill_takes_two_documents() {
+    let mut feed = Watched::new("zyxwvuts");
+    assert_eq!(feed.poll("zyxwvtsr"), "?u", "an older post moved up");
+    assert!(feed.memory.wants_audit());
+    assert_eq!(feed.audit("zyxwvtsr"), "-u");
+    assert!(!feed.memory.wants_audit());
+    assert_eq!(feed.audit("zyxwvtsr"), "");
+}
+
+#[test]
+fn a_middle_delete_of_a_short_blog_takes_three_documents_and_a_day() {
+    let mut feed = Watched::new("zyxwv");
+    assert_eq!(feed.audit("zywv"), "?x", "nothing moved up, so the window was not conserved");
+    assert_eq!(feed.audit("zywv"), "");
+    assert_eq!(feed.audit("zywv"), "", "three, but within a day");
+    feed.wait_hours(24);
+    assert_eq!(feed.audit("zywv"), "-x");
+}
+
+#[test]
+fn an_item_that_rolls_off_the_end_says_nothing() {
+    let mut feed = Watched::new("zyxwv");
+    assert_eq!(feed.audit("azyxw"), "~v", "`a` is new although its date is old");
+    assert_eq!(feed.audit("bazyx"), "~w");
+}
+
+#[test]
+fn a_tail_delete_with_a_new_post_cannot_be_told_from_rolling_off() {
+    let mut feed = Watched::new("yxwvu");
+    assert_eq!(feed.audit("zyxwv"), "~u");
+}
+
+#[test]
+fn a_tail_delete_is_bracketed_by_an_older_item_that_comes_back() {
+    let mut feed = Watched::new("ywvuts");
+    assert_eq!(feed.audit("zywvut"), "~s");
+    assert_eq!(feed.audit("zywvus"), "?t", "`s` is known and older than `t`");
+    assert_eq!(feed.audit("zywvus"), "-t");
+}
+
+#[test]
+fn a_tail_delete_without_anything_older_is_missed() {
+    let mut feed = Watched::new("zyxwv");
+    assert_eq!(feed.audit("zyxw"), "~v");
+}
+
+#[test]
+fn a_window_that_shrinks_and_grows_back_deletes_nothing() {
+    let mut feed = Watched::new("zyxwvutsrqponmlkjihg");
+    assert_eq!(feed.audit("zyxwvutsrq"), "~p ~o ~n ~m ~l ~k ~j ~i ~h ~g");
+    assert_eq!(feed.audit("zyxwvutsrqponmlkjihg"), "");
+    assert_eq!(feed.memory.suspects().count(), 0);
+}
+
+#[test]
+fn an_empty_document_is_held_and_heals() {
+    let mut feed = Watched::new("zyxwv");
+    assert_eq!(feed.audit(""), "Held");
+    assert_eq!(feed.audit(""), "", "said once");
+    assert_eq!(feed.audit("zyxwv"), "");
+    assert_eq!(feed.memory.held_since, None);
+}
+
+#[test]
+fn half_a_document_is_held_and_heals() {
+    let mut feed = Watched::new("zyxwvutsrq");
+    assert_eq!(feed.audit("zyxw"), "Held");
+    assert_eq!(feed.audit("zyxwvutsrq"), "");
+}
+
+#[test]
+fn a_document_that_stays_empty_for_a_week_begins_anew_without_a_tombstone() {
+    let mut feed = Watched::new("zyxwv");
+    feed.audit("");
+    feed.wait_hours(8 * 24);
+    assert_eq!(feed.poll(""), "", "only an unconditional answer ends the hold");
+    assert_eq!(feed.audit(""), "HoldEnded ~z ~y ~x ~w ~v");
+}
+
+#[test]
+fn a_third_of_the_rows_missing_is_held() {
+    let mut feed = Watched::new("zyxwvutsrqponml");
+    assert_eq!(feed.audit("zywvtsqpnm"), "Held", "five fresh ones at once");
+    assert_eq!(feed.audit("zyxwvutsrqponml"), "");
+}
+
+#[test]
+fn two_that_swap_places_change_nothing() {
+    let mut feed = Watched::new("zyxwvu");
+    assert_eq!(feed.audit("zxywvu"), "");
+}
+
+#[test]
+fn a_bumped_item_changes_nothing() {
+    let mut feed = Watched::new("zyxwvu");
+    feed.redated.insert('v', 1000);
+    assert_eq!(feed.audit("vzyxwu"), "");
+    assert_eq!(feed.audit("vzyxwu"), "");
+}
+
+#[test]
+fn an_ascending_document_is_read_from_its_end() {
+    let mut feed = Watched::new("uvwxy");
+    assert_eq!(feed.audit("vwxyz"), "~u", "the oldest stands first");
+    assert_eq!(feed.audit("uvwxz"), "?y", "and came back when a newer was deleted");
+    assert_eq!(feed.audit("uvwxz"), "-y");
+}
+
+#[test]
+fn undated_items_are_judged_once_two_insertions_showed_where_the_newest_stand() {
+    let mut feed = Watched::new("");
+    let undated = |feed: &mut Watched, document: &str| {
+        feed.now = feed.now.plus_secs(3600);
+        let place =
+            |letter| Place { id: id(letter), dated: None, known: feed.known.contains(&letter), deaths: 0 };
+        let seen: Vec<Place> = document.chars().map(place).collect();
+        feed.known.extend(document.chars());
+        let outcome = feed.memory.observe(&seen, Class::Audit, &feed.policy, feed.now);
+        feed.told(outcome, &HashSet::new())
+    };
+    undated(&mut feed, "fedcba");
+    assert_eq!(undated(&mut feed, "fdcba"), "~e", "nobody knows which end is the newest");
+    undated(&mut feed, "gfdcba");
+    undated(&mut feed, "hgfdcba");
+    assert_eq!(undated(&mut feed, "hgdcba"), "?f");
+}
+
+#[test]
+fn an_item_pinned_at_the_end_is_no_proof_against_those_before_it() {
+    let mut feed = Watched::new("zyxwvA");
+    assert_eq!(feed.audit("{zyxwA"), "~v", "one anchor behind it is too few");
+}
+
+#[test]
+fn an_unordered_list_proves_nothing() {
+    let mut feed = Watched::new("qzawsxedc");
+    assert_eq!(feed.audit("xqcsdewaz"), "");
+    assert_eq!(feed.audit("cqsdewaz"), "");
+    assert_eq!(feed.audit("zcqsdewa"), "");
+    assert_eq!(feed.memory.suspects().count(), 0);
+}
+
+#[test]
+fn no_overlap_is_a_gap() {
+    let mut feed = Watched::new("edcba");
+    assert_eq!(feed.poll("zyxwv"), "Gap ~e ~d ~c ~b ~a");
+    assert_eq!(feed.audit("zyxwv"), "");
+}
+
+#[test]
+fn feeds_of_fewer_than_three_items_delete_nothing_by_absence() {
+    let mut feed = Watched::new("ba");
+    for _ in 0..3 {
+        assert_eq!(feed.audit("b"), "");
+    }
+    let mut feed = Watched::new("a");
+    assert_eq!(feed.audit("b"), "Gap ~a");
+}
+
+#[test]
+fn a_document_that_is_the_whole_feed_says_what_has_left_it() {
+    let mut feed = Watched::new("ba");
+    feed.policy.complete = true;
+    assert_eq!(feed.poll("b"), "?a");
+    assert_eq!(feed.audit("b"), "-a");
+}
+
+#[test]
+fn a_partial_document_shows_presence_and_never_absence() {
+    let mut feed = Watched::new("zyxwvuts");
+    assert_eq!(feed.show("z", Class::Partial), "");
+    assert_eq!(feed.audit("zyxwutsr"), "?v");
+    assert_eq!(feed.show("v", Class::Partial), "", "it is there after all");
+    assert_eq!(feed.memory.suspects().count(), 0);
+}
+
+#[test]
+fn a_delete_behind_a_304_is_seen_by_the_next_audit_and_proven_by_the_one_after() {
+    let mut feed = Watched::new("zyxwvuts");
+    assert_eq!(feed.audit("zyxwutsr"), "?v");
+    assert_eq!(feed.again(), "-v", "the same body to an unconditional request is a confirmation");
+}
+
+#[test]
+fn conditional_answers_alone_prove_nothing() {
+    let mut feed = Watched::new("zyxwvuts");
+    assert_eq!(feed.poll("zyxwutsr"), "?v");
+    for _ in 0..30 {
+        assert_eq!(feed.poll("zyxwutsr"), "");
+    }
+    assert_eq!(feed.audit("zyxwutsr"), "-v");
+}
+
+#[test]
+fn deltas_that_call_themselves_200_are_found_out() {
+    let mut feed = Watched::new("zyxwvuts");
+    for _ in 0..2 {
+        for delta in ["z", "y", "x"] {
+            assert!(!feed.poll(delta).contains(['-', '~', '?']));
+        }
+        feed.audit("zyxwvuts");
+    }
+    assert_eq!(feed.poll("zyxwuts"), "", "no suspicion any more from a conditional answer");
+    assert!(feed.memory.wants_audit(), "but a daily audit");
+    assert_eq!(feed.audit("zyxwutsr"), "?v");
+    assert_eq!(feed.audit("zyxwutsr"), "-v");
+}
+
+#[test]
+fn a_suspect_whose_anchors_roll_off_has_rolled_off() {
+    let mut feed = Watched::new("uwtsr");
+    feed.policy.confirmations = 9;
+    assert_eq!(feed.audit("uwtr"), "~s", "one anchor behind it");
+    let mut feed = Watched::new("wutsr");
+    feed.policy.weak_confirmations = 9;
+    assert_eq!(feed.audit("wusr"), "?t");
+    assert_eq!(feed.audit("xwus"), "~t ~r");
+}
+
+#[test]
+fn an_item_that_comes_and_goes_needs_three_days() {
+    let mut feed = Watched::new("zyxwvuts");
+    for _ in 0..3 {
+        assert_eq!(feed.audit("zyxwutsr"), "?v");
+        assert_eq!(feed.audit("zyxwutsr"), "-v");
+        feed.known.insert('v');
+        assert_eq!(feed.audit("zyxwvuts"), "~r");
+    }
+    assert_eq!(feed.audit("zyxwutsr"), "?v");
+    assert_eq!(feed.audit("zyxwutsr"), "");
+    feed.wait_hours(71);
+    assert_eq!(feed.audit("zyxwutsr"), "-v");
+}
+
+#[test]
+fn the_window_keeps_a_suspect_at_its_place() {
+    let mut feed = Watched::new("zyxwvuts");
+    feed.audit("zyxwutsr");
+    let order: String = feed.memory.rows.iter().map(|row| letter(row.id)).collect();
+    assert_eq!(order, "zyxwvutsr");
+}
