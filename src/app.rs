@@ -191,6 +191,7 @@ impl Ground {
             name: feed.name.clone(),
             url: feed.url.clone(),
             policy: feed.poll.policy(),
+            deletions: feed.deletions,
         };
         Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)
     }

@@ -3,7 +3,7 @@
 use crate::feed::{
     item::{Item, ItemId, KeyHash},
     page::{Page, PageQuery, Unanswerable},
-    reconcile::{Change, Evidence, Known, WindowRow},
+    reconcile::{Change, Evidence, Known, Remembered},
     record::{FeedNo, FeedRecord, IdRule},
     schedule::PollState,
     stamp::Stamp,
@@ -91,8 +91,8 @@ pub struct Commit {
     pub rev: u64,
     /// In the order in which they get their T.
     pub changes: Vec<Change>,
-    /// The new window; `None` leaves the old one.
-    pub window: Option<Vec<WindowRow>>,
+    /// What is remembered of the documents; `None` leaves it.
+    pub last: Option<Remembered>,
     /// What the document says of itself; `None` leaves it.
     pub head: Option<Arc<Head>>,
     /// How ids are told apart from now on.

@@ -9,7 +9,7 @@ mod origin;
 use everfeed::{
     clock::System,
     feed::{record::FeedNo, schedule::Policy},
-    ingest::{Config, FeedSpec, Pipeline, Poller, Upstream},
+    ingest::{Config, Deletions, FeedSpec, Pipeline, Poller, Upstream},
     layers::{Governor, upstream},
     notify::Notify,
     store::{
@@ -51,6 +51,7 @@ impl Process {
             name: "blog".into(),
             url: Url::parse(url).unwrap(),
             policy: Policy::default(),
+            deletions: Deletions::default(),
         };
         let poller = Poller::load(pipeline, vec![spec]).await.unwrap();
         let (stop, running) = (CancellationToken::new(), poller.clone());

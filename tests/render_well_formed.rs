@@ -217,6 +217,7 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
         revived: None,
         published_us,
         content,
+        deaths: 0,
         seen: Seen::default(),
     })
 }

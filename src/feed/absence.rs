@@ -22,13 +22,15 @@ pub use verdict::{Missing, Proof};
 use orientation::Orientation;
 
 /// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Class {
     /// The whole document, to a request without validators: FULL-U.
     Audit,
     /// The whole document, as far as one knows, to a request with validators: FULL-C.
     Conditional,
-    /// A part of the feed on purpose: 226, an archive page, a push. It shows presence only.
+    /// A part of the feed, on purpose (226, an archive page, a push) or by an accident that shows (cut, mended). It shows
+    /// presence only.
+    #[default]
     Partial,
 }
 
@@ -68,6 +70,8 @@ pub struct Memory {
     orientation: Orientation,
     /// Full documents in a row whose order could not be followed.
     unstable: u8,
+    /// When the last full document was read.
+    seen_at: Stamp,
     /// Since when too much is missing at once to believe it.
     pub held_since: Option<Stamp>,
     /// Rises with every audit that bears out the conditional answer before it, falls with every other:
@@ -127,6 +131,9 @@ pub enum Event {
     HoldEnded,
 }
 
+/// Rows that are remembered; what stands behind them is not missed when it goes.
+const ROWS_MAX: usize = 1000;
+
 /// Lengths of documents that are remembered.
 const LENGTHS_MAX: usize = 20;
 
@@ -155,6 +162,14 @@ impl Memory {
         self.suspects().next().is_some() || self.held_since.is_some() || self.trust <= CAUGHT
     }
 
+    /// Without these items, which have ended by other proof.
+    #[must_use]
+    pub fn without(&self, ended: &HashSet<ItemId>) -> Self {
+        let mut memory = self.clone();
+        memory.rows.retain(|row| !ended.contains(&row.id));
+        memory
+    }
+
     /// The items that are missed and not decided on.
     pub fn suspects(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.missing.is_some())
@@ -177,7 +192,9 @@ impl Memory {
         }
         let (orientation, ascends) = self.orientation.follow(seen, &self.rows);
         let turned: Vec<Place> = if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
-        Self { orientation, ..self.clone() }.judge(&turned, class, policy, now)
+        let mut outcome = Self { orientation, ..self.clone() }.judge(&turned, class, policy, now);
+        outcome.memory.seen_at = now;
+        outcome
     }
 
     /// The memory when something that was missed is shown after all.
@@ -228,7 +245,12 @@ impl Memory {
         let counts = class == Class::Audit || self.trust >= TRUSTED;
         let strong = self.is_conserved(seen, &view);
         memory.note_length(seen);
-        memory.decide(self, seen, &missed, &Sight { class, counts, strong, now, policy, rule })
+        memory.decide(
+            self,
+            seen,
+            &missed,
+            &Sight { class, counts, strong, last_seen: self.seen_at, now, policy, rule },
+        )
     }
 
     /// Whether the document is less than half as long as usual.
@@ -364,6 +386,8 @@ struct Sight<'a> {
     /// Whether it counts as a confirmation.
     counts: bool,
     strong: bool,
+    /// When the last full document before this one was read.
+    last_seen: Stamp,
     now: Stamp,
     policy: &'a Policy,
     rule: Rule,
@@ -443,7 +467,7 @@ impl View {
 
 fn rows(seen: &[Place]) -> Vec<Row> {
     let row = |place: &Place| Row { id: place.id, dated: place.dated, deaths: place.deaths, missing: None };
-    seen.iter().map(row).collect()
+    seen.iter().take(ROWS_MAX).map(row).collect()
 }
 
 /// The remembered window with the new items before it that stand at the head of the document; what it shows again is
@@ -455,5 +479,6 @@ fn prepended(before: &Memory, seen: &[Place], view: &View) -> Vec<Row> {
         let missing = row.missing.filter(|_| !view.shown.contains(&row.id));
         Row { missing, ..*row }
     }));
+    window.truncate(ROWS_MAX);
     window
 }

@@ -51,6 +51,8 @@ pub struct Item {
     pub published_us: Option<i64>,
     /// The content, or what is left of it.
     pub content: Content,
+    /// How often it became a tombstone: one that comes and goes needs more proof the next time (POLLING 2.4).
+    pub deaths: u8,
     /// What the next poll is compared with.
     pub seen: Seen,
 }
@@ -87,6 +89,14 @@ pub enum Content {
 pub enum Reason {
     /// The publisher said so with `at:deleted-entry`.
     Explicit,
+    /// It left a document that says it is the whole feed: no deletion, maybe; a "top ten" does that.
+    LeftCompleteFeed,
+    /// It is missing although what stood behind it is still there.
+    AbsentBracketed,
+    /// Its own page is gone, too.
+    Gone,
+    /// It is missing from an archive that held it, although its neighbours are there.
+    AbsentArchive,
 }
 
 impl Reason {
@@ -94,6 +104,10 @@ impl Reason {
     pub const fn code(self) -> &'static str {
         match self {
             Self::Explicit => "explicit",
+            Self::LeftCompleteFeed => "left-complete-feed",
+            Self::AbsentBracketed => "absent-bracketed",
+            Self::Gone => "gone",
+            Self::AbsentArchive => "absent-archive",
         }
     }
 }

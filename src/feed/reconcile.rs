@@ -1,6 +1,7 @@
 //! What one document changes in a feed. Pure: deciding is done here, applying is the store's business.
 
 use super::{
+    absence::{Class, Event, Memory, Missing},
     item::{Item, ItemId, KeyHash, Reason, Seen},
     record::IdRule,
     stamp::Stamp,
@@ -17,7 +18,7 @@ mod chronology;
 
 mod decide;
 
-pub use decide::{keys_needed, reconcile};
+pub use decide::{keys_needed, reconcile, reconcile_again};
 pub use observe::observe;
 
 #[cfg(test)]
@@ -32,6 +33,10 @@ pub struct WindowRow {
     pub id: ItemId,
     /// Digest of the entry's bytes.
     pub raw: Digest,
+    /// The date by which its publisher sorts it, microseconds since 1970.
+    pub dated: Option<i64>,
+    /// How often the item was deleted before.
+    pub deaths: u8,
 }
 
 /// What the store knows that a decision needs, all read at one revision.
@@ -41,10 +46,19 @@ pub struct Known {
     pub rev: u64,
     /// How ids are told apart.
     pub id_rule: IdRule,
-    /// The last document's entries, at most [`WINDOW_ROWS_MAX`].
-    pub window: Vec<WindowRow>,
+    /// What is remembered of the last documents.
+    pub last: Remembered,
     /// The items behind the keys that were asked for; unknown keys are absent.
     pub items: HashMap<KeyHash, Arc<Item>>,
+}
+
+/// What is kept of a feed's documents from one poll to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remembered {
+    /// The last document's entries, at most [`WINDOW_ROWS_MAX`].
+    pub window: Vec<WindowRow>,
+    /// What is remembered for the sake of what the next document lacks.
+    pub absence: Memory,
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
@@ -57,6 +71,8 @@ pub struct Observation {
     pub sightings: Vec<Sighting>,
     /// What the publisher says is deleted.
     pub deletions: Vec<Deletion>,
+    /// What its silence may prove.
+    pub class: Class,
 }
 
 /// One entry of a document.
@@ -84,8 +100,10 @@ pub struct Reading {
 pub struct Decisions {
     /// In the order in which they get their T: additions, edits and resurrections oldest to newest, then tombstones.
     pub changes: Vec<Change>,
-    /// The window from now on.
-    pub window: Vec<WindowRow>,
+    /// What is remembered from now on.
+    pub last: Remembered,
+    /// What an operator should know.
+    pub events: Vec<Event>,
     /// How ids are told apart from now on.
     pub id_rule: IdRule,
 }
@@ -155,4 +173,6 @@ pub struct Evidence {
     pub when: Option<String>,
     /// The publisher's own comment.
     pub comment: Option<String>,
+    /// How it was missed.
+    pub missing: Option<Missing>,
 }

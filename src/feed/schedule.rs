@@ -34,6 +34,8 @@ pub struct PollState {
     pub good_at: Option<Stamp>,
     /// When an unconditional GET last succeeded.
     pub unconditional_at: Option<Stamp>,
+    /// Whether another one would prove or clear up something that is missed.
+    pub wants_audit: bool,
     /// When new items last came, newest last, at most [`PollState::ARRIVALS_MAX`].
     pub arrivals: Vec<Stamp>,
     /// Polls that failed in a row.
@@ -165,10 +167,11 @@ impl PollState {
     }
 
     /// What to ask for next. The configured URL is asked at least once a week, unconditionally, so that a redirect that
-    /// was taken back is noticed.
-    pub fn plan(&self, now: Stamp) -> Plan {
-        let recent =
-            self.unconditional_at.is_some_and(|at| at <= now && now < at.plus_secs(UNCONDITIONAL_SECS));
+    /// was taken back is noticed, and so that no validator hides a deletion for ever; every `audit_secs` while something
+    /// is missed.
+    pub fn plan(&self, audit_secs: u64, now: Stamp) -> Plan {
+        let secs = if self.wants_audit { audit_secs.min(UNCONDITIONAL_SECS) } else { UNCONDITIONAL_SECS };
+        let recent = self.unconditional_at.is_some_and(|at| at <= now && now < at.plus_secs(secs));
         let conditional = recent && (self.etag.is_some() || self.last_modified.is_some());
         let moved = self.moved.as_ref().filter(|moved| conditional && moved.is_believed(now));
         Plan { url: moved.map_or(&self.url, |moved| &moved.url).clone(), conditional }

@@ -1,6 +1,9 @@
 //! What can be configured of polling, and what is refused; not where the configuration is read from.
 
-use crate::{feed::schedule::Policy, layers::ClientConfig};
+use crate::{
+    feed::{absence, schedule::Policy},
+    layers::ClientConfig,
+};
 use serde::Deserialize;
 use thiserror::Error;
 use url::Url;
@@ -158,6 +161,18 @@ const WEAK_SECS_USUAL: u64 = 86_400;
 const AUDIT_SECS_USUAL: u64 = 86_400;
 
 impl Deletions {
+    /// What proof a tombstone needs; `complete` when the document says that it is the whole feed.
+    pub fn policy(&self, complete: bool) -> absence::Policy {
+        let few = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
+        absence::Policy {
+            confirmations: few(self.confirmations),
+            apart_secs: self.apart_secs,
+            weak_confirmations: few(self.weak_confirmations),
+            weak_secs: self.weak_secs,
+            complete,
+        }
+    }
+
     /// Refuses what would make tombstones of accidents; answers with warnings about what is merely bold.
     pub fn check(&self) -> Result<Vec<String>, Mistake> {
         self.check_safe("deletions.confirmations", self.confirmations, CONFIRMATIONS_SAFE)?;

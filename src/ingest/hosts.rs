@@ -73,12 +73,11 @@ impl Hosts {
 }
 
 /// The hosts that the next poll of a feed meets as far as one knows: the one asked, and the one that answered last.
-pub(super) fn hosts_of(state: &PollState, now: Stamp) -> Vec<String> {
+pub(super) fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
     let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_owned);
-    let mut hosts: Vec<String> = [host(&state.plan(now).url), state.validators_url.as_deref().and_then(host)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let asked = host(&state.plan(audit_secs, now).url);
+    let answered = state.validators_url.as_deref().and_then(host);
+    let mut hosts: Vec<String> = [asked, answered].into_iter().flatten().collect();
     hosts.dedup();
     hosts
 }
@@ -116,8 +115,8 @@ mod tests {
             validators_url: Some("http://feeds.example/x".into()),
             ..PollState::unpolled("http://Blog.example/rss")
         };
-        assert_eq!(hosts_of(&state, NOW), ["blog.example", "feeds.example"]);
-        assert_eq!(hosts_of(&PollState::unpolled("http://blog.example/rss"), NOW), ["blog.example"]);
+        assert_eq!(hosts_of(&state, 1, NOW), ["blog.example", "feeds.example"]);
+        assert_eq!(hosts_of(&PollState::unpolled("http://blog.example/rss"), 1, NOW), ["blog.example"]);
     }
 
     /// Shortens the lists above.

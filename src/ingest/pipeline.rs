@@ -7,6 +7,7 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
+        absence::Event,
         reconcile::{keys_needed, observe},
         schedule::{self, Document, Failure, Outcome, PollState, Whose},
         stamp::Stamp,
@@ -71,7 +72,7 @@ impl Pipeline {
     /// Polls a feed. `None` when `stop` came before there was anything to finish.
     pub async fn poll(&self, feed: &FeedSpec, state: &PollState, stop: &CancellationToken) -> Option<Polled> {
         let started = Instant::now();
-        let plan = state.plan(self.now());
+        let plan = state.plan(feed.deletions.audit_secs, self.now());
         let subscribers = self.subscribers(feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
         let reply = tokio::select! {
@@ -122,7 +123,13 @@ impl Pipeline {
         let answer = fetched.answer.clone();
         let last_body = state.body;
         let Some(sliced) = compute(move || Sliced::new(&fetched, last_body)).await?? else {
-            return Ok(self.remember(feed, state, &Outcome::Unchanged(answer)));
+            let confirms = state.wants_audit && !answer.conditional;
+            let unchanged = Outcome::Unchanged(answer);
+            return if confirms {
+                self.confirm(feed, state, &unchanged, started).await
+            } else {
+                Ok(self.remember(feed, state, &unchanged))
+            };
         };
         let sliced = Arc::new(sliced);
         for _ in 0..TRIES_MAX {
@@ -132,23 +139,64 @@ impl Pipeline {
                 rhythm: &sliced.window.head.rhythm,
                 arrived: decided.arrived(),
                 remark: decided.remark.clone(),
+                wants_audit: decided.wants_audit(),
             };
             let polled = self.remember(feed, state, &Outcome::Document(answer.clone(), document));
-            if decided.is_nothing() {
+            if let Some(polled) = self.settle(feed, decided, polled, started).await? {
                 return Ok(polled);
-            }
-            match self.store.commit(decided.commit(&polled.state)).await {
-                Ok(receipt) => {
-                    self.announce(feed, &receipt, started);
-                    return Ok(Polled { is_saved: true, ..polled });
-                }
-                Err(StoreError::Conflict { found }) => {
-                    debug!(feed.name = %feed.name, rev = found, "`{}` moved on, deciding again", feed.name);
-                }
-                Err(error) => return Err(ours(error)),
             }
         }
         Err(ours("the feed kept changing while its document was decided on"))
+    }
+
+    /// The last body came again, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
+    async fn confirm(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        unchanged: &Outcome<'_>,
+        started: Instant,
+    ) -> Result<Polled, Failure> {
+        for _ in 0..TRIES_MAX {
+            let record = self.store.feed(feed.no).await.map_err(ours)?;
+            let known = self.store.known(feed.no, Vec::new()).await.map_err(ours)?;
+            if known.rev != record.rev {
+                continue;
+            }
+            let decided = Decided::again(record, &known, &feed.deletions, self.now());
+            let mut polled = self.remember(feed, state, unchanged);
+            polled.state.wants_audit = decided.wants_audit();
+            if let Some(polled) = self.settle(feed, decided, polled, started).await? {
+                return Ok(polled);
+            }
+        }
+        Err(ours("the feed kept changing while its document was confirmed"))
+    }
+
+    /// Commits what was decided; `None` when the feed moved on meanwhile.
+    async fn settle(
+        &self,
+        feed: &FeedSpec,
+        decided: Decided,
+        polled: Polled,
+        started: Instant,
+    ) -> Result<Option<Polled>, Failure> {
+        if decided.is_nothing() {
+            return Ok(Some(polled));
+        }
+        let events = decided.events().to_vec();
+        match self.store.commit(decided.commit(&polled.state)).await {
+            Ok(receipt) => {
+                self.announce(feed, &receipt, started);
+                events.into_iter().for_each(|event| tell(feed, event));
+                Ok(Some(Polled { is_saved: true, ..polled }))
+            }
+            Err(StoreError::Conflict { found }) => {
+                debug!(feed.name = %feed.name, rev = found, "`{}` moved on, deciding again", feed.name);
+                Ok(None)
+            }
+            Err(error) => Err(ours(error)),
+        }
     }
 
     /// What a document changes; `None` when the feed moved on between two looks at it.
@@ -158,13 +206,13 @@ impl Pipeline {
         if known.rev != record.rev {
             return Ok(None);
         }
-        if sliced.says_nothing() && !known.window.is_empty() {
-            return Ok(Some(Decided::emptied(record, &known)));
+        if sliced.says_nothing() && !known.last.window.is_empty() {
+            return Ok(Some(Decided::emptied(record, &known, sliced, &feed.deletions, self.now())));
         }
-        let (window, document) = (known.window.clone(), Arc::clone(sliced));
+        let (window, document) = (known.last.window.clone(), Arc::clone(sliced));
         let namespace = record.namespace.clone();
         let (seen, keys, notes) = compute(move || {
-            let (seen, notes) = observe(&window, &document.window);
+            let (seen, notes) = observe(&window, &document.window, document.class);
             let keys = keys_needed(&namespace, &seen);
             (seen, keys, notes)
         })
@@ -175,8 +223,8 @@ impl Pipeline {
                 return Ok(None);
             }
         }
-        let (now, sliced) = (self.now(), Arc::clone(sliced));
-        compute(move || Some(Decided::new(record, &known, &seen, &sliced, notes, now))).await
+        let (now, sliced, deletions) = (self.now(), Arc::clone(sliced), feed.deletions);
+        compute(move || Some(Decided::new(record, &known, &seen, &sliced, notes, &deletions, now))).await
     }
 
     /// The poll state after an outcome that is no failure.
@@ -214,6 +262,25 @@ impl Pipeline {
             self.metrics.items_changed.inc_by(items as u64);
             let duration_ms = started.elapsed().as_millis();
             info!(feed.name = %name, items, duration_ms, "`{name}` has changed; items: {items}");
+        }
+    }
+}
+
+/// What happened to a window as a whole, in the operator's words.
+fn tell(feed: &FeedSpec, event: Event) {
+    let name = &feed.name;
+    match event {
+        Event::Gap => {
+            warn!(feed.name = %name, "Nothing of the last document of `{name}` is in this one; items may be missing between the two")
+        }
+        Event::Rebaselined => {
+            info!(feed.name = %name, "The order of `{name}` could not be followed; its window begins anew")
+        }
+        Event::Held => {
+            warn!(feed.name = %name, "Too much of `{name}` is missing at once; nothing is taken for deleted until it is back, or for a week")
+        }
+        Event::HoldEnded => {
+            warn!(feed.name = %name, "Much of `{name}` stayed missing for a week; its window begins anew, and nothing was deleted")
         }
     }
 }

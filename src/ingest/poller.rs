@@ -1,6 +1,7 @@
 //! The poller: who is due, how many at a time, and what is remembered; not what one poll does.
 
 use super::{
+    config::Deletions,
     hosts::{Hosts, hosts_of},
     pipeline::{Pipeline, Polled},
     queue::Queue,
@@ -42,6 +43,8 @@ pub struct FeedSpec {
     pub url: Url,
     /// How often.
     pub policy: Policy,
+    /// How much absence proves.
+    pub deletions: Deletions,
 }
 
 /// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.
@@ -179,7 +182,7 @@ impl<'a> Run<'a> {
             let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed)) else {
                 continue;
             };
-            let hosts = hosts_of(&state, now);
+            let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
             let not_before = self.hosts.not_before(&hosts);
             if not_before > now {
                 self.queue.put(feed, not_before);
@@ -270,9 +273,11 @@ impl<'a> Run<'a> {
 
     /// Puts a feed where it belongs: at its own time, or earlier if a hint waits.
     fn enqueue(&mut self, feed: FeedNo, now: Stamp) {
-        let Some(state) = self.poller.status(feed) else { return };
+        let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed)) else {
+            return;
+        };
         let hint = self.hints.get(&feed).copied().unwrap_or_default();
-        let not_before = self.hosts.not_before(&hosts_of(&state, now));
+        let not_before = self.hosts.not_before(&hosts_of(&state, spec.deletions.audit_secs, now));
         let at = if hint.is_waiting {
             state.next_at.min(state.hinted_at(hint.polled_at, not_before, now))
         } else {

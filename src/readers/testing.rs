@@ -89,7 +89,7 @@ impl House {
         let record = self.store.feed(self.feed).await.unwrap();
         let (rev, feed) = (record.rev, record.no);
         let commit =
-            Commit { feed, rev, changes, window: None, head, id_rule: IdRule::Id, ready: true, poll: None };
+            Commit { feed, rev, changes, last: None, head, id_rule: IdRule::Id, ready: true, poll: None };
         self.store.commit(commit).await.unwrap().feed.mark()
     }
 
@@ -150,7 +150,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
 
 pub(crate) fn delete(n: u32) -> Change {
     let reason = Reason::Explicit;
-    let evidence = Evidence { reason, observed_at: START, when: None, comment: None };
+    let evidence = Evidence { reason, observed_at: START, when: None, comment: None, missing: None };
     let (first_missing, last_seen) = (None, None);
     Change::Delete(Delete { id: key(n).item_id(), reason, first_missing, last_seen, evidence })
 }

@@ -64,6 +64,7 @@ fn item(number: u8, content: Content) -> Item {
         revived: None,
         published_us: None,
         content,
+        deaths: 0,
         seen: Seen::default(),
     }
 }

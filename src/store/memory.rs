@@ -7,7 +7,7 @@ use crate::{
         item::{Item, ItemId, KeyHash},
         order::Axis,
         page::{Listing, Page, PageQuery, Place, Range, Row, Rows},
-        reconcile::{Evidence, Known, WINDOW_ROWS_MAX, WindowRow},
+        reconcile::{Evidence, Known, Remembered, WINDOW_ROWS_MAX},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -42,7 +42,7 @@ struct Feed {
     created: BTreeMap<Stamp, Stamp>,
     keys: HashMap<KeyHash, ItemId>,
     evidence: BTreeMap<(ItemId, Stamp), Evidence>,
-    window: Vec<WindowRow>,
+    last: Remembered,
     poll: Option<PollState>,
 }
 
@@ -250,7 +250,7 @@ impl Feed {
             created: BTreeMap::new(),
             keys: HashMap::new(),
             evidence: BTreeMap::new(),
-            window: Vec::new(),
+            last: Remembered::default(),
             poll: None,
         }
     }
@@ -265,7 +265,7 @@ impl Feed {
         Known {
             rev: self.record.rev,
             id_rule: self.record.id_rule,
-            window: self.window.clone(),
+            last: self.last.clone(),
             items: keys.iter().filter_map(behind).collect(),
         }
     }
@@ -283,9 +283,9 @@ impl Feed {
             self.keys.entry(key).or_insert(id);
         }
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
-        if let Some(mut window) = commit.window {
-            window.truncate(WINDOW_ROWS_MAX);
-            self.window = window;
+        if let Some(mut last) = commit.last {
+            last.window.truncate(WINDOW_ROWS_MAX);
+            self.last = last;
         }
         self.poll = commit.poll.or(self.poll.take());
         self.record = plan.receipt.feed.clone();

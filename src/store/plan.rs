@@ -99,6 +99,7 @@ impl Plan {
             created: before.map_or(t, |before| before.created),
             revived: revived.or(before.and_then(|before| before.revived)),
             published_us: put.published_us.or(before.and_then(|before| before.published_us)),
+            deaths: before.map_or(0, |before| before.deaths),
             content: Content::Live(put.entry.clone()),
             seen: put.seen,
         })
@@ -114,7 +115,8 @@ impl Plan {
         let Delete { reason, first_missing, last_seen, .. } = *delete;
         let content = Content::Gone { reason, first_missing, last_seen };
         // What was held is stripped, and what the next poll is compared with stays.
-        Ok(Item { content, modified: t, iri: before.iri.clone(), ..*before })
+        let deaths = before.deaths.saturating_add(1);
+        Ok(Item { content, modified: t, iri: before.iri.clone(), deaths, ..*before })
     }
 
     /// What a commit does to the feed itself.

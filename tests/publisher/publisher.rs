@@ -1,19 +1,19 @@
 //! A publisher: what it holds, what it shows, and what it answers to a conditional request.
 
 use crate::scenario::{Scenario, Sorted};
-use rand::{Rng, RngExt, SeedableRng, rngs::SmallRng, seq::SliceRandom};
+use rand::{RngExt, SeedableRng, rngs::SmallRng, seq::SliceRandom};
 use std::collections::{BTreeMap, HashSet};
 
 /// A post.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Post {
+pub(crate) struct Post {
     pub id: u32,
     /// Hours.
     pub published: f64,
     pub updated: f64,
 }
 
-pub struct Publisher {
+pub(crate) struct Publisher {
     scenario: Scenario,
     rng: SmallRng,
     pub hour: f64,
@@ -30,7 +30,7 @@ pub struct Publisher {
 }
 
 /// An answer to a request.
-pub enum Answer {
+pub(crate) enum Answer {
     Unchanged,
     Document(Vec<Post>),
 }
@@ -39,7 +39,7 @@ const LENGTH: usize = 15;
 const SHARDS: u32 = 3;
 
 impl Publisher {
-    pub fn new(scenario: Scenario, seed: u64) -> Self {
+    pub(crate) fn new(scenario: Scenario, seed: u64) -> Self {
         let mut publisher = Self {
             scenario,
             rng: SmallRng::seed_from_u64(seed),
@@ -64,12 +64,12 @@ impl Publisher {
         self.modified = self.modified.max(at);
     }
 
-    pub fn is_alive(&self, id: u32) -> bool {
+    pub(crate) fn is_alive(&self, id: u32) -> bool {
         self.posts.contains_key(&id)
     }
 
     /// An hour passes.
-    pub fn live(&mut self) {
+    pub(crate) fn live(&mut self) {
         self.hour += 1.0;
         let now = self.hour - self.rng.random::<f64>();
         let daily = |rng: &mut SmallRng, rate: f64| rng.random::<f64>() < rate / 24.0;
@@ -156,7 +156,7 @@ impl Publisher {
     }
 
     /// What it answers; `since` is the hour of the last answer when the request is conditional, `last` its document.
-    pub fn answer(&mut self, since: Option<(f64, &[Post])>) -> Answer {
+    pub(crate) fn answer(&mut self, since: Option<(f64, &[Post])>) -> Answer {
         let mut window = self.window();
         if let Some((_, shard)) = self.broken.map(|(shard, until)| (until, shard)) {
             window.retain(|post| post.id % SHARDS != shard);

@@ -2,7 +2,7 @@
 
 /// By what a publisher sorts its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sorted {
+pub(crate) enum Sorted {
     Published,
     Updated,
     Ascending,
@@ -12,7 +12,7 @@ pub enum Sorted {
 
 /// What a publisher does, and what goes wrong. Chances are per hour or per poll.
 #[derive(Clone, Copy, Debug)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     pub name: &'static str,
     pub sorted: Sorted,
     /// Posts a day.
@@ -64,7 +64,7 @@ const STEADY: Scenario = Scenario {
     is_ordered: true,
 };
 
-pub fn all() -> Vec<Scenario> {
+pub(crate) fn all() -> Vec<Scenario> {
     use Sorted::{Ascending, Popular, Updated};
     vec![
         STEADY,

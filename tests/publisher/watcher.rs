@@ -12,7 +12,7 @@ use everfeed::feed::{
 use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
-pub struct Score {
+pub(crate) struct Score {
     pub deletions: usize,
     pub found: usize,
     pub false_ones: usize,
@@ -20,14 +20,14 @@ pub struct Score {
 }
 
 impl Score {
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.deletions += other.deletions;
         self.found += other.found;
         self.false_ones += other.false_ones;
         self.hours.extend(&other.hours);
     }
 
-    pub fn median_hours(&self) -> String {
+    pub(crate) fn median_hours(&self) -> String {
         let mut hours = self.hours.clone();
         hours.sort_by(f64::total_cmp);
         hours.get(hours.len() / 2).map_or_else(|| "-".to_owned(), |hours| format!("{hours:.0}"))
@@ -37,7 +37,7 @@ impl Score {
 const DAYS: u64 = 90;
 const START: u64 = 1_700_000_000;
 
-pub fn watch(scenario: &Scenario, seed: u64) -> Score {
+pub(crate) fn watch(scenario: &Scenario, seed: u64) -> Score {
     let policy = Policy {
         confirmations: 2,
         apart_secs: 3600,

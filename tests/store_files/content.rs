@@ -6,7 +6,7 @@ use everfeed::{
         item::{ItemId, KeyHash, Reason, Seen},
         order::Order,
         page::PageQuery,
-        reconcile::{Change, Delete, Evidence, Put, PutKind, WindowRow},
+        reconcile::{Change, Delete, Evidence, Put, PutKind, Remembered, WindowRow},
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{FaultNote, Moved, PollState, Whose},
         stamp::Stamp,
@@ -243,9 +243,9 @@ fn sub(feed: FeedNo) -> Sub {
 pub(crate) async fn fill(store: &dyn Store) {
     let feed = register(store).await;
     let added = (1..=3).map(|n| put(PutKind::Added, n)).collect();
-    let row = WindowRow { key: key(1), id: id(1), raw: Digest([1; 16]) };
+    let row = WindowRow { key: key(1), id: id(1), raw: Digest([1; 16]), dated: Some(5), deaths: 1 };
     let first = Commit {
-        window: Some(vec![row]),
+        last: Some(Remembered { window: vec![row], ..Remembered::default() }),
         head: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
         poll: Some(poll()),
@@ -258,6 +258,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         observed_at: START,
         when: Some("2026-06-01T00:00:00Z".into()),
         comment: Some("spam".into()),
+        missing: None,
     };
     let delete = |n| {
         let (first_missing, last_seen, evidence) = (Some(START), Some(START), evidence.clone());

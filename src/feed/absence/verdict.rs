@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct Missing {
     /// When it was first missed.
     pub since: Stamp,
+    /// When it was last seen.
+    pub last_seen: Stamp,
     /// When it was last counted as missing.
     pub counted_at: Stamp,
     /// Full documents that lacked it, as far as they count.
@@ -44,6 +46,7 @@ impl Missing {
         let now = sight.now;
         let first = Self {
             since: now,
+            last_seen: sight.last_seen,
             counted_at: now,
             count: 0,
             audited: false,

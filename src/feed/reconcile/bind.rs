@@ -1,6 +1,6 @@
 //! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in it.
 
-use super::{Known, Reading, Sighting, chronology};
+use super::{Known, Reading, Sighting, WindowRow, chronology};
 use crate::feed::{
     item::{Item, ItemId, KeyHash, iri, uuid_iri},
     record::IdRule,
@@ -27,6 +27,24 @@ pub(super) enum Target {
     Known(Arc<Item>),
     /// One to be made, with this id and IRI.
     New { id: ItemId, iri: String },
+}
+
+impl Bound<'_> {
+    /// What is remembered of the entry, and whether its item was alive before.
+    pub(super) fn row(&self) -> (WindowRow, bool) {
+        let held = match &self.target {
+            Target::Known(item) => Some(item),
+            Target::New { .. } => None,
+        };
+        let row = WindowRow {
+            key: self.key,
+            id: self.target.id(),
+            raw: self.reading.seen.raw,
+            dated: chronology::date(&self.reading.entry).and_then(|at| i64::try_from(at.micros()).ok()),
+            deaths: held.map_or(0, |item| item.deaths),
+        };
+        (row, held.is_some_and(|item| !item.is_gone()))
+    }
 }
 
 impl Target {

@@ -2,11 +2,11 @@
 
 use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, Sighting, WINDOW_ROWS_MAX,
-    WindowRow,
     bind::{Binder, Bound, Target, keys_of},
     chronology,
 };
 use crate::feed::{
+    absence::{Outcome, Place, Policy, Proof},
     item::{Item, ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
 };
@@ -27,8 +27,14 @@ pub fn keys_needed(namespace: &str, seen: &Observation) -> Vec<KeyHash> {
 }
 
 /// What one document changes. Presence always counts: whatever the document holds is added or edited, however short it
-/// is. Absence proves nothing here; the only deletion is the publisher's own word (RFC 6721).
-pub fn reconcile(namespace: &str, known: &Known, seen: &Observation, now: Stamp) -> Decisions {
+/// is. What ends is what the publisher says is deleted (RFC 6721), and what `absence` finds proven.
+pub fn reconcile(
+    namespace: &str,
+    known: &Known,
+    seen: &Observation,
+    policy: &Policy,
+    now: Stamp,
+) -> Decisions {
     let unchanged = seen.sightings.iter().filter_map(|sighting| match sighting {
         Sighting::Same(row) => Some(row.id),
         Sighting::Read(_) => None,
@@ -38,26 +44,62 @@ pub fn reconcile(namespace: &str, known: &Known, seen: &Observation, now: Stamp)
     let verdicts = Verdicts::new(namespace, known, seen);
     let mut decisions = Decisions { id_rule: binder.id_rule, ..Decisions::default() };
     let mut puts = Vec::new();
+    let mut places = Vec::new();
     for (at, sighting) in seen.sightings.iter().enumerate() {
+        let mut is_known = true;
         let row = match sighting {
             Sighting::Same(row) => *row,
             Sighting::Read(_) => {
                 let Some(bound) = bound.remove(&at) else { continue };
-                let row = WindowRow { key: bound.key, id: bound.target.id(), raw: bound.reading.seen.raw };
                 if verdicts.suppress(&bound) {
                     continue;
                 }
+                let (row, known) = bound.row();
+                is_known = known;
                 puts.extend(put(bound, now).map(|(date, put)| (date, Change::Put(put))));
                 row
             }
         };
-        if !verdicts.ends(row.id) && decisions.window.len() < WINDOW_ROWS_MAX {
-            decisions.window.push(row);
+        if verdicts.ends(row.id) {
+            continue;
         }
+        if decisions.last.window.len() < WINDOW_ROWS_MAX {
+            decisions.last.window.push(row);
+        }
+        places.push(Place { id: row.id, dated: row.dated, known: is_known, deaths: row.deaths });
     }
     decisions.changes = chronology::oldest_first(puts);
     decisions.changes.extend(verdicts.tombstones(now));
+    let outcome = known.last.absence.without(&verdicts.ended).observe(&places, seen.class, policy, now);
+    decisions.conclude(outcome, now);
     decisions
+}
+
+/// The last document once more, as the answer to an unconditional request: what it lacks is confirmed.
+pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions {
+    let mut decisions =
+        Decisions { id_rule: known.id_rule, last: known.last.clone(), ..Decisions::default() };
+    decisions.conclude(known.last.absence.observe_again(policy, now), now);
+    decisions
+}
+
+impl Decisions {
+    /// Takes what absence proves.
+    fn conclude(&mut self, outcome: Outcome, now: Stamp) {
+        self.changes
+            .extend(outcome.gone.into_iter().map(|(id, proof)| Change::Delete(ended(id, proof, now))));
+        self.last.absence = outcome.memory;
+        self.events = outcome.events;
+    }
+}
+
+fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
+    let (reason, missing) = match proof {
+        Proof::Bracketed(missing) => (Reason::AbsentBracketed, missing),
+        Proof::LeftComplete(missing) => (Reason::LeftCompleteFeed, missing),
+    };
+    let evidence = Evidence { reason, observed_at: now, when: None, comment: None, missing: Some(missing) };
+    Delete { id, reason, first_missing: Some(missing.since), last_seen: Some(missing.last_seen), evidence }
 }
 
 /// What an entry does to its item; `None` when the item holds the same content already.
@@ -162,6 +204,7 @@ impl<'a> Verdicts<'a> {
                 observed_at: now,
                 when: deletion.when.as_ref().map(|when| when.raw.clone()),
                 comment: deletion.comment.clone(),
+                missing: None,
             };
             let delete = Delete {
                 id: *id,

@@ -2,14 +2,14 @@
 //! parsed ones change.
 
 use super::{Observation, Reading, Sighting, WindowRow};
-use crate::feed::item::Seen;
+use crate::feed::{absence::Class, item::Seen};
 use everfeed_adapters::{DIGEST_VERSION, Digest, Key, Note, RawEntry, Window};
 use std::collections::{HashMap, HashSet};
 
 /// Compares a document with the window of the last one and parses what is new. An entry of the same bytes is not parsed
 /// again unless a deletion names it, whose date must be compared with the entry's, or its key occurs twice in the
 /// document, where the latest must win every time. The notes are those of the entries parsed.
-pub fn observe(window: &[WindowRow], document: &Window) -> (Observation, Vec<Note>) {
+pub fn observe(window: &[WindowRow], document: &Window, class: Class) -> (Observation, Vec<Note>) {
     let known: HashMap<Digest, &WindowRow> = window.iter().map(|row| (row.raw, row)).collect();
     let deleted: HashSet<String> =
         document.deletions.iter().map(|deletion| Key::Id(deletion.reference.clone()).stripped()).collect();
@@ -23,7 +23,7 @@ pub fn observe(window: &[WindowRow], document: &Window) -> (Observation, Vec<Not
         _ => Sighting::Read(Box::new(read(entry, &mut notes))),
     });
     let sightings = sightings.collect();
-    (Observation { sightings, deletions: document.deletions.clone() }, notes)
+    (Observation { sightings, deletions: document.deletions.clone(), class }, notes)
 }
 
 fn read(raw: &RawEntry, notes: &mut Vec<Note>) -> Reading {
@@ -55,13 +55,15 @@ mod tests {
             key: KeyHash([at; 16]),
             id: ItemId([at; 10]),
             raw: entry.raw,
+            dated: None,
+            deaths: 0,
         };
         (0..).zip(&document.entries).map(row).collect()
     }
 
     /// What becomes of each entry: `=` and its row, or its title as parsed.
     fn check(window: &[WindowRow], document: &Window, expect: &[&str]) {
-        let (seen, _) = observe(window, document);
+        let (seen, _) = observe(window, document, Class::Audit);
         let told: Vec<String> = seen
             .sightings
             .iter()

@@ -1,18 +1,20 @@
 //! Decisions on small documents, each against a store that is a map.
 
 use super::*;
-use crate::feed::item::Content;
+use crate::feed::{absence::Policy, item::Content};
 use everfeed_adapters::{Date, Link, Text};
 
 const NS: &str = "example.org/feed";
 const NOW: Stamp = Stamp::from_secs(1_700_000_000);
+const POLICY: Policy =
+    Policy { confirmations: 2, apart_secs: 3600, weak_confirmations: 3, weak_secs: 86_400, complete: false };
 
 /// A store in its simplest form, to feed decisions back.
 #[derive(Default)]
 struct Held {
     items: HashMap<ItemId, Arc<Item>>,
     keys: HashMap<KeyHash, ItemId>,
-    window: Vec<WindowRow>,
+    last: Remembered,
     id_rule: IdRule,
     clock: u64,
 }
@@ -23,18 +25,27 @@ impl Held {
         let same = |reading: &Reading| {
             let named = deletions.iter().any(|deletion| Key::Id(deletion.reference.clone()) == reading.key);
             let twice = document.iter().filter(|other| other.key == reading.key).count() > 1;
-            self.window.iter().find(|row| row.raw == reading.seen.raw).copied().filter(|_| !named && !twice)
+            self.last
+                .window
+                .iter()
+                .find(|row| row.raw == reading.seen.raw)
+                .copied()
+                .filter(|_| !named && !twice)
         };
         let sightings = document.iter().map(|reading| match same(reading) {
             Some(row) => Sighting::Same(row),
             None => Sighting::Read(Box::new(reading.clone())),
         });
-        let seen = Observation { sightings: sightings.collect(), deletions: deletions.to_vec() };
+        let seen = Observation {
+            sightings: sightings.collect(),
+            deletions: deletions.to_vec(),
+            class: Class::Audit,
+        };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
         let items = keys_needed(NS, &seen).into_iter().filter_map(found).collect();
-        let known = Known { rev: 0, id_rule: self.id_rule, window: self.window.clone(), items };
-        let decisions = reconcile(NS, &known, &seen, NOW);
-        self.window = decisions.window;
+        let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
+        let decisions = reconcile(NS, &known, &seen, &POLICY, NOW);
+        self.last = decisions.last;
         self.id_rule = decisions.id_rule;
         decisions.changes.into_iter().map(|change| self.apply(change)).collect()
     }
@@ -64,6 +75,7 @@ impl Held {
                     revived: None,
                     published_us: put.published_us,
                     content: Content::Live(put.entry),
+                    deaths: old.map_or(0, |old| old.deaths),
                     seen: put.seen,
                 };
                 self.items.insert(put.id, Arc::new(item));
@@ -269,8 +281,11 @@ fn unchanged_entries_need_no_look_up() {
             key: KeyHash([1; 16]),
             id: ItemId([1; 10]),
             raw: Digest::default(),
+            dated: None,
+            deaths: 0,
         })],
         deletions: Vec::new(),
+        class: Class::Audit,
     };
     assert!(keys_needed(NS, &seen).is_empty());
 }

@@ -46,6 +46,8 @@ pub struct Document<'a> {
     pub arrived: bool,
     /// What was odd about it.
     pub remark: Option<String>,
+    /// Whether it lacks something that an unconditional request would prove.
+    pub wants_audit: bool,
 }
 
 /// Why a poll brought nothing.
@@ -131,6 +133,7 @@ impl PollState {
     fn arrive(&mut self, document: &Document<'_>, now: Stamp) {
         self.body = document.body.or(self.body);
         self.remark.clone_from(&document.remark);
+        self.wants_audit = document.wants_audit;
         let rhythm = document.rhythm;
         let ttl_secs = rhythm.ttl_mins.map(|mins| u64::from(mins) * 60);
         self.hinted_secs = ttl_secs.max(rhythm.update_secs.map(u64::from)).filter(|secs| *secs > 0);

@@ -48,7 +48,7 @@ fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_se
 }
 
 fn document(rhythm: &Rhythm) -> Document<'_> {
-    Document { body: None, rhythm, arrived: false, remark: None }
+    Document { body: None, rhythm, arrived: false, remark: None, wants_audit: false }
 }
 
 #[test]
@@ -280,14 +280,14 @@ fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
 fn an_unconditional_get_is_due_once_a_week() {
     // POLLING 0.3, FRB 071.
     let state = PollState { etag: Some("\"1\"".into()), ..PollState::unpolled(URL) };
-    assert!(!state.plan(NOW).conditional, "never asked before");
+    assert!(!state.plan(DAY, NOW).conditional, "never asked before");
     let plain = Answer { conditional: false, ..answer() };
     let state = next(&state, &Outcome::Unchanged(plain), &USUAL, NOW, 0.0);
-    assert!(state.plan(NOW.plus_secs(6 * DAY)).conditional);
-    assert!(!state.plan(NOW.plus_secs(7 * DAY)).conditional);
+    assert!(state.plan(DAY, NOW.plus_secs(6 * DAY)).conditional);
+    assert!(!state.plan(DAY, NOW.plus_secs(7 * DAY)).conditional);
     let state = next(&state, &Outcome::Unchanged(answer()), &USUAL, NOW.plus_secs(6 * DAY), 0.0);
     assert_eq!(state.unconditional_at, Some(NOW), "a conditional one does not count");
-    assert!(!PollState { etag: None, ..state }.plan(NOW).conditional);
+    assert!(!PollState { etag: None, ..state }.plan(DAY, NOW).conditional);
 }
 
 #[test]
@@ -302,9 +302,9 @@ fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
         PollState { etag: Some("\"1\"".into()), unconditional_at: Some(day(6)), ..PollState::unpolled(URL) };
     let first = next(&start, &led(Some(new), URL), &USUAL, NOW, 0.0);
     let agreed = next(&first, &led(Some(new), URL), &USUAL, day(6), 0.0);
-    assert_eq!(agreed.plan(day(6)).url, URL);
-    assert_eq!(agreed.plan(day(7)).url, new);
-    assert_eq!(agreed.plan(day(14)).url, URL, "the weekly unconditional GET asks the configured URL");
+    assert_eq!(agreed.plan(DAY, day(6)).url, URL);
+    assert_eq!(agreed.plan(DAY, day(7)).url, new);
+    assert_eq!(agreed.plan(DAY, day(14)).url, URL, "the weekly unconditional GET asks the configured URL");
     let followed = next(&agreed, &led(None, new), &USUAL, day(7), 0.0);
     assert_eq!(followed.moved, agreed.moved);
     assert_eq!(next(&agreed, &led(None, URL), &USUAL, day(7), 0.0).moved, None, "taken back");

@@ -323,7 +323,7 @@ impl Rig {
             feed: record.no,
             rev: record.rev,
             changes,
-            window: None,
+            last: None,
             head: None,
             id_rule: IdRule::Id,
             ready: true,
@@ -411,7 +411,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
 
 fn delete(n: u32) -> Change {
     let reason = Reason::Explicit;
-    let evidence = Evidence { reason, observed_at: START, when: None, comment: None };
+    let evidence = Evidence { reason, observed_at: START, when: None, comment: None, missing: None };
     Change::Delete(Delete {
         id: key(n).item_id(),
         reason,

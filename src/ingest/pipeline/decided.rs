@@ -2,12 +2,13 @@
 
 use crate::{
     feed::{
-        reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile},
+        absence::{Class, Event},
+        reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again},
         record::FeedRecord,
         schedule::{Failure, PollState, Whose},
         stamp::Stamp,
     },
-    ingest::upstream::Fetched,
+    ingest::{config::Deletions, upstream::Fetched},
     store::Commit,
 };
 use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice};
@@ -18,6 +19,8 @@ pub(super) struct Sliced {
     /// Digest of its bytes; `None` for a part of one.
     pub(super) body: Option<Digest>,
     pub(super) window: Window,
+    /// What its silence may prove.
+    pub(super) class: Class,
     is_part: bool,
 }
 
@@ -31,7 +34,8 @@ impl Sliced {
         let content_type = fetched.content_type.as_deref();
         let hints = Hints { content_type, base_url: Some(&fetched.base_url) };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
-        Ok(Some(Self { body, window, is_part: fetched.is_part }))
+        let class = class(&window, fetched);
+        Ok(Some(Self { body, window, class, is_part: fetched.is_part }))
     }
 
     /// Whether it holds neither entries nor deletions.
@@ -45,8 +49,8 @@ pub(super) struct Decided {
     record: FeedRecord,
     rev: u64,
     decisions: Decisions,
-    /// Whether the window stays what it was.
-    keeps_window: bool,
+    /// Whether what is remembered of the documents stays what it was.
+    keeps_last: bool,
     head: Option<Arc<Head>>,
     makes_ready: bool,
     /// What was odd about the document.
@@ -60,14 +64,19 @@ impl Decided {
         seen: &Observation,
         sliced: &Sliced,
         notes: Vec<Note>,
+        deletions: &Deletions,
         now: Stamp,
     ) -> Self {
-        let decisions = reconcile(&record.namespace, known, seen, now);
         let head = &sliced.window.head;
+        let policy = deletions.policy(is_whole(head));
+        let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
+        if sliced.is_part {
+            decisions.last.window.clone_from(&known.last.window);
+        }
         let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head);
         Self {
             rev: known.rev,
-            keeps_window: sliced.is_part || decisions.window == known.window,
+            keeps_last: decisions.last == known.last,
             head: speaks_anew.then(|| Arc::new(head.clone())),
             makes_ready: !sliced.is_part && !record.is_ready(),
             remark: remark(sliced.window.notes.iter().chain(&notes)),
@@ -77,17 +86,49 @@ impl Decided {
     }
 
     /// A document without any entry after one with some proves nothing, so it changes nothing.
-    pub(super) fn emptied(record: FeedRecord, known: &Known) -> Self {
-        let remark = format!("the document holds no entries; the one before held {}", known.window.len());
+    pub(super) fn emptied(
+        record: FeedRecord,
+        known: &Known,
+        sliced: &Sliced,
+        deletions: &Deletions,
+        now: Stamp,
+    ) -> Self {
+        let held = known.last.window.len();
+        let remark = format!("the document holds no entries; the one before held {held}");
+        let nothing = Observation { class: sliced.class, ..Observation::default() };
+        let policy = deletions.policy(is_whole(&record.head));
+        let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
+        decisions.last.window.clone_from(&known.last.window);
+        Self { remark: Some(remark), ..Self::unheaded(record, known, decisions) }
+    }
+
+    /// The last document once more, as the answer to an unconditional request.
+    pub(super) fn again(record: FeedRecord, known: &Known, deletions: &Deletions, now: Stamp) -> Self {
+        let policy = deletions.policy(is_whole(&record.head));
+        let decisions = reconcile_again(known, &policy, now);
+        Self::unheaded(record, known, decisions)
+    }
+
+    /// Decisions of a document that says nothing of the feed.
+    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions) -> Self {
         Self {
             rev: known.rev,
-            decisions: Decisions { id_rule: known.id_rule, ..Decisions::default() },
-            keeps_window: true,
+            keeps_last: decisions.last == known.last,
+            decisions,
             head: None,
             makes_ready: false,
-            remark: Some(remark),
+            remark: None,
             record,
         }
+    }
+
+    /// Whether an unconditional request would prove or clear up something.
+    pub(super) fn wants_audit(&self) -> bool {
+        self.decisions.last.absence.wants_audit()
+    }
+
+    pub(super) fn events(&self) -> &[Event] {
+        &self.decisions.events
     }
 
     pub(super) fn arrived(&self) -> bool {
@@ -98,7 +139,7 @@ impl Decided {
     /// Whether there is nothing to commit.
     pub(super) fn is_nothing(&self) -> bool {
         self.decisions.changes.is_empty()
-            && self.keeps_window
+            && self.keeps_last
             && self.head.is_none()
             && !self.makes_ready
             && self.decisions.id_rule == self.record.id_rule
@@ -109,13 +150,33 @@ impl Decided {
             feed: self.record.no,
             rev: self.rev,
             changes: self.decisions.changes,
-            window: (!self.keeps_window).then_some(self.decisions.window),
+            last: (!self.keeps_last).then_some(self.decisions.last),
             head: self.head,
             id_rule: self.decisions.id_rule,
             ready: self.makes_ready || self.record.is_ready(),
             poll: Some(poll.clone()),
         }
     }
+}
+
+/// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
+/// its publisher still shows.
+fn class(window: &Window, fetched: &Fetched) -> Class {
+    let is_damaged = window.notes.iter().any(|note| {
+        matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)
+    });
+    if fetched.is_part || is_damaged {
+        Class::Partial
+    } else if fetched.answer.conditional {
+        Class::Conditional
+    } else {
+        Class::Audit
+    }
+}
+
+/// Whether a document says that it is the whole feed (H-2, H-20).
+fn is_whole(head: &Head) -> bool {
+    head.history.complete || head.history.stateful == Some(false)
 }
 
 /// Whether a head says anything but other dates: those churn, and what they and the rhythm mean is in the poll state.

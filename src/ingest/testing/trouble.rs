@@ -66,7 +66,7 @@ impl Store for Troubled {
                     feed: commit.feed,
                     rev: record.rev,
                     changes: Vec::new(),
-                    window: None,
+                    last: None,
                     head: None,
                     id_rule: record.id_rule,
                     ready: false,

@@ -6,9 +6,10 @@ use super::rig::{
 use crate::{
     clock::Clock as _,
     feed::{
+        absence::{Class, Memory, Place, Policy},
         item::{Content, KeyHash, Reason},
         order::Order,
-        reconcile::{Change, PutKind, WINDOW_ROWS_MAX, WindowRow},
+        reconcile::{Change, PutKind, Remembered, WINDOW_ROWS_MAX, WindowRow},
         record::IdRule,
         stamp::Stamp,
     },
@@ -196,27 +197,45 @@ async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
     }
 }
 
+/// What is remembered after a document of two.
+fn absence() -> Memory {
+    let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0 };
+    let policy = Policy {
+        confirmations: 2,
+        apart_secs: 3600,
+        weak_confirmations: 3,
+        weak_secs: 86_400,
+        complete: false,
+    };
+    Memory::default().observe(&[place(2), place(1)], Class::Audit, &policy, START).memory
+}
+
 async fn window_and_items_are_known_at_one_revision(rig: Rig) {
     let feed = rig.blog().await;
-    let row = |n| WindowRow { key: key(n), id: id(n), raw: Digest([1; 16]) };
+    let row = |n| WindowRow { key: key(n), id: id(n), raw: Digest([1; 16]), dated: Some(-1), deaths: 2 };
+    let last = |rows: Vec<WindowRow>| Remembered { window: rows, absence: absence() };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
-    first.window = Some(vec![row(2), row(1)]);
+    first.last = Some(last(vec![row(2), row(1)]));
     first.id_rule = IdRule::IdAndLink;
     let rev = rig.commit(first).await.unwrap().feed.rev;
     let rig = rig.reopen();
     let known = rig.known(feed, vec![key(1), key(9), key(2)]).await.unwrap();
-    assert_eq!((known.rev, known.id_rule, known.window), (rev, IdRule::IdAndLink, vec![row(2), row(1)]));
+    assert_eq!((known.rev, known.id_rule, known.last), (rev, IdRule::IdAndLink, last(vec![row(2), row(1)])));
     assert_eq!(known.items.len(), 2);
     assert_eq!(known.items[&key(1)], rig.item(feed, id(1)).await.unwrap().unwrap());
     rig.change(feed, vec![delete(1)]).await.unwrap();
     let known = rig.known(feed, vec![key(1)]).await.unwrap();
-    assert_eq!((known.rev, known.window.len()), (rev + 1, 2), "no new window leaves the old one");
+    assert_eq!(
+        (known.rev, known.last),
+        (rev + 1, last(vec![row(2), row(1)])),
+        "no new window leaves the old one"
+    );
     assert!(known.items[&key(1)].is_gone());
     let many = u32::try_from(WINDOW_ROWS_MAX).unwrap() + 1;
     let mut long = commit(&rig.feed(feed).await.unwrap(), vec![]);
-    long.window = Some((0..many).map(row).collect());
+    long.last = Some(last((0..many).map(row).collect()));
     rig.commit(long).await.unwrap();
-    assert_eq!(rig.known(feed, vec![]).await.unwrap().window.len(), WINDOW_ROWS_MAX);
+    assert_eq!(rig.known(feed, vec![]).await.unwrap().last.window.len(), WINDOW_ROWS_MAX);
 }
 
 async fn a_key_stays_with_the_item_that_had_it_first(rig: Rig) {

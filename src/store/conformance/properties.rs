@@ -11,7 +11,7 @@ use crate::{
         order::Order,
         page::{Page, PageQuery},
         position::Position,
-        reconcile::{Change, WindowRow},
+        reconcile::{Change, Remembered, WindowRow},
         record::FeedNo,
         schedule::PollState,
         stamp::Stamp,
@@ -306,7 +306,7 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
         Op::Known(entries) => {
             let known = rig.known(no(0), entries.iter().copied().map(key).collect()).await;
             said(known.map(|known| {
-                (known.rev, known.id_rule, known.window, known.items.into_iter().collect::<BTreeMap<_, _>>())
+                (known.rev, known.id_rule, known.last, known.items.into_iter().collect::<BTreeMap<_, _>>())
             }))
         }
         Op::SavePolls { feed, failures, host, until_secs } => {
@@ -353,8 +353,9 @@ async fn random_commit(
     };
     let mut commit = commit(&record, changes);
     commit.ready = extras & 1 == 1;
-    commit.window = (extras & 2 == 2)
-        .then(|| acts.iter().map(|_| WindowRow { key: key(1), id: id(1), raw: Digest::default() }).collect());
+    let row = WindowRow { key: key(1), id: id(1), raw: Digest::default(), dated: None, deaths: 0 };
+    commit.last = (extras & 2 == 2)
+        .then(|| Remembered { window: acts.iter().map(|_| row).collect(), ..Remembered::default() });
     let title = Some(Text::plain(format!("{}", extras & 4)));
     commit.head = (extras & 8 == 8).then(|| Arc::new(Head { title, ..Head::default() }));
     commit.poll = (extras & 16 == 16).then(PollState::default);
@@ -393,7 +394,7 @@ async fn dump(rig: &Rig) -> String {
             let known = rig.known(feed, vec![key(n)]).await.unwrap();
             let item = rig.item(feed, id(n)).await.unwrap();
             assert_eq!(known.items.get(&key(n)), item.as_ref());
-            writeln!(text, "{:?} {:?}", item.as_deref().and_then(title), known.window).unwrap();
+            writeln!(text, "{:?} {:?}", item.as_deref().and_then(title), known.last).unwrap();
             writeln!(text, "{:?}", rig.evidence(feed, id(n)).await.unwrap()).unwrap();
         }
         writeln!(text, "{:?}", rig.subs_of(feed).await.unwrap()).unwrap();

@@ -102,7 +102,7 @@ pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
         feed: record.no,
         rev: record.rev,
         changes,
-        window: None,
+        last: None,
         head: None,
         id_rule: IdRule::Id,
         ready: true,
@@ -151,7 +151,8 @@ pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
 
 pub(crate) fn delete(n: u32) -> Change {
     let reason = Reason::Explicit;
-    let evidence = Evidence { reason, observed_at: START, when: Some("yesterday".into()), comment: None };
+    let evidence =
+        Evidence { reason, observed_at: START, when: Some("yesterday".into()), comment: None, missing: None };
     Change::Delete(Delete { id: id(n), reason, first_missing: None, last_seen: Some(START), evidence })
 }
 

@@ -59,8 +59,9 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     write_items(tx, feed, &plan)?;
     bind_keys(tx, commit)?;
     write_evidence(tx, feed, &plan)?;
-    if let Some(window) = &commit.window {
-        let kept = &window[..window.len().min(WINDOW_ROWS_MAX)];
+    if let Some(last) = &commit.last {
+        let mut kept = last.clone();
+        kept.window.truncate(WINDOW_ROWS_MAX);
         tx.open_table(WINDOWS)?.insert(&feed_key(feed), encode(&kept)?.as_slice())?;
     }
     if let Some(poll) = &commit.poll {

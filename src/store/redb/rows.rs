@@ -7,7 +7,7 @@ use super::tables::{
 use crate::{
     feed::{
         item::{Item, ItemId, KeyHash},
-        reconcile::{Evidence, Known},
+        reconcile::{Evidence, Known, Remembered},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -89,11 +89,11 @@ pub(super) fn evidence(
 pub(super) fn known(source: &impl Source, feed: FeedNo, keys: &[KeyHash]) -> Result<Known, StoreError> {
     let record = record(source, feed)?;
     let windows = source.table(WINDOWS)?;
-    let window = windows.get(&feed_key(feed))?;
+    let last = windows.get(&feed_key(feed))?;
     let mut known = Known {
         rev: record.rev,
         id_rule: record.id_rule,
-        window: window.map_or(Ok(Vec::new()), |window| decode("a window", window.value()))?,
+        last: last.map_or(Ok(Remembered::default()), |last| decode("a window", last.value()))?,
         items: HashMap::new(),
     };
     let bound = source.table(KEYS)?;
