@@ -14,6 +14,8 @@ use crate::{
 };
 use std::{future::ready, sync::atomic::Ordering};
 
+mod absence;
+
 const URL: &str = "http://blog.example/rss";
 const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
 

@@ -1,0 +1,165 @@
+//! Deletions by absence, from the request to the tombstone: when the publisher is asked without validators, and what that
+//! proves.
+
+use super::*;
+use crate::feed::{
+    item::{Content, Item, Reason},
+    page::PageQuery,
+};
+use http::Response;
+use std::time::Duration;
+
+/// A document of these posts, newest first: the letter says how new.
+fn posts(letters: &str) -> String {
+    let item = |letter: char| {
+        let minute = u32::from(letter) - u32::from('a');
+        format!(
+            "<item><guid>{letter}</guid><title>{letter}</title><pubDate>Mon, 02 Feb 2026 01:{minute:02}:00 GMT</pubDate></item>"
+        )
+    };
+    let items: String = letters.chars().map(item).collect();
+    format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>")
+}
+
+/// A publisher that shows these windows one after the other, the last for ever, each with an `ETag`, and answers 304 to
+/// whoever has it.
+fn publisher(windows: &'static [&'static str]) -> House {
+    House::new(move |n, request| {
+        let window = windows[n.min(windows.len() - 1)];
+        let tag = format!("\"{window}\"");
+        let same = request.headers().get("if-none-match").is_some_and(|sent| *sent == *tag.as_str());
+        let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", tag);
+        ready(answer.body(String::leak(posts(window)) as &str).unwrap())
+    })
+}
+
+/// Polls hourly for so long, and tells what became of the items: the letters alive, then those gone.
+async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String) {
+    let mut state = PollState::unpolled(URL);
+    for _ in 0..hours {
+        state = house.pipeline.poll(feed, &state, &CancellationToken::new()).await.unwrap().state;
+        tokio::time::advance(Duration::from_secs(3600)).await;
+    }
+    let told = told(house, feed).await;
+    (state, told)
+}
+
+async fn told(house: &House, feed: &FeedSpec) -> String {
+    let items = house.store.page(all(feed)).await.unwrap().items;
+    let mut alive: Vec<&str> =
+        items.iter().filter_map(|item| Some(item.entry()?.title.as_ref()?.value.as_str())).collect();
+    alive.sort_unstable();
+    let gone = items.iter().filter(|item| item.is_gone()).count();
+    format!("{} gone {gone}", alive.concat())
+}
+
+fn asked_unconditionally(house: &House) -> Vec<u64> {
+    let seen = house.seen.lock().unwrap();
+    let plain = seen.iter().filter(|seen| !seen.headers.contains_key("if-none-match"));
+    plain.map(|seen| seen.at_secs / 3600).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_deleted_from_the_middle_becomes_a_tombstone_with_its_evidence() {
+    // POLLING 2.4, first row: the older post moves up. The document keeps its validators, so only audits confirm.
+    let house = publisher(&["zyxwvu", "zyxvut"]);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (state, told) = watch(&house, &feed, 26).await;
+    assert_eq!(told, "tuvxyz gone 1");
+    assert!(!state.wants_audit);
+    assert_eq!(asked_unconditionally(&house), [0, 24], "the first poll, and one audit a day later");
+    let gone = house.store.page(all(&feed)).await.unwrap().items;
+    let gone = gone.iter().find(|item| item.is_gone()).unwrap();
+    let evidence = house.store.evidence(feed.no, gone.id).await.unwrap();
+    assert_eq!(evidence[0].1.reason, Reason::AbsentBracketed);
+    let missing = evidence[0].1.missing.unwrap();
+    assert_eq!(
+        (missing.count, missing.audited, missing.strong, missing.behind),
+        (2, true, true, 3),
+        "`t` stands behind it by then"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn posts_that_roll_off_stay_and_cost_no_audit() {
+    let house = publisher(&["vutsr", "wvuts", "xwvut", "yxwvu", "zyxwv"]);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (_, told) = watch(&house, &feed, 60).await;
+    assert_eq!(told, "rstuvwxyz gone 0");
+    assert_eq!(asked_unconditionally(&house), [0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_a_304_hides_is_found_by_the_weekly_audit() {
+    // WordPress: the validators are those of the newest post that is left.
+    let house = House::new(move |n, request| {
+        let window = if n == 0 { "zyxwvu" } else { "zyxvut" };
+        let same = request.headers().contains_key("if-none-match");
+        let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", "\"newest\"");
+        ready(answer.body(String::leak(posts(window)) as &str).unwrap())
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (_, told) = watch(&house, &feed, 7 * 24).await;
+    assert_eq!(told, "uvwxyz gone 0");
+    let (_, told) = watch(&house, &feed, 26).await;
+    assert_eq!(told, "tuvxyz gone 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cut_document_proves_nothing_by_what_it_lacks() {
+    let whole = posts("zyxwvutsrq");
+    let house = House::new(move |n, _| {
+        let cut = whole.find("<item><guid>w").unwrap() + 20;
+        let body = if n == 0 { whole.clone() } else { whole[..cut].to_owned() };
+        ready(Response::new(String::leak(body) as &str))
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (state, told) = watch(&house, &feed, 24 * 9).await;
+    assert_eq!(told, "qrstuvwxyz gone 0");
+    assert!(state.remark.unwrap().contains("ends early"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_left_a_complete_feed_says_so() {
+    let document = |letters: &str| {
+        let complete = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/>";
+        posts(letters).replace("<title>t</title>", &format!("<title>t</title>{complete}"))
+    };
+    let house = House::new(move |n, _| {
+        ready(Response::new(String::leak(document(if n == 0 { "cba" } else { "cb" })) as &str))
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (_, told) = watch(&house, &feed, 3).await;
+    assert_eq!(told, "bc gone 1");
+    let items = house.store.page(all(&feed)).await.unwrap().items;
+    let reason = |item: &Item| match item.content {
+        Content::Gone { reason, .. } => Some(reason.code()),
+        Content::Live(_) => None,
+    };
+    assert_eq!(items.iter().find_map(|item| reason(item)), Some("left-complete-feed"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_post_that_comes_back_is_revived_under_its_id() {
+    let house = publisher(&["zyxwvu", "zyxvut", "zyxvut"]);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (_, told) = watch(&house, &feed, 26).await;
+    assert_eq!(told, "tuvxyz gone 1");
+    let house2 = publisher(&["zyxwvu"]);
+    let pipeline = Pipeline { upstream: house2.pipeline.upstream.clone(), ..house.pipeline.clone() };
+    let state = PollState::unpolled(URL);
+    pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap();
+    assert_eq!(self::told(&house, &feed).await, "tuvwxyz gone 0");
+}
+
+fn all(feed: &FeedSpec) -> PageQuery {
+    PageQuery {
+        feed: feed.no,
+        order: Order::MODIFIED,
+        since: None,
+        until: None,
+        max: 100,
+        bytes_max: usize::MAX,
+        live_only: false,
+    }
+}
