@@ -91,6 +91,8 @@ pub struct Commit {
     pub rev: u64,
     /// In the order in which they get their T.
     pub changes: Vec<Change>,
+    /// Keys to bind to items that are held already.
+    pub aliases: Vec<(KeyHash, ItemId)>,
     /// What is remembered of the documents; `None` leaves it.
     pub last: Option<Remembered>,
     /// What the document says of itself; `None` leaves it.

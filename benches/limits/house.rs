@@ -83,7 +83,17 @@ impl House {
         let first = u32::try_from(self.record.total)?;
         let changes = (first..).take(items).map(added).collect();
         let (feed, rev, id_rule) = (self.record.no, self.record.rev, self.record.id_rule);
-        let commit = Commit { feed, rev, changes, last: None, head: None, id_rule, ready: true, poll: None };
+        let commit = Commit {
+            feed,
+            rev,
+            changes,
+            aliases: Vec::new(),
+            last: None,
+            head: None,
+            id_rule,
+            ready: true,
+            poll: None,
+        };
         let Receipt { feed, stamped } = self.store.commit(commit).await?;
         self.record = feed;
         Ok(stamped)

@@ -14,6 +14,8 @@ mod observe;
 
 mod bind;
 
+mod rename;
+
 mod chronology;
 
 mod decide;
@@ -84,6 +86,16 @@ pub enum Sighting {
     Read(Box<Reading>),
 }
 
+impl Sighting {
+    /// The item of an entry that is what it was.
+    fn same(&self) -> Option<ItemId> {
+        match self {
+            Self::Same(row) => Some(row.id),
+            Self::Read(_) => None,
+        }
+    }
+}
+
 /// An entry that was parsed.
 #[derive(Clone, Debug)]
 pub struct Reading {
@@ -100,6 +112,8 @@ pub struct Reading {
 pub struct Decisions {
     /// In the order in which they get their T: additions, edits and resurrections oldest to newest, then tombstones.
     pub changes: Vec<Change>,
+    /// Keys that are other names of items held: they answer for them from now on, and nothing visible changes.
+    pub aliases: Vec<(KeyHash, ItemId)>,
     /// What is remembered from now on.
     pub last: Remembered,
     /// What an operator should know.

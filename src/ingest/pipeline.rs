@@ -209,11 +209,11 @@ impl Pipeline {
         if sliced.says_nothing() && !known.last.window.is_empty() {
             return Ok(Some(Decided::emptied(record, &known, sliced, &feed.deletions, self.now())));
         }
-        let (window, document) = (known.last.window.clone(), Arc::clone(sliced));
+        let (last, document) = (known.last.clone(), Arc::clone(sliced));
         let namespace = record.namespace.clone();
         let (seen, keys, notes) = compute(move || {
-            let (seen, notes) = observe(&window, &document.window, document.class);
-            let keys = keys_needed(&namespace, &seen);
+            let (seen, notes) = observe(&last.window, &document.window, document.class);
+            let keys = keys_needed(&namespace, &last, &seen);
             (seen, keys, notes)
         })
         .await?;

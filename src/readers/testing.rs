@@ -88,8 +88,17 @@ impl House {
     async fn write(&self, changes: Vec<Change>, head: Option<Arc<Head>>) -> Mark {
         let record = self.store.feed(self.feed).await.unwrap();
         let (rev, feed) = (record.rev, record.no);
-        let commit =
-            Commit { feed, rev, changes, last: None, head, id_rule: IdRule::Id, ready: true, poll: None };
+        let commit = Commit {
+            feed,
+            rev,
+            changes,
+            aliases: Vec::new(),
+            last: None,
+            head,
+            id_rule: IdRule::Id,
+            ready: true,
+            poll: None,
+        };
         self.store.commit(commit).await.unwrap().feed.mark()
     }
 

@@ -279,7 +279,7 @@ impl Feed {
             self.ids.insert(id, t);
             self.created.insert(created, t);
         }
-        for (key, id) in plan::bindings(&commit.changes) {
+        for (key, id) in plan::bindings(&commit) {
             self.keys.entry(key).or_insert(id);
         }
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));

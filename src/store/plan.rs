@@ -140,13 +140,13 @@ impl Plan {
     }
 }
 
-/// The keys that changes bind to their items, the first one first: a key that is bound stays bound.
-pub(super) fn bindings(changes: &[Change]) -> impl Iterator<Item = (KeyHash, ItemId)> {
-    let puts = changes.iter().filter_map(|change| match change {
+/// The keys that a commit binds to items, the first one first: a key that is bound stays bound.
+pub(super) fn bindings(commit: &Commit) -> impl Iterator<Item = (KeyHash, ItemId)> {
+    let puts = commit.changes.iter().filter_map(|change| match change {
         Change::Put(put) => Some(put),
         Change::Delete(_) => None,
     });
-    puts.flat_map(|put| put.keys.iter().map(|key| (*key, put.id)))
+    puts.flat_map(|put| put.keys.iter().map(|key| (*key, put.id))).chain(commit.aliases.iter().copied())
 }
 
 /// The namespace of a feed is fixed when it is first seen: with another one every id would change.

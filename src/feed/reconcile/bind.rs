@@ -1,6 +1,6 @@
 //! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in it.
 
-use super::{Known, Reading, Sighting, WindowRow, chronology};
+use super::{Known, Reading, Sighting, WindowRow, chronology, rename::renamed};
 use crate::feed::{
     item::{Item, ItemId, KeyHash, iri, uuid_iri},
     record::IdRule,
@@ -63,12 +63,14 @@ pub(super) struct Binder<'a> {
     /// The rule, which a document that gives one id to several links makes stricter for good.
     pub(super) id_rule: IdRule,
     claimed: HashSet<ItemId>,
+    /// Keys that turned out to be other names of known items.
+    pub(super) aliases: Vec<(KeyHash, ItemId)>,
 }
 
 impl<'a> Binder<'a> {
     /// `claimed` are the items of the entries that have not changed.
     pub(super) fn new(namespace: &'a str, known: &'a Known, claimed: HashSet<ItemId>) -> Self {
-        Self { namespace, known, id_rule: known.id_rule, claimed }
+        Self { namespace, known, id_rule: known.id_rule, claimed, aliases: Vec::new() }
     }
 
     /// Binds the parsed entries of a document. Of several that are one item, the latest updated is kept (LEGACY I-3).
@@ -83,7 +85,30 @@ impl<'a> Binder<'a> {
             });
             groups[group].push((at, reading));
         }
-        groups.into_iter().flat_map(|group| self.bind_group(&group)).collect()
+        let mut bound: HashMap<usize, Bound<'a>> =
+            groups.into_iter().flat_map(|group| self.bind_group(&group)).collect();
+        self.rename(&mut bound);
+        bound
+    }
+
+    /// Gives entries with unknown keys the items that they are under another id. One whose key is known was found to be
+    /// another item on purpose.
+    fn rename(&mut self, bound: &mut HashMap<usize, Bound<'a>>) {
+        let is_unknown = |key: &Key| !self.known.items.contains_key(&hash(self.namespace, &key.stripped()));
+        let mut unknown: Vec<(usize, &Reading)> = bound
+            .iter()
+            .filter(|(_, bound)| matches!(bound.target, Target::New { .. }) && is_unknown(&bound.reading.key))
+            .map(|(at, bound)| (*at, bound.reading))
+            .collect();
+        unknown.sort_unstable_by_key(|(at, _)| *at);
+        for (at, item) in renamed(self.known, &self.claimed, unknown) {
+            let Some(bound) = bound.get_mut(&at) else { continue };
+            self.claimed.remove(&bound.target.id());
+            self.claimed.insert(item.id);
+            self.aliases.push((bound.key, item.id));
+            bound.target = Target::Known(item);
+        }
+        self.aliases.sort_unstable();
     }
 
     /// Binds the entries that share a key.

@@ -1,7 +1,8 @@
 //! From what is known and what was seen to what changes; identity is `bind`'s business, order `chronology`'s.
 
 use super::{
-    Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, Sighting, WINDOW_ROWS_MAX,
+    Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, Remembered, Sighting,
+    WINDOW_ROWS_MAX,
     bind::{Binder, Bound, Target, keys_of},
     chronology,
 };
@@ -14,13 +15,19 @@ use everfeed_adapters::{Deletion, Entry, Key};
 use std::collections::{HashMap, HashSet};
 
 /// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
-pub fn keys_needed(namespace: &str, seen: &Observation) -> Vec<KeyHash> {
+/// Where something was parsed, also those of the last document's entries that this one does not show as they were: one
+/// of them may go by another id now.
+pub fn keys_needed(namespace: &str, last: &Remembered, seen: &Observation) -> Vec<KeyHash> {
     let of_entries = seen.sightings.iter().flat_map(|sighting| match sighting {
         Sighting::Same(_) => Vec::new(),
         Sighting::Read(reading) => keys_of(namespace, &reading.key, &reading.entry).collect(),
     });
     let of_deletions = seen.deletions.iter().map(|deletion| deleted_key(namespace, deletion));
     let mut keys: Vec<KeyHash> = of_entries.chain(of_deletions).collect();
+    if seen.sightings.iter().any(|sighting| matches!(sighting, Sighting::Read(_))) {
+        let same: HashSet<ItemId> = seen.sightings.iter().filter_map(Sighting::same).collect();
+        keys.extend(last.window.iter().filter(|row| !same.contains(&row.id)).map(|row| row.key));
+    }
     keys.sort_unstable();
     keys.dedup();
     keys
@@ -35,14 +42,12 @@ pub fn reconcile(
     policy: &Policy,
     now: Stamp,
 ) -> Decisions {
-    let unchanged = seen.sightings.iter().filter_map(|sighting| match sighting {
-        Sighting::Same(row) => Some(row.id),
-        Sighting::Read(_) => None,
-    });
-    let mut binder = Binder::new(namespace, known, unchanged.collect());
+    let unchanged = seen.sightings.iter().filter_map(Sighting::same).collect();
+    let mut binder = Binder::new(namespace, known, unchanged);
     let mut bound = binder.bind(&seen.sightings);
     let verdicts = Verdicts::new(namespace, known, seen);
-    let mut decisions = Decisions { id_rule: binder.id_rule, ..Decisions::default() };
+    let mut decisions =
+        Decisions { id_rule: binder.id_rule, aliases: binder.aliases, ..Decisions::default() };
     let mut puts = Vec::new();
     let mut places = Vec::new();
     for (at, sighting) in seen.sightings.iter().enumerate() {

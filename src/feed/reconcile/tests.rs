@@ -42,11 +42,12 @@ impl Held {
             class: Class::Audit,
         };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
-        let items = keys_needed(NS, &seen).into_iter().filter_map(found).collect();
+        let items = keys_needed(NS, &self.last, &seen).into_iter().filter_map(found).collect();
         let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
         let decisions = reconcile(NS, &known, &seen, &POLICY, NOW);
         self.last = decisions.last;
         self.id_rule = decisions.id_rule;
+        self.keys.extend(decisions.aliases);
         decisions.changes.into_iter().map(|change| self.apply(change)).collect()
     }
 
@@ -287,5 +288,68 @@ fn unchanged_entries_need_no_look_up() {
         deletions: Vec::new(),
         class: Class::Audit,
     };
-    assert!(keys_needed(NS, &seen).is_empty());
+    assert!(keys_needed(NS, &Remembered::default(), &seen).is_empty());
+}
+
+/// A document of entries whose ids stand on this host.
+fn hosted(host: &str, numbers: &[u32]) -> Vec<Reading> {
+    let of = |n: &u32| {
+        let url = format!("{host}/?p={n}");
+        entry(&url, &url, &format!("p{n}"), *n)
+    };
+    numbers.iter().map(of).collect()
+}
+
+#[test]
+fn a_blog_that_moves_to_https_and_another_host_keeps_its_items() {
+    // POLLING 2.4, "guid churn http -> https, host move".
+    let mut held = Held::default();
+    held.show(&hosted("http://old.example", &[3, 2, 1]), &[]);
+    let moves =
+        ["https://old.example", "https://www.old.example", "http://old.example:80", "https://new.example"];
+    for host in moves {
+        let shown = held.show(&hosted(host, &[3, 2, 1]), &[]);
+        assert!(shown.iter().all(|told| told.starts_with('~')), "{host}: {shown:?}");
+        assert_eq!(held.items.len(), 3, "{host}");
+    }
+    // Every name that an item ever had still leads to it.
+    let hash = |host: &str| KeyHash::of(NS, &Key::Id(format!("{host}/?p=2")).stripped());
+    let id = held.keys[&hash("http://old.example")];
+    assert!(
+        ["https://www.old.example", "https://new.example"].iter().all(|host| held.keys[&hash(host)] == id)
+    );
+}
+
+#[test]
+fn new_ids_for_the_same_words_at_the_same_time_are_the_same_items() {
+    let mut held = Held::default();
+    held.show(&[entry("a1", "http://x/1", "one", 1), entry("a2", "http://x/2", "two", 2)], &[]);
+    let shown = held.show(&[entry("b1", "http://y/1", "one", 1), entry("b2", "http://y/2", "two", 2)], &[]);
+    assert_eq!(shown, ["~one", "~two"], "their links changed");
+    assert_eq!(held.items.len(), 2);
+}
+
+#[test]
+fn a_repost_with_another_date_is_another_item() {
+    // POLLING 2.6, "same-title repost".
+    let mut held = Held::default();
+    held.show(&[entry("a1", "http://x/1", "weekly", 1)], &[]);
+    assert_eq!(held.show(&[entry("a2", "http://x/2", "weekly", 8)], &[]), ["+weekly"]);
+    assert_eq!(held.items.len(), 2);
+}
+
+#[test]
+fn a_rename_that_two_items_could_claim_is_none() {
+    let mut held = Held::default();
+    held.show(&[entry("a1", "http://x/1", "same", 1), entry("a2", "http://x/2", "same", 1)], &[]);
+    let shown = held.show(&[entry("b1", "http://y/1", "same", 1)], &[]);
+    assert_eq!(shown, ["+same"]);
+}
+
+#[test]
+fn an_item_that_is_still_shown_is_not_renamed() {
+    let mut held = Held::default();
+    held.show(&[entry("a1", "http://x/1", "one", 1)], &[]);
+    let shown = held.show(&[entry("b1", "http://x/1", "one", 1), entry("a1", "http://x/1", "one", 1)], &[]);
+    assert_eq!(shown, ["+one"], "two entries that point to one page");
 }

@@ -323,6 +323,7 @@ impl Rig {
             feed: record.no,
             rev: record.rev,
             changes,
+            aliases: Vec::new(),
             last: None,
             head: None,
             id_rule: IdRule::Id,

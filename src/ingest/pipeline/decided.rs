@@ -139,6 +139,7 @@ impl Decided {
     /// Whether there is nothing to commit.
     pub(super) fn is_nothing(&self) -> bool {
         self.decisions.changes.is_empty()
+            && self.decisions.aliases.is_empty()
             && self.keeps_last
             && self.head.is_none()
             && !self.makes_ready
@@ -150,6 +151,7 @@ impl Decided {
             feed: self.record.no,
             rev: self.rev,
             changes: self.decisions.changes,
+            aliases: self.decisions.aliases,
             last: (!self.keeps_last).then_some(self.decisions.last),
             head: self.head,
             id_rule: self.decisions.id_rule,

@@ -66,6 +66,7 @@ impl Store for Troubled {
                     feed: commit.feed,
                     rev: record.rev,
                     changes: Vec::new(),
+                    aliases: Vec::new(),
                     last: None,
                     head: None,
                     id_rule: record.id_rule,

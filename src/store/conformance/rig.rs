@@ -102,6 +102,7 @@ pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
         feed: record.no,
         rev: record.rev,
         changes,
+        aliases: Vec::new(),
         last: None,
         head: None,
         id_rule: IdRule::Id,

@@ -98,7 +98,7 @@ fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<(), S
 /// Only unknown keys are bound: two known items are never merged.
 fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
     let mut keys = tx.open_table(KEYS)?;
-    for (key, ItemId(id)) in plan::bindings(&commit.changes) {
+    for (key, ItemId(id)) in plan::bindings(commit) {
         let key = hash_key(commit.feed, key);
         if keys.get(&key)?.is_none() {
             keys.insert(&key, &id)?;
