@@ -66,12 +66,14 @@ pub enum TextKind {
     Html,
     /// The inside of an XHTML `div`, written anew by us: well-formed, default namespace XHTML.
     Xhtml,
+    /// Bytes in base64 (RFC 4648 section 4). Only the text of a [`Body`] that has a media type may be of this kind.
+    Base64,
 }
 
 /// An entry's content: text, something of another media type, or a reference to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Body {
-    /// The text; for other media types the text form or base64 as the source had it, empty when only `src` is given.
+    /// The text; of other media types the text form as plain text, or base64; empty when only `src` is given.
     pub text: Text,
     /// The media type when it is none of plain text, HTML and XHTML.
     pub media_type: Option<String>,
