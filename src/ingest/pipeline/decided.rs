@@ -29,7 +29,7 @@ impl Sliced {
             return Ok(None);
         }
         let content_type = fetched.content_type.as_deref();
-        let hints = Hints { content_type, base_url: Some(&fetched.base_url) };
+        let hints = Hints { content_type, base_url: Some(&fetched.base_url), resource: None };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
         Ok(Some(Self { body, window, is_part: fetched.is_part }))
     }
