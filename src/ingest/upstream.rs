@@ -1,5 +1,6 @@
 //! One question to a publisher and what its answer means; not when to ask, nor what the document says.
 
+use super::{Format, poller::FeedSpec};
 use crate::{
     clock::Clock,
     feed::schedule::{Answer, Failure, Plan, PollState, Whose},
@@ -60,6 +61,8 @@ pub struct Fetched {
     pub content_type: Option<String>,
     /// The URL that answered, after redirects.
     pub base_url: String,
+    /// The URL that names the document, where that is wanted as it is instead of as a feed.
+    pub resource: Option<String>,
     /// 226: the entries that are new to the server's mind, and no others. Never asked for (POLLING 0.2).
     pub is_part: bool,
 }
@@ -70,14 +73,14 @@ impl Upstream {
         Self { client, contact_url, clock }
     }
 
-    /// Sends one GET. `configured` is the feed's URL as the operator wrote it, `subscribers` who stands behind us.
-    pub async fn fetch(&self, configured: &Url, plan: &Plan, state: &PollState, subscribers: usize) -> Reply {
-        let request = match self.request(configured, plan, state, subscribers) {
+    /// Sends one GET for a feed. `subscribers` is who stands behind us.
+    pub async fn fetch(&self, feed: &FeedSpec, plan: &Plan, state: &PollState, subscribers: usize) -> Reply {
+        let request = match self.request(feed, plan, state, subscribers) {
             Ok(request) => request,
             Err(error) => return failed(&error),
         };
         match self.client.send(request).await {
-            Ok(response) => self.classify(response, plan, state),
+            Ok(response) => self.classify(response, feed, plan, state),
             Err(FetchError::Throttled { wait }) => Reply::Deferred { wait_secs: whole_secs(wait) },
             Err(error) => failed(&error),
         }
@@ -85,7 +88,7 @@ impl Upstream {
 
     fn request(
         &self,
-        configured: &Url,
+        feed: &FeedSpec,
         plan: &Plan,
         state: &PollState,
         subscribers: usize,
@@ -93,13 +96,13 @@ impl Upstream {
         let url = Url::parse(&plan.url).map_err(|_| FetchError::BadUrl)?;
         let mut request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
         let headers = request.headers_mut();
-        headers.insert(ACCEPT, ACCEPT_FEEDS);
+        headers.insert(ACCEPT, accept(feed.format));
         headers.insert(USER_AGENT, self.user_agent(subscribers));
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
-        if url.origin() == configured.origin() {
-            headers.extend(credentials(configured).map(|credentials| (AUTHORIZATION, credentials)));
+        if url.origin() == feed.url.origin() {
+            headers.extend(credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials)));
         }
-        request.extensions_mut().insert(Trusted::origin_of(configured));
+        request.extensions_mut().insert(Trusted::origin_of(&feed.url));
         if plan.conditional {
             request.extensions_mut().extend(validators(state));
         }
@@ -113,7 +116,7 @@ impl Upstream {
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
 
-    fn classify(&self, response: Response<Bytes>, plan: &Plan, state: &PollState) -> Reply {
+    fn classify(&self, response: Response<Bytes>, feed: &FeedSpec, plan: &Plan, state: &PollState) -> Reply {
         let (parts, body) = response.into_parts();
         let landing = parts.extensions.get::<Landing>();
         let base_url = landing.map_or(plan.url.clone(), |landing| landing.url.to_string());
@@ -126,8 +129,11 @@ impl Upstream {
         };
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let content_type = text(&parts.headers);
-        let fetched =
-            |answer, is_part| Reply::Document(Fetched { answer, body, content_type, base_url, is_part });
+        // By its configured URL a resource is known, wherever redirects lead today.
+        let resource = (feed.format == Format::Resource).then(|| bare(&feed.url).into());
+        let fetched = |answer, is_part| {
+            Reply::Document(Fetched { answer, body, content_type, base_url, resource, is_part })
+        };
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
             StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, false),
@@ -152,6 +158,14 @@ impl Upstream {
     fn retry_after_secs(&self, headers: &HeaderMap) -> Option<u64> {
         let now = UNIX_EPOCH + Duration::from_micros(self.clock.now_us());
         parse_retry_after(headers.get(RETRY_AFTER)?, now).map(whole_secs)
+    }
+}
+
+/// What is asked for.
+fn accept(format: Format) -> HeaderValue {
+    match format {
+        Format::Auto => ACCEPT_FEEDS,
+        Format::Resource => HeaderValue::from_static("*/*"),
     }
 }
 
