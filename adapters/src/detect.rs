@@ -307,6 +307,15 @@ mod tests {
             "[{\"html\": \"<html><p>\"}]",
             Err(NotAFeed::Json { start: "[{\"html\": \"<html><p>\"}]".into() }),
         );
+        let shaped = "{\"title\": \"t\", \"items\": [{\"id\": 1, \"url\": \"http://e.org/\"}]";
+        check(&format!("{shaped}}}"), Ok(Format::JsonFeed));
+        // A cut answer of some API has ids and URLs too.
+        let cut = shaped.replace("\"title\": \"t\", ", "");
+        check(&cut, Err(NotAFeed::Json { start: start(&cut) }));
+        check(&cut.replace("\"url\"", "\"content_text\""), Ok(Format::JsonFeed));
+        check("call({\"version\": \"https://jsonfeed.org/version/1\"});", Ok(Format::JsonFeed));
+        let page = "<p>So: {\"version\": \"https://jsonfeed.org/version/1\"}";
+        check(page, Err(NotAFeed::Html { title: None }));
         check("[notice] cache is cold\n<rss>", Ok(Format::Rss));
         check("Not found", Err(NotAFeed::Text { start: "Not found".into() }));
         check("<opml version='2.0'/>", Err(NotAFeed::OtherXml { root: "opml".into() }));

@@ -319,7 +319,7 @@ impl Key {
 pub enum Note {
     /// The document ended early; the entry that was cut is dropped (DESIGN section 4).
     Truncated,
-    /// Tags did not match and were mended.
+    /// Tags did not match and were mended, or JSON was not quite JSON.
     Mismatched,
     /// The declared encoding was wrong; this one was used.
     Encoding(String),

@@ -129,8 +129,7 @@ impl Upstream {
         };
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let content_type = text(&parts.headers);
-        // By its configured URL a resource is known, wherever redirects lead today.
-        let resource = (feed.format == Format::Resource).then(|| bare(&feed.url).into());
+        let resource = (feed.format == Format::Resource).then(|| resource_url(&feed.url));
         let fetched = |answer, is_part| {
             Reply::Document(Fetched { answer, body, content_type, base_url, resource, is_part })
         };
@@ -254,9 +253,29 @@ pub(super) fn bare(url: &Url) -> Url {
     bare
 }
 
+/// What names a resource: its configured URL, wherever redirects lead today. Everybody sees it, and a query may be a
+/// token, so that only a digest tells one query from another.
+fn resource_url(configured: &Url) -> String {
+    let mut url = bare(configured);
+    if configured.query().is_some() {
+        let digest = everfeed_adapters::Digest::of(configured.as_str().as_bytes());
+        url.set_query(None);
+        url.set_fragment(Some(&digest.to_string()));
+    }
+    url.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_resource_is_named_without_secrets() {
+        let name = |url: &str| resource_url(&Url::parse(url).unwrap());
+        assert_eq!(name("http://u:p@e.org/a.png"), "http://e.org/a.png");
+        let (one, two) = (name("http://e.org/a?token=1"), name("http://e.org/a?token=2"));
+        assert!(one.starts_with("http://e.org/a#") && !one.contains("token") && one != two, "{one}");
+    }
 
     #[test]
     fn a_304_replaces_what_it_carries_and_leaves_the_rest() {

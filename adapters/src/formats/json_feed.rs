@@ -45,17 +45,19 @@ impl<'t> Shape<'t> {
                 _ => {}
             }
         }
-        // Of a cut document the title may be what is missing.
-        let shaped = || (titled || !root.whole) && shape.items.is_some_and(holds_items);
+        // Of a cut document the title may be what is missing; then the items must say more.
+        let shaped =
+            || (titled || !root.whole) && shape.items.is_some_and(|items| holds_items(items, titled));
         (shape.versioned || shaped()).then_some(shape)
     }
 }
 
-fn holds_items(items: Value<'_>) -> bool {
+/// Whether one of the items has a content by the names of JSON Feed, or, if the document has a title, an id and a URL.
+fn holds_items(items: Value<'_>, titled: bool) -> bool {
     items.elements().take(SHAPE_ITEMS_MAX).any(|item| {
         let has =
             |wanted: &str| item.members().any(|(name, value)| name == wanted && value.scalar().is_some());
-        has("content_html") || has("content_text") || (has("id") && has("url"))
+        has("content_html") || has("content_text") || (titled && has("id") && has("url"))
     })
 }
 
