@@ -8,8 +8,8 @@ mod origin;
 
 use everfeed::{
     clock::System,
-    feed::{record::FeedNo, schedule::Policy},
-    ingest::{Config, Deletions, FeedSpec, Pipeline, Poller, Upstream},
+    feed::record::FeedNo,
+    ingest::{Config, FeedSpec, Pipeline, Poller, Upstream},
     layers::{Governor, upstream},
     notify::Notify,
     store::{
@@ -46,13 +46,7 @@ impl Process {
         let upstream = Upstream::new(client, url::Url::parse("http://127.0.0.1/").unwrap(), clock.clone());
         let pipeline = Pipeline::new(store.clone(), notify.clone(), clock, upstream);
         let feed = store.register("blog", "blog").await.unwrap().no;
-        let spec = FeedSpec {
-            no: feed,
-            name: "blog".into(),
-            url: Url::parse(url).unwrap(),
-            policy: Policy::default(),
-            deletions: Deletions::default(),
-        };
+        let spec = FeedSpec::new(feed, "blog", Url::parse(url).unwrap());
         let poller = Poller::load(pipeline, vec![spec]).await.unwrap();
         let (stop, running) = (CancellationToken::new(), poller.clone());
         let token = stop.clone();

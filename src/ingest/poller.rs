@@ -1,7 +1,7 @@
 //! The poller: who is due, how many at a time, and what is remembered; not what one poll does.
 
 use super::{
-    config::Deletions,
+    config::{Deletions, Format},
     hosts::{Hosts, hosts_of},
     pipeline::{Pipeline, Polled},
     queue::Queue,
@@ -41,10 +41,20 @@ pub struct FeedSpec {
     pub name: String,
     /// Where it is, credentials included.
     pub url: Url,
+    /// What is made of its document.
+    pub format: Format,
     /// How often.
     pub policy: Policy,
     /// How much absence proves.
     pub deletions: Deletions,
+}
+
+impl FeedSpec {
+    /// A feed that is polled and judged as usual.
+    pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
+        let (policy, deletions) = (Policy::default(), Deletions::default());
+        Self { no, name: name.into(), url, format: Format::Auto, policy, deletions }
+    }
 }
 
 /// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.
