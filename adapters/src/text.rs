@@ -6,6 +6,7 @@ pub mod encoding;
 pub mod entities;
 pub(crate) mod html;
 pub mod markup;
+pub(crate) mod references;
 pub mod uri;
 
 use std::borrow::Cow;
