@@ -69,12 +69,12 @@ pub(crate) struct Draft<'d> {
 }
 
 impl<'d> Draft<'d> {
-    pub(crate) fn new(dialect: &'d Dialect, place: &'d Place, notes: Notes) -> Self {
+    pub(crate) fn new(dialect: &'d Dialect, place: &'d Place) -> Self {
         Self {
             dialect,
             place,
             entry: Entry::default(),
-            notes,
+            notes: Notes::default(),
             id: Offers::default(),
             title: Offers::default(),
             summary: Offers::default(),
