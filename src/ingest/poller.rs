@@ -41,6 +41,8 @@ pub struct FeedSpec {
     pub name: String,
     /// Where it is, credentials included.
     pub url: Url,
+    /// Where the public finds it, when that is elsewhere: what its relative references are relative to.
+    pub public_url: Option<Url>,
     /// What is made of its document.
     pub format: Format,
     /// How often.
@@ -53,7 +55,7 @@ impl FeedSpec {
     /// A feed that is polled and judged as usual.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
         let (policy, deletions) = (Policy::default(), Deletions::default());
-        Self { no, name: name.into(), url, format: Format::Auto, policy, deletions }
+        Self { no, name: name.into(), url, public_url: None, format: Format::Auto, policy, deletions }
     }
 }
 

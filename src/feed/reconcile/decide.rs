@@ -89,6 +89,13 @@ pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions 
 }
 
 impl Decisions {
+    /// Whether absence means anything in them: something is suspected, or proven.
+    pub fn misses_something(&self) -> bool {
+        let by_absence =
+            |change: &Change| matches!(change, Change::Delete(delete) if delete.evidence.missing.is_some());
+        self.last.absence.suspects().next().is_some() || self.changes.iter().any(by_absence)
+    }
+
     /// Takes what absence proves.
     fn conclude(&mut self, outcome: Outcome, now: Stamp) {
         self.changes

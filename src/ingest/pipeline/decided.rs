@@ -11,7 +11,8 @@ use crate::{
     ingest::{config::Deletions, upstream::Fetched},
     store::Commit,
 };
-use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice};
+use bytes::Bytes;
+use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice, witness};
 use std::{collections::HashSet, sync::Arc};
 
 /// A document cut into entries.
@@ -22,6 +23,8 @@ pub(super) struct Sliced {
     /// What its silence may prove.
     pub(super) class: Class,
     is_part: bool,
+    bytes: Bytes,
+    content_type: Option<String>,
 }
 
 impl Sliced {
@@ -36,12 +39,28 @@ impl Sliced {
         let hints = Hints { content_type, base_url: Some(&fetched.base_url), resource };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
         let class = class(&window, fetched);
-        Ok(Some(Self { body, window, class, is_part: fetched.is_part }))
+        Ok(Some(Self {
+            body,
+            window,
+            class,
+            is_part: fetched.is_part,
+            bytes: fetched.body.clone(),
+            content_type: fetched.content_type.clone(),
+        }))
     }
 
     /// Whether it holds neither entries nor deletions.
     pub(super) fn says_nothing(&self) -> bool {
         self.window.entries.is_empty() && self.window.deletions.is_empty()
+    }
+}
+
+impl Sliced {
+    /// How many more entries another reader finds than we do: then what seems to be missing may be our own mistake.
+    fn overlooked(&self) -> Option<usize> {
+        let hints = Hints { content_type: self.content_type.as_deref(), ..Hints::default() };
+        let found = witness(&self.bytes, &hints)?;
+        found.checked_sub(self.window.entries.len()).filter(|more| *more > 0)
     }
 }
 
@@ -81,6 +100,15 @@ impl Decided {
         let head = &sliced.window.head;
         let policy = deletions.policy(is_whole(head));
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
+        let mut notes = notes;
+        if seen.class != Class::Partial
+            && decisions.misses_something()
+            && let Some(more) = sliced.overlooked()
+        {
+            let seen = Observation { class: Class::Partial, ..seen.clone() };
+            decisions = reconcile(&record.namespace, known, &seen, &policy, now);
+            notes.push(Note::Other(format!("another reader finds {more} more entries in the document")));
+        }
         if sliced.is_part {
             decisions.last.window.clone_from(&known.last.window);
         }
