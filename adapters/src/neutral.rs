@@ -6,7 +6,8 @@ mod extensions;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Body, Category, Date, Enclosure, Entry, Format, Head, Link, NotAFeed, Person, Text, TextKind, Window,
+    Body, Category, Date, Enclosure, Entry, Format, Generator, Head, Image, Link, NotAFeed, Person, Text,
+    TextKind, Window,
 };
 
 /// The fields of one object.
@@ -44,15 +45,18 @@ fn head(head: &Head, format: Format) -> Value {
     text(&mut fields, "subtitle", head.description.as_ref());
     links(&mut fields, head.link("alternate"), &head.links, &[]);
     text(&mut fields, "rights", head.rights.as_ref());
-    people(&mut fields, &head.authors, &[]);
+    people(&mut fields, &head.authors, &head.contributors);
     put(&mut fields, "tags", list(&head.categories, category));
     put(&mut fields, "language", head.language.as_deref());
-    put(&mut fields, "generator", head.generator.as_deref());
-    if format == Format::Atom {
-        put(&mut fields, "logo", head.image.as_deref());
-    } else {
-        put(&mut fields, "image", head.image.as_deref().map(|url| json!({ "href": url })));
+    if let Some(maker) = &head.generator {
+        put(&mut fields, "generator", maker.name.as_deref());
+        put(&mut fields, "generator_detail", Some(generator(maker)));
     }
+    match &head.image {
+        Some(picture) if format == Format::Atom => put(&mut fields, "logo", Some(picture.url.as_str())),
+        picture => put(&mut fields, "image", picture.as_ref().map(image)),
+    }
+    put(&mut fields, "icon", head.icon.as_deref());
     date(&mut fields, "published", head.published.as_ref());
     date(&mut fields, "updated", head.updated.as_ref());
     put(&mut fields, "ttl", head.rhythm.ttl_mins.map(|minutes| minutes.to_string()));
@@ -179,6 +183,25 @@ fn category(category: &Category) -> Value {
     put(&mut fields, "term", Some(category.term.as_str()));
     put(&mut fields, "scheme", category.scheme.as_deref());
     put(&mut fields, "label", category.label.as_deref());
+    Value::Object(fields)
+}
+
+fn generator(generator: &Generator) -> Value {
+    let mut fields = Fields::new();
+    put(&mut fields, "name", generator.name.as_deref());
+    put(&mut fields, "version", generator.version.as_deref());
+    put(&mut fields, "href", generator.uri.as_deref());
+    Value::Object(fields)
+}
+
+fn image(image: &Image) -> Value {
+    let mut fields = Fields::new();
+    put(&mut fields, "href", Some(image.url.as_str()));
+    put(&mut fields, "title", image.title.as_deref());
+    put(&mut fields, "link", image.link.as_deref());
+    put(&mut fields, "width", image.width.as_deref());
+    put(&mut fields, "height", image.height.as_deref());
+    put(&mut fields, "description", image.description.as_deref());
     Value::Object(fields)
 }
 

@@ -9,7 +9,7 @@ use crate::text::html::{self, URL_ATTRIBUTES};
 use crate::text::markup::{XHTML, XML, write_children};
 use crate::text::{base64, clean, date, present, uri, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Element, Head, Link, Node, Person, Source, Text, TextKind};
+use crate::{Body, Category, Element, Generator, Head, Image, Link, Node, Person, Source, Text, TextKind};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -73,15 +73,20 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
                 add_person(&mut head.authors, person);
             }
         }
+        "contributor" => {
+            if let Some(person) = person(&element, place) {
+                add_person(&mut head.contributors, person);
+            }
+        }
         "category" => {
             if let Some(category) = category(&element) {
                 add(&mut head.categories, category);
             }
         }
         "rights" | "copyright" => head.rights = head.rights.take().or_else(|| text(element, place)),
-        "generator" => head.generator = head.generator.take().or_else(|| generator(&element)),
-        "logo" => head.image = plain().map(|url| place.resolve(&url)).or(head.image.take()),
-        "icon" => head.image = head.image.take().or_else(|| plain().map(|url| place.resolve(&url))),
+        "generator" => head.generator = head.generator.take().or_else(|| generator(&element, place)),
+        "logo" => head.image = head.image.take().or_else(|| plain().map(|url| picture(&url, place))),
+        "icon" => head.icon = head.icon.take().or_else(|| plain().map(|url| place.resolve(&url))),
         "updated" | "modified" => {
             head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes));
         }
@@ -91,11 +96,20 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
     None
 }
 
-/// Name, version and URL, as platform profiles match them.
-fn generator(element: &Element) -> Option<String> {
-    let attributes = ["version", "uri", "url"].into_iter().filter_map(|name| element.attribute(name));
-    let parts: Vec<_> = [element.text().as_str()].into_iter().chain(attributes).filter_map(present).collect();
-    present(&parts.join(" "))
+/// A generator (RFC 4287 section 4.2.4); 0.3 says `url` for `uri`.
+fn generator(element: &Element, place: &Place) -> Option<Generator> {
+    let attribute = |name| element.attribute(name).and_then(present);
+    let generator = Generator {
+        name: present(&element.text()),
+        version: attribute("version"),
+        uri: attribute("uri").or_else(|| attribute("url")).map(|uri| place.resolve(&uri)),
+    };
+    (generator != Generator::default()).then_some(generator)
+}
+
+/// A picture of which only the address is known.
+pub(crate) fn picture(url: &str, place: &Place) -> Image {
+    Image { url: place.resolve(url), ..Image::default() }
 }
 
 /// What a `type`, or the `mode` of 0.3, says about the inside of an element.

@@ -6,7 +6,7 @@ use crate::entry::notes::Notes;
 use crate::extensions::syndication;
 use crate::text::markup::{XHTML, write_children};
 use crate::text::{date, entities, present, visible};
-use crate::{Body, Category, Element, Enclosure, Head, Link, Person, Source, Text};
+use crate::{Body, Category, Element, Enclosure, Generator, Head, Image, Link, Person, Source, Text};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -80,7 +80,10 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
                 add(&mut head.categories, category);
             }
         }
-        "generator" => head.generator = head.generator.take().or_else(text),
+        "generator" => {
+            let named = || text().map(|name| Generator { name: Some(name), ..Generator::default() });
+            head.generator = head.generator.take().or_else(named);
+        }
         "lastbuilddate" => head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes)),
         "pubdate" => head.published = head.published.take().or_else(|| date::read(&element.text(), notes)),
         "image" => head.image = head.image.take().or_else(|| image(&element, place)),
@@ -163,9 +166,19 @@ fn enclosure(element: &Element, place: &Place) -> Option<Enclosure> {
     })
 }
 
-fn image(element: &Element, place: &Place) -> Option<String> {
-    let url = element.elements().find(|child| child.name.eq_ignore_ascii_case("url"))?;
-    present(&url.text()).map(|url| place.resolve(&url))
+fn image(element: &Element, place: &Place) -> Option<Image> {
+    let field = |name: &str| {
+        let child = element.elements().find(|child| child.name.eq_ignore_ascii_case(name))?;
+        present(&child.text())
+    };
+    Some(Image {
+        url: place.resolve(&field("url")?),
+        title: field("title"),
+        link: field("link").map(|link| place.resolve(&link)),
+        width: field("width"),
+        height: field("height"),
+        description: field("description"),
+    })
 }
 
 /// `mail (name)`, `name <mail>`, `name (mail)`, a mail address or a name.
