@@ -79,6 +79,10 @@ pub struct Body {
     pub src: Option<String>,
 }
 
+/// The relation of the address that a feed proxy put into the place of the permalink, which `feedburner:origLink` still
+/// names.
+pub const PROXIED: &str = "http://rssnamespace.org/feedburner/ext/1.0#proxied";
+
 /// One link of an entry or a head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {

@@ -19,7 +19,7 @@ use crate::{Element, Entry, Format, Head, Text};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) format: Format,
     pub(crate) own: Vec<String>,
@@ -52,7 +52,7 @@ impl Dialect {
 }
 
 /// What an element inherits from where it stands.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) base: Option<Url>,
     pub(crate) language: Option<String>,
@@ -127,7 +127,7 @@ pub(crate) fn head(
     place: &Place,
     notes: &mut Notes,
 ) -> Head {
-    let mut head = Head { language: place.language.clone(), ..Head::default() };
+    let mut head = Head::default();
     for (child, outside) in children {
         let place = outside.enter(&child);
         let left = match dialect.vocabulary(&child.ns) {
@@ -144,7 +144,13 @@ pub(crate) fn head(
         head.foreign.extend(left);
     }
     syndication::settle(&mut head);
+    head.language = head.language.or_else(|| place.language.clone()).map(language);
     head
+}
+
+/// A language tag with the hyphens that it is written with (RFC 5646); some writers took the name of a locale.
+pub(crate) fn language(tag: String) -> String {
+    tag.replace('_', "-")
 }
 
 /// The child elements, owned.

@@ -5,9 +5,11 @@ mod extensions;
 
 use serde_json::{Map, Value, json};
 
+use crate::text::{base64, present};
+use crate::vocabulary::Vocabulary;
 use crate::{
-    Body, Category, Date, Enclosure, Entry, Format, Generator, Head, Image, Link, NotAFeed, Person, Text,
-    TextKind, Window,
+    Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Head, Image, Link, NotAFeed, PROXIED,
+    Person, Text, TextKind, Window,
 };
 
 /// The fields of one object.
@@ -18,7 +20,7 @@ type Fields = Map<String, Value>;
 ///
 /// Names are feedparser's, except that `_epoch` (whole seconds UTC, rounded down) stands for its `_parsed`.
 pub fn neutral(window: &Window) -> Value {
-    let entries = window.entries.iter().map(|raw| entry(&raw.parse().0));
+    let entries = window.entries.iter().map(|raw| entry(&raw.parse().0, window.format));
     json!({
         "version": window.version,
         "encoding": window.encoding,
@@ -28,13 +30,20 @@ pub fn neutral(window: &Window) -> Value {
 }
 
 /// One document's line of a JSONL file: the neutral form with `file` and `ok`, or what the document is instead of a feed.
+///
+/// A document that is cut in its first entry is shown as far as it goes, and says so in `error`.
 pub fn neutral_line(file: &str, read: Result<&Window, &NotAFeed>) -> Value {
-    let mut line = match read {
-        Ok(window) => neutral(window),
-        Err(error) => json!({ "error": error.to_string() }),
+    let window = match read {
+        Ok(window) => Some(window),
+        Err(NotAFeed::NoWholeEntry { remains }) => remains.as_deref(),
+        Err(_) => None,
     };
+    let mut line = window.map_or_else(|| json!({}), neutral);
     line["file"] = file.into();
-    line["ok"] = read.is_ok().into();
+    line["ok"] = window.is_some().into();
+    if let Err(error) = read {
+        line["error"] = error.to_string().into();
+    }
     line
 }
 
@@ -42,10 +51,12 @@ fn head(head: &Head, format: Format) -> Value {
     let mut fields = Fields::new();
     put(&mut fields, "id", head.id.as_deref());
     text(&mut fields, "title", head.title.as_ref());
-    text(&mut fields, "subtitle", head.description.as_ref());
+    let podcast = head.foreign.iter().find(|element| is_podcast_subtitle(element));
+    let podcast = podcast.and_then(|element| present(&element.text())).map(Text::plain);
+    text(&mut fields, "subtitle", podcast.as_ref().or(head.description.as_ref()));
     links(&mut fields, head.link("alternate"), &head.links, &[]);
     text(&mut fields, "rights", head.rights.as_ref());
-    people(&mut fields, &head.authors, &head.contributors);
+    people(&mut fields, &head.authors, &head.contributors, format);
     put(&mut fields, "tags", list(&head.categories, category));
     put(&mut fields, "language", head.language.as_deref());
     if let Some(maker) = &head.generator {
@@ -64,7 +75,7 @@ fn head(head: &Head, format: Format) -> Value {
     Value::Object(fields)
 }
 
-fn entry(entry: &Entry) -> Value {
+fn entry(entry: &Entry, format: Format) -> Value {
     let mut fields = Fields::new();
     put(&mut fields, "id", entry.id.as_deref());
     text(&mut fields, "title", entry.title.as_ref());
@@ -74,7 +85,7 @@ fn entry(entry: &Entry) -> Value {
     put(&mut fields, "content", list(entry.content.as_slice(), content));
     links(&mut fields, entry.permalink(), &entry.links, &entry.enclosures);
     text(&mut fields, "rights", entry.rights.as_ref());
-    people(&mut fields, &entry.authors, &entry.contributors);
+    people(&mut fields, &entry.authors, &entry.contributors, format);
     put(&mut fields, "tags", list(&entry.categories, category));
     put(&mut fields, "enclosures", list(&entry.enclosures, enclosure));
     date(&mut fields, "published", entry.published.as_ref());
@@ -83,6 +94,11 @@ fn entry(entry: &Entry) -> Value {
     put(&mut fields, "language", entry.language.as_deref());
     extensions::entry(entry, &mut fields);
     Value::Object(fields)
+}
+
+/// `itunes:subtitle`: a podcast that has one means its `description` for another place.
+fn is_podcast_subtitle(element: &Element) -> bool {
+    element.name == "subtitle" && Vocabulary::of(&element.ns) == Vocabulary::Itunes
 }
 
 /// A field, unless there is nothing to say.
@@ -115,15 +131,33 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
 
 fn content(body: &Body) -> Value {
     let mut value = detail(&body.text, body.media_type.as_deref());
+    if let Some(text) =
+        body.media_type.as_deref().filter(|named| is_binary(named)).and_then(|_| unpacked(body))
+    {
+        value["value"] = text.into();
+    }
     if let Some(src) = &body.src {
         value["src"] = src.as_str().into();
     }
     value
 }
 
+/// Whether content of a media type is written in base64 (RFC 4287 section 4.1.3.3).
+fn is_binary(media_type: &str) -> bool {
+    !media_type.starts_with("text/") && !media_type.ends_with("/xml") && !media_type.ends_with("+xml")
+}
+
+/// The text that a content in base64 stands for, if it is one.
+fn unpacked(body: &Body) -> Option<String> {
+    String::from_utf8(base64::decode(&body.text.value)?).ok()
+}
+
 /// The permalink and all links, the enclosures among them.
 fn links(fields: &mut Fields, permalink: Option<&str>, links: &[Link], enclosures: &[Enclosure]) {
-    put(fields, "link", permalink);
+    // feedparser's link is the one that the document has in its place.
+    let proxied = links.iter().find(|link| link.rel == PROXIED);
+    put(fields, "link", proxied.map(|link| link.href.as_str()).or(permalink));
+    put(fields, "feedburner_origlink", proxied.and(permalink));
     let enclosures = enclosures.iter().map(|enclosure| Link {
         href: enclosure.url.clone(),
         rel: "enclosure".to_owned(),
@@ -156,10 +190,12 @@ fn enclosure(enclosure: &Enclosure) -> Value {
     Value::Object(fields)
 }
 
-/// Authors, the first of them also alone, and contributors.
-fn people(fields: &mut Fields, authors: &[Person], contributors: &[Person]) {
+/// Authors, the first of them also alone and in one line, and contributors.
+fn people(fields: &mut Fields, authors: &[Person], contributors: &[Person], format: Format) {
     if let Some(first) = authors.first() {
         let byline = match (&first.name, &first.email) {
+            // As RSS 2.0 wants its authors written.
+            (Some(name), Some(email)) if format == Format::Rss => Some(format!("{email} ({name})")),
             (Some(name), Some(email)) => Some(format!("{name} ({email})")),
             (name, email) => name.clone().or(email.clone()),
         };

@@ -30,7 +30,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     let root = detect::recognise(&decoded.text)?;
     let place = Place { base: hints.base_url.and_then(|url| url::Url::parse(url).ok()), language: None };
     let cut = cutter::cut(&root, place)?;
-    let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
+    let Cut { dialect, place, head_id, head, entries, deletions, mut notes, lost } = cut;
     if root.preceded {
         notes.add_first(Note::Other("something stands before the document".to_owned()));
     }
@@ -41,7 +41,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     head.id = head.id.or(head_id);
     // What stands before the root element is as long as the text is longer.
     let before = &decoded.text[..decoded.text.len() - root.text.len()];
-    Ok(Window {
+    let window = Window {
         format: root.format,
         version: version::of(root.format, before, root.text),
         encoding: decoded.encoding,
@@ -49,11 +49,16 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         entries: named(entries),
         deletions,
         notes: notes.into_vec(),
-    })
+    };
+    if lost {
+        let remains = (!window.entries.is_empty()).then(|| Box::new(window));
+        return Err(NotAFeed::NoWholeEntry { remains });
+    }
+    Ok(window)
 }
 
 /// What one document shows of a feed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The format that was recognised.
     pub format: Format,
@@ -79,7 +84,7 @@ impl Window {
 }
 
 /// One entry, not yet parsed. It owns its markup and shares what it inherited, so it outlives the document.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawEntry {
     /// What identifies the entry.
     pub key: Key,
@@ -91,7 +96,7 @@ pub struct RawEntry {
 }
 
 /// What entries inherit from the elements around them.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Context {
     dialect: Dialect,
     bindings: Bindings,

@@ -133,7 +133,11 @@ impl Kind {
         let named = element.attribute("type").unwrap_or("").to_ascii_lowercase();
         let named = named.split(';').next().unwrap_or("").trim();
         let has_children = element.elements().next().is_some();
-        let escaped = element.attribute("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
+        // TypePad put escaped HTML into a div; there is no element in that.
+        let is_source = matches!(named, "html" | "text/html")
+            && element.elements().all(|div| div.name == "div" && div.elements().next().is_none());
+        let escaped =
+            is_source || element.attribute("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
         let is_base64 =
             named == "base64" || element.attribute("mode").is_some_and(|mode| mode.trim() == "base64");
         match named {
@@ -203,13 +207,17 @@ fn body(mut element: Element, place: &Place) -> Option<Body> {
     }
 }
 
+/// The namespace of Atom 1.0, whose text constructs are stricter than those of its drafts.
+const ATOM_10: &str = "http://www.w3.org/2005/Atom";
+
 /// The inside of an XHTML `div` (or of what stands in its place), well-formed, in the XHTML namespace.
 fn fragment(element: &Element) -> Option<Text> {
     let elements: Vec<_> = element.elements().collect();
     let outside =
         element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
     // In 1.0 the div is packaging; in 0.3, where no type is called `xhtml`, it is content.
-    let is_packed = element.attribute("type").is_none_or(|named| !named.contains('/'));
+    let is_packed =
+        element.ns == ATOM_10 || element.attribute("type").is_none_or(|named| !named.contains('/'));
     let wrapper = match elements.as_slice() {
         [div] if div.name == "div" && !outside && is_packed => div,
         _ => element,

@@ -14,12 +14,18 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
         "title" => draft.title(Rank::Native, title(&element, place)),
         "link" => draft_link(&element, place, draft),
         "description" => draft.summary(Rank::Native, html(&element, place)),
+        // Not of RSS: Atom's, without its namespace.
+        "summary" => draft.lead(html(&element, place)),
         "guid" => guid(&element, place, draft),
         "fullitem" => {
             draft.content(Rank::Borrowed, html(&element, place).map(|text| Body { text, ..Body::default() }))
         }
         "author" => draft.author(Rank::Native, person(&element.text())),
         "category" => draft.category(category(&element)?),
+        // Not of RSS either, and often met.
+        "tags" => element.text().split(',').filter_map(present).for_each(|term| {
+            draft.category(Category { term, ..Category::default() });
+        }),
         "enclosure" => match enclosure(&element, place) {
             Some(enclosure) => draft.enclosure(enclosure),
             None => return Some(element),
