@@ -113,7 +113,7 @@ fn link() -> BoxedStrategy<Link> {
 
 fn person() -> BoxedStrategy<Person> {
     (option::of(text()), option::of(text()), option::of(text()))
-        .prop_map(|(name, email, uri)| Person { name, email, uri })
+        .prop_map(|(name, email, uri)| Person { name, email, uri, ..Person::default() })
         .boxed()
 }
 

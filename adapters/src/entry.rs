@@ -115,6 +115,8 @@ pub struct Person {
     pub email: Option<String>,
     /// Home page.
     pub uri: Option<String>,
+    /// The line that name and address were taken from, as RSS and Dublin Core have it: `jo@example.org (Jo Doe)`.
+    pub byline: Option<String>,
 }
 
 /// A tag.

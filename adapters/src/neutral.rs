@@ -20,7 +20,7 @@ type Fields = Map<String, Value>;
 ///
 /// Names are feedparser's, except that `_epoch` (whole seconds UTC, rounded down) stands for its `_parsed`.
 pub fn neutral(window: &Window) -> Value {
-    let entries = window.entries.iter().map(|raw| entry(&raw.parse().0, window.format));
+    let entries = window.entries.iter().map(|raw| entry(&raw.parse().0));
     json!({
         "version": window.version,
         "encoding": window.encoding,
@@ -56,7 +56,7 @@ fn head(head: &Head, format: Format) -> Value {
     text(&mut fields, "subtitle", podcast.as_ref().or(head.description.as_ref()));
     links(&mut fields, head.link("alternate"), &head.links, &[]);
     text(&mut fields, "rights", head.rights.as_ref());
-    people(&mut fields, &head.authors, &head.contributors, format);
+    people(&mut fields, &head.authors, &head.contributors);
     put(&mut fields, "tags", list(&head.categories, category));
     put(&mut fields, "language", head.language.as_deref());
     if let Some(maker) = &head.generator {
@@ -75,7 +75,7 @@ fn head(head: &Head, format: Format) -> Value {
     Value::Object(fields)
 }
 
-fn entry(entry: &Entry, format: Format) -> Value {
+fn entry(entry: &Entry) -> Value {
     let mut fields = Fields::new();
     put(&mut fields, "id", entry.id.as_deref());
     text(&mut fields, "title", entry.title.as_ref());
@@ -85,7 +85,7 @@ fn entry(entry: &Entry, format: Format) -> Value {
     put(&mut fields, "content", list(entry.content.as_slice(), content));
     links(&mut fields, entry.permalink(), &entry.links, &entry.enclosures);
     text(&mut fields, "rights", entry.rights.as_ref());
-    people(&mut fields, &entry.authors, &entry.contributors, format);
+    people(&mut fields, &entry.authors, &entry.contributors);
     put(&mut fields, "tags", list(&entry.categories, category));
     put(&mut fields, "enclosures", list(&entry.enclosures, enclosure));
     date(&mut fields, "published", entry.published.as_ref());
@@ -196,15 +196,13 @@ fn enclosure(enclosure: &Enclosure) -> Value {
 }
 
 /// Authors, the first of them also alone and in one line, and contributors.
-fn people(fields: &mut Fields, authors: &[Person], contributors: &[Person], format: Format) {
+fn people(fields: &mut Fields, authors: &[Person], contributors: &[Person]) {
     if let Some(first) = authors.first() {
-        let byline = match (&first.name, &first.email) {
-            // As RSS 2.0 wants its authors written.
-            (Some(name), Some(email)) if format == Format::Rss => Some(format!("{email} ({name})")),
+        let composed = || match (&first.name, &first.email) {
             (Some(name), Some(email)) => Some(format!("{name} ({email})")),
             (name, email) => name.clone().or(email.clone()),
         };
-        put(fields, "author", byline);
+        put(fields, "author", first.byline.clone().or_else(composed));
         put(fields, "author_detail", Some(person(first)));
     }
     put(fields, "authors", list(authors, person));
@@ -321,6 +319,6 @@ mod tests {
         let image = json!({
             "href": "http://i/", "title": "t", "link": "http://l/", "width": "88", "height": "31", "description": "d",
         });
-        assert_eq!((&read["feed"]["image"], &read["feed"]["author"]), (&image, &json!("j@e (Jo)")));
+        assert_eq!((&read["feed"]["image"], &read["feed"]["author"]), (&image, &json!("Jo <j@e>")));
     }
 }

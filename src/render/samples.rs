@@ -91,6 +91,7 @@ pub(super) fn rich() -> Item {
         name: Some(name.into()),
         email: Some(format!("{}@example.org", name.to_lowercase())),
         uri: Some(format!("http://example.org/{name}")),
+        byline: None,
     };
     let enclosure = |name: &str| Enclosure {
         url: format!("http://example.org/{name}.mp3"),

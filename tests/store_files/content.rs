@@ -91,7 +91,12 @@ fn link(rel: &str) -> Link {
 }
 
 fn person() -> Person {
-    Person { name: Some("Ann".into()), email: Some("ann@example.org".into()), uri: None }
+    Person {
+        name: Some("Ann".into()),
+        email: Some("ann@example.org".into()),
+        uri: None,
+        byline: Some("ann@example.org (Ann)".into()),
+    }
 }
 
 fn category() -> Category {

@@ -300,6 +300,7 @@ fn person(element: &Element, place: &Place) -> Option<Person> {
         name: field(&["name"]),
         email: field(&["email"]),
         uri: field(&["uri", "url", "homepage"]).map(|uri| place.resolve(&uri)),
+        byline: None,
     };
     (person != Person::default()).then_some(person)
 }

@@ -315,6 +315,7 @@ pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
             known.name = known.name.take().or(person.name);
             known.email = known.email.take().or(person.email);
             known.uri = known.uri.take().or(person.uri);
+            known.byline = known.byline.take().or(person.byline);
         }
         None => add(people, person),
     }

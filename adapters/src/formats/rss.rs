@@ -216,7 +216,8 @@ pub(crate) fn person(text: &str) -> Option<Person> {
     let rest = text.replacen(mail, " ", 1);
     let name = rest
         .trim_matches(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '<' | '>' | '"' | ',' | ':'));
-    Some(Person { name: present(name), email: Some(bare(mail)), uri: None })
+    let name = present(name);
+    Some(Person { byline: name.is_some().then(|| text.clone()), name, email: Some(bare(mail)), uri: None })
 }
 
 #[cfg(test)]
@@ -226,8 +227,9 @@ mod tests {
     #[test]
     fn people_are_read_from_every_customary_form() {
         let check = |text: &str, name: Option<&str>, mail: Option<&str>| {
-            let expect = Person { name: name.map(str::to_owned), email: mail.map(str::to_owned), uri: None };
-            assert_eq!(person(text), Some(expect), "{text}");
+            let found = person(text).unwrap();
+            assert_eq!((found.name.as_deref(), found.email.as_deref()), (name, mail), "{text}");
+            assert_eq!(found.byline.is_some(), name.is_some() && mail.is_some(), "{text}");
         };
         check("me@e.org (Jo Doe)", Some("Jo Doe"), Some("me@e.org"));
         check("Jo Doe <me@e.org>", Some("Jo Doe"), Some("me@e.org"));

@@ -11,7 +11,7 @@ use crate::{json, shared};
 
 /// Documents of each class, and how many of them must be met in full: just below what is reached.
 const THRESHOLDS: [(&str, usize, usize); 6] = [
-    ("core", 423, 389),
+    ("core", 423, 390),
     ("edge", 30, 29),
     ("extension", 132, 37),
     ("http/charset-metadata", 4, 4),

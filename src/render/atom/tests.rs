@@ -244,6 +244,7 @@ fn people_always_have_a_name_and_only_whole_addresses() {
         name: Some(name.into()),
         email: Some(email.into()),
         uri: Some(uri.into()),
+        byline: None,
     };
     let authors =
         vec![person(" ", "ann@example.org", ""), person("Bob", "bob at example", "u"), Person::default()];

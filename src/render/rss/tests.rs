@@ -129,7 +129,7 @@ fn authors_without_an_address_are_creators() {
     let person = |name: &str, email: Option<&str>| Person {
         name: Some(name.into()),
         email: email.map(str::to_owned),
-        uri: None,
+        ..Person::default()
     };
     let check = |authors: Vec<Person>, expect: &[&str]| {
         let lines = item(Entry { authors, ..Entry::default() });
