@@ -125,6 +125,7 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
         TextKind::Plain => "text/plain",
         TextKind::Html => "text/html",
         TextKind::Xhtml => "application/xhtml+xml",
+        TextKind::Base64 => "application/octet-stream",
     });
     let mut fields = Fields::new();
     put(&mut fields, "type", Some(media_type));
@@ -134,10 +135,11 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
     Value::Object(fields)
 }
 
+/// A content; the text that base64 stands for, if it is one.
 fn content(body: &Body) -> Value {
     let mut value = detail(&body.text, body.media_type.as_deref());
-    if let Some(text) =
-        body.media_type.as_deref().filter(|named| is_binary(named)).and_then(|_| unpacked(body))
+    if body.text.kind == TextKind::Base64
+        && let Some(text) = base64::decode(&body.text.value).and_then(|bytes| String::from_utf8(bytes).ok())
     {
         value["value"] = text.into();
     }
@@ -145,16 +147,6 @@ fn content(body: &Body) -> Value {
         value["src"] = src.as_str().into();
     }
     value
-}
-
-/// Whether content of a media type is written in base64 (RFC 4287 section 4.1.3.3).
-fn is_binary(media_type: &str) -> bool {
-    !media_type.starts_with("text/") && !media_type.ends_with("/xml") && !media_type.ends_with("+xml")
-}
-
-/// The text that a content in base64 stands for, if it is one.
-fn unpacked(body: &Body) -> Option<String> {
-    String::from_utf8(base64::decode(&body.text.value)?).ok()
 }
 
 /// The permalink and all links, the enclosures among them.
@@ -284,6 +276,11 @@ mod tests {
         let whole = line("<rss><channel><item><title>a</title></item><item><title>b</title><link");
         assert_eq!(whole["entries"].as_array().map(Vec::len), Some(1));
         assert!(whole.get("error").is_none());
+        let cut = line(
+            r#"{"version": "https://jsonfeed.org/version/1", "items": [{"id": "1", "title": "a", "url": "b"#,
+        );
+        assert_eq!((&cut["version"], &cut["entries"][0]["title"]), (&json!("json1"), &json!("a")));
+        assert!(cut["error"].is_string());
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! Cuts a document into entries: which bytes are whose, and what each is called. What an entry says is read later, alone.
 
 mod cutter;
+mod items;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::detect::{self, NotAFeed};
-use crate::formats::{self, Dialect, Place, version};
+use crate::detect::{self, NotAFeed, Root};
+use crate::entry::notes::Notes;
+use crate::formats::resource::Resource;
+use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::markup::tree::{self, Bindings};
 use crate::text::{encoding, present};
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
-use cutter::{Cut, Marks};
+use cutter::Cut;
 
 /// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
 pub const ENTRIES_MAX: usize = 10_000;
@@ -20,9 +23,14 @@ pub const ENTRIES_MAX: usize = 10_000;
 /// Content is never an error: what is odd becomes a note.
 ///
 /// # Errors
-/// Only when the bytes are no feed at all (a web page, JSON, nothing), or when they hold entries of which not one could
-/// be read in whole; then the publisher, or whatever stands before it, is at fault.
+/// Only when the bytes are no feed at all (a web page, other JSON, nothing), or when they hold entries of which not one
+/// could be read in whole; then the publisher, or whatever stands before it, is at fault. Never with
+/// [`Hints::resource`], for which any bytes will do.
 pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
+    let base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+    if let Some(url) = hints.resource {
+        return Ok(Window::of_resource(Resource::new(url, base, hints.content_type, bytes)));
+    }
     if let Some(binary) = detect::binary(bytes) {
         return Err(binary);
     }
@@ -30,29 +38,23 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     let root = detect::recognise(&decoded.text)?;
     // A response in several languages names none of its parts.
     let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
-    let base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
     let place = Place { base, language, ..Place::default() };
-    let cut = cutter::cut(&root, place)?;
-    let Cut { dialect, place, head_id, head, entries, deletions, mut notes, lost } = cut;
+    let (mut window, mut notes, lost) = match root.format {
+        Format::JsonFeed => of_items(&root, &place)?,
+        _ => {
+            // What stands before the root element is as long as the text is longer.
+            let before = &decoded.text[..decoded.text.len() - root.text.len()];
+            of_markup(&root, before, place)?
+        }
+    };
+    window.encoding = decoded.encoding;
     if root.preceded {
         notes.add_first(Note::Other("something stands before the document".to_owned()));
     }
     if let Some(note) = decoded.note {
         notes.add_first(note);
     }
-    let mut head = formats::head(head, &dialect, &place, &mut notes);
-    head.id = head.id.or(head_id);
-    // What stands before the root element is as long as the text is longer.
-    let before = &decoded.text[..decoded.text.len() - root.text.len()];
-    let window = Window {
-        format: root.format,
-        version: version::of(root.format, before, root.text),
-        encoding: decoded.encoding,
-        head,
-        entries: named(entries),
-        deletions,
-        notes: notes.into_vec(),
-    };
+    window.notes = notes.into_vec();
     if lost {
         let remains = (!window.entries.is_empty()).then(|| Box::new(window));
         return Err(NotAFeed::NoWholeEntry { remains });
@@ -60,14 +62,38 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     Ok(window)
 }
 
+/// The window, what is odd about it, and whether no entry of it is whole.
+fn of_markup(root: &Root<'_>, before: &str, place: Place) -> Result<(Window, Notes, bool), NotAFeed> {
+    let cut = cutter::cut(root, place)?;
+    let Cut { dialect, place, head_id, head, entries, deletions, mut notes, lost } = cut;
+    let mut head = formats::head(head, &dialect, &place, &mut notes);
+    head.id = head.id.or(head_id);
+    let window = Window {
+        version: version::of(root.format, before, root.text),
+        head,
+        entries: named(entries),
+        deletions,
+        ..Window::empty(root.format)
+    };
+    Ok((window, notes, lost))
+}
+
+fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes, bool), NotAFeed> {
+    let items::Cut { version, head, entries, notes, lost } = items::cut(root.text, place)?;
+    let window = Window { version, head, entries: named(entries), ..Window::empty(root.format) };
+    Ok((window, notes, lost))
+}
+
 /// What one document shows of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The format that was recognised.
     pub format: Format,
-    /// The version of the format, under feedparser's names: `rss20`, `rss091n`, `rss` when none is said, `atom03`.
+    /// The version of the format, under feedparser's names: `rss20`, `rss091n`, `rss` when none is said, `atom03`,
+    /// `json11`; empty for a resource.
     pub version: &'static str,
-    /// The encoding that the document was read in, under its WHATWG name; `UTF-32LE` and `UTF-32BE` have none there.
+    /// The encoding that the document was read in, under its WHATWG name; `UTF-32LE` and `UTF-32BE` have none there;
+    /// empty for a resource, which is bytes.
     pub encoding: &'static str,
     /// What the document says of itself.
     pub head: Head,
@@ -80,6 +106,25 @@ pub struct Window {
 }
 
 impl Window {
+    fn empty(format: Format) -> Self {
+        Self {
+            format,
+            version: "",
+            encoding: "",
+            head: Head::default(),
+            entries: Vec::new(),
+            deletions: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The window of a document that is itself the only item.
+    fn of_resource(resource: Resource) -> Self {
+        let (key, head) = (Key::Id(resource.url().to_owned()), resource.head());
+        let raw = RawEntry { key, raw: resource.digest(), inside: Inside::Resource(Arc::new(resource)) };
+        Self { head, entries: vec![raw], ..Self::empty(Format::Resource) }
+    }
+
     /// Whether the document ended early: what is missing from it proves nothing.
     pub fn is_truncated(&self) -> bool {
         self.notes.contains(&Note::Truncated)
@@ -94,8 +139,28 @@ pub struct RawEntry {
     /// Digest of the entry's own markup, decoded: equal means that its publisher did not touch it. What it inherits
     /// (namespaces, `xml:base`) is not in it.
     pub raw: Digest,
-    markup: Box<str>,
-    context: Arc<Context>,
+    inside: Inside,
+}
+
+/// What is parsed when somebody asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Inside {
+    /// An element.
+    Markup { markup: Box<str>, context: Arc<Context> },
+    /// An item of a JSON Feed.
+    Item { json: Box<str>, place: Arc<Place> },
+    /// The whole document.
+    Resource(Arc<Resource>),
+}
+
+/// What may name an entry, trimmed of XML white space and otherwise byte-exact.
+#[derive(Debug, Default)]
+struct Marks {
+    guid: Option<String>,
+    id: Option<String>,
+    about: Option<String>,
+    link: Option<String>,
+    title: Option<String>,
 }
 
 /// What entries inherit from the elements around them.
@@ -109,20 +174,37 @@ struct Context {
 impl RawEntry {
     /// Reads the entry. What cannot be understood is left out and noted.
     pub fn parse(&self) -> (Entry, Vec<Note>) {
-        let Context { dialect, bindings, place } = &*self.context;
-        let Some(grown) = tree::grow(&self.markup, &mut bindings.clone()) else {
-            return (Entry::default(), vec![Note::EntryLost("its markup has no element".to_owned())]);
+        let (entry, notes) = match &self.inside {
+            Inside::Markup { markup, context } => context.parse(markup),
+            Inside::Item { json, place } => json_feed::entry(json, place),
+            Inside::Resource(resource) => resource.entry(),
         };
-        let (entry, mut notes) = formats::entry(grown.element, dialect, place);
-        if grown.mended {
-            notes.add_first(Note::Mismatched);
-        }
         (entry, notes.into_vec())
     }
 
-    /// The entry's own markup, decoded, as it stood in the document.
+    /// The entry's own markup or JSON, decoded, as it stood in the document; of a resource there is none.
     pub fn markup(&self) -> &str {
-        &self.markup
+        match &self.inside {
+            Inside::Markup { markup, .. } => markup,
+            Inside::Item { json, .. } => json,
+            Inside::Resource(_) => "",
+        }
+    }
+}
+
+impl Context {
+    /// Reads an entry that stands here.
+    fn parse(&self, markup: &str) -> (Entry, Notes) {
+        let Some(grown) = tree::grow(markup, &mut self.bindings.clone()) else {
+            let mut notes = Notes::default();
+            notes.add(Note::EntryLost("its markup has no element".to_owned()));
+            return (Entry::default(), notes);
+        };
+        let (entry, mut notes) = formats::entry(grown.element, &self.dialect, &self.place);
+        if grown.mended {
+            notes.add_first(Note::Mismatched);
+        }
+        (entry, notes)
     }
 }
 

@@ -18,6 +18,9 @@ pub(crate) fn of(format: Format, before: &str, text: &str) -> &'static str {
     match format {
         Format::Rss => rss(said, before),
         Format::Rdf => rdf(&bindings),
+        Format::Cdf => "cdf",
+        // These say their version elsewhere, or have none.
+        Format::JsonFeed | Format::Resource => "",
         Format::Atom => atom(said, &bindings.namespace(split(name).0)),
     }
 }
