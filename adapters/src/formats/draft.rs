@@ -12,7 +12,7 @@ const FOREIGN_ELEMENTS_MAX: usize = 1024;
 
 /// How many links, people, categories or enclosures are kept of one entry or head; the rest are dropped. It also keeps
 /// the search for repetitions from growing with the square of hostile input.
-const VALUES_MAX: usize = 1024;
+pub(super) const VALUES_MAX: usize = 1024;
 
 /// How good an offer is; the first of the best wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

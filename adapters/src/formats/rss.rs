@@ -1,7 +1,7 @@
 //! RSS of every version, RSS 1.0's elements included: what each element means. RSS has no say about markup: a text is HTML.
 
 use super::Place;
-use super::draft::{Draft, Rank, add, add_person, alternate_link, is_web_url};
+use super::draft::{Draft, Rank, VALUES_MAX, add, add_person, alternate_link, is_web_url};
 use crate::entry::notes::Notes;
 use crate::extensions::syndication;
 use crate::text::markup::{XHTML, write_nodes};
@@ -27,7 +27,7 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
         "author" => draft.author(Rank::Native, person(&element.text())),
         "category" => draft.category(category(&element)?),
         // Not of RSS either, and often met.
-        "tags" => element.text().split(',').filter_map(present).for_each(|term| {
+        "tags" => element.text().split(',').take(VALUES_MAX).filter_map(present).for_each(|term| {
             draft.category(Category { term, ..Category::default() });
         }),
         "enclosure" => match enclosure(&element, place) {
