@@ -24,7 +24,7 @@ use url::Url;
 #[derive(Clone)]
 pub struct Upstream {
     client: Client,
-    contact_url: Url,
+    contact_url: Option<Url>,
     clock: Arc<dyn Clock>,
 }
 
@@ -65,9 +65,10 @@ pub struct Fetched {
 }
 
 impl Upstream {
-    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to.
-    pub fn new(client: Client, contact_url: Url, clock: Arc<dyn Clock>) -> Self {
-        Self { client, contact_url, clock }
+    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to; an operator who asks once, by
+    /// hand, may have none.
+    pub fn new(client: Client, contact_url: impl Into<Option<Url>>, clock: Arc<dyn Clock>) -> Self {
+        Self { client, contact_url: contact_url.into(), clock }
     }
 
     /// Sends one GET. `configured` is the feed's URL as the operator wrote it, `subscribers` who stands behind us.
@@ -109,7 +110,8 @@ impl Upstream {
     /// PUSH P-43: name, version, whom to talk to, for how many.
     fn user_agent(&self, subscribers: usize) -> HeaderValue {
         let version = env!("CARGO_PKG_VERSION");
-        let text = format!("everfeed/{version} (+{}; {subscribers} subscribers)", self.contact_url);
+        let contact = self.contact_url.as_ref().map(|url| format!("+{url}; ")).unwrap_or_default();
+        let text = format!("everfeed/{version} ({contact}{subscribers} subscribers)");
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
 
@@ -231,7 +233,7 @@ fn credentials(url: &Url) -> Option<HeaderValue> {
 }
 
 /// A URL without credentials: what is stored, compared and shown.
-pub(super) fn bare(url: &Url) -> Url {
+pub fn bare(url: &Url) -> Url {
     let mut bare = url.clone();
     // Both fail only for URLs without a host, which have no credentials.
     let _ = bare.set_username("");
