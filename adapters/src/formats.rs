@@ -4,6 +4,7 @@ pub(crate) mod atom;
 pub(crate) mod draft;
 pub(crate) mod rdf;
 pub(crate) mod rss;
+pub(crate) mod version;
 
 use std::borrow::Cow;
 

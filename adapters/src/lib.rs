@@ -44,7 +44,7 @@ mod vocabulary;
 
 pub use detect::NotAFeed;
 pub use entry::*;
-pub use neutral::neutral;
+pub use neutral::{neutral, neutral_line};
 pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 
 /// What came with the document.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::detect::{self, NotAFeed};
-use crate::formats::{self, Dialect, Place};
+use crate::formats::{self, Dialect, Place, version};
 use crate::text::encoding;
 use crate::text::markup::tree::{self, Bindings};
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
@@ -39,8 +39,17 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     }
     let mut head = formats::head(head, &dialect, &place, &mut notes);
     head.id = head.id.or(head_id);
-    let notes = notes.into_vec();
-    Ok(Window { format: root.format, head, entries: named(entries), deletions, notes })
+    // What stands before the root element is as long as the text is longer.
+    let before = &decoded.text[..decoded.text.len() - root.text.len()];
+    Ok(Window {
+        format: root.format,
+        version: version::of(root.format, before, root.text),
+        encoding: decoded.encoding,
+        head,
+        entries: named(entries),
+        deletions,
+        notes: notes.into_vec(),
+    })
 }
 
 /// What one document shows of a feed.
@@ -48,6 +57,10 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
 pub struct Window {
     /// The format that was recognised.
     pub format: Format,
+    /// The version of the format, under feedparser's names: `rss20`, `rss091n`, `rss` when none is said, `atom03`.
+    pub version: &'static str,
+    /// The encoding that the document was read in, under its WHATWG name; `UTF-32LE` and `UTF-32BE` have none there.
+    pub encoding: &'static str,
     /// What the document says of itself.
     pub head: Head,
     /// The entries in document order, none of them parsed. Two may have the same key: then the document says so.
