@@ -9,6 +9,7 @@ use crate::detect::{self, NotAFeed};
 use crate::formats::{self, Dialect, Place, version};
 use crate::text::encoding;
 use crate::text::markup::tree::{self, Bindings};
+use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
 use cutter::{Cut, Marks};
 
@@ -110,6 +111,29 @@ impl RawEntry {
             notes.add_first(Note::Mismatched);
         }
         (entry, notes.into_vec())
+    }
+
+    /// What the key was taken from, in the words of the format: `guid`, `atom:id`, `rdf:about`, `id`, `link`, `title`, or
+    /// `digest` when nothing names the entry.
+    pub fn named_by(&self) -> &'static str {
+        let id = match &self.key {
+            Key::Id(id) => id,
+            Key::Link(_) => return "link",
+            Key::Title(_) => return "title",
+            Key::Digest(_) => return "digest",
+        };
+        let Some(grown) = tree::grow(&self.markup, &mut self.context.bindings.clone()) else { return "id" };
+        let says = |text: &str| crate::text::trim(text) == id;
+        let by_child = grown.element.elements().find_map(|child| {
+            let name = match child.name.as_str() {
+                "id" if Vocabulary::of(&child.ns) == Vocabulary::Atom => "atom:id",
+                name if name.eq_ignore_ascii_case("guid") => "guid",
+                _ => return None,
+            };
+            says(&child.text()).then_some(name)
+        });
+        let is_about = || grown.element.attributes.iter().any(|a| a.name == "about" && says(&a.value));
+        by_child.or_else(|| is_about().then_some("rdf:about")).unwrap_or("id")
     }
 
     /// The entry's own markup, decoded, as it stood in the document.

@@ -31,11 +31,7 @@ pub struct Fetched {
 
 /// Asks once. `contact_url` is where the publisher finds out who asked; loopback and private addresses are allowed for
 /// `url` itself, as for a feed that is configured.
-pub async fn fetch(
-    limits: &ingest::Config,
-    contact_url: Option<Url>,
-    url: &Url,
-) -> Result<Fetched, Failure> {
+pub async fn fetch(limits: &ingest::Config, contact_url: Option<Url>, url: &Url) -> Result<Fetched, Failure> {
     let client = layers::upstream(&limits.client(), Governor::default())
         .map_err(|error| ours(format!("no client could be made: {error}")))?;
     let clock: Arc<dyn Clock> = Arc::new(clock::System);

@@ -133,32 +133,58 @@ pub(super) struct Column {
     pub(super) name: &'static str,
     /// Whether its texts end where it ends, as numbers do.
     pub(super) right: bool,
-    /// Columns at most, of those that may be cut, and which end stays.
-    pub(super) most: Option<(usize, Keep)>,
+    /// Which end of its texts stays when there is not enough room; `None` for a column that is never cut.
+    pub(super) keep: Option<Keep>,
 }
 
-/// Rows below the names of their columns. A column without a text anywhere is left out.
-pub(super) fn table(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
-    let cell = |row: &[String], at: usize| {
-        let text = row.get(at).map_or("", String::as_str);
-        columns[at].most.map_or_else(|| text.to_owned(), |(most, keep)| cut(text, most, keep))
-    };
-    let widths = (0..columns.len()).map(|at| {
-        let widest = rows.iter().map(|row| cell(row, at).width()).max().unwrap_or(0);
-        if widest == 0 { 0 } else { widest.max(columns[at].name.width()) }
-    });
-    let widths: Vec<usize> = widths.collect();
-    let line = |cells: &dyn Fn(usize) -> String| {
+/// Columns between two columns of a table.
+const GAP: usize = 2;
+
+/// Columns that a column which may be cut keeps, however narrow the terminal is.
+const CUT_MIN: usize = 12;
+
+/// Rows below the names of their columns, within so many columns. A column without a text anywhere is left out.
+pub(super) fn table(columns: &[Column], rows: &[Vec<String>], width: usize) -> Vec<String> {
+    let widest = |at: usize| rows.iter().map(|row| row[at].width()).max().unwrap_or(0);
+    let natural = columns.iter().enumerate().map(|(at, column)| (widest(at), column));
+    let natural =
+        natural.map(|(widest, column)| if widest == 0 { 0 } else { widest.max(column.name.width()) });
+    let widths = fitted(columns, natural.collect(), width);
+    let line = |row: &[&str]| {
         let shown = (0..columns.len()).filter(|at| widths[*at] > 0).map(|at| {
-            let text = cells(at);
-            let gap = " ".repeat(widths[at].saturating_sub(text.width()));
-            if columns[at].right { gap + &text } else { text + &gap }
+            let text =
+                columns[at].keep.map_or_else(|| row[at].to_owned(), |keep| cut(row[at], widths[at], keep));
+            if columns[at].right {
+                " ".repeat(widths[at].saturating_sub(text.width())) + &text
+            } else {
+                pad(&text, widths[at])
+            }
         });
-        shown.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        let line = shown.collect::<Vec<_>>().join(&" ".repeat(GAP));
+        cut(line.trim_end(), width, Keep::Start)
     };
-    let names = line(&|at| columns[at].name.to_owned());
-    let lines = rows.iter().map(|row| line(&|at| cell(row, at)));
-    std::iter::once(names).chain(lines).collect()
+    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    let rows = rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
+    std::iter::once(line(&names)).chain(rows).collect()
+}
+
+/// Shares the room that the columns of fixed width leave among the others: the narrow ones get what they need, the wide
+/// ones the same share each.
+fn fitted(columns: &[Column], mut widths: Vec<usize>, width: usize) -> Vec<usize> {
+    let shown = widths.iter().filter(|width| **width > 0).count();
+    let fixed: usize =
+        widths.iter().zip(columns).filter(|(_, column)| column.keep.is_none()).map(|(width, _)| width).sum();
+    let mut room = width.saturating_sub(fixed + GAP * shown.saturating_sub(1));
+    let mut open: Vec<usize> =
+        (0..columns.len()).filter(|at| columns[*at].keep.is_some() && widths[*at] > 0).collect();
+    open.sort_by_key(|at| widths[*at]);
+    let mut left = open.len();
+    for at in open {
+        widths[at] = widths[at].min((room / left).max(CUT_MIN));
+        room = room.saturating_sub(widths[at]);
+        left -= 1;
+    }
+    widths
 }
 
 #[cfg(test)]
@@ -197,12 +223,28 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_empty_ones_are_left_out() {
-        let column = |name, right| Column { name, right, most: Some((6, Keep::Start)) };
-        let columns = [column("#", true), column("none", false), column("title", false), column("n", true)];
-        let row = |cells: [&str; 4]| cells.map(String::from).to_vec();
-        let rows = [row(["1", "", "日本", "10"]), row(["10", "", "a long title", "9"])];
-        let expect = [" #  title    n", " 1  日本    10", "10  a lon…   9"];
-        assert_eq!(table(&columns, &rows), expect);
+        let column = |name, right, keep| Column { name, right, keep };
+        let columns = [
+            column("#", true, None),
+            column("none", false, None),
+            column("id", false, Some(Keep::End)),
+            column("n", true, None),
+            column("title", false, Some(Keep::Start)),
+        ];
+        let row = |cells: [&str; 5]| cells.map(String::from).to_vec();
+        let rows = [
+            row(["1", "", "tag:e.org,2004:1", "10", "日本"]),
+            row(["10", "", "tag:e.org,2004:second", "9", "a long title, longer than its column"]),
+        ];
+        let expect = [
+            " #  id               n  title",
+            " 1  …:e.org,2004:1  10  日本",
+            "10  …g,2004:second   9  a long title,…",
+        ];
+        assert_eq!(table(&columns, &rows, 38), expect);
+        let wide = table(&columns, &rows, 100);
+        assert_eq!(wide[2], "10  tag:e.org,2004:second   9  a long title, longer than its column");
+        assert!(table(&columns, &rows, 20).iter().all(|line| line.width() <= 20));
     }
 
     #[test]

@@ -1,0 +1,82 @@
+//! What a document says of the entries that it no longer shows: how to reach them, and what it means that one is not
+//! there. Not the walk to them.
+
+use everfeed_adapters::{Head, Key, Window};
+
+/// The relations of RFC 5005, and those of paged feeds, that lead to older entries; the surest first.
+const OLDER: [(&str, &str); 3] = [
+    ("prev-archive", "an archive (RFC 5005)"),
+    ("next", "a next page (RFC 5005)"),
+    ("previous", "a previous page (RFC 5005)"),
+];
+
+/// The ways to older entries that the document names, the surest first (POLLING 3.1).
+pub(super) fn recipes(window: &Window) -> Vec<String> {
+    let head = &window.head;
+    let mut found = Vec::new();
+    if let Some(prev) = &head.history.prev {
+        let ignored =
+            if head.history.stateful == Some(false) { ", which fh:stateful = false forbids" } else { "" };
+        found.push(format!("fh:prev {prev}{ignored}"));
+    }
+    for (rel, what) in OLDER {
+        let link = head.links.iter().find(|link| is_relation(&link.rel, rel));
+        found.extend(link.map(|link| format!("{what} {}", link.href)));
+    }
+    found.extend(open_search(head, window.entries.len()));
+    found
+}
+
+/// `next`, also in the long form that the registry once had.
+fn is_relation(rel: &str, name: &str) -> bool {
+    let short = rel.rsplit(['/', '#']).next().unwrap_or(rel);
+    short.eq_ignore_ascii_case(name)
+}
+
+/// OpenSearch response elements: how many there are in all.
+fn open_search(head: &Head, shown: usize) -> Option<String> {
+    let total = open_search_number(head, "totalResults")?;
+    if total <= shown as u64 {
+        return None;
+    }
+    let page = open_search_number(head, "itemsPerPage").unwrap_or(shown as u64);
+    let start = open_search_number(head, "startIndex").unwrap_or(1);
+    Some(format!("opensearch: {total} entries in all, {page} on a page, this one begins with number {start}"))
+}
+
+fn open_search_number(head: &Head, name: &str) -> Option<u64> {
+    let is_it = |ns: &str| ns.to_ascii_lowercase().contains("a9.com/-/spec/opensearch");
+    head.foreign.iter().find(|element| element.name == name && is_it(&element.ns))?.text().trim().parse().ok()
+}
+
+/// What it proves that an entry is not in the document any more (POLLING 2.2, LEGACY H-1 to H-5, H-20).
+pub(super) fn absence(window: &Window) -> String {
+    let history = &window.head.history;
+    let whole = open_search_number(&window.head, "totalResults");
+    if window.is_truncated() {
+        "nothing: the document is cut short".to_owned()
+    } else if history.complete {
+        "the whole feed (fh:complete): an entry that leaves it is deleted".to_owned()
+    } else if history.stateful == Some(false) {
+        "the whole feed (fh:stateful is false): an entry that leaves it is deleted".to_owned()
+    } else if history.archive {
+        "nothing: this is an archive (fh:archive), not the feed".to_owned()
+    } else if history.stateful == Some(true) {
+        "nothing by itself: older entries leave it and stay part of the feed (fh:stateful is true)".to_owned()
+    } else if whole.is_some_and(|total| total == window.entries.len() as u64) && whole > Some(0) {
+        "the whole feed, as it counts itself (opensearch): an entry that leaves it is deleted".to_owned()
+    } else {
+        "nothing by itself: it does not say that it is complete".to_owned()
+    }
+}
+
+/// How many entries have no name that lasts, so that their absence never counts.
+pub(super) fn weak(window: &Window) -> usize {
+    window.entries.iter().filter(|raw| raw.key.is_weak()).count()
+}
+
+/// How many entries have a key that an earlier one has, too.
+pub(super) fn repeated(window: &Window) -> usize {
+    let keys: std::collections::HashSet<&Key> = window.entries.iter().map(|raw| &raw.key).collect();
+    window.entries.len() - keys.len()
+}
