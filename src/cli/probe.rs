@@ -2,8 +2,7 @@
 
 use crate::config::{self, Config};
 use clap::Args;
-use everfeed_adapters::{Hints, neutral_line, slice};
-use source::Given;
+use everfeed_adapters::{neutral_line, slice};
 use std::{
     io::{self, Write},
     path::PathBuf,
@@ -92,12 +91,9 @@ fn one(options: &Options, target: &str, out: &mut impl Write) -> anyhow::Result<
     let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
     let given = source::read(target, config.as_ref());
     let given = given.or_else(|trouble| failed(options, &config::masked(target), trouble, out))?;
-    let Given { name, bytes, content_type, base_url, .. } = &given;
-    let hints =
-        Hints { content_type: content_type.as_deref(), base_url: base_url.as_deref(), ..Hints::default() };
-    let read = slice(bytes, &hints);
+    let read = slice(&given.bytes, &given.hints());
     if options.json {
-        let line = neutral_line(name, read.as_ref()).to_string();
+        let line = neutral_line(&given.name, read.as_ref()).to_string();
         writeln!(out, "{}", sheet::tame_json(&line))?;
     }
     let window = read.map_err(|error| given.no_feed(&error))?;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::config::Config;
 use anyhow::Context as _;
-use everfeed_adapters::{Hints, neutral_line, slice};
+use everfeed_adapters::{neutral_line, slice};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -76,12 +76,7 @@ fn line(folder: &Path, path: &Path, bytes_max: u64) -> String {
 }
 
 fn read(file: &str, given: &Given) -> serde_json::Value {
-    let hints = Hints {
-        content_type: given.content_type.as_deref(),
-        base_url: given.base_url.as_deref(),
-        ..Hints::default()
-    };
-    neutral_line(file, slice(&given.bytes, &hints).as_ref())
+    neutral_line(file, slice(&given.bytes, &given.hints()).as_ref())
 }
 
 /// The documents below a folder, in the order of their names.

@@ -53,11 +53,11 @@ pub(super) fn table(entries: &[Read<'_>], shown_max: usize, width: usize) -> Vec
         column("", false, None),
         column("#", true, None),
         column("from", false, None),
-        column("id", false, Some(Keep::End)),
+        column("id", false, Some((Keep::End, 2))),
         column("published", false, None),
         column("updated", false, None),
         column("bytes", true, None),
-        column("title", false, Some(Keep::Start)),
+        column("title", false, Some((Keep::Start, 3))),
     ];
     let mut lines = sheet::table(&columns, &rows, width);
     let rest = entries.len().saturating_sub(shown_max);
@@ -110,8 +110,10 @@ pub(super) fn oddities(entries: &[Read<'_>]) -> Vec<String> {
         }
     }
     let is_more = told.len() > NOTES_MAX;
-    let line =
-        |(note, numbers): &(&Note, Vec<usize>)| sheet::tame(&format!("entry {}: {note}", ranges(numbers)));
+    let line = |(note, numbers): &(&Note, Vec<usize>)| {
+        let entries = if numbers.len() == 1 { "entry" } else { "entries" };
+        sheet::tame(&format!("{entries} {}: {note}", ranges(numbers)))
+    };
     let lines = told.iter().take(NOTES_MAX).map(line);
     lines.chain(is_more.then(|| "and more of other entries".to_owned())).collect()
 }
@@ -146,7 +148,7 @@ pub(super) fn words(text: &Text) -> String {
 }
 
 /// A number with its thousands told apart.
-pub(super) fn number(number: usize) -> String {
+pub(super) fn number(number: impl std::fmt::Display) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> =
         digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn numbers_are_easy_to_read() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 999, 1000, 1_234_567].map(|n: u32| number(n)), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(ranges(&[1, 2, 3, 5, 7, 8]), "1-3, 5, 7, 8");
         assert_eq!(ranges(&[]), "");
     }

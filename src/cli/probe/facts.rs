@@ -94,7 +94,11 @@ fn absence(window: &Window) -> Vec<String> {
     let mut told = vec![history::absence(window)];
     let weak = history::weak(window);
     if weak > 0 {
-        told.push(format!("never that of a weak name: {} of {}", number(weak), number(window.entries.len())));
+        told.push(format!(
+            "never that of an entry with a weak name: {} of {}",
+            number(weak),
+            number(window.entries.len())
+        ));
     }
     if !window.deletions.is_empty() {
         told.push(format!(

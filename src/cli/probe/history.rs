@@ -1,7 +1,9 @@
 //! What a document says of the entries that it no longer shows: how to reach them, and what it means that one is not
 //! there. Not the walk to them.
 
+use super::entries::number;
 use everfeed_adapters::{Head, Key, Window};
+use std::collections::HashSet;
 
 /// The relations of RFC 5005, and those of paged feeds, that lead to older entries; the surest first.
 const OLDER: [(&str, &str); 3] = [
@@ -39,8 +41,8 @@ fn open_search(head: &Head, shown: usize) -> Option<String> {
     if total <= shown as u64 {
         return None;
     }
-    let page = open_search_number(head, "itemsPerPage").unwrap_or(shown as u64);
-    let start = open_search_number(head, "startIndex").unwrap_or(1);
+    let page = number(open_search_number(head, "itemsPerPage").unwrap_or(shown as u64));
+    let (total, start) = (number(total), number(open_search_number(head, "startIndex").unwrap_or(1)));
     Some(format!("opensearch: {total} entries in all, {page} on a page, this one begins with number {start}"))
 }
 
@@ -52,22 +54,29 @@ fn open_search_number(head: &Head, name: &str) -> Option<u64> {
 /// What it proves that an entry is not in the document any more (POLLING 2.2, LEGACY H-1 to H-5, H-20).
 pub(super) fn absence(window: &Window) -> String {
     let history = &window.head.history;
-    let whole = open_search_number(&window.head, "totalResults");
     if window.is_truncated() {
-        "nothing: the document is cut short".to_owned()
+        "proves nothing: the document is cut short".to_owned()
     } else if history.complete {
-        "the whole feed (fh:complete): an entry that leaves it is deleted".to_owned()
+        "proves that an entry is deleted: this is the whole feed (fh:complete)".to_owned()
     } else if history.stateful == Some(false) {
-        "the whole feed (fh:stateful is false): an entry that leaves it is deleted".to_owned()
+        "proves that an entry is deleted: this is the whole feed (fh:stateful is false)".to_owned()
     } else if history.archive {
-        "nothing: this is an archive (fh:archive), not the feed".to_owned()
+        "proves nothing: this is an archive (fh:archive), not the feed".to_owned()
     } else if history.stateful == Some(true) {
-        "nothing by itself: older entries leave it and stay part of the feed (fh:stateful is true)".to_owned()
-    } else if whole.is_some_and(|total| total == window.entries.len() as u64) && whole > Some(0) {
-        "the whole feed, as it counts itself (opensearch): an entry that leaves it is deleted".to_owned()
+        "proves nothing by itself: older entries leave and stay part of the feed (fh:stateful is true)"
+            .to_owned()
+    } else if counts_itself_whole(window) {
+        "proves that an entry is deleted: this is the whole feed, as it counts itself (opensearch)".to_owned()
     } else {
-        "nothing by itself: it does not say that it is complete".to_owned()
+        "proves nothing by itself: nothing says that this is the whole feed".to_owned()
     }
+}
+
+/// Whether the document holds as many entries as it says that there are (POLLING 3.2, Blogger).
+fn counts_itself_whole(window: &Window) -> bool {
+    let total = open_search_number(&window.head, "totalResults");
+    let is_first = open_search_number(&window.head, "startIndex").is_none_or(|start| start <= 1);
+    is_first && !window.entries.is_empty() && total == Some(window.entries.len() as u64)
 }
 
 /// How many entries have no name that lasts, so that their absence never counts.
@@ -77,6 +86,6 @@ pub(super) fn weak(window: &Window) -> usize {
 
 /// How many entries have a key that an earlier one has, too.
 pub(super) fn repeated(window: &Window) -> usize {
-    let keys: std::collections::HashSet<&Key> = window.entries.iter().map(|raw| &raw.key).collect();
+    let keys: HashSet<&Key> = window.entries.iter().map(|raw| &raw.key).collect();
     window.entries.len() - keys.len()
 }

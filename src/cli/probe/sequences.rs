@@ -4,7 +4,7 @@
 use super::{corpus::documents, sheet::tame_json, source};
 use crate::config::Config;
 use anyhow::Context as _;
-use everfeed_adapters::{Digest, Hints, Key, slice};
+use everfeed_adapters::{Digest, Key, slice};
 use serde_json::json;
 use std::{collections::BTreeMap, io::Write, path::Path};
 
@@ -20,10 +20,8 @@ pub(super) fn run(folder: &Path, out: &mut impl Write) -> anyhow::Result<()> {
     for path in &documents {
         let sequence = path.parent().unwrap_or(folder);
         let given = source::file(path, bytes_max).with_context(|| path.display().to_string())?;
-        let base_url = given.base_url.as_deref();
-        let hints = Hints { content_type: given.content_type.as_deref(), base_url, ..Hints::default() };
         // A version that is no feed changes nothing, as in polling.
-        let Ok(window) = slice(&given.bytes, &hints) else { continue };
+        let Ok(window) = slice(&given.bytes, &given.hints()) else { continue };
         let mut seen = Seen::new();
         for raw in &window.entries {
             let (Key::Id(key) | Key::Link(key) | Key::Title(key) | Key::Digest(key)) = &raw.key;

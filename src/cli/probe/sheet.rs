@@ -133,8 +133,9 @@ pub(super) struct Column {
     pub(super) name: &'static str,
     /// Whether its texts end where it ends, as numbers do.
     pub(super) right: bool,
-    /// Which end of its texts stays when there is not enough room; `None` for a column that is never cut.
-    pub(super) keep: Option<Keep>,
+    /// Which end of its texts stays when there is not enough room, and by what weight it shares the room with others;
+    /// `None` for a column that is never cut.
+    pub(super) keep: Option<(Keep, usize)>,
 }
 
 /// Columns between two columns of a table.
@@ -152,8 +153,9 @@ pub(super) fn table(columns: &[Column], rows: &[Vec<String>], width: usize) -> V
     let widths = fitted(columns, natural.collect(), width);
     let line = |row: &[&str]| {
         let shown = (0..columns.len()).filter(|at| widths[*at] > 0).map(|at| {
-            let text =
-                columns[at].keep.map_or_else(|| row[at].to_owned(), |keep| cut(row[at], widths[at], keep));
+            let text = columns[at]
+                .keep
+                .map_or_else(|| row[at].to_owned(), |(keep, _)| cut(row[at], widths[at], keep));
             if columns[at].right {
                 " ".repeat(widths[at].saturating_sub(text.width())) + &text
             } else {
@@ -168,21 +170,19 @@ pub(super) fn table(columns: &[Column], rows: &[Vec<String>], width: usize) -> V
     std::iter::once(line(&names)).chain(rows).collect()
 }
 
-/// Shares the room that the columns of fixed width leave among the others: the narrow ones get what they need, the wide
-/// ones the same share each.
+/// Shares the room that the columns of fixed width leave among the others: what one of them does not need is for those
+/// that need more.
 fn fitted(columns: &[Column], mut widths: Vec<usize>, width: usize) -> Vec<usize> {
-    let shown = widths.iter().filter(|width| **width > 0).count();
-    let fixed: usize =
-        widths.iter().zip(columns).filter(|(_, column)| column.keep.is_none()).map(|(width, _)| width).sum();
-    let mut room = width.saturating_sub(fixed + GAP * shown.saturating_sub(1));
-    let mut open: Vec<usize> =
-        (0..columns.len()).filter(|at| columns[*at].keep.is_some() && widths[*at] > 0).collect();
-    open.sort_by_key(|at| widths[*at]);
-    let mut left = open.len();
-    for at in open {
-        widths[at] = widths[at].min((room / left).max(CUT_MIN));
+    let shown: Vec<usize> = (0..columns.len()).filter(|at| widths[*at] > 0).collect();
+    let fixed: usize = shown.iter().filter(|at| columns[**at].keep.is_none()).map(|at| widths[*at]).sum();
+    let mut room = width.saturating_sub(fixed + GAP * shown.len().saturating_sub(1));
+    let mut open: Vec<_> = shown.iter().filter_map(|at| Some((*at, columns[*at].keep?.1))).collect();
+    open.sort_by_key(|(at, weight)| widths[*at] / weight);
+    let mut weights: usize = open.iter().map(|(_, weight)| weight).sum();
+    for (at, weight) in open {
+        widths[at] = widths[at].min((room * weight / weights).max(CUT_MIN));
         room = room.saturating_sub(widths[at]);
-        left -= 1;
+        weights -= weight;
     }
     widths
 }
@@ -227,9 +227,9 @@ mod tests {
         let columns = [
             column("#", true, None),
             column("none", false, None),
-            column("id", false, Some(Keep::End)),
+            column("id", false, Some((Keep::End, 1))),
             column("n", true, None),
-            column("title", false, Some(Keep::Start)),
+            column("title", false, Some((Keep::Start, 1))),
         ];
         let row = |cells: [&str; 5]| cells.map(String::from).to_vec();
         let rows = [

@@ -6,7 +6,7 @@ use crate::{
     config::{self, Config},
     feed::schedule::{Failure, Whose},
 };
-use everfeed_adapters::NotAFeed;
+use everfeed_adapters::{Hints, NotAFeed};
 use serde_json::Value;
 use std::{
     ffi::OsString,
@@ -35,6 +35,11 @@ pub(super) struct Given {
 }
 
 impl Given {
+    /// What came with the document, as its reader wants to know it.
+    pub(super) fn hints(&self) -> Hints<'_> {
+        Hints { content_type: self.content_type.as_deref(), base_url: self.base_url.as_deref() }
+    }
+
     /// What to say when it is no feed.
     pub(super) fn no_feed(&self, error: &NotAFeed) -> Trouble {
         let kind = self.content_type.as_ref().map(|kind| format!(" as {kind}")).unwrap_or_default();
