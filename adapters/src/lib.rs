@@ -38,6 +38,7 @@ pub mod entry;
 mod extensions;
 mod formats;
 mod neutral;
+pub mod platforms;
 mod slice;
 pub mod text;
 mod vocabulary;

@@ -50,7 +50,24 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         entries: named(entries),
         deletions,
         notes: notes.into_vec(),
+        opening: opening(&decoded.text).into(),
     })
+}
+
+/// How much of a document is kept as its opening, bytes.
+const OPENING_BYTES_MAX: usize = 16 * 1024;
+
+/// What stands before the first entry, as far as it is kept.
+fn opening(text: &str) -> &str {
+    let limit = text.len().min(OPENING_BYTES_MAX);
+    let text = &text[..(0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)];
+    let starts = memchr::memchr_iter(b'<', text.as_bytes());
+    let is_entry = |at: &usize| {
+        let name = text.as_bytes()[at + 1..].split(|b| !b.is_ascii_alphabetic()).next().unwrap_or_default();
+        name.eq_ignore_ascii_case(b"item") || name.eq_ignore_ascii_case(b"entry")
+    };
+    let end = starts.into_iter().find(is_entry).unwrap_or(text.len());
+    &text[..end]
 }
 
 /// What one document shows of a feed.
@@ -70,6 +87,9 @@ pub struct Window {
     pub deletions: Vec<Deletion>,
     /// What was odd about the document; what is odd about an entry is said when it is parsed.
     pub notes: Vec<Note>,
+    /// The document's first text up to its first entry, decoded, at most 16 KiB: where generators leave comments and
+    /// declare namespaces. Only for recognising platforms.
+    pub opening: Box<str>,
 }
 
 impl Window {

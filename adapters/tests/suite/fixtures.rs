@@ -34,7 +34,7 @@ fn read(bytes: &[u8]) -> Value {
     })
 }
 
-fn find<'v>(value: &'v Value, path: &str) -> std::borrow::Cow<'v, Value> {
+pub(crate) fn find<'v>(value: &'v Value, path: &str) -> std::borrow::Cow<'v, Value> {
     use std::borrow::Cow;
     if let Some(path) = path.strip_suffix(".length") {
         let found = find(value, path);
