@@ -76,19 +76,24 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     let first = said.out.lines().next().unwrap();
     let named =
-        "3 entries, named 1 by guid, 1 by link, 1 by title (weak); older ones can be reached; 1 oddity";
-    assert_eq!(first, format!("RSS 2.0: {named}"));
+        "3 entries, named 1 by guid, 1 by link, 1 by title (weak); a way to older ones is known; 1 oddity";
+    assert_eq!(first, format!("RSS 2.0 by Serendipity: {named}"));
     let second: Vec<_> = said.out.lines().nth(1).unwrap().split(" · ").collect();
     let bytes = format!("{} bytes", RSS.len());
     assert_eq!(second, [&origin.url("/feed.xml"), "text/xml; charset=utf-8", &bytes, "UTF-8"]);
     assert_eq!(said.fact("title"), "An old blog");
     assert_eq!(said.fact("site"), "http://blog.example/");
+    let platform = "Serendipity: the generator is Serendipity; a window of 15 entries by default";
+    assert_eq!(said.fact("platform"), platform);
     assert_eq!(said.fact("rhythm"), "a copy is good for 90 min (ttl)");
     assert_eq!(
         said.fact("push"),
-        "hub http://hub.example/ rssCloud at rpc.example:80/RPC2 by xml-rpc notify"
+        "hub http://hub.example/ rssCloud at rpc.example:80/RPC2 by xml-rpc notify XML-RPC pings, if its owner lists us"
     );
-    assert_eq!(said.fact("history"), format!("fh:prev {}", origin.url("/2004/01.xml")));
+    assert_eq!(
+        said.fact("history"),
+        format!("fh:prev {} Serendipity: ?all=1 shows everything", origin.url("/2004/01.xml"))
+    );
     assert!(said.fact("absence").contains("fh:stateful is true"), "{said:?}");
     assert!(said.fact("absence").contains("never that of an entry with a weak name: 1 of 3"), "{said:?}");
     assert_eq!(said.fact("odd"), "entry 2: a date could not be understood: yesterday");
@@ -112,6 +117,24 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
     );
     assert!(!head.contains("if-none-match") && !head.contains("if-modified-since"), "{head}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_platform_is_recognised_by_the_headers_of_the_answer_too() {
+    let origin = Origin::start().await;
+    let item = "<item><link>http://e.example/1</link><title>one</title></item>";
+    let plain = format!("<rss version='2.0'><channel><title>t</title>{item}</channel></rss>");
+    origin.says(with_headers(200, &[("content-type", "text/xml")], plain.as_bytes()));
+    let said = probe_url(&origin, &[]).await;
+    assert_eq!((said.fact("platform").as_str(), said.fact("history").as_str()), NOTHING);
+    let link = ("link", "<https://e.example/wp-json/>; rel=\"https://api.w.org/\"");
+    origin.says(with_headers(200, &[("content-type", "text/xml"), link], plain.as_bytes()));
+    let said = probe_url(&origin, &[]).await;
+    assert!(said.out.starts_with("RSS 2.0 by WordPress: 1 entry, named by its link; a way"), "{said:?}");
+    assert!(said.fact("history").contains("WordPress: ?paged=2"), "{said:?}");
+}
+
+/// What is said of the platform and of the way to older entries when nothing is known.
+const NOTHING: (&str, &str) = ("none is recognised", "no way to older entries is known");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redirects_and_credentials_are_those_of_polling() {

@@ -11,6 +11,7 @@ use crate::{
     layers::{self, Governor},
 };
 use bytes::Bytes;
+use http::HeaderMap;
 use std::sync::Arc;
 use url::Url;
 
@@ -21,6 +22,8 @@ pub struct Fetched {
     pub body: Bytes,
     /// `Content-Type`, if it is text.
     pub content_type: Option<String>,
+    /// All headers of the answer.
+    pub headers: HeaderMap,
     /// The URL that answered, after redirects.
     pub base_url: String,
     /// Where permanent redirects led, if all redirects were permanent.
@@ -42,6 +45,7 @@ pub async fn fetch(limits: &ingest::Config, contact_url: Option<Url>, url: &Url)
         Reply::Document(fetched) => Ok(Fetched {
             body: fetched.body,
             content_type: fetched.content_type,
+            headers: fetched.headers,
             base_url: fetched.base_url,
             moved_to: fetched.answer.moved_to,
             is_part: fetched.is_part,

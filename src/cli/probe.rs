@@ -3,12 +3,15 @@
 use crate::config::{self, Config};
 use clap::Args;
 use everfeed_adapters::{neutral_line, slice};
+use findings::Findings;
 use std::{
     io::{self, Write},
     path::PathBuf,
 };
 
 mod source;
+
+mod findings;
 
 mod report;
 
@@ -99,7 +102,7 @@ fn one(options: &Options, target: &str, out: &mut impl Write) -> anyhow::Result<
     let window = read.map_err(|error| given.no_feed(&error))?;
     if !options.json {
         let shown_max = if options.all { usize::MAX } else { entries::SHOWN_MAX };
-        out.write_all(report::page(&given, &window, shown_max, sheet::width()).as_bytes())?;
+        out.write_all(report::page(&Findings::of(&given, &window), shown_max, sheet::width()).as_bytes())?;
     }
     Ok(out.flush()?)
 }

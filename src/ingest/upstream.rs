@@ -58,6 +58,8 @@ pub struct Fetched {
     pub body: Bytes,
     /// `Content-Type`, if it is text.
     pub content_type: Option<String>,
+    /// All headers of the answer: some platforms are recognised by them.
+    pub headers: HeaderMap,
     /// The URL that answered, after redirects.
     pub base_url: String,
     /// 226: the entries that are new to the server's mind, and no others. Never asked for (POLLING 0.2).
@@ -128,8 +130,10 @@ impl Upstream {
         };
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let content_type = text(&parts.headers);
-        let fetched =
-            |answer, is_part| Reply::Document(Fetched { answer, body, content_type, base_url, is_part });
+        let fetched = |answer, is_part| {
+            let headers = parts.headers.clone();
+            Reply::Document(Fetched { answer, body, content_type, headers, base_url, is_part })
+        };
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
             StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, false),

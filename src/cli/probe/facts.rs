@@ -2,11 +2,12 @@
 
 use super::{
     entries::{self, Read, number},
+    findings::Findings,
     history,
     sheet::tame,
     source::Given,
 };
-use everfeed_adapters::{Head, Rhythm, Window};
+use everfeed_adapters::{Rhythm, Window};
 use std::collections::BTreeMap;
 
 /// A label and what it labels, one text a line. Facts that the document leaves open are left out.
@@ -16,10 +17,11 @@ pub(super) type Fact = (&'static str, Vec<String>);
 const FOREIGN_MAX: usize = 8;
 
 /// What is said of the feed, in the order in which an operator asks.
-pub(super) fn facts(given: &Given, window: &Window, entries: &[Read<'_>]) -> Vec<Fact> {
+pub(super) fn facts(findings: &Findings<'_>) -> Vec<Fact> {
+    let Findings { given, window, entries, .. } = findings;
     let head = &window.head;
     let one = |text: Option<&str>| text.map(tame).into_iter().collect::<Vec<_>>();
-    let recipes = history::recipes(window).iter().map(|recipe| tame(recipe)).collect::<Vec<_>>();
+    let recipes = history::recipes(findings).iter().map(|recipe| tame(recipe)).collect::<Vec<_>>();
     let known =
         if recipes.is_empty() { vec!["no way to older entries is known".to_owned()] } else { recipes };
     let updated = head.updated.as_ref().or(head.published.as_ref());
@@ -31,15 +33,23 @@ pub(super) fn facts(given: &Given, window: &Window, entries: &[Read<'_>]) -> Vec
         ("id", one(head.id.as_deref())),
         ("language", one(head.language.as_deref())),
         ("generator", one(head.generator.as_deref())),
+        ("platform", platform(findings)),
         ("updated", updated.iter().map(|at| entries::date(at, entries::MINUTE)).collect()),
         ("rhythm", rhythm(&head.rhythm)),
-        ("push", push(head)),
+        ("push", push(findings)),
         ("history", known),
-        ("absence", absence(window)),
+        ("absence", absence(findings)),
         ("kept", kept(window, entries)),
         ("odd", odd(given, window, entries)),
     ];
     facts.into_iter().filter(|(_, texts)| !texts.is_empty()).collect()
+}
+
+/// Which software made the document, and by what it is recognised.
+fn platform(findings: &Findings<'_>) -> Vec<String> {
+    let Some(profile) = findings.profile else { return vec!["none is recognised".to_owned()] };
+    let window = profile.window.map(|window| format!("; a window of {window} entries by default"));
+    vec![tame(&format!("{}: {}{}", profile.title, findings.platform.why, window.unwrap_or_default()))]
 }
 
 /// How often the publisher wants to be asked.
@@ -73,7 +83,8 @@ fn duration(secs: u64) -> String {
 }
 
 /// Who would tell of changes: hubs and rssCloud.
-fn push(head: &Head) -> Vec<String> {
+fn push(findings: &Findings<'_>) -> Vec<String> {
+    let head = &findings.window.head;
     let is_hub = |rel: &str| rel.eq_ignore_ascii_case("hub") || rel.ends_with("hub.subscribe");
     let hubs =
         head.links.iter().filter(|link| is_hub(&link.rel)).map(|link| format!("hub {}", tame(&link.href)));
@@ -87,11 +98,14 @@ fn push(head: &Head) -> Vec<String> {
                 say("registerProcedure")
             ))
         });
-    hubs.chain(clouds).collect()
+    let pings = findings.profile.filter(|profile| profile.pings.xml_rpc);
+    let pings = pings.map(|_| "XML-RPC pings, if its owner lists us".to_owned());
+    hubs.chain(clouds).chain(pings).collect()
 }
 
-fn absence(window: &Window) -> Vec<String> {
-    let mut told = vec![history::absence(window)];
+fn absence(findings: &Findings<'_>) -> Vec<String> {
+    let window = findings.window;
+    let mut told = vec![history::absence(findings)];
     let weak = history::weak(window);
     if weak > 0 {
         told.push(format!(

@@ -3,6 +3,7 @@
 use super::{
     entries::{self, Read, number},
     facts::{self, Fact},
+    findings::Findings,
     history, sheet,
     source::Given,
 };
@@ -15,13 +16,12 @@ const LABEL: usize = 11;
 const TEXT_COLUMNS_MAX: usize = 400;
 
 /// The page, within so many columns.
-pub(super) fn page(given: &Given, window: &Window, shown_max: usize, width: usize) -> String {
-    let read = entries::read(window);
-    let facts = facts::facts(given, window, &read);
-    let mut lines = vec![verdict(window, &read, &facts), origin(given, window)];
+pub(super) fn page(findings: &Findings<'_>, shown_max: usize, width: usize) -> String {
+    let facts = facts::facts(findings);
+    let mut lines = vec![verdict(findings, &facts), origin(findings.given, findings.window)];
     lines.push(String::new());
     lines.extend(facts.iter().flat_map(|fact| labelled(fact, width)));
-    let table = entries::table(&read, shown_max, width);
+    let table = entries::table(&findings.entries, shown_max, width);
     if !table.is_empty() {
         lines.push(String::new());
         lines.extend(table);
@@ -30,21 +30,23 @@ pub(super) fn page(given: &Given, window: &Window, shown_max: usize, width: usiz
 }
 
 /// The page in a line.
-fn verdict(window: &Window, entries: &[Read<'_>], facts: &[Fact]) -> String {
+fn verdict(findings: &Findings<'_>, facts: &[Fact]) -> String {
+    let Findings { window, entries, profile, .. } = findings;
     let what = match entries.len() {
         0 => "no entry in it".to_owned(),
         1 => format!("1 entry, {}", named(entries)),
         count => format!("{} entries, {}", number(count), named(entries)),
     };
     let cut = if window.is_truncated() { ", cut short" } else { "" };
-    let history = if history::recipes(window).is_empty() { "" } else { "; older ones can be reached" };
+    let platform = profile.map(|profile| format!(" by {}", profile.title)).unwrap_or_default();
+    let history = if history::recipes(findings).is_empty() { "" } else { "; a way to older ones is known" };
     let odd = facts.iter().find(|(label, _)| *label == "odd").map_or(0, |(_, told)| told.len());
     let odd = match odd {
         0 => String::new(),
         1 => "; 1 oddity".to_owned(),
         count => format!("; {count} oddities"),
     };
-    format!("{}{cut}: {what}{history}{odd}", version(window.version))
+    format!("{}{platform}{cut}: {what}{history}{odd}", version(window.version))
 }
 
 /// What names the entries: `all by guid`, `8 by guid, 2 by title (weak)`.

@@ -7,6 +7,7 @@ use crate::{
     feed::schedule::{Failure, Whose},
 };
 use everfeed_adapters::{Hints, NotAFeed};
+use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::{
     ffi::OsString,
@@ -24,6 +25,8 @@ pub(super) struct Given {
     pub(super) bytes: Vec<u8>,
     /// `Content-Type` of the answer.
     pub(super) content_type: Option<String>,
+    /// Headers of the answer that are text.
+    pub(super) headers: Vec<(String, String)>,
     /// What relative references are resolved against: the URL that answered, after redirects.
     pub(super) base_url: Option<String>,
     /// Whether a publisher answered with it just now.
@@ -81,9 +84,12 @@ pub(super) fn file(path: &Path, bytes_max: u64) -> io::Result<Given> {
         let (_, value) = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         value.as_str().map(str::to_owned)
     };
+    let headers = answer["http_headers"].as_object().into_iter().flatten();
+    let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
     Ok(Given {
         name: path.display().to_string(),
         bytes,
+        headers: headers.collect(),
         content_type: header("content-type"),
         base_url: header("content-location").or_else(|| answer["url"].as_str().map(str::to_owned)),
         ..Given::default()
@@ -128,11 +134,16 @@ fn fetch(target: &str, config: Option<&Config>) -> Result<Given, Trouble> {
         name: shown,
         bytes: fetched.body.into(),
         content_type: fetched.content_type,
+        headers: fetched.headers.iter().filter_map(header).collect(),
         base_url: Some(fetched.base_url),
         is_fetched: true,
         moved_to: fetched.moved_to,
         is_part: fetched.is_part,
     })
+}
+
+fn header((name, value): (&HeaderName, &HeaderValue)) -> Option<(String, String)> {
+    Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
 }
 
 /// What to say when no document came, and whose fault that is.
