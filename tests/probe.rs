@@ -172,6 +172,13 @@ async fn an_error_says_whose_fault_it_is() {
     let line: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((&line["ok"], &line["error"]), (&false.into(), &expect.into()));
 
+    let link = "<link rel=alternate type=application/rss+xml title='All\u{9B}' href='/rss.xml'>";
+    origin.says(ok("text/html", format!("<html><head>{link}</head></html>").as_bytes()));
+    let said = probe_url(&origin, &[]).await;
+    let expect =
+        format!("; ask for one of the feeds that it names: {} (All\\u{{9b}})\n", origin.url("/rss.xml"));
+    assert!(said.err.ends_with(&expect), "{said:?}");
+
     drop(origin);
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let said = probe(&[&format!("http://{free}/")], b"");

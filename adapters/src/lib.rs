@@ -34,6 +34,7 @@
 #![warn(missing_docs)]
 
 mod detect;
+mod discover;
 pub mod entry;
 mod extensions;
 mod formats;
@@ -44,6 +45,7 @@ pub mod text;
 mod vocabulary;
 
 pub use detect::NotAFeed;
+pub use discover::feeds_of_page;
 pub use entry::*;
 pub use neutral::{neutral, neutral_line};
 pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};

@@ -1,12 +1,15 @@
 //! Where a document comes from: a URL, a file with what was said of it, or standard input. Not what it holds.
 
-use super::Trouble;
+use super::{
+    Trouble,
+    sheet::{self, Keep},
+};
 use crate::{
     app::probe,
     config::{self, Config},
     feed::schedule::{Failure, Whose},
 };
-use everfeed_adapters::{Hints, NotAFeed};
+use everfeed_adapters::{Hints, NotAFeed, feeds_of_page};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::{
@@ -16,6 +19,9 @@ use std::{
     path::Path,
 };
 use url::Url;
+
+/// Columns of the title of a feed that a web page names.
+const TITLE_COLUMNS: usize = 40;
 
 /// A document and what came with it.
 #[derive(Debug, Default)]
@@ -45,11 +51,20 @@ impl Given {
 
     /// What to say when it is no feed.
     pub(super) fn no_feed(&self, error: &NotAFeed) -> Trouble {
+        let feeds = match error {
+            NotAFeed::Html { .. } => feeds_of_page(&self.bytes, &self.hints()),
+            _ => Vec::new(),
+        };
+        let named = feeds.iter().map(|feed| match &feed.title {
+            Some(title) => format!("{} ({})", feed.href, sheet::cut(title, TITLE_COLUMNS, Keep::Start)),
+            None => feed.href.clone(),
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
         let kind = self.content_type.as_ref().map(|kind| format!(" as {kind}")).unwrap_or_default();
-        let fault = if self.is_fetched {
-            format!("; the fault is the publisher's, who answered with it{kind}")
-        } else {
-            String::new()
+        let fault = match (named.is_empty(), self.is_fetched) {
+            (false, _) => format!("; ask for one of the feeds that it names: {named}"),
+            (true, true) => format!("; the fault is the publisher's, who answered with it{kind}"),
+            (true, false) => String::new(),
         };
         Trouble::new(format!("no feed at {}: {error}{fault}", self.name))
     }
