@@ -216,6 +216,28 @@ fn standard_input_is_a_document_too() {
     assert_eq!(line["entries"][1].get("id"), None, "no id is made up");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn any_document_is_a_resource_when_it_is_asked_for_as_one() {
+    let origin = Origin::start().await;
+    origin.says(ok("image/png", b"\x89PNG\r\n\x1A\n"));
+    let said = probe_url(&origin, &["--resource"]).await;
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.starts_with("A resource: 1 entry, named by its url\n"), "{said:?}");
+    assert_eq!(said.fact("absence"), "never: the document is the only entry");
+    assert!(said.out.ends_with("8  feed.xml\n"), "{said:?}");
+    assert!(origin.requests()[0].contains("accept: */*\r\n"));
+}
+
+#[test]
+fn formats_without_markup_are_told_alike() {
+    let json = r#"{"version": "https://jsonfeed.org/version/1.1", "title": "J", "items": [{"id": 7, "content_text": "x"}]}"#;
+    let said = probe(&["-"], json.as_bytes());
+    assert!(said.out.starts_with("JSON Feed 1.1: 1 entry, named by its id\n"), "{said:?}");
+    let cdf = r#"<CHANNEL HREF="http://e.example/"><TITLE>C</TITLE><ITEM HREF="/1"><TITLE>One</TITLE></ITEM></CHANNEL>"#;
+    let said = probe(&["-"], cdf.as_bytes());
+    assert!(said.out.starts_with("CDF: 1 entry, named by its href\n"), "{said:?}");
+}
+
 #[test]
 fn nothing_that_an_upstream_wrote_can_steer_the_terminal() {
     // What XML can hold of it, in every place that is shown.

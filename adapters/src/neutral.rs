@@ -105,6 +105,7 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
         TextKind::Plain => "text/plain",
         TextKind::Html => "text/html",
         TextKind::Xhtml => "application/xhtml+xml",
+        TextKind::Base64 => "application/octet-stream",
     });
     json!({ "type": media_type, "value": text.value })
 }

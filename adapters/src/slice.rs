@@ -1,17 +1,20 @@
 //! Cuts a document into entries: which bytes are whose, and what each is called. What an entry says is read later, alone.
 
 mod cutter;
+mod items;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::detect::{self, NotAFeed};
-use crate::formats::{self, Dialect, Place, version};
+use crate::detect::{self, NotAFeed, Root};
+use crate::entry::notes::Notes;
+use crate::formats::resource::Resource;
+use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::encoding;
 use crate::text::markup::tree::{self, Bindings};
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
-use cutter::{Cut, Marks};
+use cutter::Cut;
 
 /// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
 pub const ENTRIES_MAX: usize = 10_000;
@@ -21,37 +24,51 @@ pub const ENTRIES_MAX: usize = 10_000;
 /// Content is never an error: what is odd becomes a note.
 ///
 /// # Errors
-/// Only when the bytes are no feed at all (a web page, JSON, nothing), or when they hold entries of which not one could
-/// be read in whole; then the publisher, or whatever stands before it, is at fault.
+/// Only when the bytes are no feed at all (a web page, other JSON, nothing), or when they hold entries of which not one
+/// could be read in whole; then the publisher, or whatever stands before it, is at fault. Never with
+/// [`Hints::resource`], for which any bytes will do.
 pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
+    let base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+    if let Some(url) = hints.resource {
+        return Ok(Window::of_resource(Resource::new(url, base, hints.content_type, bytes)));
+    }
     if let Some(binary) = detect::binary(bytes) {
         return Err(binary);
     }
     let decoded = encoding::decode(bytes, hints.content_type);
     let root = detect::recognise(&decoded.text)?;
-    let place = Place { base: hints.base_url.and_then(|url| url::Url::parse(url).ok()), language: None };
-    let cut = cutter::cut(&root, place)?;
-    let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
+    let place = Place { base, language: None };
+    let (mut window, mut notes) = match root.format {
+        Format::JsonFeed => of_items(&root, &place)?,
+        _ => of_markup(&root, place)?,
+    };
     if root.preceded {
         notes.add_first(Note::Other("something stands before the document".to_owned()));
     }
     if let Some(note) = decoded.note {
         notes.add_first(note);
     }
+    window.notes = notes.into_vec();
+    let before = decoded.text.strip_suffix(root.text).unwrap_or_default();
+    window.version = version::of(root.format, before, root.text);
+    window.encoding = decoded.encoding;
+    window.opening = opening(&decoded.text).into();
+    Ok(window)
+}
+
+fn of_markup(root: &Root<'_>, place: Place) -> Result<(Window, Notes), NotAFeed> {
+    let cut = cutter::cut(root, place)?;
+    let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
     let mut head = formats::head(head, &dialect, &place, &mut notes);
     head.id = head.id.or(head_id);
-    // What stands before the root element is as long as the text is longer.
-    let before = &decoded.text[..decoded.text.len() - root.text.len()];
-    Ok(Window {
-        format: root.format,
-        version: version::of(root.format, before, root.text),
-        encoding: decoded.encoding,
-        head,
-        entries: named(entries),
-        deletions,
-        notes: notes.into_vec(),
-        opening: opening(&decoded.text).into(),
-    })
+    let entries = named(entries);
+    Ok((Window::new(root.format, head, entries, deletions), notes))
+}
+
+fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes), NotAFeed> {
+    let items::Cut { head, entries, notes } = items::cut(root.text, place)?;
+    let entries = named(entries);
+    Ok((Window::new(root.format, head, entries, Vec::new()), notes))
 }
 
 /// How much of a document is kept as its opening, bytes.
@@ -75,9 +92,11 @@ fn opening(text: &str) -> &str {
 pub struct Window {
     /// The format that was recognised.
     pub format: Format,
-    /// The version of the format, under feedparser's names: `rss20`, `rss091n`, `rss` when none is said, `atom03`.
+    /// The version of the format, under feedparser's names: `rss20`, `rss091n`, `rss` when none is said, `atom03`, `cdf`,
+    /// `json11`. Empty for a resource.
     pub version: &'static str,
-    /// The encoding that the document was read in, under its WHATWG name; `UTF-32LE` and `UTF-32BE` have none there.
+    /// The encoding that the document was read in, under its WHATWG name; `UTF-32LE` and `UTF-32BE` have none there. Empty
+    /// for a resource, which is decoded only where it is text.
     pub encoding: &'static str,
     /// What the document says of itself.
     pub head: Head,
@@ -93,6 +112,27 @@ pub struct Window {
 }
 
 impl Window {
+    /// The window of a document that is itself the only item.
+    fn of_resource(resource: Resource) -> Self {
+        let (key, head) = (Key::Id(resource.url().to_owned()), resource.head());
+        let raw = RawEntry { key, raw: resource.digest(), inside: Inside::Resource(Arc::new(resource)) };
+        Self::new(Format::Resource, head, vec![raw], Vec::new())
+    }
+
+    /// A window of which the document's own facts are still to be told.
+    fn new(format: Format, head: Head, entries: Vec<RawEntry>, deletions: Vec<Deletion>) -> Self {
+        Self {
+            format,
+            version: "",
+            encoding: "",
+            head,
+            entries,
+            deletions,
+            notes: Vec::new(),
+            opening: Box::default(),
+        }
+    }
+
     /// Whether the document ended early: what is missing from it proves nothing.
     pub fn is_truncated(&self) -> bool {
         self.notes.contains(&Note::Truncated)
@@ -107,8 +147,28 @@ pub struct RawEntry {
     /// Digest of the entry's own markup, decoded: equal means that its publisher did not touch it. What it inherits
     /// (namespaces, `xml:base`) is not in it.
     pub raw: Digest,
-    markup: Box<str>,
-    context: Arc<Context>,
+    inside: Inside,
+}
+
+/// What is parsed when somebody asks.
+#[derive(Clone, Debug)]
+enum Inside {
+    /// An element.
+    Markup { markup: Box<str>, context: Arc<Context> },
+    /// An item of a JSON Feed.
+    Item { json: Box<str>, place: Arc<Place> },
+    /// The whole document.
+    Resource(Arc<Resource>),
+}
+
+/// What may name an entry, trimmed of XML white space and otherwise byte-exact.
+#[derive(Debug, Default)]
+struct Marks {
+    guid: Option<String>,
+    id: Option<String>,
+    about: Option<String>,
+    link: Option<String>,
+    title: Option<String>,
 }
 
 /// What entries inherit from the elements around them.
@@ -122,19 +182,16 @@ struct Context {
 impl RawEntry {
     /// Reads the entry. What cannot be understood is left out and noted.
     pub fn parse(&self) -> (Entry, Vec<Note>) {
-        let Context { dialect, bindings, place } = &*self.context;
-        let Some(grown) = tree::grow(&self.markup, &mut bindings.clone()) else {
-            return (Entry::default(), vec![Note::EntryLost("its markup has no element".to_owned())]);
+        let (entry, notes) = match &self.inside {
+            Inside::Markup { markup, context } => context.parse(markup),
+            Inside::Item { json, place } => json_feed::entry(json, place),
+            Inside::Resource(resource) => resource.entry(),
         };
-        let (entry, mut notes) = formats::entry(grown.element, dialect, place);
-        if grown.mended {
-            notes.add_first(Note::Mismatched);
-        }
         (entry, notes.into_vec())
     }
 
-    /// What the key was taken from, in the words of the format: `guid`, `atom:id`, `rdf:about`, `id`, `link`, `title`, or
-    /// `digest` when nothing names the entry.
+    /// What the key was taken from, in the words of the format: `guid`, `atom:id`, `rdf:about`, `href`, `id`, `link`,
+    /// `title`, `url` of a resource, or `digest` when nothing names the entry.
     pub fn named_by(&self) -> &'static str {
         let id = match &self.key {
             Key::Id(id) => id,
@@ -142,7 +199,12 @@ impl RawEntry {
             Key::Title(_) => return "title",
             Key::Digest(_) => return "digest",
         };
-        let Some(grown) = tree::grow(&self.markup, &mut self.context.bindings.clone()) else { return "id" };
+        let (markup, context) = match &self.inside {
+            Inside::Markup { markup, context } => (markup, context),
+            Inside::Item { .. } => return "id",
+            Inside::Resource(_) => return "url",
+        };
+        let Some(grown) = tree::grow(markup, &mut context.bindings.clone()) else { return "id" };
         let says = |text: &str| crate::text::trim(text) == id;
         let by_child = grown.element.elements().find_map(|child| {
             let name = match child.name.as_str() {
@@ -152,13 +214,40 @@ impl RawEntry {
             };
             says(&child.text()).then_some(name)
         });
-        let is_about = || grown.element.attributes.iter().any(|a| a.name == "about" && says(&a.value));
-        by_child.or_else(|| is_about().then_some("rdf:about")).unwrap_or("id")
+        let by_attribute = || {
+            let mut said = grown.element.attributes.iter().filter(|attribute| says(&attribute.value));
+            said.find_map(|attribute| match attribute.name.as_str() {
+                "about" => Some("rdf:about"),
+                name if name.eq_ignore_ascii_case("href") => Some("href"),
+                _ => None,
+            })
+        };
+        by_child.or_else(by_attribute).unwrap_or("id")
     }
 
-    /// The entry's own markup, decoded, as it stood in the document.
+    /// The entry's own markup or JSON, decoded, as it stood in the document; of a resource there is none.
     pub fn markup(&self) -> &str {
-        &self.markup
+        match &self.inside {
+            Inside::Markup { markup, .. } => markup,
+            Inside::Item { json, .. } => json,
+            Inside::Resource(_) => "",
+        }
+    }
+}
+
+impl Context {
+    /// Reads an entry that stands here.
+    fn parse(&self, markup: &str) -> (Entry, Notes) {
+        let Some(grown) = tree::grow(markup, &mut self.bindings.clone()) else {
+            let mut notes = Notes::default();
+            notes.add(Note::EntryLost("its markup has no element".to_owned()));
+            return (Entry::default(), notes);
+        };
+        let (entry, mut notes) = formats::entry(grown.element, &self.dialect, &self.place);
+        if grown.mended {
+            notes.add_first(Note::Mismatched);
+        }
+        (entry, notes)
     }
 }
 

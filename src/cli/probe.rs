@@ -1,6 +1,9 @@
 //! `everfeed probe`: fetches or reads a document once and says what would be kept of it. Nothing is stored.
 
-use crate::config::{self, Config};
+use crate::{
+    app::probe::Format,
+    config::{self, Config},
+};
 use clap::Args;
 use everfeed_adapters::{neutral_line, slice};
 use findings::Findings;
@@ -37,6 +40,9 @@ pub struct Options {
     /// Print the neutral form, one line of JSON, instead of a page for people.
     #[arg(long)]
     json: bool,
+    /// Take the document as it is, as the only entry: what `format = "resource"` does.
+    #[arg(long, conflicts_with_all = ["corpus", "sequences"])]
+    resource: bool,
     /// Show every entry, not only the first ones.
     #[arg(long)]
     all: bool,
@@ -92,7 +98,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 fn one(options: &Options, target: &str, out: &mut impl Write) -> anyhow::Result<()> {
     let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
-    let given = source::read(target, config.as_ref());
+    let format = if options.resource { Format::Resource } else { Format::Auto };
+    let given = source::read(target, config.as_ref(), format);
     let given = given.or_else(|trouble| failed(options, &config::masked(target), trouble, out))?;
     let read = slice(&given.bytes, &given.hints());
     if options.json {

@@ -3,7 +3,7 @@
 use super::sheet::{self, Column, Keep};
 use crate::render;
 use chrono::DateTime;
-use everfeed_adapters::{Date, Entry, Key, Note, RawEntry, Text, Window};
+use everfeed_adapters::{Date, Entry, Key, Note, RawEntry, Text, TextKind, Window};
 
 /// Entries shown unless all are asked for.
 pub(super) const SHOWN_MAX: usize = 20;
@@ -90,7 +90,11 @@ fn row(at: usize, read: &Read<'_>, form: &str) -> Vec<String> {
 
 /// Bytes of the content, or of the summary where there is nothing else.
 fn size(entry: &Entry) -> String {
-    let content = entry.content.as_ref().map(|content| content.text.value.len());
+    let content = entry.content.as_ref().map(|content| match content.text.kind {
+        // Four characters stand for three bytes.
+        TextKind::Base64 => content.text.value.trim_end_matches('=').len() * 3 / 4,
+        TextKind::Plain | TextKind::Html | TextKind::Xhtml => content.text.value.len(),
+    });
     let summary = entry.summary.as_ref().map(|summary| summary.value.len());
     content.filter(|bytes| *bytes > 0).or(summary).map(number).unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 
 use super::{entries::number, findings::Findings};
 use everfeed_adapters::{
-    Head, Key, Window,
+    Format, Head, Key, Window,
     platforms::{Complete, End, Recipe},
 };
 use std::collections::HashSet;
@@ -105,7 +105,9 @@ fn open_search_number(head: &Head, name: &str) -> Option<u64> {
 pub(super) fn absence(findings: &Findings<'_>) -> String {
     let Findings { window, profile, .. } = findings;
     let history = &window.head.history;
-    if window.is_truncated() {
+    if window.format == Format::Resource {
+        "never: the document is the only entry".to_owned()
+    } else if window.is_truncated() {
         "proves nothing: the document is cut short".to_owned()
     } else if profile.is_some_and(|profile| profile.event_log) {
         "proves nothing ever: the feed is a log of events".to_owned()

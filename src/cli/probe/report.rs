@@ -7,7 +7,7 @@ use super::{
     history, sheet,
     source::Given,
 };
-use everfeed_adapters::Window;
+use everfeed_adapters::{Format, Window};
 
 /// Columns that labels take.
 const LABEL: usize = 11;
@@ -46,7 +46,7 @@ fn verdict(findings: &Findings<'_>, facts: &[Fact]) -> String {
         1 => "; 1 oddity".to_owned(),
         count => format!("; {count} oddities"),
     };
-    format!("{}{platform}{cut}: {what}{history}{odd}", version(window.version))
+    format!("{}{platform}{cut}: {what}{history}{odd}", version(window))
 }
 
 /// What names the entries: `all by guid`, `8 by guid, 2 by title (weak)`.
@@ -80,12 +80,19 @@ fn origin(given: &Given, window: &Window) -> String {
     told.extend(landed.map(|url| format!("answered by {}", sheet::tame(url))));
     told.extend(given.content_type.as_deref().map(sheet::tame));
     told.push(format!("{} bytes", number(given.bytes.len())));
-    told.push(window.encoding.to_owned());
+    told.extend(Some(window.encoding.to_owned()).filter(|encoding| !encoding.is_empty()));
     told.join(" · ")
 }
 
 /// feedparser's name of a version as people write it.
-fn version(name: &'static str) -> String {
+fn version(window: &Window) -> String {
+    match window.format {
+        Format::Resource => "A resource".to_owned(),
+        _ => version_named(window.version),
+    }
+}
+
+fn version_named(name: &'static str) -> String {
     let (format, digits) = name.split_at(name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len()));
     let format = match format {
         "rss" => "RSS",
@@ -128,7 +135,7 @@ mod tests {
 
     #[test]
     fn versions_read_as_people_write_them() {
-        let check = |name, expect: &str| assert_eq!(version(name), expect);
+        let check = |name, expect: &str| assert_eq!(version_named(name), expect);
         check("rss20", "RSS 2.0");
         check("rss091n", "RSS 0.91 (Netscape)");
         check("rss092", "RSS 0.92");

@@ -5,7 +5,7 @@ use super::{
     sheet::{self, Keep},
 };
 use crate::{
-    app::probe,
+    app::probe::{self, Format},
     config::{self, Config},
     feed::schedule::{Failure, Whose},
 };
@@ -35,6 +35,8 @@ pub(super) struct Given {
     pub(super) headers: Vec<(String, String)>,
     /// What relative references are resolved against: the URL that answered, after redirects.
     pub(super) base_url: Option<String>,
+    /// What names the document, where it is wanted as it is instead of as a feed.
+    pub(super) resource: Option<String>,
     /// Whether a publisher answered with it just now.
     pub(super) is_fetched: bool,
     /// Where permanent redirects led.
@@ -46,7 +48,11 @@ pub(super) struct Given {
 impl Given {
     /// What came with the document, as its reader wants to know it.
     pub(super) fn hints(&self) -> Hints<'_> {
-        Hints { content_type: self.content_type.as_deref(), base_url: self.base_url.as_deref() }
+        Hints {
+            content_type: self.content_type.as_deref(),
+            base_url: self.base_url.as_deref(),
+            resource: self.resource.as_deref(),
+        }
     }
 
     /// What to say when it is no feed.
@@ -71,7 +77,15 @@ impl Given {
 }
 
 /// Reads what a target of the command line names.
-pub(super) fn read(target: &str, config: Option<&Config>) -> Result<Given, Trouble> {
+pub(super) fn read(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+    let given = read_as(target, config, format)?;
+    // A file is named by the URL that it came from, if that is known.
+    let name = || given.base_url.clone().unwrap_or_else(|| given.name.clone());
+    let resource = given.resource.clone().or_else(|| (format == Format::Resource).then(name));
+    Ok(Given { resource, ..given })
+}
+
+fn read_as(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
     let usual = Config::default();
     let bytes_max = config.unwrap_or(&usual).upstream.body_bytes_max;
     if target == "-" {
@@ -80,7 +94,7 @@ pub(super) fn read(target: &str, config: Option<&Config>) -> Result<Given, Troub
         return Ok(Given { name: target.to_owned(), bytes, ..Given::default() });
     }
     if target.contains("://") || target.starts_with("feed:") {
-        return fetch(target, config);
+        return fetch(target, config, format);
     }
     let path = Path::new(target);
     file(path, bytes_max).map_err(|error| {
@@ -127,7 +141,7 @@ fn limited(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn fetch(target: &str, config: Option<&Config>) -> Result<Given, Trouble> {
+fn fetch(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
     let shown = config::masked(target);
     let misused = |why: String| {
         Trouble::misused(format!("{shown} is no URL that can be polled: {why}; give an http or https URL"))
@@ -143,7 +157,7 @@ fn fetch(target: &str, config: Option<&Config>) -> Result<Given, Trouble> {
         config.map(|config| limits.contact_url.clone().unwrap_or_else(|| config.server.public_url.clone()));
     let runtime = crate::cli::runtime().map_err(|error| Trouble::new(error.to_string()))?;
     let fetched = runtime
-        .block_on(probe::fetch(limits, contact, &url))
+        .block_on(probe::fetch(limits, contact, &url, format))
         .map_err(|failure| unanswered(&shown, &failure))?;
     Ok(Given {
         name: shown,
@@ -151,6 +165,7 @@ fn fetch(target: &str, config: Option<&Config>) -> Result<Given, Trouble> {
         content_type: fetched.content_type,
         headers: fetched.headers.iter().filter_map(header).collect(),
         base_url: Some(fetched.base_url),
+        resource: fetched.resource,
         is_fetched: true,
         moved_to: fetched.moved_to,
         is_part: fetched.is_part,
