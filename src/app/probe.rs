@@ -52,7 +52,7 @@ pub async fn fetch(
     let state = PollState::unpolled(ingest::upstream::bare(url).as_str());
     let plan: Plan = state.plan(Stamp::from_micros(clock.now_us()));
     let (no, name, policy) = (FeedNo(0), "probe".to_owned(), Policy::default());
-    let feed = FeedSpec { no, name, url: url.clone(), format, policy };
+    let feed = FeedSpec { no, name, url: url.clone(), public_url: None, format, policy };
     match Upstream::new(client, contact_url, clock).fetch(&feed, &plan, &state, 0).await {
         Reply::Document(fetched) => Ok(Fetched {
             body: fetched.body,
