@@ -15,6 +15,9 @@ const NOTES_MAX: usize = 12;
 pub(super) const MINUTE: &str = "%Y-%m-%d %H:%M";
 const DAY: &str = "%Y-%m-%d";
 
+/// Stands for a date that is the one beside it, and leaves room for names.
+const SAME: &str = "=";
+
 /// On fewer columns than this, a date that is cut to its day leaves more room for names.
 const MINUTES_WIDTH: usize = 90;
 
@@ -76,13 +79,16 @@ fn row(at: usize, read: &Read<'_>, form: &str) -> Vec<String> {
         Key::Title(_) => String::new(),
         Key::Digest(digest) => digest.chars().take(DIGEST_CHARS).collect(),
     };
+    let told = |told: &Option<Date>| told.as_ref().map(|told| date(told, form)).unwrap_or_default();
+    let (published, updated) = (told(&entry.published), told(&entry.updated));
+    let updated = if updated == published && !updated.is_empty() { SAME.to_owned() } else { updated };
     vec![
         if notes.is_empty() { String::new() } else { "!".to_owned() },
         (at + 1).to_string(),
         format!("{}{weak}", raw.named_by()),
         id,
-        entry.published.as_ref().map(|at| date(at, form)).unwrap_or_default(),
-        entry.updated.as_ref().map(|at| date(at, form)).unwrap_or_default(),
+        published,
+        updated,
         size(entry),
         entry.title.as_ref().map(words).unwrap_or_default(),
     ]

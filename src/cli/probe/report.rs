@@ -111,7 +111,7 @@ fn version_named(name: &'static str) -> String {
     let number = match digits.len() {
         0 if format == "RSS" => " without a version".to_owned(),
         0 => String::new(),
-        1 => format!(" {digits}"),
+        1 => format!(" {digits}.0"),
         // 0.91 and 0.90, but 1.0 and 2.0.
         _ => format!(" {}.{}", &digits[..1], &digits[1..]),
     };
@@ -144,7 +144,7 @@ mod tests {
         check("atom03", "Atom 0.3");
         check("cdf", "CDF");
         check("json11", "JSON Feed 1.1");
-        check("json1", "JSON Feed 1");
+        check("json1", "JSON Feed 1.0");
         check("", "A feed");
     }
 }
