@@ -38,15 +38,18 @@
 #![warn(missing_docs)]
 
 mod detect;
+mod discover;
 pub mod entry;
 mod extensions;
 mod formats;
 mod neutral;
+pub mod platforms;
 mod slice;
 pub mod text;
 mod vocabulary;
 
 pub use detect::NotAFeed;
+pub use discover::feeds_of_page;
 pub use entry::*;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
 pub use neutral::{neutral, neutral_line};

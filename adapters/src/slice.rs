@@ -12,6 +12,7 @@ use crate::formats::resource::Resource;
 use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::markup::tree::{self, Bindings};
 use crate::text::{encoding, present};
+use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
 use cutter::Cut;
 
@@ -55,6 +56,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         notes.add_first(note);
     }
     window.notes = notes.into_vec();
+    window.opening = opening(&decoded.text).into();
     if lost {
         let remains = (!window.entries.is_empty()).then(|| Box::new(window));
         return Err(NotAFeed::NoWholeEntry { remains });
@@ -84,6 +86,22 @@ fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes, bool), Not
     Ok((window, notes, lost))
 }
 
+/// How much of a document is kept as its opening, bytes.
+const OPENING_BYTES_MAX: usize = 16 * 1024;
+
+/// What stands before the first entry, as far as it is kept.
+fn opening(text: &str) -> &str {
+    let limit = text.len().min(OPENING_BYTES_MAX);
+    let text = &text[..(0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)];
+    let starts = memchr::memchr_iter(b'<', text.as_bytes());
+    let is_entry = |at: &usize| {
+        let name = text.as_bytes()[at + 1..].split(|b| !b.is_ascii_alphabetic()).next().unwrap_or_default();
+        name.eq_ignore_ascii_case(b"item") || name.eq_ignore_ascii_case(b"entry")
+    };
+    let end = starts.into_iter().find(is_entry).unwrap_or(text.len());
+    &text[..end]
+}
+
 /// What one document shows of a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -103,6 +121,9 @@ pub struct Window {
     pub deletions: Vec<Deletion>,
     /// What was odd about the document; what is odd about an entry is said when it is parsed.
     pub notes: Vec<Note>,
+    /// The document's first text up to its first entry, decoded, at most 16 KiB: where generators leave comments and
+    /// declare namespaces. Only for recognising platforms.
+    pub opening: Box<str>,
 }
 
 impl Window {
@@ -115,6 +136,7 @@ impl Window {
             entries: Vec::new(),
             deletions: Vec::new(),
             notes: Vec::new(),
+            opening: Box::default(),
         }
     }
 
@@ -180,6 +202,41 @@ impl RawEntry {
             Inside::Resource(resource) => resource.entry(),
         };
         (entry, notes.into_vec())
+    }
+
+    /// What the key was taken from, in the words of the format: `guid`, `atom:id`, `rdf:about`, `href`, `id`, `link`,
+    /// `title`, `url` of a resource, or `digest` when nothing names the entry.
+    pub fn named_by(&self) -> &'static str {
+        let id = match &self.key {
+            Key::Id(id) => id,
+            Key::Link(_) => return "link",
+            Key::Title(_) => return "title",
+            Key::Digest(_) => return "digest",
+        };
+        let (markup, context) = match &self.inside {
+            Inside::Markup { markup, context } => (markup, context),
+            Inside::Item { .. } => return "id",
+            Inside::Resource(_) => return "url",
+        };
+        let Some(grown) = tree::grow(markup, &mut context.bindings.clone()) else { return "id" };
+        let says = |text: &str| crate::text::trim(text) == id;
+        let by_child = grown.element.elements().find_map(|child| {
+            let name = match child.name.as_str() {
+                "id" if Vocabulary::of(&child.ns) == Vocabulary::Atom => "atom:id",
+                name if name.eq_ignore_ascii_case("guid") => "guid",
+                _ => return None,
+            };
+            says(&child.text()).then_some(name)
+        });
+        let by_attribute = || {
+            let mut said = grown.element.attributes.iter().filter(|attribute| says(&attribute.value));
+            said.find_map(|attribute| match attribute.name.as_str() {
+                "about" => Some("rdf:about"),
+                name if name.eq_ignore_ascii_case("href") => Some("href"),
+                _ => None,
+            })
+        };
+        by_child.or_else(by_attribute).unwrap_or("id")
     }
 
     /// The entry's own markup or JSON, decoded, as it stood in the document; of a resource there is none.

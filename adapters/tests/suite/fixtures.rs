@@ -22,6 +22,7 @@ fn read(bytes: &[u8]) -> Value {
         let (entry, notes) = raw.parse();
         let mut value = serde_json::to_value(entry).unwrap();
         value["key"] = serde_json::to_value(&raw.key).unwrap();
+        value["named_by"] = raw.named_by().into();
         value["notes"] = serde_json::to_value(notes).unwrap();
         value
     });
@@ -36,7 +37,7 @@ fn read(bytes: &[u8]) -> Value {
     })
 }
 
-fn find<'v>(value: &'v Value, path: &str) -> std::borrow::Cow<'v, Value> {
+pub(crate) fn find<'v>(value: &'v Value, path: &str) -> std::borrow::Cow<'v, Value> {
     use std::borrow::Cow;
     if let Some(path) = path.strip_suffix(".length") {
         let found = find(value, path);

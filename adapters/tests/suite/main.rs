@@ -10,6 +10,7 @@ mod corpus;
 mod damage;
 mod dates;
 mod fixtures;
+mod platforms;
 mod score;
 mod sequences;
 
