@@ -11,11 +11,14 @@ use std::borrow::Cow;
 use url::Url;
 
 use crate::entry::notes::Notes;
-use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
+use crate::extensions::{
+    comment_api, creative_commons, dublin_core, feed_history, itunes, opensearch, references, syndication,
+    tags,
+};
 use crate::text::markup::XML;
 use crate::text::{html, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Text};
+use crate::{Element, Entry, Format, Head, Link, Text};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -104,19 +107,32 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entr
 /// Sends one child of an entry to the vocabulary that knows it; what nobody wants is kept as it is.
 fn take(child: Element, draft: &mut Draft<'_>) {
     let place = draft.place().enter(&child);
-    let left = match draft.vocabulary(&child.ns) {
+    let vocabulary = draft.vocabulary(&child.ns);
+    if let Some(link) = borrowed_link(&child, vocabulary, &place) {
+        draft.link(link);
+    }
+    let left = match vocabulary {
         Vocabulary::Rss => rss::child(child, &place, draft),
         Vocabulary::Atom => atom::child(child, &place, draft),
         Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::child(child, draft),
         Vocabulary::Content => rss::content(child, &place, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &place, draft),
         Vocabulary::FeedBurner => rss::original_link(child, draft),
-        Vocabulary::MediaRss => media_rss::child(child, draft),
         Vocabulary::Itunes => itunes::child(child, draft),
         _ => Some(child),
     };
-    if let Some(left) = left {
+    if let Some(mut left) = left {
+        references::absolutise(&mut left, vocabulary, &place);
         draft.foreign(left);
+    }
+}
+
+/// The link that an element of another vocabulary stands for.
+fn borrowed_link(element: &Element, vocabulary: Vocabulary, place: &Place) -> Option<Link> {
+    match vocabulary {
+        Vocabulary::CreativeCommons | Vocabulary::DublinCoreTerms => creative_commons::link(element, place),
+        Vocabulary::CommentApi => comment_api::link(element, place),
+        _ => None,
     }
 }
 
@@ -130,21 +146,31 @@ pub(crate) fn head(
     let mut head = Head::default();
     for (child, outside) in children {
         let place = outside.enter(&child);
-        let left = match dialect.vocabulary(&child.ns) {
+        let vocabulary = dialect.vocabulary(&child.ns);
+        if let Some(link) = borrowed_link(&child, vocabulary, &place) {
+            draft::add(&mut head.links, link);
+        }
+        let left = match vocabulary {
             Vocabulary::Rss => rss::head(child, &place, &mut head, notes),
             Vocabulary::Atom => atom::head(child, &place, &mut head, notes),
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
                 dublin_core::head(child, &mut head, notes)
             }
             Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
+            Vocabulary::OpenSearch => opensearch::head(child, &mut head.paging),
             Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, notes),
             Vocabulary::Itunes => itunes::head(child, &place, &mut head),
             _ => Some(child),
         };
-        head.foreign.extend(left);
+        if let Some(mut left) = left {
+            references::absolutise(&mut left, vocabulary, &place);
+            head.foreign.push(left);
+        }
     }
     syndication::settle(&mut head);
     head.language = head.language.or_else(|| place.language.clone()).map(language);
+    feed_history::settle(&head.history, notes);
+    tags::settle(&mut head.categories, &head.foreign);
     head
 }
 

@@ -44,6 +44,8 @@ mod vocabulary;
 
 pub use detect::NotAFeed;
 pub use entry::*;
+pub use extensions::georss::{Location, Shape};
+pub use extensions::threading::InReplyTo;
 pub use neutral::{neutral, neutral_line};
 pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 

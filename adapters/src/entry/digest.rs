@@ -120,7 +120,8 @@ impl Ink {
         self.list(attributes, |ink, (ns, name, value)| {
             [ns, name, value].map(|part| ink.string(Some(part))).into_iter().collect()
         });
-        self.list(&element.children, |ink, node| match node {
+        let is_counted = |node: &&Node| matches!(node, Node::Element(child) if is_counter(child));
+        self.list(element.children.iter().filter(|node| !is_counted(node)), |ink, node| match node {
             Node::Text(text) => ink.string(Some(text.trim())),
             Node::Element(child) => ink.element(child),
         });

@@ -3,10 +3,10 @@
 use super::Place;
 use super::draft::{Draft, Rank, add, add_person, alternate_link, is_web_url};
 use crate::entry::notes::Notes;
-use crate::extensions::syndication;
+use crate::extensions::{cloud, source, syndication};
 use crate::text::markup::{XHTML, write_children};
 use crate::text::{date, entities, present, visible};
-use crate::{Body, Category, Element, Enclosure, Generator, Head, Image, Link, Person, Source, Text};
+use crate::{Body, Category, Element, Enclosure, Generator, Head, Image, Link, Person, Text};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -35,11 +35,7 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
             Some(url) => draft.comments(place.resolve(&url)),
             None => return None,
         },
-        "source" => draft.source(Source {
-            title: present(&element.text()),
-            url: element.attribute("url").and_then(present).map(|url| place.resolve(&url)),
-            ..Source::default()
-        }),
+        "source" => source::rss(&element, place, draft),
         _ => return Some(element),
     }
     None
@@ -96,6 +92,10 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
         // RSS 1.0 lists its items in the head; the order of the items themselves says the same.
         "items" => {}
         "ttl" | "skiphours" | "skipdays" => syndication::rss(&element, &mut head.rhythm),
+        "cloud" => match cloud::read(&element) {
+            Some(cloud) => head.cloud = head.cloud.take().or(Some(cloud)),
+            None => return Some(element),
+        },
         _ => return Some(element),
     }
     None
@@ -103,7 +103,7 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
 
 /// RSS never says whether a title is HTML. It is taken for HTML only if, read as XML, it still holds a tag or a reference
 /// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
-fn title(element: &Element, place: &Place) -> Option<Text> {
+pub(crate) fn title(element: &Element, place: &Place) -> Option<Text> {
     let text = html(element, place)?.trimmed();
     Some(if holds_markup(&text.value) { text } else { Text::plain(text.value) })
 }
