@@ -255,9 +255,10 @@ fn an_entry_carries_no_link_that_belongs_to_a_feed() {
 
 #[test]
 fn a_source_that_is_half_known_is_a_via_link() {
-    let source = Source { title: Some("S".into()), url: Some("http://s/".into()), ..Source::default() };
+    let links = vec![link("self", "http://s/")];
+    let source = Source { title: Some(Text::plain("S")), links, ..Source::default() };
     check(
-        Entry { source: Some(source), ..Entry::default() },
+        Entry { source: Some(Box::new(source)), ..Entry::default() },
         &[r#"<link rel="via" title="S" href="http://s/"/>"#],
     );
 }
