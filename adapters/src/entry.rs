@@ -254,36 +254,41 @@ pub enum Format {
 }
 
 /// What the document says of itself.
+///
+/// A field names its elements in the order in which they count: the format's own first, wherever they stand, then those
+/// of other vocabularies, of each the first that says something. What is mapped is not foreign markup, except where a
+/// field says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// `atom:id`, or `rdf:about` of the channel.
     pub id: Option<String>,
-    /// Title.
+    /// `title`; `dc:title`.
     pub title: Option<Text>,
-    /// Subtitle, tagline, description.
+    /// RSS `description`, Atom `subtitle` (0.3: `tagline`); `dc:description`, `itunes:summary` (which stays foreign).
     pub description: Option<Text>,
     /// Every link: `alternate` is the site, `self` the feed, `hub` a hub (see `Head::hubs`), `license` the licence, and
-    /// those of RFC 5005 (`first`, `last`, `next`, `previous`, `prev-archive`, `next-archive`, `current`).
+    /// those of RFC 5005 (`first`, `last`, `next`, `previous`, `prev-archive`, `next-archive`, `current`). RSS `link`,
+    /// `atom:link`; `cc:license`, `creativeCommons:license` and `wfw:commentRss`, which stay foreign.
     pub links: Vec<Link>,
-    /// Feed-level authors (`managingEditor` included).
+    /// All of RSS `managingEditor`, Atom `author`, `dc:creator`; without them `itunes:author`, which stays foreign.
     pub authors: Vec<Person>,
-    /// Who helps with the feed.
+    /// All of Atom `contributor`.
     pub contributors: Vec<Person>,
-    /// Feed-level tags.
+    /// All of `category`, `dc:subject`; then what `itunes:category` and `itunes:keywords` add, which stay foreign.
     pub categories: Vec<Category>,
-    /// Language.
+    /// RSS `language`, `dc:language`, `xml:lang` of the root or the channel.
     pub language: Option<String>,
-    /// Copyright.
+    /// RSS `copyright`, Atom `rights` (0.3: `copyright`); `dc:rights`.
     pub rights: Option<Text>,
-    /// What made the document.
+    /// `generator`.
     pub generator: Option<Generator>,
-    /// Image or logo.
+    /// RSS `image`, Atom `logo`; `itunes:image`, which stays foreign.
     pub image: Option<Image>,
-    /// Resolved URL of a small square picture (RFC 4287 section 4.2.5).
+    /// Atom `icon`: resolved URL of a small square picture (RFC 4287 section 4.2.5).
     pub icon: Option<String>,
-    /// `updated`, `lastBuildDate` or `dc:date` of the head.
+    /// RSS `lastBuildDate`, Atom `updated` (0.3: `modified`); `dc:date`, `dcterms:modified`.
     pub updated: Option<Date>,
-    /// `pubDate` of the head.
+    /// RSS `pubDate`, Atom `published`; `dcterms:issued`.
     pub published: Option<Date>,
     /// How often the publisher wants to be polled.
     pub rhythm: Rhythm,
@@ -306,7 +311,7 @@ pub struct Rhythm {
     pub skip_hours: Vec<u8>,
     /// RSS `skipDays`, days of the week in GMT: Monday is 0.
     pub skip_days: Vec<u8>,
-    /// `sy:updatePeriod` / `sy:updateFrequency`, as seconds between updates.
+    /// `sy:updatePeriod` divided by `sy:updateFrequency`, as seconds between updates; both stay foreign.
     pub update_secs: Option<u32>,
 }
 

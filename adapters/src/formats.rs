@@ -138,11 +138,13 @@ fn borrowed_link(element: &Element, vocabulary: Vocabulary, place: &Place) -> Op
 
 /// Reads the head out of the elements that stand outside the entries.
 pub(crate) fn head(
-    children: Vec<(Element, Place)>,
+    mut children: Vec<(Element, Place)>,
     dialect: &Dialect,
     place: &Place,
     notes: &mut Notes,
 ) -> Head {
+    // The format's own elements first, wherever they stand: what other vocabularies say is second choice.
+    children.sort_by_cached_key(|(child, _)| dialect.vocabulary(&child.ns) != dialect.native());
     let mut head = Head::default();
     for (child, outside) in children {
         let place = outside.enter(&child);

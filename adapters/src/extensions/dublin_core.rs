@@ -59,7 +59,7 @@ pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Notes) -> Opti
         "date" | "modified" => head.updated = head.updated.take().or_else(|| date::read(&text, notes)),
         "issued" => head.published = head.published.take().or_else(|| date::read(&text, notes)),
         "rights" => head.rights = head.rights.take().or_else(plain),
-        "language" => head.language = present(&text).or(head.language.take()),
+        "language" => head.language = head.language.take().or_else(|| present(&text)),
         _ => return Some(element),
     }
     None

@@ -13,7 +13,7 @@ use crate::extensions::georss::{Location, Shape};
 use crate::formats::{Place, atom, rss};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
-use crate::{Cloud, Element, Entry, Head};
+use crate::{Cloud, Element, Entry, Head, Link};
 
 /// Adds what a head says beside the common fields.
 pub(super) fn head(head: &Head, fields: &mut Fields) {
@@ -25,7 +25,7 @@ pub(super) fn head(head: &Head, fields: &mut Fields) {
     put(fields, "cloud", head.cloud.as_ref().map(cloud));
     put(fields, "docs", text_of(foreign, Vocabulary::Rss, "docs"));
     put(fields, "textinput", text_input(foreign));
-    put(fields, "license", licence(|rel| head.link(rel)));
+    put(fields, "license", licence(&head.links));
     podcast::both(foreign, fields);
     dates::both(foreign, fields);
     publisher(foreign, fields);
@@ -41,11 +41,7 @@ pub(super) fn entry(entry: &Entry, fields: &mut Fields) {
     }
     put(fields, "source", entry.source.as_deref().map(source::form));
     put(fields, "where", entry.location().map(location));
-    put(
-        fields,
-        "license",
-        licence(|rel| Some(entry.links.iter().find(|link| link.rel == rel)?.href.as_str())),
-    );
+    put(fields, "license", licence(&entry.links));
     put(fields, "wfw_commentrss", text_of(foreign, Vocabulary::CommentApi, "commentRss"));
     put(fields, "slash_comments", text_of(foreign, Vocabulary::Slash, "comments"));
     put(fields, "psc_chapters", podcast::chapters(foreign));
@@ -103,8 +99,8 @@ fn text_input(foreign: &[Element]) -> Option<Value> {
     Some(Value::Object(fields))
 }
 
-fn licence<'l>(link: impl Fn(&'static str) -> Option<&'l str>) -> Option<&'l str> {
-    link("license")
+fn licence(links: &[Link]) -> Option<&str> {
+    links.iter().find(|link| link.rel == "license").map(|link| link.href.as_str())
 }
 
 /// `webMaster`, `dc:publisher` or the owner of a podcast.

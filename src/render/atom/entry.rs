@@ -6,7 +6,7 @@ use crate::{
     feed::item::{Content, Item, Reason, plausible},
     render::{
         foreign::{self, Scope},
-        text::visible,
+        text::{plain, visible},
         xhtml,
         xml::{self, Xml},
     },
