@@ -23,7 +23,10 @@ pub(crate) struct Media {
 /// stands in its group, else by what stands beside that (Media RSS 1.5.1, "optional elements"); the entry itself is
 /// described by an object only if that is its only one.
 pub(crate) fn read(foreign: &[Element], place: &Place) -> Media {
-    let is_media = |element: &&Element| Vocabulary::of(&element.ns) == Vocabulary::MediaRss;
+    let is_media = |element: &&Element| {
+        matches!(element.name.as_str(), "group" | "content" | "title" | "description")
+            && Vocabulary::of(&element.ns) == Vocabulary::MediaRss
+    };
     let elements: Vec<_> = foreign.iter().filter(is_media).collect();
     let (mut media, mut object) = (Media::default(), Media::default());
     scope(&elements, None, place, &mut media, &mut object);

@@ -27,6 +27,9 @@ pub(crate) fn settle(categories: &mut Vec<Category>, foreign: &[Element]) {
 }
 
 fn gather(element: &Element, offered: &mut Vec<Category>) {
+    if !matches!(element.name.as_str(), "category" | "keywords" | "group" | "content") {
+        return;
+    }
     match (Vocabulary::of(&element.ns), element.name.as_str()) {
         // A category holds its subcategories.
         (Vocabulary::Itunes, "category") => {
