@@ -55,6 +55,12 @@ pub struct Text {
     pub kind: TextKind,
     /// Plain text, an HTML fragment, or the well-formed inside of an XHTML `div`.
     pub value: String,
+    /// The language that `xml:lang` gives it, here or around it. Never part of the content digest: a text is not edited when
+    /// somebody corrects the language of the feed.
+    pub language: Option<String>,
+    /// The base that `xml:base` gives it, here or around it. References in the markup are absolute already, except those
+    /// that are only a fragment.
+    pub base: Option<String>,
 }
 
 /// How the markup of a text is to be read.
@@ -480,7 +486,7 @@ impl std::fmt::Display for Generator {
 impl Text {
     /// Plain text.
     pub fn plain(value: impl Into<String>) -> Self {
-        Self { kind: TextKind::Plain, value: value.into() }
+        Self { kind: TextKind::Plain, value: value.into(), ..Self::default() }
     }
 
     /// Without white space around it, as titles are kept.
@@ -490,6 +496,6 @@ impl Text {
 
     /// An HTML fragment.
     pub fn html(value: impl Into<String>) -> Self {
-        Self { kind: TextKind::Html, value: value.into() }
+        Self { kind: TextKind::Html, value: value.into(), ..Self::default() }
     }
 }

@@ -18,7 +18,7 @@ use crate::extensions::{
 use crate::text::markup::XML;
 use crate::text::{html, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Link, Text};
+use crate::{Element, Entry, Format, Head, Link, Text, TextKind};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -58,6 +58,8 @@ impl Dialect {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) base: Option<Url>,
+    /// The document named the base itself.
+    pub(crate) is_rebased: bool,
     pub(crate) language: Option<String>,
 }
 
@@ -71,7 +73,7 @@ impl Place {
         }
         let mut inside = self.clone();
         if let Some(base) = base {
-            inside.base = uri::rebase(self.base.as_ref(), base);
+            inside.rebase(base);
         }
         if let Some(language) = language {
             inside.language = present(language);
@@ -79,9 +81,27 @@ impl Place {
         Cow::Owned(inside)
     }
 
+    /// What `xml:base` does.
+    pub(crate) fn rebase(&mut self, reference: &str) {
+        self.base = uri::rebase(self.base.as_ref(), reference);
+        self.is_rebased = true;
+    }
+
     /// An HTML text of this place, its relative references resolved.
     pub(crate) fn html(&self, html: &str) -> Text {
-        Text::html(html::absolutise(html, self.base.as_ref()))
+        self.text(TextKind::Html, html::absolutise(html, self.base.as_ref()))
+    }
+
+    /// A text of this place.
+    pub(crate) fn text(&self, kind: TextKind, value: impl Into<String>) -> Text {
+        // Plain text has no references.
+        let base = self.base.as_ref().filter(|_| self.is_rebased && kind != TextKind::Plain);
+        Text {
+            kind,
+            value: value.into(),
+            language: self.language.clone().map(language),
+            base: base.map(Url::to_string),
+        }
     }
 
     /// A reference made absolute.
@@ -158,6 +178,7 @@ pub(crate) fn head(
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
                 dublin_core::head(child, &mut head, notes)
             }
+            Vocabulary::Admin => rdf::generator_agent(child, &mut head),
             Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
             Vocabulary::OpenSearch => opensearch::head(child, &mut head.paging),
             Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, notes),

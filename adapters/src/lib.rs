@@ -55,6 +55,8 @@ pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 pub struct Hints<'a> {
     /// The HTTP `Content-Type`, verbatim.
     pub content_type: Option<&'a str>,
+    /// The HTTP `Content-Language`, verbatim: the language of what names none.
+    pub content_language: Option<&'a str>,
     /// The document's URL after redirects: what relative references are resolved against.
     pub base_url: Option<&'a str>,
 }

@@ -60,7 +60,7 @@ fn head(head: &Head, format: Format) -> Value {
     put(&mut fields, "tags", list(&head.categories, category));
     put(&mut fields, "language", head.language.as_deref());
     if let Some(maker) = &head.generator {
-        put(&mut fields, "generator", maker.name.as_deref());
+        put(&mut fields, "generator", maker.name.as_deref().or(maker.uri.as_deref()));
         put(&mut fields, "generator_detail", Some(generator(maker)));
     }
     match &head.image {
@@ -126,7 +126,12 @@ fn detail(text: &Text, media_type: Option<&str>) -> Value {
         TextKind::Html => "text/html",
         TextKind::Xhtml => "application/xhtml+xml",
     });
-    json!({ "type": media_type, "value": text.value })
+    let mut fields = Fields::new();
+    put(&mut fields, "type", Some(media_type));
+    put(&mut fields, "value", Some(text.value.as_str()));
+    put(&mut fields, "language", text.language.as_deref());
+    put(&mut fields, "base", text.base.as_deref());
+    Value::Object(fields)
 }
 
 fn content(body: &Body) -> Value {
@@ -246,4 +251,76 @@ fn date(fields: &mut Fields, name: &str, date: Option<&Date>) {
     let Some(date) = date else { return };
     put(fields, name, Some(date.raw.as_str()));
     put(fields, &format!("{name}_epoch"), date.at_us.map(|at_us| at_us.div_euclid(1_000_000)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Hints, slice};
+
+    fn line(document: &str) -> Value {
+        neutral_line("x.xml", slice(document.as_bytes(), &Hints::default()).as_ref())
+    }
+
+    #[test]
+    fn a_line_says_which_document_and_whether_it_is_a_feed() {
+        let read = line("<rss version='2.0'><channel><title>t</title></channel></rss>");
+        assert_eq!(
+            read,
+            json!({
+                "file": "x.xml", "ok": true, "version": "rss20", "encoding": "UTF-8",
+                "feed": {"title": "t", "title_detail": {"type": "text/plain", "value": "t"}}, "entries": [],
+            })
+        );
+        let refused = line("<html><title>404</title></html>");
+        assert_eq!((&refused["ok"], &refused["file"]), (&json!(false), &json!("x.xml")));
+        assert!(refused["error"].as_str().unwrap().contains("404"));
+    }
+
+    // DESIGN section 4: whole entries before the cut count, and the cut entry is dropped.
+    #[test]
+    fn a_cut_entry_is_shown_only_where_no_whole_one_stands() {
+        let cut = line("<rss><channel><item><title>a</title><link");
+        assert_eq!((&cut["ok"], &cut["entries"][0]["title"]), (&json!(true), &json!("a")));
+        assert!(cut["error"].as_str().unwrap().contains("cut"));
+        let whole = line("<rss><channel><item><title>a</title></item><item><title>b</title><link");
+        assert_eq!(whole["entries"].as_array().map(Vec::len), Some(1));
+        assert!(whole.get("error").is_none());
+    }
+
+    #[test]
+    fn fields_have_the_names_and_shapes_of_feedparser() {
+        let read = line(
+            "<feed xmlns='http://www.w3.org/2005/Atom'><generator version='1' uri='http://g/'>G</generator><logo>http://l/</logo>\
+             <entry><author><name>Jo</name><email>j@e</email></author><link href='http://a/'/>\
+             <link rel='enclosure' href='http://b/' length='5'/><updated>1970-01-01T00:00:01.9Z</updated>\
+             <content type='application/octet-stream'>YTxi</content></entry></feed>",
+        );
+        let (feed, entry) = (&read["feed"], &read["entries"][0]);
+        assert_eq!(feed["generator"], "G");
+        assert_eq!(feed["generator_detail"], json!({"name": "G", "version": "1", "href": "http://g/"}));
+        assert_eq!((&feed["logo"], feed.get("image")), (&json!("http://l/"), None));
+        assert_eq!(entry["author"], "Jo (j@e)");
+        assert_eq!(entry["author_detail"], json!({"name": "Jo", "email": "j@e"}));
+        assert_eq!(entry["links"][1], json!({"href": "http://b/", "rel": "enclosure", "length": "5"}));
+        assert_eq!(entry["enclosures"], json!([{"href": "http://b/", "length": "5"}]));
+        assert_eq!(
+            (&entry["updated"], &entry["updated_epoch"]),
+            (&json!("1970-01-01T00:00:01.9Z"), &json!(1))
+        );
+        assert_eq!(entry["content"], json!([{"type": "application/octet-stream", "value": "a<b"}]));
+        assert!(entry.get("id").is_none() && entry.get("published").is_none());
+    }
+
+    #[test]
+    fn an_image_of_rss_has_its_parts() {
+        let read = line(
+            "<rss><channel><image><url>http://i/</url><title>t</title><link>http://l/</link><width>88</width>\
+             <height>31</height><description>d</description></image><managingEditor>Jo &lt;j@e></managingEditor></channel></rss>",
+        );
+        let image = json!({
+            "href": "http://i/", "title": "t", "link": "http://l/", "width": "88", "height": "31", "description": "d",
+        });
+        assert_eq!((&read["feed"]["image"], &read["feed"]["author"]), (&image, &json!("j@e (Jo)")));
+    }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::detect::{self, NotAFeed};
 use crate::formats::{self, Dialect, Place, version};
-use crate::text::encoding;
 use crate::text::markup::tree::{self, Bindings};
+use crate::text::{encoding, present};
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
 use cutter::{Cut, Marks};
 
@@ -28,7 +28,10 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     }
     let decoded = encoding::decode(bytes, hints.content_type);
     let root = detect::recognise(&decoded.text)?;
-    let place = Place { base: hints.base_url.and_then(|url| url::Url::parse(url).ok()), language: None };
+    // A response in several languages names none of its parts.
+    let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
+    let base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+    let place = Place { base, language, ..Place::default() };
     let cut = cutter::cut(&root, place)?;
     let Cut { dialect, place, head_id, head, entries, deletions, mut notes, lost } = cut;
     if root.preceded {

@@ -103,7 +103,7 @@ pub(super) fn rich() -> Item {
         title: Some(Text::html("Fish &amp; <b>chips</b>")),
         summary: Some(Text::plain("1 < 2")),
         content: Some(Body {
-            text: Text { kind: TextKind::Xhtml, value: "<p>hi &amp; bye</p>".into() },
+            text: Text { kind: TextKind::Xhtml, value: "<p>hi &amp; bye</p>".into(), ..Text::default() },
             ..Body::default()
         }),
         links: vec![

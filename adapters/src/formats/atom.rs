@@ -45,6 +45,10 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
         "updated" | "modified" => draft.updated(rank, &element.text()),
         "rights" | "copyright" => draft.rights(text(element, place)),
         "source" => source::atom(element, place, draft),
+        // RSS's, without a namespace of their own.
+        "description" | "pubDate" | "enclosure" | "comments" if draft.native() == Vocabulary::Atom => {
+            return super::rss::child(element, place, draft);
+        }
         _ => return Some(element),
     }
     None
@@ -56,7 +60,7 @@ pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<
         return Some(element);
     }
     absolutise(&mut element, place.base.as_ref());
-    let text = fragment(&element);
+    let text = fragment(&element, place);
     draft.content(Rank::Borrowed, text.map(|text| Body { text, ..Body::default() }));
     None
 }
@@ -170,11 +174,11 @@ pub(crate) fn text(mut element: Element, place: &Place) -> Option<Text> {
     match Kind::of(&element) {
         Kind::Xhtml | Kind::Markup(_) => {
             absolutise(&mut element, place.base.as_ref());
-            fragment(&element)
+            fragment(&element, place)
         }
         Kind::Html => visible(element.text()).map(|text| place.html(&text)),
         Kind::Base64 => visible(element.text()).map(|text| unpack(text, place)),
-        Kind::Plain => visible(element.text()).map(Text::plain),
+        Kind::Plain => visible(element.text()).map(|text| place.text(TextKind::Plain, text)),
         // No text construct is of another type; some of 0.3 were base64 under the name of one.
         Kind::Other(_) => visible(element.text()).map(|text| unpack(text, place)),
     }
@@ -185,7 +189,7 @@ fn unpack(text: String, place: &Place) -> Text {
     let decoded = base64::decode(&text).and_then(|bytes| String::from_utf8(bytes).ok());
     match decoded.map(|decoded| clean(&decoded).into_owned()).and_then(visible) {
         Some(decoded) => place.html(&decoded),
-        None => Text::plain(text),
+        None => place.text(TextKind::Plain, text),
     }
 }
 
@@ -195,15 +199,16 @@ fn body(mut element: Element, place: &Place) -> Option<Body> {
     let kind = Kind::of(&element);
     let src = element.attribute("src").and_then(present).map(|src| place.resolve(&src));
     let named = element.attribute("type").and_then(present);
+    let plain = |text| place.text(TextKind::Plain, text);
     let (text, media_type) = match kind {
         Kind::Plain | Kind::Html | Kind::Xhtml | Kind::Base64 => (text(element, place), None),
         Kind::Markup(media_type) => {
             absolutise(&mut element, place.base.as_ref());
             let mut markup = String::new();
             write_children(&mut markup, &element, &[]);
-            (visible(markup).map(Text::plain), Some(media_type))
+            (visible(markup).map(plain), Some(media_type))
         }
-        Kind::Other(media_type) => (visible(element.text()).map(Text::plain), Some(media_type)),
+        Kind::Other(media_type) => (visible(element.text()).map(plain), Some(media_type)),
     };
     match (text, src) {
         (Some(text), _) => Some(Body { text, media_type, src: None }),
@@ -216,7 +221,7 @@ fn body(mut element: Element, place: &Place) -> Option<Body> {
 const ATOM_10: &str = "http://www.w3.org/2005/Atom";
 
 /// The inside of an XHTML `div` (or of what stands in its place), well-formed, in the XHTML namespace.
-fn fragment(element: &Element) -> Option<Text> {
+fn fragment(element: &Element, place: &Place) -> Option<Text> {
     let elements: Vec<_> = element.elements().collect();
     let outside =
         element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
@@ -232,7 +237,7 @@ fn fragment(element: &Element) -> Option<Text> {
     let unlabelled = element.ns.clone();
     adopt(&mut wrapper, &unlabelled);
     write_children(&mut value, &wrapper, &[("", XHTML)]);
-    visible(value).map(|value| Text { kind: TextKind::Xhtml, value })
+    visible(value).map(|value| place.enter(&wrapper).text(TextKind::Xhtml, value))
 }
 
 /// Puts elements that stand in the feed's own namespace, because nobody declared another, into that of XHTML.

@@ -6,7 +6,8 @@ use crate::entry::notes::Notes;
 use crate::extensions::{cloud, source, syndication};
 use crate::text::markup::{XHTML, write_children};
 use crate::text::{date, entities, present, visible};
-use crate::{Body, Category, Element, Enclosure, Generator, Head, Image, Link, Person, Text};
+use crate::vocabulary::Vocabulary;
+use crate::{Body, Category, Element, Enclosure, Generator, Head, Image, Link, Person, Text, TextKind};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -17,7 +18,8 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
         // Not of RSS: Atom's, without its namespace.
         "summary" => draft.lead(html(&element, place)),
         "guid" => guid(&element, place, draft),
-        "fullitem" => {
+        // `content` is Atom's, without its namespace, but what is in it is what RSS would have there.
+        "fullitem" | "content" => {
             draft.content(Rank::Borrowed, html(&element, place).map(|text| Body { text, ..Body::default() }))
         }
         "author" => draft.author(Rank::Native, person(&element.text())),
@@ -36,6 +38,13 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
             None => return None,
         },
         "source" => source::rss(&element, place, draft),
+        // Others of Atom that lost their namespace.
+        "contributor" | "published" | "issued" | "created" | "updated" | "modified" | "rights"
+        | "copyright"
+            if draft.native() == Vocabulary::Rss =>
+        {
+            return super::atom::child(element, place, draft);
+        }
         _ => return Some(element),
     }
     None
@@ -96,6 +105,9 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
             Some(cloud) => head.cloud = head.cloud.take().or(Some(cloud)),
             None => return Some(element),
         },
+        // Atom's, without its namespace.
+        "contributor" | "subtitle" | "tagline" | "rights" | "updated" | "modified" | "published" | "icon"
+        | "logo" => return super::atom::head(element, place, head, notes),
         _ => return Some(element),
     }
     None
@@ -105,7 +117,7 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
 /// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
 pub(crate) fn title(element: &Element, place: &Place) -> Option<Text> {
     let text = html(element, place)?.trimmed();
-    Some(if holds_markup(&text.value) { text } else { Text::plain(text.value) })
+    Some(if holds_markup(&text.value) { text } else { Text { kind: TextKind::Plain, base: None, ..text } })
 }
 
 fn holds_markup(text: &str) -> bool {

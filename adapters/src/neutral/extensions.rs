@@ -74,10 +74,9 @@ fn text_of(elements: &[Element], vocabulary: Vocabulary, name: &str) -> Option<S
 fn info(foreign: &[Element], language: Option<&str>) -> Option<Value> {
     let info = find(foreign, Vocabulary::Atom, "info");
     let element = info.or_else(|| find(foreign, Vocabulary::FeedBurner, "browserFriendly"))?;
-    let mut value = detail(&atom::text(element.clone(), &Place::default())?, None);
-    let language = element.attribute_ns(crate::text::markup::XML, "lang").or(language).and_then(present);
-    value["language"] = language.into();
-    Some(value)
+    let outside = Place { language: language.map(str::to_owned), ..Place::default() };
+    let place = outside.enter(element);
+    Some(detail(&atom::text(element.clone(), &place)?, None))
 }
 
 fn cloud(cloud: &Cloud) -> Value {

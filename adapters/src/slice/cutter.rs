@@ -13,7 +13,7 @@ use crate::formats::{Dialect, Place, rdf};
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::{Bindings, grow, is_void};
-use crate::text::{present, uri};
+use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Element, Format, Key, Note};
 
@@ -286,7 +286,7 @@ impl<'t> Cutter<'t> {
         let is_channel = split(name).1.eq_ignore_ascii_case("channel");
         for (attribute, value) in attributes(raw) {
             match attribute {
-                "xml:base" => place.base = uri::rebase(place.base.as_ref(), &value),
+                "xml:base" => place.rebase(&value),
                 "xml:lang" => place.language = present(&value),
                 "rdf:about" if is_channel => self.head_id = present(&value),
                 _ => {}

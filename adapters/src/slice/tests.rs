@@ -100,7 +100,7 @@ fn elements_after_the_channel_or_the_root_are_still_found() {
 
 #[test]
 fn the_charset_of_the_response_counts() {
-    let hints = Hints { content_type: Some("text/xml; charset=iso-8859-7"), base_url: None };
+    let hints = Hints { content_type: Some("text/xml; charset=iso-8859-7"), ..Hints::default() };
     let found = slice(b"<rss><channel><item><guid>\xE1</guid></item></channel></rss>", &hints).unwrap();
     assert_eq!(found.entries[0].key, Key::Id("α".into()));
     assert_eq!(found.notes, []);

@@ -38,7 +38,7 @@ fn assert_well_formed(markup: &str) {
 }
 
 fn check_text(text: Option<&Text>) {
-    if let Some(Text { kind: TextKind::Xhtml, value }) = text {
+    if let Some(Text { kind: TextKind::Xhtml, value, .. }) = text {
         assert_well_formed(&format!("<div xmlns=\"{XHTML}\">{value}</div>"));
     }
 }
@@ -57,7 +57,7 @@ fn check_entry(entry: &Entry) {
 
 /// Reads a document in whole; returns how many entries it has.
 fn read(bytes: &[u8]) -> usize {
-    let hints = Hints { content_type: None, base_url: Some("http://example.org/") };
+    let hints = Hints { base_url: Some("http://example.org/"), ..Hints::default() };
     let Ok(window) = slice(bytes, &hints) else { return 0 };
     check_text(window.head.title.as_ref());
     for raw in &window.entries {

@@ -4,7 +4,7 @@ use crate::{
     feed::view::Format,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Head, Person, Text};
+use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Head, Image, Person, Text};
 use std::sync::Arc;
 
 fn item(entry: Entry) -> Vec<String> {
@@ -20,7 +20,7 @@ fn the_channel_has_what_rss_demands() {
         around.feed.head = Arc::new(Head {
             language: Some("en-GB".into()),
             rights: Some(Text::plain("© Ann")),
-            image: Some("http://example.org/i.png".into()),
+            image: Some(Image { url: "http://example.org/i.png".into(), ..Image::default() }),
             ..(*around.feed.head).clone()
         });
     });
