@@ -28,7 +28,7 @@ pub(crate) fn absolutise(element: &mut Element, vocabulary: Vocabulary, place: &
         if let Node::Element(child) = node
             && child.ns == *ns
         {
-            let place = place.enter(child).into_owned();
+            let place = place.enter(child);
             absolutise(child, vocabulary, &place);
         }
     }

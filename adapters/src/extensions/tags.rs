@@ -12,6 +12,9 @@ const ITUNES: &str = "http://www.itunes.com/";
 /// The scheme of a `media:category` that names none (Media RSS 1.5.1).
 const MEDIA: &str = "http://search.yahoo.com/mrss/category_schema";
 
+/// How many keywords of one `itunes:keywords` are read; Apple allowed twelve.
+const KEYWORDS_MAX: usize = 256;
+
 /// Adds what the foreign markup of an entry or a head says of categories. A term that is there already, in whatever case
 /// and scheme, is not added again: publishers repeat their tags in every vocabulary that they know.
 pub(crate) fn settle(categories: &mut Vec<Category>, foreign: &[Element]) {
@@ -38,7 +41,8 @@ fn gather(element: &Element, offered: &mut Vec<Category>) {
             element.elements().for_each(|child| gather(child, offered));
         }
         (Vocabulary::Itunes, "keywords") => {
-            element.text().split(',').for_each(|term| offer(offered, term, ITUNES, None));
+            let text = element.text();
+            text.split(',').take(KEYWORDS_MAX).for_each(|term| offer(offered, term, ITUNES, None));
         }
         (Vocabulary::MediaRss, "category") => {
             let scheme = element.attribute("scheme").and_then(present);

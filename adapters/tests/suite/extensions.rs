@@ -106,6 +106,14 @@ fn counters_are_no_content_wherever_they_stand() {
     assert_ne!(video(1, "a"), video(1, "b"));
 }
 
+#[test]
+fn keywords_without_end_are_not_read_to_the_end() {
+    let keywords = (0..200_000).map(|n| format!("{},", n % 2_000)).collect::<String>();
+    let keywords = format!("<itunes:keywords>{keywords}</itunes:keywords>");
+    assert_eq!(entry(&keywords).categories.len(), 256);
+    assert_eq!(head(&keywords).categories.len(), 256);
+}
+
 // LEGACY section 1, the reader's priority.
 #[test]
 fn the_older_archive_is_what_the_best_of_the_drafts_says() {
