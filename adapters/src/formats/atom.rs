@@ -1,12 +1,13 @@
 //! Atom 1.0, its drafts, and 0.3 where the same elements had other names: what each element means.
 
+use super::Place;
 use super::draft::{Draft, Rank, add, add_person};
-use super::{Place, children};
 use crate::entry::notes::Notes;
+use crate::extensions::source;
 use crate::text::markup::{XHTML, XML, write_nodes};
 use crate::text::{base64, clean, date, present, references, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Element, Generator, Head, Image, Link, Node, Person, Source, Text, TextKind};
+use crate::{Body, Category, Element, Generator, Head, Image, Link, Node, Person, Text, TextKind};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -33,10 +34,14 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
             None => return Some(element),
         },
         "published" | "issued" => draft.published(rank, &element.text()),
-        "created" => draft.published(Rank::Fallback, &element.text()),
+        // Of 0.3: when it was made is not when it was published, so it is also kept as it is.
+        "created" => {
+            draft.published(Rank::Fallback, &element.text());
+            return Some(element);
+        }
         "updated" | "modified" => draft.updated(rank, &element.text()),
         "rights" | "copyright" => draft.rights(text(element, place)),
-        "source" => source(element, place, draft),
+        "source" => source::atom(element, place, draft),
         // RSS's, without a namespace of their own.
         "description" | "pubDate" | "enclosure" | "comments" if draft.native() == Vocabulary::Atom => {
             return super::rss::child(element, place, draft);
@@ -98,7 +103,7 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
 }
 
 /// A generator (RFC 4287 section 4.2.4); 0.3 says `url` for `uri`.
-fn generator(element: &Element, place: &Place) -> Option<Generator> {
+pub(crate) fn generator(element: &Element, place: &Place) -> Option<Generator> {
     let attribute = |name| element.attribute(name).and_then(present);
     let generator = Generator {
         name: present(&element.text()),
@@ -162,7 +167,7 @@ impl Kind {
 }
 
 /// A text construct (RFC 4287 section 3.1).
-fn text(mut element: Element, place: &Place) -> Option<Text> {
+pub(crate) fn text(mut element: Element, place: &Place) -> Option<Text> {
     match Kind::of(&element) {
         Kind::Xhtml | Kind::Markup(_) => {
             references::resolve_markup(&mut element, place.base.as_ref());
@@ -281,7 +286,7 @@ pub(crate) fn link(element: &Element, place: &Place) -> Option<Link> {
 }
 
 /// A person construct (RFC 4287 section 3.2); 0.3 says `url` for `uri`.
-fn person(element: &Element, place: &Place) -> Option<Person> {
+pub(crate) fn person(element: &Element, place: &Place) -> Option<Person> {
     let field = |names: &[&str]| {
         element
             .elements()
@@ -301,7 +306,7 @@ fn person(element: &Element, place: &Place) -> Option<Person> {
 }
 
 /// A category; some writers put the term into the text.
-fn category(element: &Element) -> Option<Category> {
+pub(crate) fn category(element: &Element) -> Option<Category> {
     let label = element.attribute("label").and_then(present);
     let term = element.attribute("term").and_then(present).or_else(|| label.clone());
     Some(Category {
@@ -309,27 +314,4 @@ fn category(element: &Element) -> Option<Category> {
         scheme: element.attribute("scheme").and_then(present),
         label,
     })
-}
-
-/// `atom:source`: where the entry was copied from. Its authors are the entry's when it names none (RFC 4287 section 4.2.1).
-fn source(element: Element, place: &Place, draft: &mut Draft<'_>) {
-    let mut source = Source::default();
-    let (mut site, mut feed) = (None, None);
-    for child in children(element) {
-        let place = place.enter(&child, draft.notes());
-        match child.name.as_str() {
-            "id" => source.id = present(&child.text()),
-            "title" => source.title = present(&child.text()),
-            "updated" | "modified" => source.updated = date::read(&child.text(), draft.notes()),
-            "author" => draft.author(Rank::Fallback, person(&child, &place)),
-            "link" => match link(&child, &place) {
-                Some(link) if link.rel == "self" => feed = Some(link.href),
-                Some(link) if link.rel == "alternate" => site = Some(link.href),
-                _ => {}
-            },
-            _ => {}
-        }
-    }
-    source.url = feed.or(site);
-    draft.source(source);
 }

@@ -9,7 +9,9 @@
 mod corpus;
 mod damage;
 mod dates;
+mod extensions;
 mod fixtures;
+mod media_rss;
 mod platforms;
 mod score;
 mod sequences;

@@ -132,11 +132,12 @@ impl Decided {
     }
 }
 
-/// Whether a head says anything but other dates: those churn, and what they and the rhythm mean is in the poll state.
+/// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
+/// state.
 fn is_said_otherwise(old: &Head, new: &Head) -> bool {
     let lasting = |head: &Head| {
-        let (updated, published, rhythm) = Default::default();
-        Head { updated, published, rhythm, ..head.clone() }
+        let (updated, published, rhythm, paging) = Default::default();
+        Head { updated, published, rhythm, paging, ..head.clone() }
     };
     lasting(old) != lasting(new)
 }
