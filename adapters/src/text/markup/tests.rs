@@ -134,6 +134,18 @@ fn tokens_know_their_places() {
 }
 
 #[test]
+fn byte_order_marks_move_no_place() {
+    for text in ["\u{FEFF}þ<a>é</a>", "\u{FEFF}\u{FEFF}<a>þ</a>", "< \u{FEFF}þ<a/>", "<a b='<c>\u{FEFF}þ<d>"]
+    {
+        let mut tokens = Tokens::new(text);
+        while let Some((token, place)) = tokens.next() {
+            let found = &text[place];
+            assert!(!matches!(token, Token::Start { .. }) || found.starts_with('<'), "{found} in {text}");
+        }
+    }
+}
+
+#[test]
 fn a_text_that_ends_inside_a_construct_is_cut() {
     for (text, at) in [("<a>x<b", 4), ("<a>x<!-- <b>", 4), ("<a><![CDATA[ </a>", 3), ("x</a", 1), ("<a>", 3)]
     {

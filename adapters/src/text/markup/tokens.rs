@@ -42,7 +42,9 @@ pub(crate) struct Tokens<'t> {
 
 impl<'t> Tokens<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, reader: reader(text), origin: 0, wasted: 0, mended: false, cut: None }
+        let mut tokens = Self { text, reader: reader(""), origin: 0, wasted: 0, mended: false, cut: None };
+        tokens.restart(0);
+        tokens
     }
 
     /// Where the tag, comment or CDATA section begins inside which the text ended.
@@ -140,8 +142,10 @@ impl<'t> Tokens<'t> {
     }
 
     fn restart(&mut self, at: usize) {
-        self.reader = reader(&self.text[at..]);
-        self.origin = at;
+        // The reader passes over a mark at its beginning without counting it, and would be three bytes off from there on.
+        let rest = self.text[at..].trim_start_matches('\u{FEFF}');
+        self.reader = reader(rest);
+        self.origin = self.text.len() - rest.len();
     }
 }
 
