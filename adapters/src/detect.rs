@@ -132,9 +132,8 @@ pub(crate) fn binary(bytes: &[u8]) -> Option<NotAFeed> {
 fn format_of(name: &str, raw: &str) -> Option<Format> {
     let (prefix, local) = split(name);
     let namespace = || {
-        let found: Vec<_> = attributes(raw).collect();
         let mut bindings = Bindings::default();
-        bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
+        bindings.declare_all(raw);
         bindings.namespace(prefix)
     };
     let local = local.to_ascii_lowercase();

@@ -26,6 +26,13 @@ const MARKS_MAX: usize = 64;
 /// How many elements the head may have in all, nested ones counted; the rest is left out with a note.
 const HEAD_ELEMENTS_MAX: usize = 16_384;
 
+/// How many containers may declare something; what later ones declare is not in force. Every entry of a container shares
+/// what that declares, but every container repeats what those around it declared.
+const CONTAINERS_MAX: usize = 64;
+
+/// How long a language tag may be that is inherited, in bytes. Those that exist have a few dozen at most.
+const LANGUAGE_BYTES_MAX: usize = 256;
+
 /// What was found.
 pub(super) struct Cut {
     pub(super) dialect: Dialect,
@@ -79,6 +86,8 @@ struct Cutter<'t> {
     /// How often each name is open, so that a stray end tag costs one look.
     counts: HashMap<&'t str, u32>,
     containers: Vec<Container>,
+    /// How many there were.
+    contained: usize,
     outermost: Arc<Context>,
     /// Start and depth of the element of the head, or of the entry's child, that is open.
     child: Option<(usize, usize)>,
@@ -115,6 +124,7 @@ impl<'t> Cutter<'t> {
             open: Vec::new(),
             counts: HashMap::new(),
             containers: Vec::new(),
+            contained: 0,
             outermost: Arc::new(outermost),
             child: None,
             entry: None,
@@ -181,6 +191,9 @@ impl<'t> Cutter<'t> {
             return;
         }
         self.open.push(name);
+        if self.counts.len() > 2 * OPEN_MAX {
+            self.counts.retain(|_, count| *count > 0);
+        }
         *self.counts.entry(name).or_default() += 1;
         if empty || (self.entry.is_some() && is_void(name, "")) {
             self.close_to(self.open.len() - 1, span.end, Some(span.end));
@@ -274,6 +287,12 @@ impl<'t> Cutter<'t> {
     /// Opens a container: what it declares is in force for everything in it.
     fn contain(&mut self, name: &str, raw: &str) {
         let outside = Arc::clone(self.context());
+        self.contained += 1;
+        if self.contained > CONTAINERS_MAX {
+            self.mended = true;
+            self.containers.push(Container { depth: self.open.len(), context: outside });
+            return;
+        }
         let bindings = declared(&outside.bindings, raw);
         let namespace = bindings.namespace(split(name).0);
         let mut place = outside.place.clone();
@@ -281,7 +300,7 @@ impl<'t> Cutter<'t> {
         for (attribute, value) in attributes(raw) {
             match attribute {
                 "xml:base" => place.base = uri::rebase(place.base.as_ref(), &value),
-                "xml:lang" => place.language = present(&value),
+                "xml:lang" => place.language = present(&value).filter(|tag| tag.len() <= LANGUAGE_BYTES_MAX),
                 "rdf:about" if is_channel => self.head_id = present(&value),
                 _ => {}
             }
@@ -406,8 +425,7 @@ fn may_name(name: &str) -> bool {
 fn declared(outside: &Bindings, raw: &str) -> Bindings {
     let mut bindings = outside.clone();
     if raw.contains("xmlns") {
-        let found: Vec<_> = attributes(raw).collect();
-        bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
+        bindings.declare_all(raw);
     }
     bindings
 }

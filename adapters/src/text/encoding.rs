@@ -80,7 +80,9 @@ fn told(wrong: Option<&'static Encoding>, used: &'static Encoding) -> Option<Not
 
 /// UTF-8 where the bytes are UTF-8, windows-1252 where they are not.
 fn mend(bytes: &[u8]) -> (Cow<'_, str>, Option<Note>) {
-    let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
+    // What is no ASCII may grow to three bytes; to make room at once is cheaper than to make it again and again.
+    let others = bytes.iter().filter(|byte| !byte.is_ascii()).count();
+    let mut text = String::with_capacity(bytes.len() + 2 * others);
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         text.push_str(&WINDOWS_1252.decode_without_bom_handling(chunk.invalid()).0);

@@ -10,13 +10,17 @@ use crate::{Attribute, Element, Node};
 pub(crate) const DEPTH_MAX: usize = 256;
 
 /// How many elements one tree may have; as with depth, the text of the rest stays.
-pub(crate) const ELEMENTS_MAX: usize = 65_536;
+pub(crate) const ELEMENTS_MAX: usize = 32_768;
 
 /// How many attributes one element may have; the rest are dropped.
 const ATTRIBUTES_MAX: usize = 256;
 
 /// How many namespace declarations may be in force at once; the rest are dropped.
 const BINDINGS_MAX: usize = 256;
+
+/// How long a namespace or a prefix may be, in bytes; longer ones are as good as not declared. Every element of the
+/// namespace holds it, so without this limit a short document could take any amount of memory.
+const NAMESPACE_BYTES_MAX: usize = 256;
 
 /// The namespace given to a prefix that nobody declared and nobody knows, so that it can be written anew.
 const UNDECLARED: &str = "urn:undeclared:";
@@ -26,6 +30,12 @@ const UNDECLARED: &str = "urn:undeclared:";
 pub(crate) struct Bindings(Vec<(String, String)>);
 
 impl Bindings {
+    /// Adds the declarations among the attributes of a start tag.
+    pub(crate) fn declare_all(&mut self, raw: &str) {
+        let found = attributes(raw).filter(|(name, _)| name.starts_with("xmlns")).take(BINDINGS_MAX);
+        found.for_each(|(name, value)| self.declare(std::iter::once((name, value.as_str()))));
+    }
+
     /// Adds the declarations among some attributes.
     pub(crate) fn declare<'a>(&mut self, attributes: impl Iterator<Item = (&'a str, &'a str)>) {
         for (name, value) in attributes {
@@ -37,8 +47,9 @@ impl Bindings {
                 },
                 None => continue,
             };
-            if self.0.len() < BINDINGS_MAX {
-                self.0.push((prefix.to_owned(), value.trim().to_owned()));
+            let namespace = value.trim();
+            if self.0.len() < BINDINGS_MAX && prefix.len().max(namespace.len()) <= NAMESPACE_BYTES_MAX {
+                self.0.push((prefix.to_owned(), namespace.to_owned()));
             }
         }
     }
@@ -155,7 +166,7 @@ impl<'t, 'b> Grower<'t, 'b> {
     }
 
     fn attributes(&self, found: Vec<(&str, String)>) -> Vec<Attribute> {
-        let mut kept: Vec<Attribute> = Vec::new();
+        let mut kept: Vec<Attribute> = Vec::with_capacity(found.len());
         for (name, value) in found {
             let (prefix, local) = split(name);
             if name == "xmlns"
@@ -177,7 +188,13 @@ impl<'t, 'b> Grower<'t, 'b> {
         let Some(open) = self.open.last_mut() else { return };
         match open.element.children.last_mut() {
             Some(Node::Text(before)) => before.push_str(text),
-            _ => open.element.children.push(Node::Text(text.to_owned())),
+            _ => {
+                // Most elements hold one text and nothing else.
+                if open.element.children.is_empty() {
+                    open.element.children.reserve_exact(1);
+                }
+                open.element.children.push(Node::Text(text.to_owned()));
+            }
         }
     }
 
