@@ -130,6 +130,7 @@ impl<'t, 'b> Grower<'t, 'b> {
             Token::Text(text) | Token::Literal(text) => self.text(text),
             Token::Reference(name) => match entities::resolve(name) {
                 Some(Resolved::Character(c)) => self.text(c.encode_utf8(&mut [0; 4])),
+                Some(Resolved::Characters(text)) => self.text(text),
                 Some(Resolved::Nothing) => {}
                 None => {
                     self.text("&");
