@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::detect::{self, NotAFeed};
 use crate::formats::{self, Dialect, Place};
 use crate::text::markup::tree::{self, Bindings};
-use crate::text::{encoding, uri};
+use crate::text::{doctype, encoding, uri};
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
 use cutter::{Cut, Marks};
 
@@ -27,7 +27,8 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         return Err(binary);
     }
     let decoded = encoding::decode(bytes, hints.content_type);
-    let root = detect::recognise(&decoded.text)?;
+    let text = doctype::expand(&decoded.text);
+    let root = detect::recognise(&text)?;
     let place = Place { base: hints.base_url.and_then(uri::base), language: None };
     let cut = cutter::cut(&root, place)?;
     let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
