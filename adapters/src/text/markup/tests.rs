@@ -43,7 +43,7 @@ fn broken_markup_is_mended() {
     check("<a><b <c>x</c></b></a>", "<a><b><c>x</c></b></a>");
     check("<a b=c d e='1' e='2'>x</a>", "<a b=\"c\" d=\"\" e=\"1\">x</a>");
     check("<a><br>x<img src='y'>z</a>", "<a><br/>x<img src=\"y\"/>z</a>");
-    check("<a>x<b title=\"never closed>y</b></a>", "<a>x<b>y</b></a>");
+    check("<a>x<b title=\"never closed>y</b></a>", "<a>x<b title=\"never closed\">y</b></a>");
     check("<a>x<!wrong>y</a>", "<a>xy</a>");
 }
 

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use quick_xml::events::attributes::Attributes;
 
-use super::tag;
+use super::{tag, unended};
 use crate::text::entities::unescape;
 
 /// One token. Declarations, processing instructions, comments and document types are passed over.
@@ -27,6 +26,8 @@ pub(crate) enum Token<'t> {
 /// How often, on average, a byte may be looked at once more because a tag before it was broken. It keeps hostile input
 /// linear; a document in which every tag is broken needs two or three.
 const MENDINGS_MAX: usize = 16;
+
+const SECTION: &str = "<![CDATA[";
 
 /// The tokens of a text.
 pub(crate) struct Tokens<'t> {
@@ -73,7 +74,22 @@ impl<'t> Tokens<'t> {
             }
             let kind = match self.reader.read_event() {
                 Ok(Event::Eof) => return None,
+                Ok(Event::CData(_)) => match self.runaway_section(start, self.position()) {
+                    Some(section) => return Some(section),
+                    None => Some(Kind::Literal),
+                },
+                Ok(Event::Comment(_)) => {
+                    self.runaway_comment(start, self.position());
+                    None
+                }
                 Ok(event) => Kind::of(&event),
+                Err(_) if self.text[start..].starts_with(SECTION) => {
+                    match self.runaway_section(start, self.text.len()) {
+                        Some(section) => return Some(section),
+                        None => self.mend(start)?,
+                    }
+                }
+                Err(_) if self.runaway_comment(start, self.text.len()) => None,
                 Err(_) => self.mend(start)?,
             };
             let Some(kind) = kind else { continue };
@@ -103,13 +119,45 @@ impl<'t> Tokens<'t> {
         }
         match tag::length(&self.text[start..end]) {
             Some(length) if start + length < end => {
-                self.mended = true;
-                self.wasted += end - start - length;
-                self.restart(start + length);
+                self.go_back(start + length, end);
                 start + length
             }
             _ => end,
         }
+    }
+
+    /// A CDATA section that nobody ended, so that it goes on into another one, or to the end of the text.
+    fn runaway_section(&mut self, start: usize, end: usize) -> Option<(Token<'t>, Range<usize>)> {
+        let begin = start + SECTION.len();
+        let inside = &self.text[begin..end];
+        let runs_on =
+            end == self.text.len() || memchr::memmem::find(inside.as_bytes(), SECTION.as_bytes()).is_some();
+        if !runs_on || self.is_worn_out() {
+            return None;
+        }
+        let (length, whole) = unended::section(inside)?;
+        self.go_back(begin + whole, end);
+        Some((Token::Literal(&inside[..length]), start..begin + whole))
+    }
+
+    /// A comment that nobody ended, so that it goes on into another one, or to the end of the text; only its beginning is
+    /// passed over then.
+    fn runaway_comment(&mut self, start: usize, end: usize) -> bool {
+        let Some(inside) = self.text[start..end].strip_prefix("<!--") else { return false };
+        let runs_on = (end == self.text.len() || memchr::memmem::find(inside.as_bytes(), b"<!--").is_some())
+            && !self.is_worn_out()
+            && unended::entry_end(inside).is_some();
+        if runs_on {
+            self.go_back(start + 4, end);
+        }
+        runs_on
+    }
+
+    /// Reads on from a place that was passed already.
+    fn go_back(&mut self, to: usize, from: usize) {
+        self.mended = true;
+        self.wasted += from - to;
+        self.restart(to);
     }
 
     fn is_worn_out(&self) -> bool {
@@ -135,9 +183,7 @@ impl<'t> Tokens<'t> {
             self.restart(self.text.len());
             return None;
         };
-        self.mended = true;
-        self.wasted += rest.len() - end;
-        self.restart(start + end);
+        self.go_back(start + end, self.text.len());
         Some((!is_declaration).then_some(Kind::Tag))
     }
 
@@ -209,9 +255,6 @@ fn reader(text: &str) -> Reader<&[u8]> {
 /// Name and value of each attribute, unquoted and value-less ones included; what cannot be read is left out. References
 /// are replaced, and line ends and tabs are blanks (XML 1.0 section 3.3.3).
 pub(crate) fn attributes(raw: &str) -> impl Iterator<Item = (&str, String)> {
-    let mut attributes = Attributes::html(raw, 0);
-    attributes.with_checks(false);
-    attributes
-        .flatten()
-        .map(|found| (found.key.0, unescape(&found.value.replace(['\n', '\t'], " ")).into_owned()))
+    let values = tag::Attributes::new(raw);
+    values.map(|(name, value)| (name, unescape(&value.replace(['\n', '\t'], " ")).into_owned()))
 }
