@@ -6,6 +6,7 @@ pub(crate) mod doctype;
 pub mod encoding;
 pub mod entities;
 pub(crate) mod html;
+pub(crate) mod json;
 pub mod markup;
 pub mod uri;
 

@@ -39,8 +39,9 @@ fn declared(text: &str) -> Option<(HashMap<&str, &str>, usize)> {
         near -= 1;
     }
     let near = &text[..near];
-    // One inside a CDATA section is part of somebody's text.
-    let start = near.find("<!DOCTYPE").filter(|start| !near[..*start].contains("<![CDATA["))?;
+    // One inside a CDATA section, or inside JSON, is part of somebody's text.
+    let is_part = |start: &usize| near[..*start].contains("<![CDATA[") || near.trim_start().starts_with('{');
+    let start = near.find("<!DOCTYPE").filter(|start| !is_part(start))?;
     let mut at = start + near[start..].find(['[', '>']).filter(|at| near[start + at..].starts_with('['))? + 1;
     let mut found = HashMap::new();
     loop {

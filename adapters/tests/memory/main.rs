@@ -368,7 +368,7 @@ fn no_document_takes_more_than_a_small_multiple_of_its_size() {
     let mut failures = Vec::new();
     for (name, document) in documents().into_iter() {
         assert!(document.len() <= DOCUMENT_BYTES + 1_000_000, "{name}");
-        let hints = Hints { content_type: None, base_url: Some("http://example.org/") };
+        let hints = Hints { base_url: Some("http://example.org/"), ..Hints::default() };
         let (taken, window) = peak(|| slice(&document, &hints));
         let mut line = format!("{name:40} slice {:6.2}", times(taken, document.len()));
         let mut check = |what: &str, taken: usize, limit: usize| {

@@ -11,7 +11,7 @@ fn document(before: &str, title: &str) -> String {
 }
 
 fn check(what: &str, bytes: &[u8], content_type: Option<&str>, title: &str, note: Option<&str>) {
-    let window = slice(bytes, &Hints { content_type, base_url: None })
+    let window = slice(bytes, &Hints { content_type, ..Hints::default() })
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(window.entries.len(), 1, "{what}");
     let (entry, _) = window.entries[0].parse();
