@@ -1,5 +1,6 @@
 //! XML as old software wrote it: cut into tokens, grown into elements, written anew well-formed; nothing of feeds.
 
+mod tag;
 pub(crate) mod tokens;
 pub(crate) mod tree;
 mod write;

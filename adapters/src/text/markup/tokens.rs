@@ -6,6 +6,7 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
 
+use super::tag;
 use crate::text::entities::unescape;
 
 /// One token. Declarations, processing instructions, comments and document types are passed over.
@@ -23,9 +24,9 @@ pub(crate) enum Token<'t> {
     Literal(&'t str),
 }
 
-/// How often a broken tag may be mended in one document. Each mending may cost one look at the rest of it, so this is
-/// what keeps hostile input linear.
-const MENDINGS_MAX: u32 = 64;
+/// How often, on average, a byte may be looked at once more because a tag before it was broken. It keeps hostile input
+/// linear; a document in which every tag is broken needs two or three.
+const MENDINGS_MAX: usize = 16;
 
 /// The tokens of a text.
 pub(crate) struct Tokens<'t> {
@@ -33,13 +34,15 @@ pub(crate) struct Tokens<'t> {
     reader: Reader<&'t [u8]>,
     /// Where the reader's own positions are counted from.
     origin: usize,
-    mendings: u32,
+    /// How many bytes were looked at in vain; see [`MENDINGS_MAX`].
+    wasted: usize,
+    mended: bool,
     cut: Option<usize>,
 }
 
 impl<'t> Tokens<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, reader: reader(text), origin: 0, mendings: 0, cut: None }
+        Self { text, reader: reader(text), origin: 0, wasted: 0, mended: false, cut: None }
     }
 
     /// Where the tag, comment or CDATA section begins inside which the text ended.
@@ -49,7 +52,7 @@ impl<'t> Tokens<'t> {
 
     /// Whether a broken tag was met.
     pub(crate) fn is_mended(&self) -> bool {
-        self.mendings > 0
+        self.mended
     }
 
     /// Where the next token begins.
@@ -91,42 +94,49 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// `<b <i>`: the first tag ends where the second begins, unless that bracket is quoted.
+    /// A tag with another inside: `<b <i>`, or a quote that is not closed before the next tag.
     fn cut_at_bracket(&mut self, start: usize, end: usize) -> usize {
-        let inside = &self.text.as_bytes()[start + 1..end];
-        if memchr::memchr(b'<', inside).is_none() || self.mendings >= MENDINGS_MAX {
+        if memchr::memchr(b'<', &self.text.as_bytes()[start + 1..end]).is_none() || self.is_worn_out() {
             return end;
         }
-        let mut quote = None;
-        for (at, &byte) in inside.iter().enumerate() {
-            match (quote, byte) {
-                (None, b'"' | b'\'') => quote = Some(byte),
-                (Some(open), _) if open == byte => quote = None,
-                (None, b'<') => {
-                    self.mendings += 1;
-                    self.restart(start + 1 + at);
-                    return start + 1 + at;
-                }
-                _ => {}
+        match tag::length(&self.text[start..end]) {
+            Some(length) if start + length < end => {
+                self.mended = true;
+                self.wasted += end - start - length;
+                self.restart(start + length);
+                start + length
             }
+            _ => end,
         }
-        end
     }
 
-    /// After an error of the reader: nearly always a construct that never ends. A tag (its quotes do not match) and an
-    /// odd declaration end at the next `>`; a comment or a CDATA section runs to the end of the text, which is cut then.
+    fn is_worn_out(&self) -> bool {
+        self.wasted / MENDINGS_MAX > self.text.len()
+    }
+
+    /// After an error of the reader, which looked at all of the text for the end of something. A tag (its quotes do not
+    /// match) ends where it was meant to, an odd declaration at the next `>`; a comment or a CDATA section runs to the end
+    /// of the text, which is cut then.
     fn mend(&mut self, start: usize) -> Option<Option<Kind>> {
         let rest = &self.text[start..];
-        let endless = ["<!--", "<![CDATA["].iter().any(|opening| rest.starts_with(opening));
-        let end = memchr::memchr(b'>', rest.as_bytes());
-        let (Some(end), false, true) = (end, endless, self.mendings < MENDINGS_MAX) else {
+        let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
+        let end =
+            if ["<!--", "<![CDATA["].iter().any(|opening| rest.starts_with(opening)) || self.is_worn_out() {
+                None
+            } else if is_declaration {
+                memchr::memchr(b'>', rest.as_bytes()).map(|end| end + 1)
+            } else {
+                tag::length(rest)
+            };
+        let Some(end) = end else {
             self.cut = Some(start);
             self.restart(self.text.len());
             return None;
         };
-        self.mendings += 1;
-        self.restart(start + end + 1);
-        Some((!rest.starts_with("<!") && !rest.starts_with("<?")).then_some(Kind::Tag))
+        self.mended = true;
+        self.wasted += rest.len() - end;
+        self.restart(start + end);
+        Some((!is_declaration).then_some(Kind::Tag))
     }
 
     fn restart(&mut self, at: usize) {
