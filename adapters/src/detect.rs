@@ -1,6 +1,7 @@
 //! What a document is: its root element, or what it is instead of a feed; not what is in it.
 
 use crate::Format;
+use crate::text::entities::unescape_into;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
@@ -99,7 +100,7 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
                 preceded = true;
             }
             Token::Text(text) => preceded |= !text.trim().is_empty(),
-            Token::End { .. } | Token::Reference(_) | Token::Literal(_) => preceded = true,
+            Token::End { .. } | Token::Literal(_) => preceded = true,
         }
     }
     Err(match first {
@@ -192,7 +193,7 @@ fn title(text: &str) -> Option<String> {
     for _ in 0..TOKENS_BEFORE_MAX {
         match tokens.next()?.0 {
             Token::Start { name, .. } => inside = name.eq_ignore_ascii_case("title"),
-            Token::Text(text) if inside => title.push_str(text),
+            Token::Text(text) if inside => unescape_into(&mut title, text),
             Token::End { .. } if inside => break,
             _ => {}
         }

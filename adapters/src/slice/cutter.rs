@@ -55,7 +55,7 @@ pub(super) fn cut(root: &Root<'_>, place: Place) -> Result<Cut, NotAFeed> {
         match token {
             Token::Start { name, attributes, empty } => cutter.start(name, attributes, empty, span),
             Token::End { name } => cutter.end(name, span),
-            Token::Text(_) | Token::Reference(_) | Token::Literal(_) => {}
+            Token::Text(_) | Token::Literal(_) => {}
         }
         if cutter.full {
             break;

@@ -12,6 +12,19 @@ pub fn resolve(reference: &str) -> Option<Resolved> {
     if let Some(number) = reference.strip_prefix('#') {
         return numeric(number);
     }
+    // These five are nearly all that there is in escaped HTML.
+    let character = match reference {
+        "lt" => '<',
+        "gt" => '>',
+        "amp" => '&',
+        "quot" => '"',
+        "nbsp" => '\u{A0}',
+        _ => return named(reference),
+    };
+    Some(Resolved::Character(character))
+}
+
+fn named(reference: &str) -> Option<Resolved> {
     let place = table::NAMED.binary_search_by_key(&reference, |(name, _)| name).ok()?;
     char::from_u32(u32::from(table::NAMED[place].1)).map(Resolved::Character)
 }
@@ -53,6 +66,12 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
+    unescape_into(&mut out, text);
+    Cow::Owned(out)
+}
+
+/// Writes the text with its references replaced.
+pub(crate) fn unescape_into(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
         out.push_str(&rest[..at]);
@@ -71,7 +90,6 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         }
     }
     out.push_str(rest);
-    Cow::Owned(out)
 }
 
 /// The reference at the start of the text that follows an ampersand, and its length with the semicolon.

@@ -1,10 +1,15 @@
-//! quick-xml's tokens with their places, and a way on after its errors; it knows no nesting and no namespaces.
+//! Text cut into tokens with their places, and a way on behind broken ones; it knows no nesting and no namespaces.
+//!
+//! What ends a tag, a processing instruction or a document type is for quick-xml's parsers of those pieces to say. Its
+//! reader is not used: it would cut escaped HTML into a token for every reference and check every token's characters again.
 
 use std::ops::Range;
 
+use memchr::memmem;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
+use quick_xml::parser::{ElementParser, Parser as _};
 
 use super::tag;
 use crate::text::entities::unescape;
@@ -16,10 +21,8 @@ pub(crate) enum Token<'t> {
     Start { name: &'t str, attributes: &'t str, empty: bool },
     /// An end tag.
     End { name: &'t str },
-    /// Characters as they stand.
+    /// Characters as they stand, references and all.
     Text(&'t str),
-    /// What stood between `&` and `;`.
-    Reference(&'t str),
     /// The inside of a CDATA section.
     Literal(&'t str),
 }
@@ -31,9 +34,8 @@ const MENDINGS_MAX: usize = 16;
 /// The tokens of a text.
 pub(crate) struct Tokens<'t> {
     text: &'t str,
-    reader: Reader<&'t [u8]>,
-    /// Where the reader's own positions are counted from.
-    origin: usize,
+    /// Where the next token begins.
+    at: usize,
     /// How many bytes were looked at in vain; see [`MENDINGS_MAX`].
     wasted: usize,
     mended: bool,
@@ -42,7 +44,7 @@ pub(crate) struct Tokens<'t> {
 
 impl<'t> Tokens<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, reader: reader(text), origin: 0, wasted: 0, mended: false, cut: None }
+        Self { text, at: 0, wasted: 0, mended: false, cut: None }
     }
 
     /// Where the tag, comment or CDATA section begins inside which the text ended.
@@ -55,32 +57,50 @@ impl<'t> Tokens<'t> {
         self.mended
     }
 
-    /// Where the next token begins.
-    pub(crate) fn position(&self) -> usize {
-        // The reader counts in bytes of a slice, so the sum is an index into the text.
-        self.origin + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
-    }
-
     /// The next token and its place in the text.
     pub(crate) fn next(&mut self) -> Option<(Token<'t>, Range<usize>)> {
         loop {
-            let start = self.position();
-            if self.at_loose_bracket(start) {
-                self.restart(start + 1);
-                return Some((Token::Text(&self.text[start..=start]), start..start + 1));
-            }
-            let kind = match self.reader.read_event() {
-                Ok(Event::Eof) => return None,
-                Ok(event) => Kind::of(&event),
-                Err(_) => self.mend(start)?,
+            let start = self.at;
+            let bytes = self.text.as_bytes();
+            let kind = match bytes.get(start)? {
+                b'<' if self.at_loose_bracket(start) => {
+                    self.at = start + 1;
+                    Some(Kind::Text)
+                }
+                b'<' => match self.construct(start) {
+                    Some((kind, length)) => {
+                        self.at = start + length;
+                        kind
+                    }
+                    None => self.mend(start)?,
+                },
+                _ => {
+                    self.at = memchr::memchr(b'<', &bytes[start..]).map_or(bytes.len(), |end| start + end);
+                    Some(Kind::Text)
+                }
             };
             let Some(kind) = kind else { continue };
-            let mut end = self.position();
             if matches!(kind, Kind::Tag) {
-                end = self.cut_at_bracket(start, end);
+                self.cut_at_bracket(start);
             }
-            let Some(token) = kind.token(&self.text[start..end]) else { continue };
-            return Some((token, start..end));
+            let Some(token) = kind.token(&self.text[start..self.at]) else { continue };
+            return Some((token, start..self.at));
+        }
+    }
+
+    /// What begins at a `<`, if it is of interest, and its length; `None` when it has no end, or an odd one.
+    fn construct(&self, start: usize) -> Option<(Option<Kind>, usize)> {
+        let rest = &self.text.as_bytes()[start..];
+        // The offset keeps what opens a construct from closing it too.
+        let end = |from: usize, closing: &[u8]| {
+            memmem::find(rest.get(from..)?, closing).map(|at| from + at + closing.len())
+        };
+        match rest.get(1)? {
+            b'!' if rest.starts_with(b"<!--") => Some((None, end(4, b"-->")?)),
+            b'!' if rest.starts_with(b"<![CDATA[") => Some((Some(Kind::Literal), end(9, b"]]>")?)),
+            b'!' => Some((None, document_type(&self.text[start..])?)),
+            b'?' => end(1, b"?>").filter(|length| *length > b"<?>".len()).map(|length| (None, length)),
+            _ => Some((Some(Kind::Tag), ElementParser::Outside.feed(rest)? + 1)),
         }
     }
 
@@ -95,18 +115,15 @@ impl<'t> Tokens<'t> {
     }
 
     /// A tag with another inside: `<b <i>`, or a quote that is not closed before the next tag.
-    fn cut_at_bracket(&mut self, start: usize, end: usize) -> usize {
-        if memchr::memchr(b'<', &self.text.as_bytes()[start + 1..end]).is_none() || self.is_worn_out() {
-            return end;
+    fn cut_at_bracket(&mut self, start: usize) {
+        let whole = &self.text[start..self.at];
+        if memchr::memchr(b'<', &whole.as_bytes()[1..]).is_none() || self.is_worn_out() {
+            return;
         }
-        match tag::length(&self.text[start..end]) {
-            Some(length) if start + length < end => {
-                self.mended = true;
-                self.wasted += end - start - length;
-                self.restart(start + length);
-                start + length
-            }
-            _ => end,
+        if let Some(length) = tag::length(whole).filter(|length| *length < whole.len()) {
+            self.mended = true;
+            self.wasted += whole.len() - length;
+            self.at = start + length;
         }
     }
 
@@ -114,7 +131,7 @@ impl<'t> Tokens<'t> {
         self.wasted / MENDINGS_MAX > self.text.len()
     }
 
-    /// After an error of the reader, which looked at all of the text for the end of something. A tag (its quotes do not
+    /// After all of the text was looked at for the end of something. A tag (its quotes do not
     /// match) ends where it was meant to, an odd declaration at the next `>`; a comment or a CDATA section runs to the end
     /// of the text, which is cut then.
     fn mend(&mut self, start: usize) -> Option<Option<Kind>> {
@@ -130,48 +147,40 @@ impl<'t> Tokens<'t> {
             };
         let Some(end) = end else {
             self.cut = Some(start);
-            self.restart(self.text.len());
+            self.at = self.text.len();
             return None;
         };
         self.mended = true;
         self.wasted += rest.len() - end;
-        self.restart(start + end);
+        self.at = start + end;
         Some((!is_declaration).then_some(Kind::Tag))
-    }
-
-    fn restart(&mut self, at: usize) {
-        self.reader = reader(&self.text[at..]);
-        self.origin = at;
     }
 }
 
-/// What quick-xml found, without its borrowed events: the text itself says the rest.
+/// What has a token.
 #[derive(Clone, Copy)]
 enum Kind {
     Tag,
     Text,
-    Reference,
     Literal,
 }
 
 impl Kind {
-    fn of(event: &Event<'_>) -> Option<Self> {
-        match event {
-            Event::Start(_) | Event::Empty(_) | Event::End(_) => Some(Self::Tag),
-            Event::Text(_) => Some(Self::Text),
-            Event::GeneralRef(_) => Some(Self::Reference),
-            Event::CData(_) => Some(Self::Literal),
-            Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Eof => None,
-        }
-    }
-
     fn token(self, raw: &str) -> Option<Token<'_>> {
         Some(match self {
             Self::Tag => return tag(raw),
             Self::Text => Token::Text(raw),
-            Self::Reference => Token::Reference(raw.strip_prefix('&')?.strip_suffix(';')?),
             Self::Literal => Token::Literal(raw.strip_prefix("<![CDATA[")?.strip_suffix("]]>")?),
         })
+    }
+}
+
+/// The length of the document type, with all that it declares, at the start of the text.
+fn document_type(text: &str) -> Option<usize> {
+    let mut reader = Reader::from_str(text);
+    match reader.read_event() {
+        Ok(Event::DocType(_)) => usize::try_from(reader.buffer_position()).ok(),
+        _ => None,
     }
 }
 
@@ -190,16 +199,8 @@ fn tag(raw: &str) -> Option<Token<'_>> {
 }
 
 fn name_of(inside: &str) -> &str {
-    inside.split([' ', '\t', '\n', '\r', '/']).next().unwrap_or(inside)
-}
-
-fn reader(text: &str) -> Reader<&[u8]> {
-    let mut reader = Reader::from_str(text);
-    let config = reader.config_mut();
-    config.check_end_names = false;
-    config.allow_unmatched_ends = true;
-    config.allow_dangling_amp = true;
-    reader
+    let end = inside.bytes().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b'/'));
+    &inside[..end.unwrap_or(inside.len())]
 }
 
 /// Name and value of each attribute, unquoted and value-less ones included; what cannot be read is left out. References

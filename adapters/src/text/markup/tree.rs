@@ -1,6 +1,6 @@
 //! Elements out of tokens: namespaces resolved, nesting mended, size bounded; no meaning attached.
 
-use crate::text::entities::{self, Resolved};
+use crate::text::entities;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::{XHTML, XML, is_name, split};
 use crate::vocabulary::conventional;
@@ -116,16 +116,8 @@ impl<'t, 'b> Grower<'t, 'b> {
                 // `</br>` after `<br>` is what the element was closed for already.
                 None => self.mended |= !is_void(name, XHTML),
             },
-            Token::Text(text) | Token::Literal(text) => self.text(text),
-            Token::Reference(name) => match entities::resolve(name) {
-                Some(Resolved::Character(c)) => self.text(c.encode_utf8(&mut [0; 4])),
-                Some(Resolved::Nothing) => {}
-                None => {
-                    self.text("&");
-                    self.text(name);
-                    self.text(";");
-                }
-            },
+            Token::Text(text) => self.text(text, entities::unescape_into),
+            Token::Literal(text) => self.text(text, String::push_str),
         }
     }
 
@@ -173,11 +165,18 @@ impl<'t, 'b> Grower<'t, 'b> {
         kept
     }
 
-    fn text(&mut self, text: &str) {
+    /// Adds characters to the innermost element, written by `write`.
+    fn text(&mut self, text: &str, write: impl Fn(&mut String, &str)) {
         let Some(open) = self.open.last_mut() else { return };
-        match open.element.children.last_mut() {
-            Some(Node::Text(before)) => before.push_str(text),
-            _ => open.element.children.push(Node::Text(text.to_owned())),
+        if let Some(Node::Text(before)) = open.element.children.last_mut() {
+            write(before, text);
+            return;
+        }
+        let mut characters = String::with_capacity(text.len());
+        write(&mut characters, text);
+        // A reference may stand for nothing.
+        if !characters.is_empty() {
+            open.element.children.push(Node::Text(characters));
         }
     }
 
