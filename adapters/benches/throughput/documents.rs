@@ -19,16 +19,9 @@ pub(crate) struct Set {
     pub(crate) left_out: usize,
 }
 
-/// A document, as bytes and as the text that those are.
+/// A document. Only UTF-8 is compared, because the denominator decodes nothing.
 pub(crate) struct Document {
-    pub(crate) bytes: Vec<u8>,
-}
-
-impl Document {
-    /// The text. Only UTF-8 is compared, because the denominator decodes nothing.
-    pub(crate) fn text(&self) -> &str {
-        std::str::from_utf8(&self.bytes).expect("checked by `Set::of`")
-    }
+    pub(crate) text: String,
 }
 
 impl Set {
@@ -36,8 +29,9 @@ impl Set {
         let all = found.len();
         let documents: Vec<_> = found
             .into_iter()
-            .filter(|bytes| std::str::from_utf8(bytes).is_ok_and(is_readable))
-            .map(|bytes| Document { bytes })
+            .filter_map(|bytes| String::from_utf8(bytes).ok())
+            .filter(|text| is_readable(text))
+            .map(|text| Document { text })
             .collect();
         let left_out = all - documents.len();
         Self { name: name.into(), documents, left_out }
@@ -45,7 +39,7 @@ impl Set {
 
     /// Bytes of all documents.
     pub(crate) fn bytes(&self) -> usize {
-        self.documents.iter().map(|document| document.bytes.len()).sum()
+        self.documents.iter().map(|document| document.text.len()).sum()
     }
 }
 
