@@ -12,19 +12,6 @@ pub fn resolve(reference: &str) -> Option<Resolved> {
     if let Some(number) = reference.strip_prefix('#') {
         return numeric(number);
     }
-    // These five are nearly all that there is in escaped HTML.
-    let character = match reference {
-        "lt" => '<',
-        "gt" => '>',
-        "amp" => '&',
-        "quot" => '"',
-        "nbsp" => '\u{A0}',
-        _ => return named(reference),
-    };
-    Some(Resolved::Character(character))
-}
-
-fn named(reference: &str) -> Option<Resolved> {
     let place = table::NAMED.binary_search_by_key(&reference, |(name, _)| name).ok()?;
     char::from_u32(u32::from(table::NAMED[place].1)).map(Resolved::Character)
 }
@@ -94,6 +81,17 @@ pub(crate) fn unescape_into(out: &mut String, text: &str) {
 
 /// The reference at the start of the text that follows an ampersand, and its length with the semicolon.
 fn found(after: &str) -> Option<(Resolved, usize)> {
+    // These are nearly all that there is in escaped HTML.
+    let usual = match after.as_bytes() {
+        [b'l', b't', b';', ..] => Some(('<', 3)),
+        [b'g', b't', b';', ..] => Some(('>', 3)),
+        [b'a', b'm', b'p', b';', ..] => Some(('&', 4)),
+        [b'q', b'u', b'o', b't', b';', ..] => Some(('"', 5)),
+        _ => None,
+    };
+    if let Some((character, length)) = usual {
+        return Some((Resolved::Character(character), length));
+    }
     let near = &after.as_bytes()[..after.len().min(REFERENCE_BYTES_MAX + 1)];
     let end = memchr::memchr(b';', near)?;
     resolve(after.get(..end)?).map(|resolved| (resolved, end + 1))
