@@ -133,10 +133,9 @@ pub(crate) fn binary(bytes: &[u8]) -> Option<NotAFeed> {
 fn format_of(name: &str, raw: &str) -> Option<Format> {
     let (prefix, local) = split(name);
     let namespace = || {
-        let found: Vec<_> = attributes(raw).collect();
         let mut bindings = Bindings::default();
-        bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
-        bindings.namespace(prefix)
+        bindings.declare(attributes(raw));
+        bindings.namespace(prefix).into_owned()
     };
     let local = local.to_ascii_lowercase();
     match local.as_str() {

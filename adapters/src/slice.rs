@@ -1,6 +1,7 @@
 //! Cuts a document into entries: which bytes are whose, and what each is called. What an entry says is read later, alone.
 
 mod cutter;
+mod open_elements;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ impl RawEntry {
     /// Reads the entry. What cannot be understood is left out and noted.
     pub fn parse(&self) -> (Entry, Vec<Note>) {
         let Context { dialect, bindings, place } = &*self.context;
-        let Some(grown) = tree::grow(&self.markup, &mut bindings.clone()) else {
+        let Some(grown) = tree::grow(&self.markup, bindings) else {
             return (Entry::default(), vec![Note::EntryLost("its markup has no element".to_owned())]);
         };
         let (entry, mut notes) = formats::entry(grown.element, dialect, place);

@@ -1,10 +1,11 @@
 //! The walk over a document's tokens that finds where the head's elements and the entries begin and end, whatever state
 //! the tags are in; their meaning is left to others, except for the few elements that name an entry.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::open_elements::OpenElements;
 use super::{Context, ENTRIES_MAX, RawEntry};
 use crate::detect::{NotAFeed, Root};
 use crate::entry::notes::Notes;
@@ -75,9 +76,7 @@ struct Container {
 struct Cutter<'t> {
     text: &'t str,
     dialect: Dialect,
-    open: Vec<&'t str>,
-    /// How often each name is open, so that a stray end tag costs one look.
-    counts: HashMap<&'t str, u32>,
+    open: OpenElements<'t>,
     containers: Vec<Container>,
     outermost: Arc<Context>,
     /// Start and depth of the element of the head, or of the entry's child, that is open.
@@ -112,8 +111,7 @@ impl<'t> Cutter<'t> {
         Self {
             text: root.text,
             dialect,
-            open: Vec::new(),
-            counts: HashMap::new(),
+            open: OpenElements::default(),
             containers: Vec::new(),
             outermost: Arc::new(outermost),
             child: None,
@@ -181,18 +179,16 @@ impl<'t> Cutter<'t> {
             return;
         }
         self.open.push(name);
-        *self.counts.entry(name).or_default() += 1;
         if empty || (self.entry.is_some() && is_void(name, "")) {
             self.close_to(self.open.len() - 1, span.end, Some(span.end));
         }
     }
 
     fn end(&mut self, name: &'t str, span: Range<usize>) {
-        if self.counts.get(name).is_none_or(|count| *count == 0) {
+        let Some(place) = self.open.place_of(name) else {
             self.mended |= !is_void(name, "");
             return;
-        }
-        let Some(place) = self.open.iter().rposition(|open| *open == name) else { return };
+        };
         self.mended |= place + 1 != self.open.len();
         self.close_to(place, span.start, Some(span.end));
     }
@@ -202,9 +198,6 @@ impl<'t> Cutter<'t> {
     fn close_to(&mut self, depth: usize, end: usize, own_end: Option<usize>) {
         while self.open.len() > depth {
             let Some(name) = self.open.pop() else { return };
-            if let Some(count) = self.counts.get_mut(name) {
-                *count -= 1;
-            }
             let closed = self.open.len();
             let end = own_end.filter(|_| closed == depth).unwrap_or(end);
             self.closed(name, closed, end);
@@ -238,11 +231,7 @@ impl<'t> Cutter<'t> {
 
     /// The namespace of a start tag, given where it stands.
     fn namespace(&self, name: &str, raw: &str) -> String {
-        let (prefix, _) = split(name);
-        if !raw.contains("xmlns") {
-            return self.context().bindings.namespace(prefix);
-        }
-        declared(&self.context().bindings, raw).namespace(prefix)
+        declared(&self.context().bindings, raw).namespace(split(name).0).into_owned()
     }
 
     fn is_entry(&mut self, name: &str, raw: &str) -> bool {
@@ -274,8 +263,8 @@ impl<'t> Cutter<'t> {
     /// Opens a container: what it declares is in force for everything in it.
     fn contain(&mut self, name: &str, raw: &str) {
         let outside = Arc::clone(self.context());
-        let bindings = declared(&outside.bindings, raw);
-        let namespace = bindings.namespace(split(name).0);
+        let bindings = declared(&outside.bindings, raw).into_owned();
+        let namespace = bindings.namespace(split(name).0).into_owned();
         let mut place = outside.place.clone();
         let is_channel = split(name).1.eq_ignore_ascii_case("channel");
         for (attribute, value) in attributes(raw) {
@@ -301,7 +290,7 @@ impl<'t> Cutter<'t> {
 
     fn head_child(&mut self, span: Range<usize>) {
         let context = Arc::clone(self.context());
-        let Some(grown) = grow(&self.text[span], &mut context.bindings.clone()) else { return };
+        let Some(grown) = grow(&self.text[span], &context.bindings) else { return };
         self.mended |= grown.mended;
         if tombstones::is_deletion(&grown.element) {
             if self.deletions.len() < ENTRIES_MAX {
@@ -330,13 +319,13 @@ impl<'t> Cutter<'t> {
     /// Reads the few children that may name an entry.
     fn marks(&self, entry: &OpenEntry<'t>, context: &Context) -> Marks {
         let mut marks = Marks::default();
-        let mut bindings = declared(&context.bindings, entry.attributes);
+        let bindings = declared(&context.bindings, entry.attributes);
         if self.dialect.format == Format::Rdf && entry.attributes.contains("about") {
             let tag = format!("<item{}/>", entry.attributes);
-            marks.about = grow(&tag, &mut bindings).and_then(|grown| rdf::about(&grown.element));
+            marks.about = grow(&tag, &bindings).and_then(|grown| rdf::about(&grown.element));
         }
         for span in &entry.marks {
-            if let Some(grown) = grow(&self.text[span.clone()], &mut bindings) {
+            if let Some(grown) = grow(&self.text[span.clone()], &bindings) {
                 marks.take(&grown.element, self.dialect.vocabulary(&grown.element.ns));
             }
         }
@@ -403,13 +392,13 @@ fn may_name(name: &str) -> bool {
 }
 
 /// The bindings with those that a start tag declares.
-fn declared(outside: &Bindings, raw: &str) -> Bindings {
-    let mut bindings = outside.clone();
-    if raw.contains("xmlns") {
-        let found: Vec<_> = attributes(raw).collect();
-        bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
+fn declared<'b>(outside: &'b Bindings, raw: &str) -> Cow<'b, Bindings> {
+    if !raw.contains("xmlns") {
+        return Cow::Borrowed(outside);
     }
-    bindings
+    let mut bindings = outside.clone();
+    bindings.declare(attributes(raw));
+    Cow::Owned(bindings)
 }
 
 /// Whether something that looks like an entry stands in a text that could not be cut.

@@ -3,6 +3,7 @@
 //! What ends a tag, a processing instruction or a document type is for quick-xml's parsers of those pieces to say. Its
 //! reader is not used: it would cut escaped HTML into a token for every reference and check every token's characters again.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -205,10 +206,19 @@ fn name_of(inside: &str) -> &str {
 
 /// Name and value of each attribute, unquoted and value-less ones included; what cannot be read is left out. References
 /// are replaced, and line ends and tabs are blanks (XML 1.0 section 3.3.3).
-pub(crate) fn attributes(raw: &str) -> impl Iterator<Item = (&str, String)> {
+pub(crate) fn attributes(raw: &str) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
     let mut attributes = Attributes::html(raw, 0);
     attributes.with_checks(false);
-    attributes
-        .flatten()
-        .map(|found| (found.key.0, unescape(&found.value.replace(['\n', '\t'], " ")).into_owned()))
+    attributes.flatten().map(|found| (found.key.0, value(found.value)))
+}
+
+fn value(raw: Cow<'_, str>) -> Cow<'_, str> {
+    let raw = match memchr::memchr2(b'\n', b'\t', raw.as_bytes()) {
+        Some(_) => Cow::Owned(raw.replace(['\n', '\t'], " ")),
+        None => raw,
+    };
+    match raw {
+        Cow::Borrowed(raw) => unescape(raw),
+        Cow::Owned(raw) => Cow::Owned(unescape(&raw).into_owned()),
+    }
 }

@@ -1,5 +1,7 @@
 //! Elements out of tokens: namespaces resolved, nesting mended, size bounded; no meaning attached.
 
+use std::borrow::Cow;
+
 use crate::text::entities;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::{XHTML, XML, is_name, split};
@@ -27,18 +29,10 @@ pub(crate) struct Bindings(Vec<(String, String)>);
 
 impl Bindings {
     /// Adds the declarations among some attributes.
-    pub(crate) fn declare<'a>(&mut self, attributes: impl Iterator<Item = (&'a str, &'a str)>) {
-        for (name, value) in attributes {
-            let prefix = match name.strip_prefix("xmlns") {
-                Some("") => "",
-                Some(rest) => match rest.strip_prefix(':') {
-                    Some(prefix) => prefix,
-                    None => continue,
-                },
-                None => continue,
-            };
+    pub(crate) fn declare<'a>(&mut self, attributes: impl Iterator<Item = (&'a str, impl AsRef<str>)>) {
+        for (prefix, namespace) in attributes.filter_map(declaration) {
             if self.0.len() < BINDINGS_MAX {
-                self.0.push((prefix.to_owned(), value.trim().to_owned()));
+                self.0.push((prefix.to_owned(), namespace));
             }
         }
     }
@@ -49,16 +43,24 @@ impl Bindings {
     }
 
     /// The namespace of an element's prefix.
-    pub(crate) fn namespace(&self, prefix: &str) -> String {
+    pub(crate) fn namespace(&self, prefix: &str) -> Cow<'_, str> {
         if let Some((_, namespace)) = self.0.iter().rev().find(|(bound, _)| bound == prefix) {
-            return namespace.clone();
+            return Cow::Borrowed(namespace);
         }
         match prefix {
-            "" => String::new(),
-            "xml" => XML.to_owned(),
-            _ => conventional(prefix).map_or_else(|| format!("{UNDECLARED}{prefix}"), str::to_owned),
+            "" => Cow::Borrowed(""),
+            "xml" => Cow::Borrowed(XML),
+            _ => conventional(prefix)
+                .map_or_else(|| Cow::Owned(format!("{UNDECLARED}{prefix}")), Cow::Borrowed),
         }
     }
+}
+
+/// Prefix and namespace, if the attribute declares one.
+fn declaration((name, value): (&str, impl AsRef<str>)) -> Option<(&str, String)> {
+    let rest = name.strip_prefix("xmlns")?;
+    let prefix = if rest.is_empty() { rest } else { rest.strip_prefix(':')? };
+    Some((prefix, value.as_ref().trim().to_owned()))
 }
 
 /// A grown element.
@@ -69,9 +71,9 @@ pub(crate) struct Grown {
     pub(crate) mended: bool,
 }
 
-/// The first element of some markup, given the declarations that it stood in.
-pub(crate) fn grow(markup: &str, bindings: &mut Bindings) -> Option<Grown> {
-    let mut grower = Grower::new(bindings);
+/// The first element of some markup, given the declarations that it stands in.
+pub(crate) fn grow(markup: &str, outside: &Bindings) -> Option<Grown> {
+    let mut grower = Grower::new(outside);
     let mut tokens = Tokens::new(markup);
     while let Some((token, _)) = tokens.next() {
         grower.take(token);
@@ -85,8 +87,9 @@ pub(crate) fn grow(markup: &str, bindings: &mut Bindings) -> Option<Grown> {
 }
 
 struct Grower<'t, 'b> {
-    /// As they were handed in once every element is closed again.
-    bindings: &'b mut Bindings,
+    outside: &'b Bindings,
+    /// Declarations of the elements that are open, innermost last.
+    inside: Vec<(&'t str, String)>,
     open: Vec<Open<'t>>,
     root: Option<Element>,
     elements: usize,
@@ -96,13 +99,13 @@ struct Grower<'t, 'b> {
 struct Open<'t> {
     name: &'t str,
     element: Element,
-    /// How many bindings were in force outside.
-    outside: usize,
+    /// How many declarations there were before its own.
+    declared: usize,
 }
 
 impl<'t, 'b> Grower<'t, 'b> {
-    fn new(bindings: &'b mut Bindings) -> Self {
-        Self { bindings, open: Vec::new(), root: None, elements: 0, mended: false }
+    fn new(outside: &'b Bindings) -> Self {
+        Self { outside, inside: Vec::new(), open: Vec::new(), root: None, elements: 0, mended: false }
     }
 
     fn take(&mut self, token: Token<'t>) {
@@ -128,27 +131,40 @@ impl<'t, 'b> Grower<'t, 'b> {
             self.mended = true;
             return;
         }
-        let outside = self.bindings.0.len();
-        let found: Vec<_> = attributes(raw).take(ATTRIBUTES_MAX).collect();
-        self.bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
+        let declared = self.inside.len();
+        if raw.contains("xmlns") {
+            self.declare(raw);
+        }
         let element = Element {
-            ns: self.bindings.namespace(prefix),
+            ns: self.namespace(prefix),
             prefix: prefix.to_owned(),
             name: local.to_owned(),
-            attributes: self.attributes(found),
+            attributes: self.attributes(raw),
             children: Vec::new(),
         };
         self.elements += 1;
         let closed = empty || (prefix.is_empty() && is_void(local, &element.ns));
-        self.open.push(Open { name, element, outside });
+        self.open.push(Open { name, element, declared });
         if closed {
             self.close_to(self.open.len() - 1);
         }
     }
 
-    fn attributes(&self, found: Vec<(&str, String)>) -> Vec<Attribute> {
+    fn declare(&mut self, raw: &'t str) {
+        let room = BINDINGS_MAX.saturating_sub(self.outside.0.len() + self.inside.len());
+        self.inside.extend(attributes(raw).take(ATTRIBUTES_MAX).filter_map(declaration).take(room));
+    }
+
+    fn namespace(&self, prefix: &str) -> String {
+        match self.inside.iter().rev().find(|(bound, _)| *bound == prefix) {
+            Some((_, namespace)) => namespace.clone(),
+            None => self.outside.namespace(prefix).into_owned(),
+        }
+    }
+
+    fn attributes(&self, raw: &str) -> Vec<Attribute> {
         let mut kept: Vec<Attribute> = Vec::new();
-        for (name, value) in found {
+        for (name, value) in attributes(raw).take(ATTRIBUTES_MAX) {
             let (prefix, local) = split(name);
             if name == "xmlns"
                 || prefix == "xmlns"
@@ -157,9 +173,14 @@ impl<'t, 'b> Grower<'t, 'b> {
             {
                 continue;
             }
-            let ns = if prefix.is_empty() { String::new() } else { self.bindings.namespace(prefix) };
+            let ns = if prefix.is_empty() { String::new() } else { self.namespace(prefix) };
             if !kept.iter().any(|other| other.ns == ns && other.name == local) {
-                kept.push(Attribute { ns, prefix: prefix.to_owned(), name: local.to_owned(), value });
+                kept.push(Attribute {
+                    ns,
+                    prefix: prefix.to_owned(),
+                    name: local.to_owned(),
+                    value: value.into_owned(),
+                });
             }
         }
         kept
@@ -176,21 +197,29 @@ impl<'t, 'b> Grower<'t, 'b> {
         write(&mut characters, text);
         // A reference may stand for nothing.
         if !characters.is_empty() {
-            open.element.children.push(Node::Text(characters));
+            add(&mut open.element.children, Node::Text(characters));
         }
     }
 
     /// Closes elements until only so many are open.
     fn close_to(&mut self, depth: usize) {
         while self.open.len() > depth {
-            let Some(Open { element, outside, .. }) = self.open.pop() else { return };
-            self.bindings.0.truncate(outside);
+            let Some(Open { element, declared, .. }) = self.open.pop() else { return };
+            self.inside.truncate(declared);
             match self.open.last_mut() {
-                Some(parent) => parent.element.children.push(Node::Element(element)),
+                Some(parent) => add(&mut parent.element.children, Node::Element(element)),
                 None => self.root = Some(element),
             }
         }
     }
+}
+
+/// Most elements have one child, and a vector's own first room is for four.
+fn add(children: &mut Vec<Node>, child: Node) {
+    if children.is_empty() {
+        children.reserve_exact(1);
+    }
+    children.push(child);
 }
 
 /// HTML elements without an end tag. Some of their names mean something else outside XHTML.
