@@ -149,9 +149,9 @@ fn text(mut element: Element, place: &Place) -> Option<Text> {
             absolutise(&mut element, place.base.as_ref());
             fragment(&element)
         }
-        Kind::Html => visible(element.text()).map(|text| place.html(&text)),
+        Kind::Html => visible(element.characters()).map(|text| place.html(&text)),
         Kind::Base64 => visible(element.text()).map(|text| unpack(text, place)),
-        Kind::Plain => visible(element.text()).map(Text::plain),
+        Kind::Plain => visible(element.characters()).map(Text::plain),
         // No text construct is of another type; some of 0.3 were base64 under the name of one.
         Kind::Other(_) => visible(element.text()).map(|text| unpack(text, place)),
     }

@@ -374,14 +374,15 @@ impl Marks {
             (Vocabulary::Rss | Vocabulary::Atom, "link") => {
                 let is_alternate = element.attribute("rel").is_none_or(|rel| rel.trim() == "alternate");
                 if self.link.is_none() && is_alternate {
-                    self.link = present(&element.text()).or_else(|| present(element.attribute("href")?));
+                    self.link =
+                        present(&element.characters()).or_else(|| present(element.attribute("href")?));
                 }
                 return;
             }
             _ => return,
         };
         if field.is_none() {
-            *field = present(&element.text());
+            *field = present(&element.characters());
         }
     }
 }

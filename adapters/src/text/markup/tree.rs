@@ -164,6 +164,9 @@ impl<'t, 'b> Grower<'t, 'b> {
 
     fn attributes(&self, raw: &str) -> Vec<Attribute> {
         let mut kept: Vec<Attribute> = Vec::new();
+        if raw.is_empty() {
+            return kept;
+        }
         for (name, value) in attributes(raw).take(ATTRIBUTES_MAX) {
             let (prefix, local) = split(name);
             if name == "xmlns"
@@ -255,6 +258,15 @@ impl Element {
         let mut text = String::new();
         self.gather(&mut text);
         text
+    }
+
+    /// The same, without a copy when it stands in one piece.
+    pub(crate) fn characters(&self) -> Cow<'_, str> {
+        match &self.children[..] {
+            [] => Cow::Borrowed(""),
+            [Node::Text(text)] => Cow::Borrowed(text),
+            _ => Cow::Owned(self.text()),
+        }
     }
 
     fn gather(&self, text: &mut String) {
