@@ -91,6 +91,9 @@ struct Grower<'t, 'b> {
     /// Declarations of the elements that are open, innermost last.
     inside: Vec<(&'t str, String)>,
     open: Vec<Open<'t>>,
+    /// The children so far of all elements that are open, in document order: each element gets a vector of just the size
+    /// when it is closed.
+    nodes: Vec<Node>,
     root: Option<Element>,
     elements: usize,
     mended: bool,
@@ -101,11 +104,21 @@ struct Open<'t> {
     element: Element,
     /// How many declarations there were before its own.
     declared: usize,
+    /// Where its children begin among the nodes.
+    first: usize,
 }
 
 impl<'t, 'b> Grower<'t, 'b> {
     fn new(outside: &'b Bindings) -> Self {
-        Self { outside, inside: Vec::new(), open: Vec::new(), root: None, elements: 0, mended: false }
+        Self {
+            outside,
+            inside: Vec::new(),
+            open: Vec::new(),
+            nodes: Vec::new(),
+            root: None,
+            elements: 0,
+            mended: false,
+        }
     }
 
     fn take(&mut self, token: Token<'t>) {
@@ -144,7 +157,7 @@ impl<'t, 'b> Grower<'t, 'b> {
         };
         self.elements += 1;
         let closed = empty || (prefix.is_empty() && is_void(local, &element.ns));
-        self.open.push(Open { name, element, declared });
+        self.open.push(Open { name, element, declared, first: self.nodes.len() });
         if closed {
             self.close_to(self.open.len() - 1);
         }
@@ -191,8 +204,8 @@ impl<'t, 'b> Grower<'t, 'b> {
 
     /// Adds characters to the innermost element, written by `write`.
     fn text(&mut self, text: &str, write: impl Fn(&mut String, &str)) {
-        let Some(open) = self.open.last_mut() else { return };
-        if let Some(Node::Text(before)) = open.element.children.last_mut() {
+        let Some(open) = self.open.last() else { return };
+        if let Some(Node::Text(before)) = self.nodes[open.first..].last_mut() {
             write(before, text);
             return;
         }
@@ -200,29 +213,23 @@ impl<'t, 'b> Grower<'t, 'b> {
         write(&mut characters, text);
         // A reference may stand for nothing.
         if !characters.is_empty() {
-            add(&mut open.element.children, Node::Text(characters));
+            self.nodes.push(Node::Text(characters));
         }
     }
 
     /// Closes elements until only so many are open.
     fn close_to(&mut self, depth: usize) {
         while self.open.len() > depth {
-            let Some(Open { element, declared, .. }) = self.open.pop() else { return };
+            let Some(Open { mut element, declared, first, .. }) = self.open.pop() else { return };
             self.inside.truncate(declared);
-            match self.open.last_mut() {
-                Some(parent) => add(&mut parent.element.children, Node::Element(element)),
-                None => self.root = Some(element),
+            element.children = self.nodes.drain(first..).collect();
+            if self.open.is_empty() {
+                self.root = Some(element);
+            } else {
+                self.nodes.push(Node::Element(element));
             }
         }
     }
-}
-
-/// Most elements have one child, and a vector's own first room is for four.
-fn add(children: &mut Vec<Node>, child: Node) {
-    if children.is_empty() {
-        children.reserve_exact(1);
-    }
-    children.push(child);
 }
 
 /// HTML elements without an end tag. Some of their names mean something else outside XHTML.
