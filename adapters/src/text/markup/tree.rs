@@ -190,7 +190,7 @@ impl<'t, 'b> Grower<'t, 'b> {
                 continue;
             }
             let ns = if prefix.is_empty() { String::new() } else { self.namespace(prefix) };
-            if !kept.iter().any(|other| other.ns == ns && other.name == local) {
+            if !kept.iter().any(|other| other.name == local && other.ns == ns) {
                 kept.push(Attribute {
                     ns,
                     prefix: prefix.to_owned(),
