@@ -33,7 +33,8 @@ impl Vocabulary {
         // The usual spellings need no allocation.
         let usual = bare(namespace);
         // Namespaces begin alike, so that they are told apart sooner from the end.
-        let is_usual = |known: &str| known.len() == usual.len() && known.bytes().rev().eq(usual.bytes().rev());
+        let is_usual =
+            |known: &str| known.len() == usual.len() && known.bytes().rev().eq(usual.bytes().rev());
         if let Some((_, vocabulary)) = KNOWN.iter().find(|(known, _)| is_usual(known)) {
             return *vocabulary;
         }
