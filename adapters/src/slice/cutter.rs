@@ -87,6 +87,8 @@ struct Cutter<'t> {
     head_elements: usize,
     head_place: Option<Place>,
     entries: Vec<(RawEntry, Marks)>,
+    /// The entries as they stood in the document, in the same order.
+    kept: Vec<(OpenEntry<'t>, Arc<Context>)>,
     deletions: Vec<Deletion>,
     notes: Notes,
     seen_channel: bool,
@@ -100,8 +102,10 @@ struct OpenEntry<'t> {
     start: usize,
     depth: usize,
     attributes: &'t str,
-    /// Where the children are that may name it.
-    marks: Vec<Range<usize>>,
+    /// Where the children are that name it for certain.
+    strong: Vec<Range<usize>>,
+    /// Where those are that name it if nothing better does.
+    weak: Vec<Range<usize>>,
 }
 
 impl<'t> Cutter<'t> {
@@ -121,6 +125,7 @@ impl<'t> Cutter<'t> {
             head_elements: 0,
             head_place: None,
             entries: Vec::new(),
+            kept: Vec::new(),
             deletions: Vec::new(),
             notes: Notes::default(),
             seen_channel: false,
@@ -160,7 +165,8 @@ impl<'t> Cutter<'t> {
                 start: span.start,
                 depth: self.open.len(),
                 attributes: raw,
-                marks: Vec::new(),
+                strong: Vec::new(),
+                weak: Vec::new(),
             });
         } else if self.child.is_none() {
             if self.is_container(name, raw) {
@@ -209,8 +215,12 @@ impl<'t> Cutter<'t> {
         if let Some((start, _)) = self.child.take_if(|(_, of)| *of == depth) {
             match &mut self.entry {
                 Some(entry) => {
-                    if may_name(name) && entry.marks.len() < MARKS_MAX {
-                        entry.marks.push(start..end);
+                    if entry.strong.len() + entry.weak.len() < MARKS_MAX {
+                        match Mark::of(name) {
+                            Some(Mark::Strong) => entry.strong.push(start..end),
+                            Some(Mark::Weak) => entry.weak.push(start..end),
+                            None => {}
+                        }
                     }
                 }
                 None => self.head_child(start..end),
@@ -310,30 +320,54 @@ impl<'t> Cutter<'t> {
     fn keep(&mut self, entry: OpenEntry<'t>, end: usize) {
         let context = Arc::clone(self.context());
         let markup = &self.text[entry.start..end];
-        let marks = self.marks(&entry, &context);
+        let marks = self.strong_marks(&entry, &context);
         let key = Key::Digest(String::new());
         let raw = Digest::of(markup.as_bytes());
+        self.kept.push((entry, Arc::clone(&context)));
         self.entries.push((RawEntry { key, raw, markup: markup.into(), context }, marks));
     }
 
-    /// Reads the few children that may name an entry.
-    fn marks(&self, entry: &OpenEntry<'t>, context: &Context) -> Marks {
+    /// Reads what names an entry for certain.
+    fn strong_marks(&self, entry: &OpenEntry<'t>, context: &Context) -> Marks {
         let mut marks = Marks::default();
-        let bindings = declared(&context.bindings, entry.attributes);
         if self.dialect.format == Format::Rdf && entry.attributes.contains("about") {
             let tag = format!("<item{}/>", entry.attributes);
-            marks.about = grow(&tag, &bindings).and_then(|grown| rdf::about(&grown.element));
+            marks.about = grow(&tag, &context.bindings).and_then(|grown| rdf::about(&grown.element));
         }
-        for span in &entry.marks {
+        self.read_marks(&entry.strong, entry, context, &mut marks);
+        marks
+    }
+
+    /// Reads what names entries only if nothing better does. In most documents every entry has something better.
+    fn read_weak_marks(&mut self) {
+        if self.entries.iter().all(|(_, marks)| marks.is_strong()) {
+            return;
+        }
+        let mut entries = std::mem::take(&mut self.entries);
+        for ((_, marks), (entry, context)) in entries.iter_mut().zip(&self.kept) {
+            self.read_marks(&entry.weak, entry, context, marks);
+        }
+        self.entries = entries;
+    }
+
+    fn read_marks(
+        &self,
+        spans: &[Range<usize>],
+        entry: &OpenEntry<'t>,
+        context: &Context,
+        marks: &mut Marks,
+    ) {
+        let bindings = declared(&context.bindings, entry.attributes);
+        for span in spans {
             if let Some(grown) = grow(&self.text[span.clone()], &bindings) {
                 marks.take(&grown.element, self.dialect.vocabulary(&grown.element.ns));
             }
         }
-        marks
     }
 
     /// The document is at its end.
     fn finish(mut self, root: &str, cut_at: Option<usize>, mended: bool) -> Result<Cut, NotAFeed> {
+        self.read_weak_marks();
         if self.full {
             self.notes.add_first(Note::TooManyEntries);
         } else if cut_at.is_some() || !self.open.is_empty() {
@@ -366,6 +400,10 @@ impl<'t> Cutter<'t> {
 }
 
 impl Marks {
+    fn is_strong(&self) -> bool {
+        self.guid.is_some() || self.id.is_some() || self.about.is_some()
+    }
+
     fn take(&mut self, element: &Element, vocabulary: Vocabulary) {
         let field = match (vocabulary, element.name.to_ascii_lowercase().as_str()) {
             (Vocabulary::Rss, "guid") => &mut self.guid,
@@ -387,9 +425,21 @@ impl Marks {
     }
 }
 
-fn may_name(name: &str) -> bool {
-    let (_, local) = split(name);
-    ["guid", "id", "link", "title"].iter().any(|known| local.eq_ignore_ascii_case(known))
+/// How well an element may name its entry.
+enum Mark {
+    Strong,
+    Weak,
+}
+
+impl Mark {
+    fn of(name: &str) -> Option<Self> {
+        let (_, local) = split(name);
+        let is_one_of = |known: [&str; 2]| known.iter().any(|known| local.eq_ignore_ascii_case(known));
+        if is_one_of(["guid", "id"]) {
+            return Some(Self::Strong);
+        }
+        is_one_of(["link", "title"]).then_some(Self::Weak)
+    }
 }
 
 /// The bindings with those that a start tag declares.
