@@ -2,6 +2,7 @@
 
 mod cutter;
 mod items;
+mod open_elements;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -160,7 +161,7 @@ impl RawEntry {
 impl Context {
     /// Reads an entry that stands here.
     fn parse(&self, markup: &str) -> (Entry, Notes) {
-        let Some(grown) = tree::grow(markup, &mut self.bindings.clone()) else {
+        let Some(grown) = tree::grow(markup, &self.bindings) else {
             let mut notes = Notes::default();
             notes.add(Note::EntryLost("its markup has no element".to_owned()));
             return (Entry::default(), notes);

@@ -24,8 +24,8 @@ pub fn present(text: &str) -> Option<String> {
 }
 
 /// The text as it stands, unless it is blank: white space around a body is not ours to take away.
-pub fn visible(text: String) -> Option<String> {
-    (!trim(&text).is_empty()).then_some(text)
+pub fn visible<T: AsRef<str>>(text: T) -> Option<T> {
+    (!trim(text.as_ref()).is_empty()).then_some(text)
 }
 
 /// Without the characters that XML 1.0 cannot hold, not even as a reference (LEGACY A-15): C0 controls except tab, line

@@ -81,6 +81,12 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
+    unescape_into(&mut out, text);
+    Cow::Owned(out)
+}
+
+/// Writes the text with its references replaced.
+pub(crate) fn unescape_into(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
         out.push_str(&rest[..at]);
@@ -101,11 +107,21 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         }
     }
     out.push_str(rest);
-    Cow::Owned(out)
 }
 
 /// The reference at the start of the text that follows an ampersand, and its length with the semicolon.
 fn found(after: &str) -> Option<(Resolved, usize)> {
+    // These are nearly all that there is in escaped HTML.
+    let usual = match after.as_bytes() {
+        [b'l', b't', b';', ..] => Some(('<', 3)),
+        [b'g', b't', b';', ..] => Some(('>', 3)),
+        [b'a', b'm', b'p', b';', ..] => Some(('&', 4)),
+        [b'q', b'u', b'o', b't', b';', ..] => Some(('"', 5)),
+        _ => None,
+    };
+    if let Some((character, length)) = usual {
+        return Some((Resolved::Character(character), length));
+    }
     let near = &after.as_bytes()[..after.len().min(REFERENCE_BYTES_MAX + 1)];
     let end = memchr::memchr(b';', near)?;
     resolve(after.get(..end)?).map(|resolved| (resolved, end + 1))

@@ -72,9 +72,8 @@ impl<'h> Tag<'h> {
     }
 
     fn skip(&mut self, more: impl Fn(u8) -> bool) {
-        while self.peek().is_some_and(&more) {
-            self.at += 1;
-        }
+        let rest = self.html.as_bytes().get(self.at..).unwrap_or_default();
+        self.at += rest.iter().position(|b| !more(*b)).unwrap_or(rest.len());
     }
 
     /// The next attribute's name and the place of its value; `None` at the end of the tag.
@@ -99,7 +98,10 @@ impl<'h> Tag<'h> {
         self.at += usize::from(quote.is_some());
         let start = self.at;
         match quote {
-            Some(quote) => self.skip(|b| b != quote),
+            Some(quote) => {
+                let rest = &self.html.as_bytes()[self.at..];
+                self.at += memchr::memchr(quote, rest).unwrap_or(rest.len());
+            }
             None => self.skip(|b| b != b'>' && !b.is_ascii_whitespace()),
         }
         let value = start..self.at;

@@ -16,8 +16,9 @@ pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
 /// Prefix and local name of a qualified name; the prefix is empty when there is none.
 pub(crate) fn split(name: &str) -> (&str, &str) {
-    match name.split_once(':') {
-        Some((prefix, local)) if !prefix.is_empty() && !local.is_empty() => (prefix, local),
+    // Names are too short for a search to be worth its preparation.
+    match name.bytes().position(|b| b == b':') {
+        Some(colon) if colon > 0 && colon + 1 < name.len() => (&name[..colon], &name[colon + 1..]),
         _ => ("", name),
     }
 }

@@ -8,7 +8,7 @@ use super::*;
 use crate::{Attribute, Element, Node};
 
 fn grown(markup: &str) -> Element {
-    grow(markup, &mut Bindings::default()).unwrap().element
+    grow(markup, &Bindings::default()).unwrap().element
 }
 
 fn rewritten(markup: &str) -> String {
@@ -114,7 +114,7 @@ fn trees_are_bounded_in_depth_and_number() {
 
 #[test]
 fn tokens_know_their_places() {
-    let text = "a<b c='>'>&amp;<![CDATA[<]]></b>< ";
+    let text = "a<b c='>'>&amp;x&<![CDATA[<]]></b>< ";
     let mut tokens = Tokens::new(text);
     let mut found = Vec::new();
     while let Some((token, place)) = tokens.next() {
@@ -123,7 +123,7 @@ fn tokens_know_their_places() {
     let expect = [
         (Token::Text("a"), "a"),
         (Token::Start { name: "b", attributes: " c='>'", empty: false }, "<b c='>'>"),
-        (Token::Reference("amp"), "&amp;"),
+        (Token::Text("&amp;x&"), "&amp;x&"),
         (Token::Literal("<"), "<![CDATA[<]]>"),
         (Token::End { name: "b" }, "</b>"),
         (Token::Text("<"), "<"),
@@ -178,7 +178,7 @@ fn hostile_markup_takes_linear_time() {
         let text = format!("<a>{}", piece.repeat(100_000));
         let mut tokens = Tokens::new(&text);
         while tokens.next().is_some() {}
-        let _ = grow(&text, &mut Bindings::default());
+        let _ = grow(&text, &Bindings::default());
     }
 }
 
@@ -186,7 +186,7 @@ fn hostile_markup_takes_linear_time() {
 fn attributes_are_read_however_they_are_quoted() {
     let read: Vec<_> = attributes(" a = '1' b=\"&lt;\" c=x/y d e='").collect();
     let expect = [("a", "1"), ("b", "<"), ("c", "x/y"), ("d", "")];
-    assert_eq!(read.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>()[..4], expect);
+    assert_eq!(read.iter().map(|(name, value)| (*name, &**value)).collect::<Vec<_>>()[..4], expect);
 }
 
 fn name() -> impl Strategy<Value = String> {
@@ -259,14 +259,14 @@ proptest! {
             (if p.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{p}") }, *n)
         }).collect();
         bindings.declare(names.iter().map(|(name, value)| (name.as_str(), *value)));
-        let read = grow(&out, &mut bindings).unwrap();
+        let read = grow(&out, &bindings).unwrap();
         prop_assert!(!read.mended, "{}", out);
         prop_assert_eq!(essence(read.element), essence(element), "{}", out);
     }
 
     #[test]
     fn any_text_can_be_grown_and_what_comes_out_is_well_formed(text in "[<>&;'\"=/! a-c:\\[\\]-]{0,60}") {
-        if let Some(read) = grow(&text, &mut Bindings::default()) {
+        if let Some(read) = grow(&text, &Bindings::default()) {
             let mut out = String::new();
             write_element(&mut out, &read.element, &[]);
             let mut reader = quick_xml::Reader::from_str(&out);
