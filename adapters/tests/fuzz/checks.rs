@@ -154,8 +154,13 @@ impl Sound {
         }
         let hurt = chance.below(self.places.len());
         let place = self.places[hurt].clone();
-        // Right behind the start tag of a child.
         let inside = &self.text[place.clone()];
+        // With an entry in an entry, nobody can tell where a section without an end was meant to end.
+        let below = inside[1..].to_ascii_lowercase();
+        if ["<item", "<entry"].iter().any(|tag| below.contains(tag)) {
+            return;
+        }
+        // Right behind the start tag of a child.
         let ends: Vec<_> = inside
             .match_indices('>')
             .map(|(at, _)| at + 1)

@@ -14,7 +14,7 @@ const DOCUMENT_BYTES: usize = 1 << 20;
 
 /// What slicing takes at its peak, in multiples of the document: a text of single bytes may be three times as long in
 /// UTF-8, an entry owns its part of it, and the key is cut out of that by way of two more copies.
-const SLICE_TIMES: usize = 12;
+const SLICE_TIMES: usize = 10;
 
 /// What the parse of one entry takes at its peak, in multiples of the document, which is one entry here.
 const PARSE_TIMES: usize = 10;
