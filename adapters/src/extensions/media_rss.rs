@@ -47,7 +47,7 @@ pub(crate) fn read(elements: &[Element], place: &Place) -> Media {
 fn document(elements: &[Element]) -> String {
     const MEDIA: &str = "http://search.yahoo.com/mrss/";
     let mut document = format!(r#"<rss version="2.0" xmlns:media="{MEDIA}"><channel><item>"#);
-    for element in elements {
+    for element in elements.iter().filter(|element| is_read(element)) {
         let mut element = element.clone();
         respell(&mut element, MEDIA);
         write_element(&mut document, &element, &[("media", MEDIA)]);
@@ -56,8 +56,15 @@ fn document(elements: &[Element]) -> String {
     document
 }
 
+/// The elements whose mapping is wanted. feed-rs panics on times in others (`thumbnail`, `text`) that are too large or not in
+/// ASCII digits, and gives a copy of some of them to every group.
+fn is_read(element: &Element) -> bool {
+    matches!(element.name.as_str(), "group" | "content" | "title" | "description" | "player")
+}
+
 fn respell(element: &mut Element, namespace: &str) {
     let old = std::mem::replace(&mut element.ns, namespace.to_owned());
+    element.children.retain(|node| !matches!(node, crate::Node::Element(child) if !is_read(child)));
     for node in &mut element.children {
         if let crate::Node::Element(child) = node
             && child.ns == old

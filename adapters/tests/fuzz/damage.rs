@@ -78,6 +78,8 @@ const PIECES: &[&str] = &[
     "<media:content url='x'/>",
     "<media:content url='http://e.org/' type='/' fileSize='-1' duration='x'/>",
     "<media:thumbnail url='x' time='99:99:99'/>",
+    "<media:thumbnail url='http://e.org/' time='99999999999999999999999:00:00.5'/>",
+    "<media:text start='\u{663}:00:00' end='\u{663}'>x</media:text>",
     "<guid>",
     "<link/>",
     "<link rel='enclosure' href=':'>",
