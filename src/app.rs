@@ -190,6 +190,7 @@ impl Ground {
             no: *no,
             name: feed.name.clone(),
             url: feed.url.clone(),
+            format: feed.format,
             policy: feed.poll.policy(),
         };
         Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)

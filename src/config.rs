@@ -43,6 +43,9 @@ pub struct Feed {
     /// What its ids are hashed with; fixed when the feed is first seen. Derived from the URL when absent.
     #[serde(default)]
     pub id_namespace: Option<String>,
+    /// What is made of its document.
+    #[serde(default)]
+    pub format: ingest::Format,
     /// How often it is polled.
     #[serde(default)]
     pub poll: ingest::Poll,

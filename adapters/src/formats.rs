@@ -1,8 +1,11 @@
 //! What the elements of each format mean, and where an entry's children are sent; how a document is cut is elsewhere.
 
 pub(crate) mod atom;
+pub(crate) mod cdf;
 pub(crate) mod draft;
+pub(crate) mod json_feed;
 pub(crate) mod rdf;
+pub(crate) mod resource;
 pub(crate) mod rss;
 
 use std::borrow::Cow;
@@ -38,14 +41,17 @@ impl Dialect {
         match self.format {
             Format::Rss | Format::Rdf => Vocabulary::Rss,
             Format::Atom => Vocabulary::Atom,
+            Format::Cdf => Vocabulary::Cdf,
+            // What has no elements has no vocabulary of them.
+            Format::JsonFeed | Format::Resource => Vocabulary::Foreign,
         }
     }
 
     /// The local name of the elements that are entries.
     pub(crate) fn entry_name(&self) -> &'static str {
         match self.format {
-            Format::Rss | Format::Rdf => "item",
             Format::Atom => "entry",
+            Format::Rss | Format::Rdf | Format::Cdf | Format::JsonFeed | Format::Resource => "item",
         }
     }
 }
@@ -91,8 +97,10 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entr
     let place = place.enter(&element).into_owned();
     let mut draft = Draft::new(dialect, &place);
     draft.language(element.attribute_ns(XML, "lang").unwrap_or_default());
-    if dialect.format == Format::Rdf {
-        rdf::item(&element, &mut draft);
+    match dialect.format {
+        Format::Rdf => rdf::item(&element, &mut draft),
+        Format::Cdf => cdf::item(&element, &place, &mut draft),
+        Format::Rss | Format::Atom | Format::JsonFeed | Format::Resource => {}
     }
     for child in children(element) {
         take(child, &mut draft);
@@ -106,6 +114,7 @@ fn take(child: Element, draft: &mut Draft<'_>) {
     let left = match draft.vocabulary(&child.ns) {
         Vocabulary::Rss => rss::child(child, &place, draft),
         Vocabulary::Atom => atom::child(child, &place, draft),
+        Vocabulary::Cdf => cdf::child(child, &place, draft),
         Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::child(child, draft),
         Vocabulary::Content => rss::content(child, &place, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &place, draft),
@@ -132,6 +141,7 @@ pub(crate) fn head(
         let left = match dialect.vocabulary(&child.ns) {
             Vocabulary::Rss => rss::head(child, &place, &mut head, notes),
             Vocabulary::Atom => atom::head(child, &place, &mut head, notes),
+            Vocabulary::Cdf => cdf::head(child, &place, &mut head, notes),
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
                 dublin_core::head(child, &mut head, notes)
             }

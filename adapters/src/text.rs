@@ -5,6 +5,7 @@ pub mod date;
 pub mod encoding;
 pub mod entities;
 pub(crate) mod html;
+pub(crate) mod json;
 pub mod markup;
 pub mod uri;
 

@@ -26,6 +26,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.name" => "a name in quotes, for instance \"blog\"",
         "feed.url" => "an absolute URL, for instance \"http://127.0.0.1:8081/rss.xml\"",
         "feed.id_namespace" => "a text in quotes",
+        "feed.format" => {
+            "\"auto\", which takes any format of feed, or \"resource\", which takes any document as an item"
+        }
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",
         "feed.deletions.unsafe" | "hub.callbacks_private" => "true or false",

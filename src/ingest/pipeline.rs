@@ -75,7 +75,7 @@ impl Pipeline {
         let subscribers = self.subscribers(feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
         let reply = tokio::select! {
-            reply = self.upstream.fetch(&feed.url, &plan, state, subscribers) => reply,
+            reply = self.upstream.fetch(feed, &plan, state, subscribers) => reply,
             () = stop.cancelled() => return None,
         };
         let polled = match reply {

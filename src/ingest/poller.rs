@@ -1,6 +1,7 @@
 //! The poller: who is due, how many at a time, and what is remembered; not what one poll does.
 
 use super::{
+    config::Format,
     hosts::{Hosts, hosts_of},
     pipeline::{Pipeline, Polled},
     queue::Queue,
@@ -40,6 +41,8 @@ pub struct FeedSpec {
     pub name: String,
     /// Where it is, credentials included.
     pub url: Url,
+    /// What is made of its document.
+    pub format: Format,
     /// How often.
     pub policy: Policy,
 }

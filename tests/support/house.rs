@@ -10,7 +10,7 @@ use everfeed::{
         record::FeedNo,
         schedule::{Policy, PollState},
     },
-    ingest::{FeedSpec, Pipeline, Upstream, pipeline::Polled},
+    ingest::{FeedSpec, Format, Pipeline, Upstream, pipeline::Polled},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{Store, memory::Memory},
@@ -39,7 +39,8 @@ impl House {
         let pipeline = Pipeline::new(store.clone(), Arc::new(Notify::new()), clock, upstream);
         let no = store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(1), max_secs: 60 };
-        let feed = FeedSpec { no, name: name.into(), url: Url::parse(url).unwrap(), policy };
+        let feed =
+            FeedSpec { no, name: name.into(), url: Url::parse(url).unwrap(), format: Format::Auto, policy };
         Self { store, feed, state: PollState::unpolled(url), pipeline }
     }
 

@@ -180,13 +180,24 @@ fn body(mut element: Element, place: &Place) -> Option<Body> {
             write_children(&mut markup, &element, &[]);
             (visible(markup).map(Text::plain), Some(media_type))
         }
-        Kind::Other(media_type) => (visible(element.text()).map(Text::plain), Some(media_type)),
+        Kind::Other(media_type) => {
+            (visible(element.text()).map(|text| other(text, &media_type)), Some(media_type))
+        }
     };
     match (text, src) {
         (Some(text), _) => Some(Body { text, media_type, src: None }),
         (None, Some(src)) => Some(Body { media_type: named, src: Some(src), ..Body::default() }),
         (None, None) => None,
     }
+}
+
+/// What is neither text nor XML is base64 (RFC 4287 section 4.1.3.3), unless it is none.
+fn other(text: String, media_type: &str) -> Text {
+    let is_text =
+        media_type.starts_with("text/") || media_type.ends_with("+xml") || media_type.ends_with("/xml");
+    let is_base64 = !is_text && base64::decode(&text).is_some();
+    let kind = if is_base64 { TextKind::Base64 } else { TextKind::Plain };
+    Text { kind, value: text }
 }
 
 /// The inside of an XHTML `div` (or of what stands in its place), well-formed, in the XHTML namespace.

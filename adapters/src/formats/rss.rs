@@ -94,7 +94,7 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
 
 /// RSS never says whether a title is HTML. It is taken for HTML only if, read as XML, it still holds a tag or a reference
 /// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
-fn title(element: &Element, place: &Place) -> Option<Text> {
+pub(crate) fn title(element: &Element, place: &Place) -> Option<Text> {
     let text = html(element, place)?.trimmed();
     Some(if holds_markup(&text.value) { text } else { Text::plain(text.value) })
 }

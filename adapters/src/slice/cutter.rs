@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::open_elements::OpenElements;
-use super::{Context, ENTRIES_MAX, RawEntry};
+use super::{Context, ENTRIES_MAX, Inside, Marks, RawEntry};
 use crate::detect::{NotAFeed, Root};
 use crate::entry::notes::Notes;
 use crate::extensions::tombstones;
-use crate::formats::{Dialect, Place, rdf};
+use crate::formats::{Dialect, Place, cdf, rdf};
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::{Bindings, grow, is_void};
@@ -36,16 +36,6 @@ pub(super) struct Cut {
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) deletions: Vec<Deletion>,
     pub(super) notes: Notes,
-}
-
-/// What may name an entry, trimmed of XML white space and otherwise byte-exact.
-#[derive(Debug, Default)]
-pub(super) struct Marks {
-    pub(super) guid: Option<String>,
-    pub(super) id: Option<String>,
-    pub(super) about: Option<String>,
-    pub(super) link: Option<String>,
-    pub(super) title: Option<String>,
 }
 
 /// Cuts a recognised document.
@@ -266,6 +256,10 @@ impl<'t> Cutter<'t> {
         {
             return false;
         }
+        if self.dialect.format == Format::Cdf {
+            // A channel in a channel is a heading with items of its own.
+            return local.eq_ignore_ascii_case("channel");
+        }
         let is_items = || local == "items" && Vocabulary::of(&self.namespace(name, raw)) == Vocabulary::Rss;
         depth == 1 && (local.eq_ignore_ascii_case("channel") || is_items())
     }
@@ -282,6 +276,9 @@ impl<'t> Cutter<'t> {
                 "xml:base" => place.base = uri::rebase(place.base.as_ref(), &value),
                 "xml:lang" => place.language = present(&value),
                 "rdf:about" if is_channel => self.head_id = present(&value),
+                _ if self.dialect.format == Format::Cdf && attribute.eq_ignore_ascii_case("base") => {
+                    place.base = uri::rebase(place.base.as_ref(), &value);
+                }
                 _ => {}
             }
         }
@@ -290,7 +287,11 @@ impl<'t> Cutter<'t> {
             self.dialect.own.push(namespace);
         }
         self.seen_channel |= is_channel;
-        self.head_place = Some(place.clone());
+        if self.dialect.format == Format::Cdf {
+            self.cdf_channel(raw, &bindings, &place);
+        } else {
+            self.head_place = Some(place.clone());
+        }
         let context = Arc::new(Context { dialect: self.dialect.clone(), bindings, place });
         if self.containers.is_empty() {
             self.outermost = Arc::clone(&context);
@@ -298,7 +299,20 @@ impl<'t> Cutter<'t> {
         self.containers.push(Container { depth: self.open.len(), context });
     }
 
+    /// CDF says in the start tag of the outermost channel what others say in elements.
+    fn cdf_channel(&mut self, raw: &str, bindings: &Bindings, place: &Place) {
+        if self.head_place.is_none() {
+            let tag = grow(&format!("<channel{raw}/>"), bindings);
+            self.head.extend(tag.map(|grown| (grown.element, place.clone())));
+            self.head_place = Some(place.clone());
+        }
+    }
+
     fn head_child(&mut self, span: Range<usize>) {
+        if self.dialect.format == Format::Cdf && self.containers.len() > 1 {
+            // The heading of a nested channel is not that of the document.
+            return;
+        }
         let context = Arc::clone(self.context());
         let Some(grown) = grow(&self.text[span], &context.bindings) else { return };
         self.mended |= grown.mended;
@@ -324,7 +338,8 @@ impl<'t> Cutter<'t> {
         let key = Key::Digest(String::new());
         let raw = Digest::of(markup.as_bytes());
         self.kept.push((entry, Arc::clone(&context)));
-        self.entries.push((RawEntry { key, raw, markup: markup.into(), context }, marks));
+        let inside = Inside::Markup { markup: markup.into(), context };
+        self.entries.push((RawEntry { key, raw, inside }, marks));
     }
 
     /// Reads what names an entry for certain.
@@ -333,6 +348,10 @@ impl<'t> Cutter<'t> {
         if self.dialect.format == Format::Rdf && entry.attributes.contains("about") {
             let tag = format!("<item{}/>", entry.attributes);
             marks.about = grow(&tag, &context.bindings).and_then(|grown| rdf::about(&grown.element));
+        }
+        if self.dialect.format == Format::Cdf {
+            let tag = format!("<item{}/>", entry.attributes);
+            marks.id = grow(&tag, &context.bindings).and_then(|grown| cdf::href(&grown.element));
         }
         self.read_marks(&entry.strong, entry, context, &mut marks);
         marks
@@ -408,7 +427,11 @@ impl Marks {
         let field = match (vocabulary, element.name.to_ascii_lowercase().as_str()) {
             (Vocabulary::Rss, "guid") => &mut self.guid,
             (Vocabulary::Atom, "id") => &mut self.id,
-            (Vocabulary::Rss | Vocabulary::Atom, "title") => &mut self.title,
+            (Vocabulary::Rss | Vocabulary::Atom | Vocabulary::Cdf, "title") => &mut self.title,
+            (Vocabulary::Cdf, "a") => {
+                self.id = self.id.take().or_else(|| cdf::href(element));
+                return;
+            }
             (Vocabulary::Rss | Vocabulary::Atom, "link") => {
                 let is_alternate = element.attribute("rel").is_none_or(|rel| rel.trim() == "alternate");
                 if self.link.is_none() && is_alternate {
@@ -434,11 +457,11 @@ enum Mark {
 impl Mark {
     fn of(name: &str) -> Option<Self> {
         let (_, local) = split(name);
-        let is_one_of = |known: [&str; 2]| known.iter().any(|known| local.eq_ignore_ascii_case(known));
-        if is_one_of(["guid", "id"]) {
+        let is_one_of = |known: &[&str]| known.iter().any(|known| local.eq_ignore_ascii_case(known));
+        if is_one_of(&["guid", "id", "a"]) {
             return Some(Self::Strong);
         }
-        is_one_of(["link", "title"]).then_some(Self::Weak)
+        is_one_of(&["link", "title"]).then_some(Self::Weak)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::chance::Chance;
 
 /// Reads a document in whole, twice, and looks at all that comes out; returns how many entries it has.
 pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
-    let hints = Hints { content_type, base_url: Some("http://example.org/a/") };
+    let hints = Hints { content_type, base_url: Some("http://example.org/a/"), ..Hints::default() };
     let (once, again) = (slice(bytes, &hints), slice(bytes, &hints));
     let (once, again) = match (once, again) {
         (Ok(once), Ok(again)) => (once, again),

@@ -5,7 +5,7 @@ use everfeed_adapters::{ENTRIES_MAX, Hints, Key, NotAFeed, Note, slice};
 
 /// Reads a document in whole.
 fn read(bytes: &[u8]) {
-    let hints = Hints { content_type: None, base_url: Some("http://example.org/") };
+    let hints = Hints { base_url: Some("http://example.org/"), ..Hints::default() };
     let Ok(window) = slice(bytes, &hints) else { return };
     for raw in &window.entries {
         raw.parse().0.digest();

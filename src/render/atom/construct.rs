@@ -12,6 +12,8 @@ use everfeed_adapters::{Category, Person, Text, TextKind};
 pub(super) fn text(xml: &mut Xml, name: &str, text: &Text, dialect: Dialect) {
     match text.kind {
         TextKind::Plain => xml.leaf(name, &[], &text.value),
+        // Bytes are content, and nothing else.
+        TextKind::Base64 => xml.leaf(name, &[], ""),
         TextKind::Html => xml.leaf(name, &[("type", Some("html"))], &text.value),
         TextKind::Xhtml => {
             let mut div = String::with_capacity(text.value.len() + 64);

@@ -11,6 +11,7 @@ use crate::{
         xml::{self, Xml},
     },
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use everfeed_adapters::{Body, Element, Enclosure, Entry, Link, Source, TextKind};
 use std::collections::HashSet;
 
@@ -172,10 +173,10 @@ fn bodies(xml: &mut Xml, entry: &Entry, has_alternate: bool, dialect: Dialect) {
 }
 
 fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
-    let media_type = body.media_type.as_deref().and_then(construct::media_type);
+    let media_type = media_type(body);
     if let Some(src) = body.src.as_deref().and_then(xml::iri) {
         let media_type = media_type.or(match body.text.kind {
-            TextKind::Plain => None,
+            TextKind::Plain | TextKind::Base64 => None,
             TextKind::Html => Some("text/html"),
             TextKind::Xhtml => Some("application/xhtml+xml"),
         });
@@ -192,14 +193,24 @@ fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
                 Err(xhtml::IllFormed) => xml.leaf("content", &[], &body.text.value),
             }
         }
+        // A text of a type that Atom knows for none, such as JSON.
+        Some(media_type) if is_binary(body) && body.text.kind != TextKind::Base64 => {
+            let encoded = BASE64_STANDARD.encode(&body.text.value);
+            xml.leaf("content", &[("type", Some(media_type))], &encoded);
+        }
         Some(media_type) => xml.leaf("content", &[("type", Some(media_type))], &body.text.value),
     }
 }
 
-/// Whether the content is base64 (RFC 4287 section 4.1.3.3).
+/// Bytes of which nobody can say what they are have a type too.
+fn media_type(body: &Body) -> Option<&str> {
+    let named = body.media_type.as_deref().and_then(construct::media_type);
+    named.or((body.text.kind == TextKind::Base64).then_some("application/octet-stream"))
+}
+
+/// Whether the content must be base64 (RFC 4287 section 4.1.3.3).
 fn is_binary(body: &Body) -> bool {
-    let media_type = body.media_type.as_deref().and_then(construct::media_type);
-    media_type
+    media_type(body)
         .is_some_and(|t| !is_xml(t) && !t.get(..5).is_some_and(|kind| kind.eq_ignore_ascii_case("text/")))
 }
 
