@@ -2,6 +2,7 @@
 
 pub(crate) mod base64;
 pub mod date;
+pub(crate) mod doctype;
 pub mod encoding;
 pub mod entities;
 pub(crate) mod html;

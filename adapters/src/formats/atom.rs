@@ -233,6 +233,11 @@ fn adopt(element: &mut Element, unlabelled: &str) {
 
 /// Resolves the relative references below an element, and takes the bases away that they were relative to.
 fn absolutise(element: &mut Element, base: Option<&Url>) {
+    absolutise_in(element, base, &mut 0);
+}
+
+/// `grown`: by how many bytes the references have become longer.
+fn absolutise_in(element: &mut Element, base: Option<&Url>, grown: &mut usize) {
     for node in &mut element.children {
         let Node::Element(child) = node else { continue };
         let rebased = child.attribute_ns(XML, "base").and_then(|reference| uri::rebase(base, reference));
@@ -240,11 +245,13 @@ fn absolutise(element: &mut Element, base: Option<&Url>) {
         child.attributes.retain(|attribute| !(attribute.ns == XML && attribute.name == "base"));
         for attribute in &mut child.attributes {
             let is_url = attribute.ns.is_empty() && URL_ATTRIBUTES.contains(&attribute.name.as_str());
-            if is_url && html::is_relative(&attribute.value) {
-                attribute.value = uri::resolve(base, &attribute.value);
+            if is_url && *grown <= html::GROWTH_BYTES_MAX && html::is_relative(&attribute.value) {
+                let resolved = uri::resolve(base, &attribute.value);
+                *grown += resolved.len().saturating_sub(attribute.value.len());
+                attribute.value = resolved;
             }
         }
-        absolutise(child, base);
+        absolutise_in(child, base, grown);
     }
 }
 

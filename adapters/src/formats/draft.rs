@@ -214,7 +214,9 @@ impl<'d> Draft<'d> {
 
     /// Remembers a MediaRSS element that is also kept as foreign markup.
     pub(crate) fn media(&mut self, element: &Element) {
-        self.media.push(element.clone());
+        if self.media.len() < VALUES_MAX {
+            self.media.push(element.clone());
+        }
     }
 
     pub(crate) fn foreign(&mut self, element: Element) {

@@ -27,6 +27,13 @@ const MARKS_MAX: usize = 64;
 /// How many elements the head may have in all, nested ones counted; the rest is left out with a note.
 const HEAD_ELEMENTS_MAX: usize = 16_384;
 
+/// How many containers may declare something; what later ones declare is not in force. Every entry of a container shares
+/// what that declares, but every container repeats what those around it declared.
+const CONTAINERS_MAX: usize = 64;
+
+/// How long a language tag may be that is inherited, in bytes. Those that exist have a few dozen at most.
+const LANGUAGE_BYTES_MAX: usize = 256;
+
 /// What was found.
 pub(super) struct Cut {
     pub(super) dialect: Dialect,
@@ -68,6 +75,8 @@ struct Cutter<'t> {
     dialect: Dialect,
     open: OpenElements<'t>,
     containers: Vec<Container>,
+    /// How many there were.
+    contained: usize,
     outermost: Arc<Context>,
     /// Start and depth of the element of the head, or of the entry's child, that is open.
     child: Option<(usize, usize)>,
@@ -107,6 +116,7 @@ impl<'t> Cutter<'t> {
             dialect,
             open: OpenElements::default(),
             containers: Vec::new(),
+            contained: 0,
             outermost: Arc::new(outermost),
             child: None,
             entry: None,
@@ -267,6 +277,12 @@ impl<'t> Cutter<'t> {
     /// Opens a container: what it declares is in force for everything in it.
     fn contain(&mut self, name: &str, raw: &str) {
         let outside = Arc::clone(self.context());
+        self.contained += 1;
+        if self.contained > CONTAINERS_MAX {
+            self.mended = true;
+            self.containers.push(Container { depth: self.open.len(), context: outside });
+            return;
+        }
         let bindings = declared(&outside.bindings, raw).into_owned();
         let namespace = bindings.namespace(split(name).0).into_owned();
         let mut place = outside.place.clone();
@@ -274,7 +290,7 @@ impl<'t> Cutter<'t> {
         for (attribute, value) in attributes(raw) {
             match attribute {
                 "xml:base" => place.base = uri::rebase(place.base.as_ref(), &value),
-                "xml:lang" => place.language = present(&value),
+                "xml:lang" => place.language = present(&value).filter(|tag| tag.len() <= LANGUAGE_BYTES_MAX),
                 "rdf:about" if is_channel => self.head_id = present(&value),
                 _ if self.dialect.format == Format::Cdf && attribute.eq_ignore_ascii_case("base") => {
                     place.base = uri::rebase(place.base.as_ref(), &value);
@@ -337,8 +353,8 @@ impl<'t> Cutter<'t> {
         let marks = self.strong_marks(&entry, &context);
         let key = Key::Digest(String::new());
         let raw = Digest::of(markup.as_bytes());
-        self.kept.push((entry, Arc::clone(&context)));
-        let inside = Inside::Markup { markup: markup.into(), context };
+        let inside = Inside::Markup { markup: markup.into(), context: Arc::clone(&context) };
+        self.kept.push((entry, context));
         self.entries.push((RawEntry { key, raw, inside }, marks));
     }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
 use super::is_legal;
 use crate::Note;
@@ -81,7 +81,9 @@ fn told(wrong: Option<&'static Encoding>, used: &'static Encoding) -> Option<Not
 
 /// UTF-8 where the bytes are UTF-8, windows-1252 where they are not.
 fn mend(bytes: &[u8]) -> (Cow<'_, str>, Option<Note>) {
-    let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
+    // What is no ASCII may grow to three bytes; to make room at once is cheaper than to make it again and again.
+    let others = bytes.iter().filter(|byte| !byte.is_ascii()).count();
+    let mut text = String::with_capacity(bytes.len() + 2 * others);
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         text.push_str(&WINDOWS_1252.decode_without_bom_handling(chunk.invalid()).0);
@@ -137,7 +139,7 @@ fn charset(content_type: &str) -> Option<&'static Encoding> {
     content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         let named = name.trim().eq_ignore_ascii_case("charset");
-        named.then(|| Encoding::for_label(value.trim().trim_matches(['"', '\'']).as_bytes())).flatten()
+        named.then(|| labelled(value.trim().trim_matches(['"', '\'']).as_bytes())).flatten()
     })
 }
 
@@ -151,7 +153,13 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let value = after.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let quote = *value.first().filter(|quote| matches!(quote, b'"' | b'\''))?;
     let length = memchr::memchr(quote, &value[1..])?;
-    Encoding::for_label(&value[1..=length])
+    labelled(&value[1..=length])
+}
+
+/// The encoding of a label. A few labels stand for no encoding at all but for a warning or for raw bytes (WHATWG Encoding,
+/// sections 14.1 and 14.5); a feed under one of these is as good as not labelled.
+fn labelled(label: &[u8]) -> Option<&'static Encoding> {
+    Encoding::for_label_no_replacement(label).filter(|encoding| *encoding != X_USER_DEFINED)
 }
 
 /// Legal characters and line feeds only.

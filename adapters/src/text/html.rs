@@ -18,6 +18,10 @@ pub(crate) fn is_relative(reference: &str) -> bool {
     !reference.is_empty() && !reference.starts_with('#') && !uri::is_absolute(reference)
 }
 
+/// By how many bytes resolving may make a text longer than twice its size; what is left is not resolved. Without a limit a
+/// long base and many short references could take any amount of memory.
+pub(crate) const GROWTH_BYTES_MAX: usize = 1 << 20;
+
 /// The fragment with its relative references resolved. Without a base, it stays as it is.
 pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> {
     let Some(base) = base else { return Cow::Borrowed(html) };
@@ -35,7 +39,8 @@ pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> 
             while let Some((name, value)) = tag.attribute() {
                 let reference = unescape(html[value.clone()].trim());
                 let is_url = URL_ATTRIBUTES.iter().any(|known| name.eq_ignore_ascii_case(known));
-                if is_url && is_relative(&reference) {
+                let has_room = out.len() <= 2 * html.len() + GROWTH_BYTES_MAX;
+                if is_url && has_room && is_relative(&reference) {
                     // Whatever quotes stood around the value are outside of its range; an unquoted one gets some.
                     let quoted = value.start > 0 && matches!(html.as_bytes()[value.start - 1], b'"' | b'\'');
                     let quote = if quoted { "" } else { "\"" };

@@ -3,6 +3,7 @@
 mod tag;
 pub(crate) mod tokens;
 pub(crate) mod tree;
+mod unended;
 mod write;
 
 pub use write::{escape_attribute, escape_text, write_children, write_element};

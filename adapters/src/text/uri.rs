@@ -17,13 +17,23 @@ pub fn resolve(base: Option<&Url>, reference: &str) -> String {
     }
 }
 
+/// How long a base may be, in bytes: a longer one is none, because every reference resolved against it repeats it.
+pub const BASE_BYTES_MAX: usize = 2048;
+
 /// The base after an `xml:base`; one that is no URL changes nothing.
 pub fn rebase(base: Option<&Url>, reference: &str) -> Option<Url> {
     let reference = trim(reference);
-    match base {
-        Some(base) => base.join(reference).ok().or_else(|| Some(base.clone())),
+    let rebased = match base {
+        _ if reference.len() > BASE_BYTES_MAX => None,
+        Some(base) => base.join(reference).ok(),
         None => Url::parse(reference).ok(),
-    }
+    };
+    rebased.filter(|base| base.as_str().len() <= BASE_BYTES_MAX).or_else(|| base.cloned())
+}
+
+/// The base that a document's own URL is.
+pub fn base(url: &str) -> Option<Url> {
+    rebase(None, url)
 }
 
 /// Whether the reference begins with a scheme (RFC 3986 section 3.1).

@@ -47,6 +47,17 @@ fn is_empty(key: &Key) -> bool {
     text::trim(text).is_empty()
 }
 
+/// Reads a document as it is.
+pub(crate) fn resource(bytes: &[u8], content_type: Option<&str>) {
+    let url = "http://example.org/a/file";
+    let window = slice(bytes, &Hints { content_type, base_url: Some(url), resource: Some(url) }).unwrap();
+    assert_eq!(window.entries.len(), 1);
+    let (entry, notes) = window.entries[0].parse();
+    check_entry(&entry);
+    assert_eq!(window.entries[0].parse().0.digest(), entry.digest());
+    assert_legal(&serde_json::to_value((&window.head, entry, notes)).unwrap());
+}
+
 /// Whether every string below is made of characters that XML has (LEGACY A-15).
 fn assert_legal(value: &serde_json::Value) {
     match value {
@@ -109,7 +120,7 @@ impl Sound {
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?.to_owned();
         let window = slice(bytes, &Hints::default()).ok()?;
-        if window.entries.len() < 2 || !window.notes.is_empty() || !text.trim_start().starts_with('<') {
+        if window.entries.len() < 2 || !window.notes.is_empty() {
             return None;
         }
         let mut from = 0;
@@ -138,6 +149,9 @@ impl Sound {
 
     /// Something is wrong in the text of one entry: the others stay as they were, and none appears or goes.
     pub(crate) fn hurt(&self, chance: &mut Chance) {
+        if self.text.trim_start().starts_with('{') {
+            return;
+        }
         let hurt = chance.below(self.places.len());
         let place = self.places[hurt].clone();
         // Right behind the start tag of a child.
@@ -211,6 +225,10 @@ const HURTS: &[&[u8]] = &[
     b"]]>",
     b"-->",
     b"<!x>",
+    b"<!--",
+    b"<![CDATA[",
+    b"<![CDATA[x]] >",
+    b"<?",
     b"<?x?>",
     b"<?x>",
     b"<x:y>",

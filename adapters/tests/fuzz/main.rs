@@ -108,7 +108,11 @@ impl Run {
                     Some("text/html; charset=shift_jis"),
                     Some("; charset=;;="),
                 ];
-                self.entries += checks::any(&bytes, *chance.one_of(&labels)) as u64;
+                let label = *chance.one_of(&labels);
+                self.entries += checks::any(&bytes, label) as u64;
+                if chance.below(10) == 0 {
+                    checks::resource(&bytes, label);
+                }
             }
         }
         // feed-rs stands behind a guard, and a hook is called all the same: nothing that we hand it may make it panic.

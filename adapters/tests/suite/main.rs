@@ -9,6 +9,7 @@
 mod corpus;
 mod damage;
 mod dates;
+mod encodings;
 mod fixtures;
 mod sequences;
 

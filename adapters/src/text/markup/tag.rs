@@ -1,4 +1,40 @@
-//! Where a tag ends whose quotes do not match: the end that its writer most likely meant. Sound tags never come here.
+//! Where a tag ends whose quotes do not match, which is where its writer most likely meant it to; and the attributes of any
+//! tag, by the rules of HTML.
+
+/// Names and values as they stand between quotes, or without; the value of an attribute that has none is empty.
+pub(crate) struct Attributes<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Attributes<'t> {
+    /// Of a tag without its brackets and its name.
+    pub(crate) fn new(raw: &'t str) -> Self {
+        Self { rest: raw }
+    }
+}
+
+impl<'t> Iterator for Attributes<'t> {
+    type Item = (&'t str, &'t str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
+        // A name may begin with anything, even `=`, so that every turn moves on.
+        let first = rest.chars().next()?.len_utf8();
+        let end = rest[first..].find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '/'));
+        let (name, rest) = rest.split_at(end.map_or(rest.len(), |end| first + end));
+        let Some(value) = rest.trim_ascii_start().strip_prefix('=').map(str::trim_ascii_start) else {
+            self.rest = rest;
+            return Some((name, ""));
+        };
+        let (value, rest) = match value.as_bytes().first() {
+            Some(b'"') => value[1..].split_once('"').unwrap_or((&value[1..], "")),
+            Some(b'\'') => value[1..].split_once('\'').unwrap_or((&value[1..], "")),
+            _ => value.split_at(value.find(|c: char| c.is_ascii_whitespace()).unwrap_or(value.len())),
+        };
+        self.rest = rest;
+        Some((name, value))
+    }
+}
 
 /// How far behind the bracket in a quoted value the closing quote is looked for, in bytes.
 const BRACKETED_VALUE_BYTES_MAX: usize = 1024;
@@ -90,6 +126,20 @@ mod tests {
         check("<a <b>", "<a ");
         check("<a b='x>y", "<a b='x>");
         check("</a <b>", "</a ");
+    }
+
+    #[test]
+    fn attributes_are_read_by_the_rules_of_html() {
+        let check =
+            |raw: &str, expect: &[(&str, &str)]| assert_eq!(Attributes::new(raw).collect::<Vec<_>>(), expect);
+        check(
+            " a = '1' b=\"x>y\"c=x/y d e='f",
+            &[("a", "1"), ("b", "x>y"), ("c", "x/y"), ("d", ""), ("e", "f")],
+        );
+        check(" a=\"1\"b\" c='it's' d=1/", &[("a", "1"), ("b\"", ""), ("c", "it"), ("s'", ""), ("d", "1/")]);
+        check(" =a =/ é = é/", &[("=a", "/"), ("é", "é/")]);
+        check("a=", &[("a", "")]);
+        check(" / ", &[]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ fn broken_markup_is_mended() {
     check("<a><b <c>x</c></b></a>", "<a><b><c>x</c></b></a>");
     check("<a b=c d e='1' e='2'>x</a>", "<a b=\"c\" d=\"\" e=\"1\">x</a>");
     check("<a><br>x<img src='y'>z</a>", "<a><br/>x<img src=\"y\"/>z</a>");
-    check("<a>x<b title=\"never closed>y</b></a>", "<a>x<b>y</b></a>");
+    check("<a>x<b title=\"never closed>y</b></a>", "<a>x<b title=\"never closed\">y</b></a>");
     check("<a>x<!wrong>y</a>", "<a>xy</a>");
 }
 
@@ -168,6 +168,18 @@ fn outline_by_reader(text: &str) -> Vec<(String, String)> {
             Event::CData(section) => found.last_mut().unwrap().1.push_str(&section),
             Event::Eof => return found,
             _ => {}
+        }
+    }
+}
+
+#[test]
+fn byte_order_marks_move_no_place() {
+    for text in ["\u{FEFF}þ<a>é</a>", "\u{FEFF}\u{FEFF}<a>þ</a>", "< \u{FEFF}þ<a/>", "<a b='<c>\u{FEFF}þ<d>"]
+    {
+        let mut tokens = Tokens::new(text);
+        while let Some((token, place)) = tokens.next() {
+            let found = &text[place];
+            assert!(!matches!(token, Token::Start { .. }) || found.starts_with('<'), "{found} in {text}");
         }
     }
 }

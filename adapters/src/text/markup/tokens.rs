@@ -9,9 +9,8 @@ use std::ops::Range;
 use memchr::memmem;
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use quick_xml::events::attributes::Attributes;
 
-use super::tag;
+use super::{tag, unended};
 use crate::text::entities::unescape;
 
 /// One token. Declarations, processing instructions, comments and document types are passed over.
@@ -30,6 +29,9 @@ pub(crate) enum Token<'t> {
 /// How often, on average, a byte may be looked at once more because a tag before it was broken. It keeps hostile input
 /// linear; a document in which every tag is broken needs two or three.
 const MENDINGS_MAX: usize = 16;
+
+const COMMENT: &str = "<!--";
+const SECTION: &str = "<![CDATA[";
 
 /// The tokens of a text.
 pub(crate) struct Tokens<'t> {
@@ -67,13 +69,22 @@ impl<'t> Tokens<'t> {
                     self.at = start + 1;
                     Some(Kind::Text)
                 }
-                b'<' => match self.construct(start) {
-                    Some((kind, length)) => {
-                        self.at = start + length;
-                        kind
+                b'<' => {
+                    let construct = self.construct(start);
+                    self.at = construct.map_or(bytes.len(), |(_, length)| start + length);
+                    if bytes.get(start + 1) == Some(&b'!') {
+                        if let Some(section) = self.runaway_section(start) {
+                            return Some(section);
+                        }
+                        if self.runaway_comment(start) {
+                            continue;
+                        }
                     }
-                    None => self.mend(start)?,
-                },
+                    match construct {
+                        Some((kind, _)) => kind,
+                        None => self.mend(start)?,
+                    }
+                }
                 _ => {
                     self.at = memchr::memchr(b'<', &bytes[start..]).map_or(bytes.len(), |end| start + end);
                     Some(Kind::Text)
@@ -123,10 +134,42 @@ impl<'t> Tokens<'t> {
             return;
         }
         if let Some(length) = tag::length(whole).filter(|length| *length < whole.len()) {
-            self.mended = true;
-            self.wasted += whole.len() - length;
-            self.at = start + length;
+            self.go_back(start + length);
         }
+    }
+
+    /// A CDATA section that nobody ended, so that it goes on into another one, or to the end of the text.
+    fn runaway_section(&mut self, start: usize) -> Option<(Token<'t>, Range<usize>)> {
+        let inside = self.text[start..self.at].strip_prefix(SECTION)?;
+        let another = |at: usize| inside.as_bytes()[..=at].ends_with(SECTION.as_bytes());
+        // Brackets are rare in HTML.
+        let runs_on = self.at == self.text.len() || memchr::memchr_iter(b'[', inside.as_bytes()).any(another);
+        if !runs_on || self.is_worn_out() {
+            return None;
+        }
+        let (length, whole) = unended::section(inside)?;
+        self.go_back(start + SECTION.len() + whole);
+        Some((Token::Literal(&inside[..length]), start..self.at))
+    }
+
+    /// A comment that nobody ended, so that it goes on into another one, or to the end of the text; only its beginning is
+    /// passed over then.
+    fn runaway_comment(&mut self, start: usize) -> bool {
+        let Some(inside) = self.text[start..self.at].strip_prefix(COMMENT) else { return false };
+        let runs_on = (self.at == self.text.len() || inside.contains(COMMENT))
+            && !self.is_worn_out()
+            && unended::entry_end(inside).is_some();
+        if runs_on {
+            self.go_back(start + COMMENT.len());
+        }
+        runs_on
+    }
+
+    /// Reads on from a place that was passed already.
+    fn go_back(&mut self, to: usize) {
+        self.mended = true;
+        self.wasted += self.at - to;
+        self.at = to;
     }
 
     fn is_worn_out(&self) -> bool {
@@ -139,22 +182,21 @@ impl<'t> Tokens<'t> {
     fn mend(&mut self, start: usize) -> Option<Option<Kind>> {
         let rest = &self.text[start..];
         let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
-        let end =
-            if ["<!--", "<![CDATA["].iter().any(|opening| rest.starts_with(opening)) || self.is_worn_out() {
-                None
-            } else if is_declaration {
-                memchr::memchr(b'>', rest.as_bytes()).map(|end| end + 1)
-            } else {
-                tag::length(rest)
-            };
+        let end = if [COMMENT, SECTION].iter().any(|opening| rest.starts_with(opening)) || self.is_worn_out()
+        {
+            None
+        } else if is_declaration {
+            memchr::memchr(b'>', rest.as_bytes()).map(|end| end + 1)
+        } else {
+            tag::length(rest)
+        };
         let Some(end) = end else {
             self.cut = Some(start);
             self.at = self.text.len();
             return None;
         };
-        self.mended = true;
-        self.wasted += rest.len() - end;
-        self.at = start + end;
+        self.at = self.text.len();
+        self.go_back(start + end);
         Some((!is_declaration).then_some(Kind::OddTag))
     }
 }
@@ -238,18 +280,12 @@ fn name_of(inside: &str) -> &str {
 /// Name and value of each attribute, unquoted and value-less ones included; what cannot be read is left out. References
 /// are replaced, and line ends and tabs are blanks (XML 1.0 section 3.3.3).
 pub(crate) fn attributes(raw: &str) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
-    let mut attributes = Attributes::html(raw, 0);
-    attributes.with_checks(false);
-    attributes.flatten().map(|found| (found.key.0, value(found.value)))
+    tag::Attributes::new(raw).map(|(name, raw)| (name, value(raw)))
 }
 
-fn value(raw: Cow<'_, str>) -> Cow<'_, str> {
-    let raw = match memchr::memchr2(b'\n', b'\t', raw.as_bytes()) {
-        Some(_) => Cow::Owned(raw.replace(['\n', '\t'], " ")),
-        None => raw,
-    };
-    match raw {
-        Cow::Borrowed(raw) => unescape(raw),
-        Cow::Owned(raw) => Cow::Owned(unescape(&raw).into_owned()),
+fn value(raw: &str) -> Cow<'_, str> {
+    match memchr::memchr2(b'\n', b'\t', raw.as_bytes()) {
+        Some(_) => Cow::Owned(unescape(&raw.replace(['\n', '\t'], " ")).into_owned()),
+        None => unescape(raw),
     }
 }

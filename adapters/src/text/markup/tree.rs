@@ -12,13 +12,17 @@ use crate::{Attribute, Element, Node};
 pub(crate) const DEPTH_MAX: usize = 256;
 
 /// How many elements one tree may have; as with depth, the text of the rest stays.
-pub(crate) const ELEMENTS_MAX: usize = 65_536;
+pub(crate) const ELEMENTS_MAX: usize = 32_768;
 
 /// How many attributes one element may have; the rest are dropped.
 const ATTRIBUTES_MAX: usize = 256;
 
 /// How many namespace declarations may be in force at once; the rest are dropped.
 const BINDINGS_MAX: usize = 256;
+
+/// How long a namespace or a prefix may be, in bytes; longer ones are as good as not declared. Every element of the
+/// namespace holds it, so without this limit a short document could take any amount of memory.
+const NAMESPACE_BYTES_MAX: usize = 256;
 
 /// The namespace given to a prefix that nobody declared and nobody knows, so that it can be written anew.
 const UNDECLARED: &str = "urn:undeclared:";
@@ -60,7 +64,8 @@ impl Bindings {
 fn declaration((name, value): (&str, impl AsRef<str>)) -> Option<(&str, String)> {
     let rest = name.strip_prefix("xmlns")?;
     let prefix = if rest.is_empty() { rest } else { rest.strip_prefix(':')? };
-    Some((prefix, value.as_ref().trim().to_owned()))
+    let namespace = value.as_ref().trim();
+    (prefix.len().max(namespace.len()) <= NAMESPACE_BYTES_MAX).then(|| (prefix, namespace.to_owned()))
 }
 
 /// A grown element.
@@ -191,6 +196,10 @@ impl<'t, 'b> Grower<'t, 'b> {
             }
             let ns = if prefix.is_empty() { String::new() } else { self.namespace(prefix) };
             if !kept.iter().any(|other| other.name == local && other.ns == ns) {
+                // Most elements that have any have one.
+                if kept.is_empty() {
+                    kept.reserve_exact(1);
+                }
                 kept.push(Attribute {
                     ns,
                     prefix: prefix.to_owned(),
