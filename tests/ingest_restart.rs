@@ -50,6 +50,7 @@ impl Process {
             no: feed,
             name: "blog".into(),
             url: Url::parse(url).unwrap(),
+            public_url: None,
             format: Format::Auto,
             policy: Policy::default(),
         };

@@ -15,9 +15,9 @@ use url::Url;
 use crate::entry::notes::Notes;
 use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
 use crate::text::markup::XML;
-use crate::text::{html, present, uri};
+use crate::text::{html, present, references, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Text};
+use crate::{Element, Entry, Format, Head, Note, Text};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -56,6 +56,9 @@ impl Dialect {
     }
 }
 
+/// How much of a bad `xml:base` is told.
+const BASE_SHOWN_CHARS: usize = 100;
+
 /// What an element inherits from where it stands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Place {
@@ -64,8 +67,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place inside an element.
-    pub(crate) fn enter(&self, element: &Element) -> Cow<'_, Self> {
+    /// The place inside an element. An `xml:base` that is none is passed over, with a note.
+    pub(crate) fn enter(&self, element: &Element, notes: &mut Notes) -> Cow<'_, Self> {
         let base = element.attribute_ns(XML, "base");
         let language = element.attribute_ns(XML, "lang");
         if base.is_none() && language.is_none() {
@@ -73,12 +76,23 @@ impl Place {
         }
         let mut inside = self.clone();
         if let Some(base) = base {
-            inside.base = uri::rebase(self.base.as_ref(), base);
+            inside.rebase(base, notes);
         }
         if let Some(language) = language {
             inside.language = present(language);
         }
         Cow::Owned(inside)
+    }
+
+    /// Goes on from an `xml:base`, if it is one.
+    pub(crate) fn rebase(&mut self, reference: &str, notes: &mut Notes) {
+        match uri::rebase(self.base.as_ref(), reference) {
+            Some(base) => self.base = Some(base),
+            None => {
+                let start: String = reference.chars().take(BASE_SHOWN_CHARS).collect();
+                notes.add(Note::Other(format!("no base for references: {start:?}")));
+            }
+        }
     }
 
     /// An HTML text of this place, its relative references resolved.
@@ -94,8 +108,10 @@ impl Place {
 
 /// Reads an entry.
 pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entry, Notes) {
-    let place = place.enter(&element).into_owned();
+    let mut notes = Notes::default();
+    let place = place.enter(&element, &mut notes).into_owned();
     let mut draft = Draft::new(dialect, &place);
+    *draft.notes() = notes;
     draft.language(element.attribute_ns(XML, "lang").unwrap_or_default());
     match dialect.format {
         Format::Rdf => rdf::item(&element, &mut draft),
@@ -109,9 +125,14 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entr
 }
 
 /// Sends one child of an entry to the vocabulary that knows it; what nobody wants is kept as it is.
-fn take(child: Element, draft: &mut Draft<'_>) {
-    let place = draft.place().enter(&child);
-    let left = match draft.vocabulary(&child.ns) {
+fn take(mut child: Element, draft: &mut Draft<'_>) {
+    let outside = draft.place();
+    let place = outside.enter(&child, draft.notes());
+    let vocabulary = draft.vocabulary(&child.ns);
+    if is_foreign(vocabulary) {
+        references::resolve_foreign(&mut child, outside.base.as_ref());
+    }
+    let left = match vocabulary {
         Vocabulary::Rss => rss::child(child, &place, draft),
         Vocabulary::Atom => atom::child(child, &place, draft),
         Vocabulary::Cdf => cdf::child(child, &place, draft),
@@ -128,6 +149,12 @@ fn take(child: Element, draft: &mut Draft<'_>) {
     }
 }
 
+/// Whether elements of the vocabulary are kept as they are, whatever else is made of them.
+fn is_foreign(vocabulary: Vocabulary) -> bool {
+    use Vocabulary::{Atom, Content, Rss, Xhtml};
+    !matches!(vocabulary, Rss | Atom | Content | Xhtml)
+}
+
 /// Reads the head out of the elements that stand outside the entries.
 pub(crate) fn head(
     children: Vec<(Element, Place)>,
@@ -136,9 +163,13 @@ pub(crate) fn head(
     notes: &mut Notes,
 ) -> Head {
     let mut head = Head { language: place.language.clone(), ..Head::default() };
-    for (child, outside) in children {
-        let place = outside.enter(&child);
-        let left = match dialect.vocabulary(&child.ns) {
+    for (mut child, outside) in children {
+        let place = outside.enter(&child, notes);
+        let vocabulary = dialect.vocabulary(&child.ns);
+        if is_foreign(vocabulary) {
+            references::resolve_foreign(&mut child, outside.base.as_ref());
+        }
+        let left = match vocabulary {
             Vocabulary::Rss => rss::head(child, &place, &mut head, notes),
             Vocabulary::Atom => atom::head(child, &place, &mut head, notes),
             Vocabulary::Cdf => cdf::head(child, &place, &mut head, notes),

@@ -28,6 +28,9 @@
 //! What is odd about a document or an entry becomes a [`Note`] beside what could be read; only bytes that are no feed at
 //! all, or a feed of which not one entry could be read, are an error.
 //!
+//! Entries keep their HTML as it was. Who shows it in a page of their own passes it through `text::sanitise` (feature
+//! `sanitise`, on by default); elements of foreign markup are written by [`text::markup::write_element`].
+//!
 //! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3, and CDF are read by this crate's own pass over tokens of its own. feed-rs
 //! maps MediaRSS, behind a guard: measured on five thousand documents, it loses ids, dates and whole dialects elsewhere.
 //! JSON Feed is cut by a scanner of our own, which survives what strict JSON does not: cut and slightly broken documents.

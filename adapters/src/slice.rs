@@ -28,7 +28,7 @@ pub const ENTRIES_MAX: usize = 10_000;
 /// could be read in whole; then the publisher, or whatever stands before it, is at fault. Never with
 /// [`Hints::resource`], for which any bytes will do.
 pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
-    let base = hints.base_url.and_then(uri::base);
+    let base = hints.base_url.and_then(|url| uri::rebase(None, url));
     if let Some(url) = hints.resource {
         return Ok(Window::of_resource(Resource::new(url, base, hints.content_type, bytes)));
     }

@@ -18,6 +18,7 @@ use crate::{
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
+use url::Url;
 
 mod decided;
 
@@ -121,6 +122,9 @@ impl Pipeline {
     ) -> Result<Polled, Failure> {
         let answer = fetched.answer.clone();
         let last_body = state.body;
+        // Behind a sidecar the document came from a place that only we can reach.
+        let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
+        let fetched = Fetched { base_url, ..fetched };
         let Some(sliced) = compute(move || Sliced::new(&fetched, last_body)).await?? else {
             return Ok(self.remember(feed, state, &Outcome::Unchanged(answer)));
         };

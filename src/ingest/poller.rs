@@ -41,6 +41,8 @@ pub struct FeedSpec {
     pub name: String,
     /// Where it is, credentials included.
     pub url: Url,
+    /// Where the public finds it, when that is elsewhere: what its relative references are relative to.
+    pub public_url: Option<Url>,
     /// What is made of its document.
     pub format: Format,
     /// How often.

@@ -111,7 +111,8 @@ impl House {
     pub(super) async fn feed(&self, name: &str, url: &str, min_secs: u64, max_secs: u64) -> FeedSpec {
         let no = self.store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(min_secs), max_secs };
-        FeedSpec { no, name: name.into(), url: Url::parse(url).unwrap(), format: Format::Auto, policy }
+        let url = Url::parse(url).unwrap();
+        FeedSpec { no, name: name.into(), url, public_url: None, format: Format::Auto, policy }
     }
 
     /// Starts a poller.

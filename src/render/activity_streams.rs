@@ -3,9 +3,8 @@
 use super::{
     Document,
     atom::construct,
-    identity,
+    identity, target,
     text::{body_html, html, plain, visible},
-    xml,
 };
 use crate::feed::{
     item::{Content, Item, plausible},
@@ -176,7 +175,7 @@ struct Source<'a> {
     #[serde(rename = "displayName", skip_serializing_if = "Option::is_none")]
     display_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<&'a str>,
+    url: Option<Cow<'a, str>>,
 }
 
 /// RFC 3339.
@@ -225,7 +224,7 @@ impl<'a> Actor<'a> {
             object_type: "person",
             id: None,
             display_name: construct::name(person)?,
-            url: person.uri.as_deref().and_then(xml::iri),
+            url: person.uri.as_deref().and_then(target::link),
             email: person.email.as_deref(),
         })
     }
@@ -262,7 +261,7 @@ impl<'a> Object<'a> {
             content,
             mime_type,
             encoding,
-            url: entry.permalink().and_then(xml::iri),
+            url: target::permalink(entry),
             author: authors.first().cloned(),
             authors: if authors.len() > 1 { std::mem::take(&mut authors) } else { Vec::new() },
             contributors: entry.contributors.iter().filter_map(Actor::person).collect(),
@@ -270,7 +269,7 @@ impl<'a> Object<'a> {
             updated: Some(Date(item.updated())),
             tags: entry.categories.iter().map(Tag::of).collect(),
             attachments: attachments(entry),
-            replies: entry.comments.as_deref().and_then(xml::iri).map(|url| Replies { url }),
+            replies: entry.comments.as_deref().and_then(target::link).map(|url| Replies { url }),
             rights: visible(entry.rights.as_ref()).map(plain),
             language: entry.language.as_deref().and_then(construct::language),
             source: entry.source.as_ref().map(Source::of),
@@ -317,7 +316,11 @@ impl<'a> Tag<'a> {
 
 impl<'a> Source<'a> {
     fn of(source: &'a adapters::Source) -> Self {
-        Self { id: source.id.as_deref(), display_name: source.title.as_deref(), url: source.url.as_deref() }
+        Self {
+            id: source.id.as_deref(),
+            display_name: source.title.as_deref(),
+            url: source.url.as_deref().and_then(target::link),
+        }
     }
 }
 
@@ -341,7 +344,7 @@ impl<'a> Attachment<'a> {
         Some(Self {
             object_type: object_type(mime_type),
             display_name: None,
-            url: xml::iri(url)?,
+            url: target::image(url)?,
             mime_type,
             length: None,
         })

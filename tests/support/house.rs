@@ -39,8 +39,14 @@ impl House {
         let pipeline = Pipeline::new(store.clone(), Arc::new(Notify::new()), clock, upstream);
         let no = store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(1), max_secs: 60 };
-        let feed =
-            FeedSpec { no, name: name.into(), url: Url::parse(url).unwrap(), format: Format::Auto, policy };
+        let feed = FeedSpec {
+            no,
+            name: name.into(),
+            url: Url::parse(url).unwrap(),
+            public_url: None,
+            format: Format::Auto,
+            policy,
+        };
         Self { store, feed, state: PollState::unpolled(url), pipeline }
     }
 

@@ -14,7 +14,7 @@ use crate::formats::{Dialect, Place, cdf, rdf};
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::{Bindings, grow, is_void};
-use crate::text::{present, uri};
+use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Element, Format, Key, Note};
 
@@ -289,11 +289,11 @@ impl<'t> Cutter<'t> {
         let is_channel = split(name).1.eq_ignore_ascii_case("channel");
         for (attribute, value) in attributes(raw) {
             match attribute {
-                "xml:base" => place.base = uri::rebase(place.base.as_ref(), &value),
+                "xml:base" => place.rebase(&value, &mut self.notes),
                 "xml:lang" => place.language = present(&value).filter(|tag| tag.len() <= LANGUAGE_BYTES_MAX),
                 "rdf:about" if is_channel => self.head_id = present(&value),
                 _ if self.dialect.format == Format::Cdf && attribute.eq_ignore_ascii_case("base") => {
-                    place.base = uri::rebase(place.base.as_ref(), &value);
+                    place.rebase(&value, &mut self.notes);
                 }
                 _ => {}
             }

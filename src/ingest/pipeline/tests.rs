@@ -185,6 +185,23 @@ async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn relative_links_lead_from_the_public_url_of_a_feed() {
+    const DOCUMENT: fn() -> Scripted =
+        || ok("<rss><channel><link>/home</link><item><guid>1</guid></item></channel></rss>");
+    let house = in_turn(&[DOCUMENT, DOCUMENT]);
+    let as_polled = house.feed("blog", URL, 1, 5).await;
+    let spec = house.feed("aside", URL, 1, 5).await;
+    let public_url = Some(Url::parse("https://public.example/rss.xml").unwrap());
+    let as_known = FeedSpec { public_url, ..spec };
+    for (feed, expect) in [(as_polled, "http://blog.example/home"), (as_known, "https://public.example/home")]
+    {
+        polls(&house, &feed, 1).await;
+        let record = house.store.feed(feed.no).await.unwrap();
+        assert_eq!(record.head.link("alternate"), Some(expect));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_json_feed_is_read_and_other_json_is_refused_by_its_name() {
     let house = in_turn(&[
         || {

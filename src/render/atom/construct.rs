@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use crate::render::{
-    xhtml,
+    target, xhtml,
     xml::{self, Xml, push_text},
 };
 use everfeed_adapters::{Category, Person, Text, TextKind};
@@ -35,7 +35,7 @@ pub(super) fn people(xml: &mut Xml, role: &str, people: &[Person]) -> bool {
         any = true;
         xml.open(role, &[]);
         xml.leaf("name", &[], name);
-        if let Some(uri) = person.uri.as_deref().and_then(xml::iri) {
+        if let Some(uri) = person.uri.as_deref().and_then(target::link) {
             xml.leaf("uri", &[], &uri);
         }
         if let Some(email) = person.email.as_deref().filter(|email| is_email(email)) {

@@ -5,7 +5,7 @@ use super::{Dialect, construct, ns};
 use crate::{
     feed::item::{Content, Item, Reason, plausible},
     render::{
-        foreign::{self, Scope},
+        foreign, target,
         text::visible,
         xhtml,
         xml::{self, Xml},
@@ -60,7 +60,7 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, dialect: Dialect) {
         origin(xml, source);
     }
     for element in entry.foreign.iter().filter(|element| !is_ours(element)) {
-        xml.aside(|out| foreign::write(out, element, &mut Scope::new(dialect.declared())));
+        xml.aside(|out| foreign::write(out, element, dialect.declared()));
     }
     if dialect.smart {
         xml.leaf("fo:id", &[], &item.id.to_string());
@@ -103,7 +103,7 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
     let mut alternates = HashSet::new();
     let wanted = entry.links.iter().filter(|link| !FEED_RELATIONS.contains(&relation(link)));
     for link in wanted {
-        let Some(href) = xml::iri(&link.href) else { continue };
+        let Some(href) = target::link(&link.href) else { continue };
         let rel = relation(link);
         let media_type = link.media_type.as_deref().and_then(construct::media_type);
         let hreflang = link.hreflang.as_deref().and_then(construct::language);
@@ -123,7 +123,7 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
         );
     }
     for Enclosure { url, media_type, length, title } in &entry.enclosures {
-        let Some(href) = xml::iri(url) else { continue };
+        let Some(href) = target::image(url) else { continue };
         xml.empty(
             "link",
             &[
@@ -136,7 +136,7 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
         );
     }
     let named = entry.links.iter().any(|link| link.rel == "replies");
-    if let Some(href) = entry.comments.as_deref().filter(|_| !named).and_then(xml::iri) {
+    if let Some(href) = entry.comments.as_deref().filter(|_| !named).and_then(target::link) {
         // RFC 4685 section 4.
         let html = Some("text/html");
         xml.empty("link", &[("rel", Some("replies")), ("type", html), ("href", Some(&href))]);
@@ -174,7 +174,7 @@ fn bodies(xml: &mut Xml, entry: &Entry, has_alternate: bool, dialect: Dialect) {
 
 fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
     let media_type = media_type(body);
-    if let Some(src) = body.src.as_deref().and_then(xml::iri) {
+    if let Some(src) = body.src.as_deref().and_then(target::image) {
         let media_type = media_type.or(match body.text.kind {
             TextKind::Plain | TextKind::Base64 => None,
             TextKind::Html => Some("text/html"),
@@ -224,7 +224,7 @@ fn is_xml(media_type: &str) -> bool {
 /// a URL, a `via` link tells the same.
 fn origin(xml: &mut Xml, source: &Source) {
     let id = source.id.as_deref().and_then(xml::iri);
-    let url = source.url.as_deref().and_then(xml::iri);
+    let url = source.url.as_deref().and_then(target::link);
     let title = source.title.as_deref();
     let updated = source.updated.as_ref().and_then(|date| plausible(date.at_us));
     let is_whole = id.is_some() && title.is_some() && updated.is_some();
