@@ -31,7 +31,7 @@
 //! Entries keep their HTML as it was. Who shows it in a page of their own passes it through `text::sanitise` (feature
 //! `sanitise`, on by default); elements of foreign markup are written by [`text::markup::write_element`].
 //!
-//! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3, and CDF are read by this crate's own pass over quick-xml's tokens. feed-rs
+//! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3, and CDF are read by this crate's own pass over tokens of its own. feed-rs
 //! maps MediaRSS, behind a guard: measured on five thousand documents, it loses ids, dates and whole dialects elsewhere.
 //! JSON Feed is cut by a scanner of our own, which survives what strict JSON does not: cut and slightly broken documents.
 

@@ -88,7 +88,7 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
 /// Writes the text with its references replaced.
 pub(crate) fn unescape_into(out: &mut String, text: &str) {
     let mut rest = text;
-    while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
+    while let Some(at) = ampersand(rest.as_bytes()) {
         out.push_str(&rest[..at]);
         let after = &rest[at + 1..];
         match found(after) {
@@ -107,6 +107,14 @@ pub(crate) fn unescape_into(out: &mut String, text: &str) {
         }
     }
     out.push_str(rest);
+}
+
+/// Where the next ampersand is. In escaped HTML it is so near that a search is not worth its preparation.
+fn ampersand(bytes: &[u8]) -> Option<usize> {
+    const NEAR_BYTES: usize = 16;
+    let near = &bytes[..bytes.len().min(NEAR_BYTES)];
+    let found = near.iter().position(|b| *b == b'&');
+    found.or_else(|| memchr::memchr(b'&', &bytes[near.len()..]).map(|at| near.len() + at))
 }
 
 /// The reference at the start of the text that follows an ampersand, and its length with the semicolon.

@@ -44,9 +44,6 @@ fn a_cut_anywhere_leaves_the_whole_entries_before_it() {
 fn hostile_documents_take_linear_time_and_bounded_room() {
     let inside = |what: String| format!("<rss><channel><title>t</title><item><guid>1</guid>{what}");
     let many = |tag: &str| (0..30_000).map(|n| format!("<{tag}>{n}</{tag}>")).collect::<String>();
-    let json = |items: &str| {
-        format!("{{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[{items}]}}")
-    };
     for document in [
         inside(many("link") + &many("category") + &many("author") + &many("dc:contributor") + "</item>"),
         "<rss><channel>".to_owned() + &many("link") + &many("category") + &many("dc:creator"),
@@ -65,19 +62,6 @@ fn hostile_documents_take_linear_time_and_bounded_room() {
         "<rss><channel>".to_owned() + &"<x><y/></x>".repeat(50_000),
         "<rss>".to_owned() + &"<channel>".repeat(50_000),
         "<feed xmlns='http://www.w3.org/2005/Atom'>".to_owned() + &"<author>".repeat(50_000),
-        "<channel>".to_owned() + &"<channel href='x'>".repeat(50_000),
-        "<channel href='x'>".to_owned() + &"<channel href='x'/>".repeat(50_000),
-        "<channel href='x'>".to_owned() + &"<item href='x' xmlns:a='urn:a'/>".repeat(50_000),
-        "{\"a\":".repeat(200_000),
-        "{".repeat(400_000),
-        json(&"[".repeat(400_000)),
-        json(&"\"".repeat(400_000)),
-        json(&"\"  ".repeat(200_000)),
-        json(&"{\"id\":1},".repeat(20_000)),
-        json(&format!("{{\"id\":1,\"_x\":{}}}", "[".repeat(200_000) + &"]".repeat(200_000))),
-        json(&format!("{{{}}}", "\"_x\":{},".repeat(50_000))),
-        json(&format!("{{\"tags\":[{}]}}", (0..30_000).map(|n| format!("{n},")).collect::<String>())),
-        json("{}").replace("\"t\"", &format!("\"t\",{}", "\"_y\":1,".repeat(50_000))),
         "<".repeat(200_000),
         "<x>".repeat(100_000),
     ] {
@@ -94,12 +78,6 @@ fn a_document_has_a_limited_number_of_entries() {
     assert_eq!(window.notes, [Note::TooManyEntries]);
     let document = format!("<rss><channel>{}</channel></rss>", "<item/>".repeat(ENTRIES_MAX + 5));
     assert_eq!(slice(document.as_bytes(), &Hints::default()).unwrap().entries.len(), ENTRIES_MAX);
-    let items = "{\"id\":1},".repeat(ENTRIES_MAX + 5);
-    let document =
-        format!("{{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[{items}{{}}]}}");
-    let window = slice(document.as_bytes(), &Hints::default()).unwrap();
-    assert_eq!(window.entries.len(), ENTRIES_MAX);
-    assert_eq!(window.notes, [Note::TooManyEntries]);
     // Without end tags every start tag ends the item before it.
     let document =
         format!("<rss><channel>{}</channel></rss>", "<item><guid>x</guid>".repeat(ENTRIES_MAX + 5));
@@ -113,9 +91,6 @@ fn entries_that_are_there_are_never_silently_none() {
         "<rss><channel><title>t</title><!-- <item><guid>1</guid></item></channel></rss>",
         "<rss><channel><x:item xmlns:x='urn:x'><guid>1</guid></x:item></channel></rss>",
         "<feed xmlns='http://www.w3.org/2005/Atom'><entry xmlns='urn:x'><id>1</id></entry></feed>",
-        "<CHANNEL HREF='x'><ITEM HREF='y'><TITLE>",
-        "{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[{\"id\":1",
-        "{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[\"a post\"]}",
     ] {
         assert_eq!(
             slice(document.as_bytes(), &Hints::default()).unwrap_err(),

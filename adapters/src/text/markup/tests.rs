@@ -1,10 +1,13 @@
 //! Markup that is broken, hostile or merely odd, and that what is written can be read back.
 
 use proptest::prelude::*;
+use quick_xml::Reader;
+use quick_xml::events::Event;
 
 use super::tokens::{Token, Tokens, attributes};
 use super::tree::{Bindings, ELEMENTS_MAX, grow};
 use super::*;
+use crate::text::entities::unescape;
 use crate::{Attribute, Element, Node};
 
 fn grown(markup: &str) -> Element {
@@ -133,6 +136,42 @@ fn tokens_know_their_places() {
     assert_eq!(tokens.cut_at(), None);
 }
 
+/// Tags and the characters between them, as this crate cuts them.
+fn outline(text: &str) -> Vec<(String, String)> {
+    let mut found = vec![("".to_owned(), String::new())];
+    let mut tokens = Tokens::new(text);
+    while let Some((token, place)) = tokens.next() {
+        match token {
+            Token::Start { .. } | Token::End { .. } => found.push((text[place].to_owned(), String::new())),
+            Token::Text(text) => found.last_mut().unwrap().1.push_str(&unescape(text)),
+            Token::Literal(text) => found.last_mut().unwrap().1.push_str(text),
+        }
+    }
+    found
+}
+
+/// The same, as quick-xml's reader cuts them.
+fn outline_by_reader(text: &str) -> Vec<(String, String)> {
+    let mut found = vec![("".to_owned(), String::new())];
+    let mut reader = Reader::from_str(text);
+    loop {
+        let start = usize::try_from(reader.buffer_position()).unwrap();
+        let event = reader.read_event().unwrap();
+        let end = usize::try_from(reader.buffer_position()).unwrap();
+        match event {
+            Event::Start(_) | Event::Empty(_) | Event::End(_) => {
+                found.push((text[start..end].to_owned(), String::new()));
+            }
+            Event::Text(_) | Event::GeneralRef(_) => {
+                found.last_mut().unwrap().1.push_str(&unescape(&text[start..end]));
+            }
+            Event::CData(section) => found.last_mut().unwrap().1.push_str(&section),
+            Event::Eof => return found,
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn byte_order_marks_move_no_place() {
     for text in ["\u{FEFF}þ<a>é</a>", "\u{FEFF}\u{FEFF}<a>þ</a>", "< \u{FEFF}þ<a/>", "<a b='<c>\u{FEFF}þ<d>"]
@@ -245,8 +284,34 @@ fn essence(mut element: Element) -> Element {
     Element { children, ..element }
 }
 
+fn piece() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "<a b='>' c=\"'\">x</a>",
+        "<a><b/></a>",
+        "<c\n d = '<' />",
+        "<\u{E9}>\u{E9}</\u{E9} >",
+        "<!-- - -> > <x> -->",
+        "<!---->",
+        "<![CDATA[ ]] ]> > <i> & ]]>",
+        "<![CDATA[]]]>",
+        "<?p ? > <x> ?>",
+        "&lt;",
+        "&#65;",
+        "&nbsp;&unknown;",
+        "a > b",
+        "\u{FEFF}",
+    ])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    /// Sound markup is cut as quick-xml's reader cuts it.
+    #[test]
+    fn sound_markup_has_the_tokens_of_the_reader(pieces in prop::collection::vec(piece(), 0..20)) {
+        let text = format!("<!DOCTYPE r [<!ENTITY e \"]>\">]><r>{}</r>", pieces.concat());
+        prop_assert_eq!(outline(&text), outline_by_reader(&text));
+    }
 
     #[test]
     fn what_is_written_is_read_back(element in element(), declared in prop::collection::vec(namespace(), 0..3)) {
