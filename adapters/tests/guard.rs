@@ -1,8 +1,6 @@
 //! That nothing which makes feed-rs panic reaches it by way of us; a guard would catch the panic, but a hook would tell of it
 //! and a build that aborts would end. In a binary of its own, because hooks are the process's.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use everfeed_adapters::{Hints, slice};

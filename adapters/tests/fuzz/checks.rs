@@ -50,7 +50,9 @@ fn is_empty(key: &Key) -> bool {
 /// Reads a document as it is.
 pub(crate) fn resource(bytes: &[u8], content_type: Option<&str>) {
     let url = "http://example.org/a/file";
-    let window = slice(bytes, &Hints { content_type, base_url: Some(url), resource: Some(url) }).unwrap();
+    let window =
+        slice(bytes, &Hints { content_type, base_url: Some(url), resource: Some(url), ..Hints::default() })
+            .unwrap();
     assert_eq!(window.entries.len(), 1);
     let (entry, notes) = window.entries[0].parse();
     check_entry(&entry);
@@ -86,7 +88,7 @@ fn check_foreign(foreign: &[Element]) {
 }
 
 fn check_text(text: Option<&Text>) {
-    if let Some(Text { kind: TextKind::Xhtml, value }) = text {
+    if let Some(Text { kind: TextKind::Xhtml, value, .. }) = text {
         assert_well_formed(&format!("<div xmlns=\"{XHTML}\">{value}</div>"));
     }
 }

@@ -92,10 +92,7 @@ fn entries_that_are_there_are_never_silently_none() {
         "<rss><channel><x:item xmlns:x='urn:x'><guid>1</guid></x:item></channel></rss>",
         "<feed xmlns='http://www.w3.org/2005/Atom'><entry xmlns='urn:x'><id>1</id></entry></feed>",
     ] {
-        assert_eq!(
-            slice(document.as_bytes(), &Hints::default()).unwrap_err(),
-            NotAFeed::NoWholeEntry,
-            "{document}"
-        );
+        let error = slice(document.as_bytes(), &Hints::default()).unwrap_err();
+        assert!(matches!(error, NotAFeed::NoWholeEntry { .. }), "{document}: {error}");
     }
 }

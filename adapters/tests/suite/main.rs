@@ -11,6 +11,7 @@ mod damage;
 mod dates;
 mod encodings;
 mod fixtures;
+mod score;
 mod sequences;
 
 use std::path::PathBuf;
