@@ -45,7 +45,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         Format::JsonFeed => of_items(&root, &place)?,
         _ => {
             // What stands before the root element is as long as the text is longer.
-            let before = &decoded.text[..decoded.text.len() - root.text.len()];
+            let before = &text[..text.len() - root.text.len()];
             of_markup(&root, before, place)?
         }
     };
