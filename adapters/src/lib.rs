@@ -32,7 +32,7 @@
 //! `sanitise`, on by default); elements of foreign markup are written by [`text::markup::write_element`].
 //!
 //! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3, CDF and the vocabularies beside them are read by this crate's own pass over
-//! the document: measured on five thousand, feed-rs loses ids, dates and whole dialects, and mixes up the titles of media.
+//! tokens of its own: measured on five thousand, feed-rs loses ids, dates and whole dialects, and mixes up the titles of media.
 //! JSON Feed is cut by a scanner of our own, which survives what strict JSON does not: cut and slightly broken documents.
 
 #![warn(missing_docs)]

@@ -48,10 +48,16 @@ impl Vocabulary {
     pub(crate) fn of(namespace: &str) -> Self {
         // The usual spellings need no allocation.
         let usual = bare(namespace);
-        if let Some((_, vocabulary)) = KNOWN.iter().find(|(known, _)| *known == usual) {
+        // Namespaces begin alike, so that they are told apart sooner from the end.
+        let is_usual =
+            |known: &str| known.len() == usual.len() && known.bytes().rev().eq(usual.bytes().rev());
+        if let Some((_, vocabulary)) = KNOWN.iter().find(|(known, _)| is_usual(known)) {
             return *vocabulary;
         }
         let lower = namespace.trim().to_ascii_lowercase();
+        if lower.is_empty() {
+            return Self::Foreign;
+        }
         let bare = bare(&lower);
         if bare.starts_with("purl.org/atom/ns#draft-ietf-atompub") {
             return Self::Atom;

@@ -57,7 +57,7 @@ pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<
         return Some(element);
     }
     references::resolve_markup(&mut element, place.base.as_ref());
-    let text = fragment(&element, place);
+    let text = fragment(element, place);
     draft.content(Rank::Borrowed, text.map(|text| Body { text, ..Body::default() }));
     None
 }
@@ -171,11 +171,11 @@ pub(crate) fn text(mut element: Element, place: &Place) -> Option<Text> {
     match Kind::of(&element) {
         Kind::Xhtml | Kind::Markup(_) => {
             references::resolve_markup(&mut element, place.base.as_ref());
-            fragment(&element, place)
+            fragment(element, place)
         }
-        Kind::Html => visible(element.text()).map(|text| place.html(&text)),
+        Kind::Html => visible(element.characters()).map(|text| place.html(&text)),
         Kind::Base64 => visible(element.text()).map(|text| unpack(text, place)),
-        Kind::Plain => visible(element.text()).map(|text| place.text(TextKind::Plain, text)),
+        Kind::Plain => visible(element.characters()).map(|text| place.text(TextKind::Plain, text)),
         // No text construct is of another type; some of 0.3 were base64 under the name of one.
         Kind::Other(_) => visible(element.text()).map(|text| unpack(text, place)),
     }
@@ -229,21 +229,20 @@ fn other(text: String, media_type: &str, place: &Place) -> Text {
 const ATOM_10: &str = "http://www.w3.org/2005/Atom";
 
 /// The inside of an XHTML `div` (or of what stands in its place), well-formed, in the XHTML namespace.
-fn fragment(element: &Element, place: &Place) -> Option<Text> {
-    let elements: Vec<_> = element.elements().collect();
+fn fragment(mut element: Element, place: &Place) -> Option<Text> {
     let outside =
         element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
     // In 1.0 the div is packaging; in 0.3, where no type is called `xhtml`, it is content.
     let is_packed =
         element.ns == ATOM_10 || element.attribute("type").is_none_or(|named| !named.contains('/'));
-    let wrapper = match elements.as_slice() {
-        [div] if div.name == "div" && !outside && is_packed => div,
-        _ => element,
+    let unlabelled = element.ns.clone();
+    adopt(&mut element, &unlabelled);
+    let mut elements = element.elements();
+    let wrapper = match (elements.next(), elements.next()) {
+        (Some(div), None) if div.name == "div" && !outside && is_packed => div,
+        _ => &element,
     };
     let mut value = String::new();
-    let mut wrapper = wrapper.clone();
-    let unlabelled = element.ns.clone();
-    adopt(&mut wrapper, &unlabelled);
     write_nodes(&mut value, &wrapper.children, &[("", XHTML)]);
     let mut text = place.text(TextKind::Xhtml, visible(value)?);
     if let Some(language) = wrapper.attribute_ns(XML, "lang") {

@@ -133,7 +133,7 @@ fn holds_markup(text: &str) -> bool {
 /// A text as HTML. Markup that somebody forgot to escape is written anew as HTML.
 fn html(element: &Element, place: &Place) -> Option<Text> {
     if element.elements().next().is_none() {
-        return visible(element.text()).map(|text| place.html(&text));
+        return visible(element.characters()).map(|text| place.html(&text));
     }
     let mut element = element.clone();
     let unlabelled = std::mem::take(&mut element.ns);

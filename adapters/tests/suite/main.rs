@@ -9,6 +9,7 @@
 mod corpus;
 mod damage;
 mod dates;
+mod encodings;
 mod extensions;
 mod fixtures;
 mod media_rss;
