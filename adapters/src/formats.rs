@@ -7,21 +7,25 @@ pub(crate) mod json_feed;
 pub(crate) mod rdf;
 pub(crate) mod resource;
 pub(crate) mod rss;
+pub(crate) mod version;
 
 use std::borrow::Cow;
 
 use url::Url;
 
 use crate::entry::notes::Notes;
-use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
+use crate::extensions::{
+    comment_api, creative_commons, dublin_core, feed_history, itunes, opensearch, references as kept,
+    syndication, tags,
+};
 use crate::text::markup::XML;
 use crate::text::{html, present, references, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Note, Text};
+use crate::{Element, Entry, Format, Head, Link, Note, Text, TextKind};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) format: Format,
     pub(crate) own: Vec<String>,
@@ -60,9 +64,11 @@ impl Dialect {
 const BASE_SHOWN_CHARS: usize = 100;
 
 /// What an element inherits from where it stands.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) base: Option<Url>,
+    /// The document named the base itself.
+    pub(crate) is_rebased: bool,
     pub(crate) language: Option<String>,
 }
 
@@ -87,7 +93,10 @@ impl Place {
     /// Goes on from an `xml:base`, if it is one.
     pub(crate) fn rebase(&mut self, reference: &str, notes: &mut Notes) {
         match uri::rebase(self.base.as_ref(), reference) {
-            Some(base) => self.base = Some(base),
+            Some(base) => {
+                self.base = Some(base);
+                self.is_rebased = true;
+            }
             None => {
                 let start: String = reference.chars().take(BASE_SHOWN_CHARS).collect();
                 notes.add(Note::Other(format!("no base for references: {start:?}")));
@@ -97,7 +106,19 @@ impl Place {
 
     /// An HTML text of this place, its relative references resolved.
     pub(crate) fn html(&self, html: &str) -> Text {
-        Text::html(html::absolutise(html, self.base.as_ref()))
+        self.text(TextKind::Html, html::absolutise(html, self.base.as_ref()))
+    }
+
+    /// A text of this place.
+    pub(crate) fn text(&self, kind: TextKind, value: impl Into<String>) -> Text {
+        // Plain text has no references.
+        let base = self.base.as_ref().filter(|_| self.is_rebased && kind != TextKind::Plain);
+        Text {
+            kind,
+            value: value.into(),
+            language: self.language.clone().map(language),
+            base: base.map(Url::to_string),
+        }
     }
 
     /// A reference made absolute.
@@ -125,12 +146,12 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entr
 }
 
 /// Sends one child of an entry to the vocabulary that knows it; what nobody wants is kept as it is.
-fn take(mut child: Element, draft: &mut Draft<'_>) {
+fn take(child: Element, draft: &mut Draft<'_>) {
     let outside = draft.place();
     let place = outside.enter(&child, draft.notes());
     let vocabulary = draft.vocabulary(&child.ns);
-    if is_foreign(vocabulary) {
-        references::resolve_foreign(&mut child, outside.base.as_ref());
+    if let Some(link) = borrowed_link(&child, vocabulary, &place) {
+        draft.link(link);
     }
     let left = match vocabulary {
         Vocabulary::Rss => rss::child(child, &place, draft),
@@ -140,34 +161,40 @@ fn take(mut child: Element, draft: &mut Draft<'_>) {
         Vocabulary::Content => rss::content(child, &place, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &place, draft),
         Vocabulary::FeedBurner => rss::original_link(child, draft),
-        Vocabulary::MediaRss => media_rss::child(child, draft),
         Vocabulary::Itunes => itunes::child(child, draft),
         _ => Some(child),
     };
-    if let Some(left) = left {
+    if let Some(mut left) = left {
+        references::resolve_foreign(&mut left, outside.base.as_ref());
+        kept::absolutise(&mut left, vocabulary, &place);
         draft.foreign(left);
     }
 }
 
-/// Whether elements of the vocabulary are kept as they are, whatever else is made of them.
-fn is_foreign(vocabulary: Vocabulary) -> bool {
-    use Vocabulary::{Atom, Content, Rss, Xhtml};
-    !matches!(vocabulary, Rss | Atom | Content | Xhtml)
+/// The link that an element of another vocabulary stands for.
+fn borrowed_link(element: &Element, vocabulary: Vocabulary, place: &Place) -> Option<Link> {
+    match vocabulary {
+        Vocabulary::CreativeCommons | Vocabulary::DublinCoreTerms => creative_commons::link(element, place),
+        Vocabulary::CommentApi => comment_api::link(element, place),
+        _ => None,
+    }
 }
 
 /// Reads the head out of the elements that stand outside the entries.
 pub(crate) fn head(
-    children: Vec<(Element, Place)>,
+    mut children: Vec<(Element, Place)>,
     dialect: &Dialect,
     place: &Place,
     notes: &mut Notes,
 ) -> Head {
-    let mut head = Head { language: place.language.clone(), ..Head::default() };
-    for (mut child, outside) in children {
+    // The format's own elements first, wherever they stand: what other vocabularies say is second choice.
+    children.sort_by_cached_key(|(child, _)| dialect.vocabulary(&child.ns) != dialect.native());
+    let mut head = Head::default();
+    for (child, outside) in children {
         let place = outside.enter(&child, notes);
         let vocabulary = dialect.vocabulary(&child.ns);
-        if is_foreign(vocabulary) {
-            references::resolve_foreign(&mut child, outside.base.as_ref());
+        if let Some(link) = borrowed_link(&child, vocabulary, &place) {
+            draft::add(&mut head.links, link);
         }
         let left = match vocabulary {
             Vocabulary::Rss => rss::head(child, &place, &mut head, notes),
@@ -176,15 +203,29 @@ pub(crate) fn head(
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
                 dublin_core::head(child, &mut head, notes)
             }
+            Vocabulary::Admin => rdf::generator_agent(child, &mut head),
             Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
+            Vocabulary::OpenSearch => opensearch::head(child, &mut head.paging),
             Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, notes),
             Vocabulary::Itunes => itunes::head(child, &place, &mut head),
             _ => Some(child),
         };
-        head.foreign.extend(left);
+        if let Some(mut left) = left {
+            references::resolve_foreign(&mut left, outside.base.as_ref());
+            kept::absolutise(&mut left, vocabulary, &place);
+            head.foreign.push(left);
+        }
     }
     syndication::settle(&mut head);
+    head.language = head.language.or_else(|| place.language.clone()).map(language);
+    feed_history::settle(&head.history, notes);
+    tags::settle(&mut head.categories, &head.foreign);
     head
+}
+
+/// A language tag with the hyphens that it is written with (RFC 5646); some writers took the name of a locale.
+pub(crate) fn language(tag: String) -> String {
+    tag.replace('_', "-")
 }
 
 /// The child elements, owned.

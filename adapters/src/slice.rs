@@ -2,6 +2,7 @@
 
 mod cutter;
 mod items;
+mod open_elements;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,9 +10,10 @@ use std::sync::Arc;
 use crate::detect::{self, NotAFeed, Root};
 use crate::entry::notes::Notes;
 use crate::formats::resource::Resource;
-use crate::formats::{self, Dialect, Place, json_feed};
-use crate::text::encoding;
+use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::markup::tree::{self, Bindings};
+use crate::text::{doctype, encoding, present, uri};
+use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
 use cutter::Cut;
 
@@ -27,7 +29,7 @@ pub const ENTRIES_MAX: usize = 10_000;
 /// could be read in whole; then the publisher, or whatever stands before it, is at fault. Never with
 /// [`Hints::resource`], for which any bytes will do.
 pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
-    let base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+    let base = hints.base_url.and_then(|url| uri::rebase(None, url));
     if let Some(url) = hints.resource {
         return Ok(Window::of_resource(Resource::new(url, base, hints.content_type, bytes)));
     }
@@ -35,12 +37,20 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         return Err(binary);
     }
     let decoded = encoding::decode(bytes, hints.content_type);
-    let root = detect::recognise(&decoded.text)?;
-    let place = Place { base, language: None };
-    let (mut window, mut notes) = match root.format {
+    let text = doctype::expand(&decoded.text);
+    let root = detect::recognise(&text)?;
+    // A response in several languages names none of its parts.
+    let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
+    let place = Place { base, language, ..Place::default() };
+    let (mut window, mut notes, lost) = match root.format {
         Format::JsonFeed => of_items(&root, &place)?,
-        _ => of_markup(&root, place)?,
+        _ => {
+            // What stands before the root element is as long as the text is longer.
+            let before = &text[..text.len() - root.text.len()];
+            of_markup(&root, before, place)?
+        }
     };
+    window.encoding = decoded.encoding;
     if root.preceded {
         notes.add_first(Note::Other("something stands before the document".to_owned()));
     }
@@ -48,29 +58,63 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         notes.add_first(note);
     }
     window.notes = notes.into_vec();
+    window.opening = opening(&decoded.text).into();
+    if lost {
+        let remains = (!window.entries.is_empty()).then(|| Box::new(window));
+        return Err(NotAFeed::NoWholeEntry { remains });
+    }
     Ok(window)
 }
 
-fn of_markup(root: &Root<'_>, place: Place) -> Result<(Window, Notes), NotAFeed> {
+/// The window, what is odd about it, and whether no entry of it is whole.
+fn of_markup(root: &Root<'_>, before: &str, place: Place) -> Result<(Window, Notes, bool), NotAFeed> {
     let cut = cutter::cut(root, place)?;
-    let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
+    let Cut { dialect, place, head_id, head, entries, deletions, mut notes, lost } = cut;
     let mut head = formats::head(head, &dialect, &place, &mut notes);
     head.id = head.id.or(head_id);
-    let entries = named(entries);
-    Ok((Window { format: root.format, head, entries, deletions, notes: Vec::new() }, notes))
+    let window = Window {
+        version: version::of(root.format, before, root.text),
+        head,
+        entries: named(entries),
+        deletions,
+        ..Window::empty(root.format)
+    };
+    Ok((window, notes, lost))
 }
 
-fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes), NotAFeed> {
-    let items::Cut { head, entries, notes } = items::cut(root.text, place)?;
-    let entries = named(entries);
-    Ok((Window { format: root.format, head, entries, deletions: Vec::new(), notes: Vec::new() }, notes))
+fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes, bool), NotAFeed> {
+    let items::Cut { version, head, entries, notes, lost } = items::cut(root.text, place)?;
+    let window = Window { version, head, entries: named(entries), ..Window::empty(root.format) };
+    Ok((window, notes, lost))
+}
+
+/// How much of a document is kept as its opening, bytes.
+const OPENING_BYTES_MAX: usize = 16 * 1024;
+
+/// What stands before the first entry, as far as it is kept.
+fn opening(text: &str) -> &str {
+    let limit = text.len().min(OPENING_BYTES_MAX);
+    let text = &text[..(0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)];
+    let starts = memchr::memchr_iter(b'<', text.as_bytes());
+    let is_entry = |at: &usize| {
+        let name = text.as_bytes()[at + 1..].split(|b| !b.is_ascii_alphabetic()).next().unwrap_or_default();
+        name.eq_ignore_ascii_case(b"item") || name.eq_ignore_ascii_case(b"entry")
+    };
+    let end = starts.into_iter().find(is_entry).unwrap_or(text.len());
+    &text[..end]
 }
 
 /// What one document shows of a feed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The format that was recognised.
     pub format: Format,
+    /// The version of the format, under feedparser's names: `rss20`, `rss091n`, `rss` when none is said, `atom03`,
+    /// `json11`; empty for a resource.
+    pub version: &'static str,
+    /// The encoding that the document was read in, under its WHATWG name; `UTF-32LE` and `UTF-32BE` have none there;
+    /// empty for a resource, which is bytes.
+    pub encoding: &'static str,
     /// What the document says of itself.
     pub head: Head,
     /// The entries in document order, none of them parsed. Two may have the same key: then the document says so.
@@ -79,14 +123,30 @@ pub struct Window {
     pub deletions: Vec<Deletion>,
     /// What was odd about the document; what is odd about an entry is said when it is parsed.
     pub notes: Vec<Note>,
+    /// The document's first text up to its first entry, decoded, at most 16 KiB: where generators leave comments and
+    /// declare namespaces. Only for recognising platforms.
+    pub opening: Box<str>,
 }
 
 impl Window {
+    fn empty(format: Format) -> Self {
+        Self {
+            format,
+            version: "",
+            encoding: "",
+            head: Head::default(),
+            entries: Vec::new(),
+            deletions: Vec::new(),
+            notes: Vec::new(),
+            opening: Box::default(),
+        }
+    }
+
     /// The window of a document that is itself the only item.
     fn of_resource(resource: Resource) -> Self {
         let (key, head) = (Key::Id(resource.url().to_owned()), resource.head());
         let raw = RawEntry { key, raw: resource.digest(), inside: Inside::Resource(Arc::new(resource)) };
-        Self { format: Format::Resource, head, entries: vec![raw], deletions: Vec::new(), notes: Vec::new() }
+        Self { head, entries: vec![raw], ..Self::empty(Format::Resource) }
     }
 
     /// Whether the document ended early: what is missing from it proves nothing.
@@ -96,7 +156,7 @@ impl Window {
 }
 
 /// One entry, not yet parsed. It owns its markup and shares what it inherited, so it outlives the document.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawEntry {
     /// What identifies the entry.
     pub key: Key,
@@ -107,7 +167,7 @@ pub struct RawEntry {
 }
 
 /// What is parsed when somebody asks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Inside {
     /// An element.
     Markup { markup: Box<str>, context: Arc<Context> },
@@ -128,7 +188,7 @@ struct Marks {
 }
 
 /// What entries inherit from the elements around them.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Context {
     dialect: Dialect,
     bindings: Bindings,
@@ -146,6 +206,41 @@ impl RawEntry {
         (entry, notes.into_vec())
     }
 
+    /// What the key was taken from, in the words of the format: `guid`, `atom:id`, `rdf:about`, `href`, `id`, `link`,
+    /// `title`, `url` of a resource, or `digest` when nothing names the entry.
+    pub fn named_by(&self) -> &'static str {
+        let id = match &self.key {
+            Key::Id(id) => id,
+            Key::Link(_) => return "link",
+            Key::Title(_) => return "title",
+            Key::Digest(_) => return "digest",
+        };
+        let (markup, context) = match &self.inside {
+            Inside::Markup { markup, context } => (markup, context),
+            Inside::Item { .. } => return "id",
+            Inside::Resource(_) => return "url",
+        };
+        let Some(grown) = tree::grow(markup, &mut context.bindings.clone()) else { return "id" };
+        let says = |text: &str| crate::text::trim(text) == id;
+        let by_child = grown.element.elements().find_map(|child| {
+            let name = match child.name.as_str() {
+                "id" if Vocabulary::of(&child.ns) == Vocabulary::Atom => "atom:id",
+                name if name.eq_ignore_ascii_case("guid") => "guid",
+                _ => return None,
+            };
+            says(&child.text()).then_some(name)
+        });
+        let by_attribute = || {
+            let mut said = grown.element.attributes.iter().filter(|attribute| says(&attribute.value));
+            said.find_map(|attribute| match attribute.name.as_str() {
+                "about" => Some("rdf:about"),
+                name if name.eq_ignore_ascii_case("href") => Some("href"),
+                _ => None,
+            })
+        };
+        by_child.or_else(by_attribute).unwrap_or("id")
+    }
+
     /// The entry's own markup or JSON, decoded, as it stood in the document; of a resource there is none.
     pub fn markup(&self) -> &str {
         match &self.inside {
@@ -159,7 +254,7 @@ impl RawEntry {
 impl Context {
     /// Reads an entry that stands here.
     fn parse(&self, markup: &str) -> (Entry, Notes) {
-        let Some(grown) = tree::grow(markup, &mut self.bindings.clone()) else {
+        let Some(grown) = tree::grow(markup, &self.bindings) else {
             let mut notes = Notes::default();
             notes.add(Note::EntryLost("its markup has no element".to_owned()));
             return (Entry::default(), notes);
@@ -174,27 +269,29 @@ impl Context {
 
 /// Gives every entry its key (DESIGN section 3, LEGACY I-2). A link or title that several entries share names none.
 fn named(entries: Vec<(RawEntry, Marks)>) -> Vec<RawEntry> {
-    let mut links: HashMap<String, u32> = HashMap::new();
-    let mut titles: HashMap<String, u32> = HashMap::new();
+    let mut links: HashMap<&str, u32> = HashMap::new();
+    let mut titles: HashMap<&str, u32> = HashMap::new();
     for (_, marks) in &entries {
         if let Some(link) = &marks.link {
-            *links.entry(link.clone()).or_default() += 1;
+            *links.entry(link).or_default() += 1;
         }
         if let Some(title) = &marks.title {
-            *titles.entry(title.clone()).or_default() += 1;
+            *titles.entry(title).or_default() += 1;
         }
     }
-    let key = |entry: &RawEntry, marks: Marks| {
-        let link = marks.link.filter(|link| links[link] == 1);
-        let title = marks.title.filter(|title| titles[title] == 1);
-        let strong = marks.guid.or(marks.id).or(marks.about).map(Key::Id);
-        strong
-            .or(link.map(Key::Link))
-            .or(title.map(Key::Title))
-            .unwrap_or_else(|| Key::Digest(entry.parse().0.digest().to_string()))
+    let is_single = |counts: &HashMap<&str, u32>, name: &Option<String>| {
+        name.as_deref().is_some_and(|name| counts.get(name) == Some(&1))
     };
-    let named = entries.into_iter().map(|(mut entry, marks)| {
-        entry.key = key(&entry, marks);
+    let single: Vec<_> = entries
+        .iter()
+        .map(|(_, marks)| (is_single(&links, &marks.link), is_single(&titles, &marks.title)))
+        .collect();
+    let named = entries.into_iter().zip(single).map(|((mut entry, marks), (single_link, single_title))| {
+        let strong = marks.guid.or(marks.id).or(marks.about).map(Key::Id);
+        entry.key = strong
+            .or(marks.link.filter(|_| single_link).map(Key::Link))
+            .or(marks.title.filter(|_| single_title).map(Key::Title))
+            .unwrap_or_else(|| Key::Digest(entry.parse().0.digest().to_string()));
         entry
     });
     named.collect()

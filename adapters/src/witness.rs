@@ -12,11 +12,22 @@ use crate::text::encoding;
 /// section 0.1); a panic for any other reason is caught.
 pub fn witness(bytes: &[u8], hints: &Hints<'_>) -> Option<usize> {
     let decoded = encoding::decode(bytes, hints.content_type);
-    // To feed-rs a declaration further down is still a declaration; an instruction of another name is none.
-    let text = decoded.text.replace("<?xml ", "<?was ");
+    let text = harmless(&decoded.text);
     let read = || feed_rs::parser::Builder::new().build().parse(text.trim_start().as_bytes()).ok();
     let feed = catch_unwind(AssertUnwindSafe(read)).ok().flatten()?;
     Some(feed.entries.len())
+}
+
+/// The text without what feed-rs panics on: declarations of an encoding, which it minds wherever they stand, and times of
+/// MediaRSS. Nothing of that says how many entries there are.
+fn harmless(text: &str) -> String {
+    let mut harmless = text.replace("<?xml", "<?was");
+    for name in ["time", "start", "end", "duration"] {
+        for quote in ['"', '\''] {
+            harmless = harmless.replace(&format!("{name}={quote}"), &format!("x-{name}={quote}"));
+        }
+    }
+    harmless
 }
 
 #[cfg(test)]

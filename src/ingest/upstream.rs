@@ -13,7 +13,9 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use http::{
     HeaderValue, Request, Response, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, RETRY_AFTER, USER_AGENT},
+    header::{
+        ACCEPT, AUTHORIZATION, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, USER_AGENT,
+    },
 };
 use std::{
     sync::Arc,
@@ -25,7 +27,7 @@ use url::Url;
 #[derive(Clone)]
 pub struct Upstream {
     client: Client,
-    contact_url: Url,
+    contact_url: Option<Url>,
     clock: Arc<dyn Clock>,
 }
 
@@ -59,6 +61,10 @@ pub struct Fetched {
     pub body: Bytes,
     /// `Content-Type`, if it is text.
     pub content_type: Option<String>,
+    /// `Content-Language`, if it is text.
+    pub content_language: Option<String>,
+    /// All headers of the answer: some platforms are recognised by them.
+    pub headers: Box<HeaderMap>,
     /// The URL that answered, after redirects.
     pub base_url: String,
     /// The URL that names the document, where that is wanted as it is instead of as a feed.
@@ -68,9 +74,10 @@ pub struct Fetched {
 }
 
 impl Upstream {
-    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to.
-    pub fn new(client: Client, contact_url: Url, clock: Arc<dyn Clock>) -> Self {
-        Self { client, contact_url, clock }
+    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to; an operator who asks once, by
+    /// hand, may have none.
+    pub fn new(client: Client, contact_url: impl Into<Option<Url>>, clock: Arc<dyn Clock>) -> Self {
+        Self { client, contact_url: contact_url.into(), clock }
     }
 
     /// Sends one GET for a feed. `subscribers` is who stands behind us.
@@ -112,7 +119,8 @@ impl Upstream {
     /// PUSH P-43: name, version, whom to talk to, for how many.
     fn user_agent(&self, subscribers: usize) -> HeaderValue {
         let version = env!("CARGO_PKG_VERSION");
-        let text = format!("everfeed/{version} (+{}; {subscribers} subscribers)", self.contact_url);
+        let contact = self.contact_url.as_ref().map(|url| format!("+{url}; ")).unwrap_or_default();
+        let text = format!("everfeed/{version} ({contact}{subscribers} subscribers)");
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
 
@@ -128,10 +136,21 @@ impl Upstream {
             moved_to: landing.and_then(|landing| landing.moved_to.as_ref()).map(Url::to_string),
         };
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
-        let content_type = text(&parts.headers);
+        let content_type = text(&parts.headers, CONTENT_TYPE);
+        let content_language = text(&parts.headers, CONTENT_LANGUAGE);
         let resource = (feed.format == Format::Resource).then(|| resource_url(&feed.url));
         let fetched = |answer, is_part| {
-            Reply::Document(Fetched { answer, body, content_type, base_url, resource, is_part })
+            let headers = Box::new(parts.headers.clone());
+            Reply::Document(Fetched {
+                answer,
+                body,
+                content_type,
+                content_language,
+                headers,
+                base_url,
+                resource,
+                is_part,
+            })
         };
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
@@ -225,8 +244,8 @@ fn pair(validators: &Validators) -> Pair {
     (validators.etag.clone(), validators.last_modified.clone(), validators.url.clone())
 }
 
-fn text(headers: &HeaderMap) -> Option<String> {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned)
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
 /// Basic credentials from the user part of a URL (RFC 7617).
@@ -244,7 +263,7 @@ fn credentials(url: &Url) -> Option<HeaderValue> {
 }
 
 /// A URL without credentials: what is stored, compared and shown.
-pub(super) fn bare(url: &Url) -> Url {
+pub fn bare(url: &Url) -> Url {
     let mut bare = url.clone();
     // Both fail only for URLs without a host, which have no credentials.
     let _ = bare.set_username("");

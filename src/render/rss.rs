@@ -72,7 +72,7 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     if let Some(ttl) = document.ttl_mins {
         xml.leaf("ttl", &[], &ttl.to_string());
     }
-    if let Some(image) = head.image.as_deref().and_then(target::image) {
+    if let Some(image) = head.picture().and_then(target::image) {
         xml.open("image", &[]);
         xml.leaf("url", &[], &image);
         xml.leaf("title", &[], &title);
@@ -182,8 +182,9 @@ fn mentions(element: &Element, url: &str) -> bool {
 }
 
 fn origin(xml: &mut Xml, source: &Source) {
-    if let Some(url) = source.url.as_deref().and_then(target::link) {
-        xml.leaf("source", &[("url", Some(&url))], source.title.as_deref().unwrap_or(&url));
+    if let Some(url) = source.url().and_then(target::link) {
+        let title = source.title.as_ref().map_or(Cow::Borrowed(url.as_ref()), plain);
+        xml.leaf("source", &[("url", Some(&url))], &title);
     }
 }
 

@@ -92,6 +92,7 @@ pub(super) fn rich() -> Item {
         name: Some(name.into()),
         email: Some(format!("{}@example.org", name.to_lowercase())),
         uri: Some(format!("http://example.org/{name}")),
+        byline: None,
     };
     let enclosure = |name: &str| Enclosure {
         url: format!("http://example.org/{name}.mp3"),
@@ -104,7 +105,7 @@ pub(super) fn rich() -> Item {
         title: Some(Text::html("Fish &amp; <b>chips</b>")),
         summary: Some(Text::plain("1 < 2")),
         content: Some(Body {
-            text: Text { kind: TextKind::Xhtml, value: "<p>hi &amp; bye</p>".into() },
+            text: Text { kind: TextKind::Xhtml, value: "<p>hi &amp; bye</p>".into(), ..Text::default() },
             ..Body::default()
         }),
         links: vec![
@@ -126,12 +127,17 @@ pub(super) fn rich() -> Item {
         rights: Some(Text::plain("© Ann")),
         comments: Some("http://example.org/1#comments".into()),
         language: Some("en".into()),
-        source: Some(Source {
+        source: Some(Box::new(Source {
             id: Some("tag:example.com,2005:feed".into()),
-            title: Some("Elsewhere".into()),
-            url: Some("http://example.com/feed".into()),
+            title: Some(Text::plain("Elsewhere")),
+            links: vec![Link {
+                href: "http://example.com/feed".into(),
+                rel: "self".into(),
+                ..Link::default()
+            }],
             updated: date(T),
-        }),
+            ..Source::default()
+        })),
         foreign: vec![credit, ours],
     };
     Item { published_us: Some(1_132_024_961_000_000), ..live(1, entry) }

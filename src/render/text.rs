@@ -5,7 +5,7 @@ use everfeed_adapters::{Body, Text, TextKind};
 use std::borrow::Cow;
 
 /// The words alone, on one line: for titles in formats that know no markup there.
-pub(super) fn plain(text: &Text) -> Cow<'_, str> {
+pub fn plain(text: &Text) -> Cow<'_, str> {
     let words = match text.kind {
         TextKind::Plain => Cow::Borrowed(text.value.as_str()),
         TextKind::Html | TextKind::Xhtml if text.value.contains(['<', '&']) => {
@@ -87,6 +87,7 @@ fn push_reference(out: &mut String, html: &str) -> usize {
     let Some(end) = html.bytes().take(REFERENCE_CHARS_MAX).position(|b| b == b';') else { return 0 };
     match resolve(&html[1..end]) {
         Some(Resolved::Character(c)) => out.push(c),
+        Some(Resolved::Characters(characters)) => out.push_str(characters),
         Some(Resolved::Nothing) => {}
         None => return 0,
     }

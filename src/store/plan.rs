@@ -159,7 +159,7 @@ pub(super) fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), St
 }
 
 /// Whether anything rendered of a head differs. Its dates churn with every poll, so they are never shown (a document
-/// carries T instead), and its rhythm speaks to pollers only: neither may change what consumers have cached. Taken
+/// carries T instead), and its rhythm, its place in a longer list and its cloud speak to pollers only: none of them may change what consumers have cached. Taken
 /// apart field by field, so that nobody adds one without deciding.
 fn renders_otherwise(old: &Head, new: &Head) -> bool {
     let Head {
@@ -168,19 +168,24 @@ fn renders_otherwise(old: &Head, new: &Head) -> bool {
         description,
         links,
         authors,
+        contributors,
         categories,
         language,
         rights,
         generator,
         image,
+        icon,
         updated: _,
         published: _,
         rhythm: _,
         history,
+        paging: _,
+        cloud: _,
         foreign,
     } = new;
     (&old.id, &old.title, &old.description, &old.links) != (id, title, description, links)
-        || (&old.authors, &old.categories, &old.language) != (authors, categories, language)
-        || (&old.rights, &old.generator, &old.image) != (rights, generator, image)
+        || (&old.authors, &old.contributors, &old.categories) != (authors, contributors, categories)
+        || (&old.language, &old.rights, &old.generator) != (language, rights, generator)
+        || (&old.image, &old.icon) != (image, icon)
         || (&old.history, &old.foreign) != (history, foreign)
 }

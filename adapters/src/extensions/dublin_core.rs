@@ -15,8 +15,17 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
         "creator" | "author" => draft.author(Rank::Borrowed, person(&text)),
         "contributor" => draft.contributor(person(&text)),
         "subject" => draft.category(category(&text)?),
-        "date" | "issued" => draft.published(Rank::Borrowed, &text),
-        "created" | "available" => draft.published(Rank::Fallback, &text),
+        // One date alone says that something happened then; beside another it is that of the last change.
+        "date" => {
+            draft.published(Rank::Borrowed, &text);
+            draft.updated(Rank::Fallback, &text);
+        }
+        "issued" => draft.published(Rank::Borrowed, &text),
+        // When it was made is not when it was published, so it is also kept as it is.
+        "created" | "available" => {
+            draft.published(Rank::Fallback, &text);
+            return Some(element);
+        }
         "modified" => draft.updated(Rank::Borrowed, &text),
         "rights" | "license" => draft.rights(present(&text).map(Text::plain)),
         "language" => draft.language(&text),
@@ -37,15 +46,20 @@ pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Notes) -> Opti
                 add_person(&mut head.authors, person);
             }
         }
+        "contributor" => {
+            if let Some(person) = person(&text) {
+                add_person(&mut head.contributors, person);
+            }
+        }
         "subject" => {
             if let Some(category) = category(&text) {
                 add(&mut head.categories, category);
             }
         }
         "date" | "modified" => head.updated = head.updated.take().or_else(|| date::read(&text, notes)),
-        "issued" | "created" => head.published = head.published.take().or_else(|| date::read(&text, notes)),
+        "issued" => head.published = head.published.take().or_else(|| date::read(&text, notes)),
         "rights" => head.rights = head.rights.take().or_else(plain),
-        "language" => head.language = present(&text).or(head.language.take()),
+        "language" => head.language = head.language.take().or_else(|| present(&text)),
         _ => return Some(element),
     }
     None

@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-use super::{clean, is_legal};
+use super::is_legal;
 use crate::Note;
 
 /// A document as text: characters legal in XML, lines ended by line feeds (XML 1.0 sections 2.2 and 2.11).
@@ -13,6 +13,8 @@ use crate::Note;
 pub struct Decoded<'a> {
     /// The whole document, byte order mark gone; the XML declaration is still there and means nothing any more.
     pub text: Cow<'a, str>,
+    /// The name of the encoding that was used: WHATWG's, or `UTF-32LE` or `UTF-32BE`.
+    pub encoding: &'static str,
     /// Set when the label was wrong and something else was used.
     pub note: Option<Note>,
 }
@@ -29,13 +31,13 @@ const SEQUENCES_CERTAIN: usize = 8;
 /// A document that calls itself UTF-8, or says nothing, and holds a few other bytes is mended byte by byte, so that one
 /// pasted quotation mark does not turn every accented letter of the feed into an edit.
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
-    let (text, note) = characters(bytes, content_type);
-    Decoded { text: normalise(text), note }
+    let Decoded { text, encoding, note } = characters(bytes, content_type);
+    Decoded { text: normalise(text), encoding, note }
 }
 
-fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> (Cow<'a, str>, Option<Note>) {
+fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     if let Some((wide, rest)) = wide(bytes) {
-        return (wide.decode(rest), None);
+        return Decoded { text: wide.decode(rest), encoding: wide.name(), note: None };
     }
     let (bytes, labels) = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
         Some(bytes) => (bytes, [None, None]),
@@ -43,49 +45,53 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> (Cow<'a, str>,
     };
     let labels = labels.into_iter().flatten();
     let utf8 = std::str::from_utf8(bytes);
-    let sequences = if utf8.is_ok() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
+    let sequences = || if utf8.is_ok() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
     let mut wrong: Option<&'static Encoding> = None;
     for label in labels.filter(|label| *label != UTF_16LE && *label != UTF_16BE) {
         if label == UTF_8 {
             match utf8 {
-                Ok(text) => return (Cow::Borrowed(text), told(wrong, UTF_8)),
+                Ok(text) => return decoded(Cow::Borrowed(text), wrong, UTF_8),
                 Err(_) => wrong = wrong.or(Some(UTF_8)),
             }
             continue;
         }
-        if sequences >= SEQUENCES_CERTAIN || (sequences > 0 && label.is_single_byte()) {
+        let certain = if label.is_single_byte() { 1 } else { SEQUENCES_CERTAIN };
+        if sequences() >= certain {
             wrong = wrong.or(Some(label));
             continue;
         }
         let (text, bad) = label.decode_without_bom_handling(bytes);
         if !bad {
-            return (text, told(wrong, label));
+            return decoded(text, wrong, label);
         }
         wrong = wrong.or(Some(label));
     }
     match (utf8, wrong) {
-        (Ok(text), _) => (Cow::Borrowed(text), told(wrong, UTF_8)),
+        (Ok(text), _) => decoded(Cow::Borrowed(text), wrong, UTF_8),
         // A multi-byte label with a few bad bytes is still the best reading there is.
         (Err(_), Some(label)) if label != UTF_8 && !label.is_single_byte() => {
-            (label.decode_without_bom_handling(bytes).0, told(Some(UTF_8), label))
+            decoded(label.decode_without_bom_handling(bytes).0, Some(UTF_8), label)
         }
         (Err(_), _) => mend(bytes),
     }
 }
 
-fn told(wrong: Option<&'static Encoding>, used: &'static Encoding) -> Option<Note> {
+fn decoded<'a>(text: Cow<'a, str>, wrong: Option<&'static Encoding>, used: &'static Encoding) -> Decoded<'a> {
     // ASCII and Latin-1 are read as windows-1252 by everybody; a pure ASCII document is not worth a word.
-    wrong.filter(|wrong| *wrong != used).map(|_| Note::Encoding(used.name().to_owned()))
+    let note = wrong.filter(|wrong| *wrong != used).map(|_| Note::Encoding(used.name().to_owned()));
+    Decoded { text, encoding: used.name(), note }
 }
 
 /// UTF-8 where the bytes are UTF-8, windows-1252 where they are not.
-fn mend(bytes: &[u8]) -> (Cow<'_, str>, Option<Note>) {
-    let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
+fn mend(bytes: &[u8]) -> Decoded<'_> {
+    // What is no ASCII may grow to three bytes; to make room at once is cheaper than to make it again and again.
+    let others = bytes.iter().filter(|byte| !byte.is_ascii()).count();
+    let mut text = String::with_capacity(bytes.len() + 2 * others);
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         text.push_str(&WINDOWS_1252.decode_without_bom_handling(chunk.invalid()).0);
     }
-    (Cow::Owned(text), Some(Note::Encoding(WINDOWS_1252.name().to_owned())))
+    decoded(Cow::Owned(text), Some(UTF_8), WINDOWS_1252)
 }
 
 /// UTF-16 and UTF-32, which a mark or the zero bytes of the first four give away.
@@ -96,6 +102,14 @@ enum Wide {
 }
 
 impl Wide {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Utf16(encoding) => encoding.name(),
+            Self::Utf32 { big: true } => "UTF-32BE",
+            Self::Utf32 { big: false } => "UTF-32LE",
+        }
+    }
+
     fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         match self {
             Self::Utf16(encoding) => encoding.decode_without_bom_handling(bytes).0,
@@ -136,7 +150,7 @@ fn charset(content_type: &str) -> Option<&'static Encoding> {
     content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         let named = name.trim().eq_ignore_ascii_case("charset");
-        named.then(|| Encoding::for_label(value.trim().trim_matches(['"', '\'']).as_bytes())).flatten()
+        named.then(|| labelled(value.trim().trim_matches(['"', '\'']).as_bytes())).flatten()
     })
 }
 
@@ -150,37 +164,48 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let value = after.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let quote = *value.first().filter(|quote| matches!(quote, b'"' | b'\''))?;
     let length = memchr::memchr(quote, &value[1..])?;
-    Encoding::for_label(&value[1..=length])
+    labelled(&value[1..=length])
+}
+
+/// The encoding of a label. A few labels stand for no encoding at all but for a warning or for raw bytes (WHATWG Encoding,
+/// sections 14.1 and 14.5); a feed under one of these is as good as not labelled.
+fn labelled(label: &[u8]) -> Option<&'static Encoding> {
+    Encoding::for_label_no_replacement(label).filter(|encoding| *encoding != X_USER_DEFINED)
 }
 
 /// Legal characters and line feeds only.
 fn normalise(text: Cow<'_, str>) -> Cow<'_, str> {
-    // One look at the bytes decides for nearly every document; U+FFFE and U+FFFF begin with EF BF.
-    let suspect = |b: &u8| *b < 0x20 && *b != b'\n' && *b != b'\t';
+    // One look at the bytes decides for nearly every document; U+FFFE and U+FFFF begin with EF BF. Whole blocks are looked
+    // at without a way out in the middle, so that the processor can look at many bytes at once.
+    let is_odd = |b: u8| b < 0x20 && b != b'\n' && b != b'\t';
     let bytes = text.as_bytes();
-    if !bytes.iter().any(suspect) && memchr::memmem::find(bytes, b"\xEF\xBF").is_none() {
+    let is_plain = |block: &[u8]| !block.iter().fold(false, |odd, &b| odd | is_odd(b));
+    if bytes.chunks(BLOCK_BYTES).all(is_plain) && memchr::memmem::find(bytes, b"\xEF\xBF").is_none() {
         return text;
     }
-    if memchr::memchr(b'\r', bytes).is_none() {
-        return match clean(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(cleaned) => Cow::Owned(cleaned),
-        };
-    }
     let mut normal = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        match c {
-            '\r' => {
-                characters.next_if_eq(&'\n');
+    let mut rest = &*text;
+    while let Some(at) = rest.bytes().position(|b| is_odd(b) || b == 0xEF) {
+        normal.push_str(&rest[..at]);
+        let mut characters = rest[at..].chars();
+        match characters.next() {
+            Some('\r') => {
+                rest = characters.as_str();
+                rest = rest.strip_prefix('\n').unwrap_or(rest);
                 normal.push('\n');
+                continue;
             }
-            c if is_legal(c) => normal.push(c),
+            Some(c) if is_legal(c) => normal.push(c),
             _ => {}
         }
+        rest = characters.as_str();
     }
+    normal.push_str(rest);
     Cow::Owned(normal)
 }
+
+/// How much of a document is looked at at once.
+const BLOCK_BYTES: usize = 1024;
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,12 @@
 mod corpus;
 mod damage;
 mod dates;
+mod encodings;
+mod extensions;
 mod fixtures;
+mod media_rss;
+mod platforms;
+mod score;
 mod sequences;
 
 use std::path::PathBuf;

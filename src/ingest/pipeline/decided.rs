@@ -34,9 +34,12 @@ impl Sliced {
         if body.is_some() && body == last {
             return Ok(None);
         }
-        let content_type = fetched.content_type.as_deref();
-        let resource = fetched.resource.as_deref();
-        let hints = Hints { content_type, base_url: Some(&fetched.base_url), resource };
+        let hints = Hints {
+            content_type: fetched.content_type.as_deref(),
+            content_language: fetched.content_language.as_deref(),
+            base_url: Some(&fetched.base_url),
+            resource: fetched.resource.as_deref(),
+        };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
         let class = class(&window, fetched);
         Ok(Some(Self {
@@ -98,7 +101,7 @@ impl Decided {
         now: Stamp,
     ) -> Self {
         let head = &sliced.window.head;
-        let policy = deletions.policy(is_whole(head));
+        let policy = deletions.policy(head.is_complete());
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
         let mut notes = notes;
         if seen.class != Class::Partial
@@ -135,7 +138,7 @@ impl Decided {
         let held = known.last.window.len();
         let remark = format!("the document holds no entries; the one before held {held}");
         let nothing = Observation { class: sliced.class, ..Observation::default() };
-        let policy = deletions.policy(is_whole(&record.head));
+        let policy = deletions.policy(record.head.is_complete());
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.last.window.clone_from(&known.last.window);
         Self { remark: Some(remark), ..Self::unheaded(record, known, decisions) }
@@ -143,7 +146,7 @@ impl Decided {
 
     /// The last document once more, as the answer to an unconditional request.
     pub(super) fn again(record: FeedRecord, known: &Known, deletions: &Deletions, now: Stamp) -> Self {
-        let policy = deletions.policy(is_whole(&record.head));
+        let policy = deletions.policy(record.head.is_complete());
         let decisions = reconcile_again(known, &policy, now);
         Self::unheaded(record, known, decisions)
     }
@@ -215,16 +218,12 @@ fn class(window: &Window, fetched: &Fetched) -> Class {
     }
 }
 
-/// Whether a document says that it is the whole feed (H-2, H-20).
-fn is_whole(head: &Head) -> bool {
-    head.history.complete || head.history.stateful == Some(false)
-}
-
-/// Whether a head says anything but other dates: those churn, and what they and the rhythm mean is in the poll state.
+/// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
+/// state.
 fn is_said_otherwise(old: &Head, new: &Head) -> bool {
     let lasting = |head: &Head| {
-        let (updated, published, rhythm) = Default::default();
-        Head { updated, published, rhythm, ..head.clone() }
+        let (updated, published, rhythm, paging) = Default::default();
+        Head { updated, published, rhythm, paging, ..head.clone() }
     };
     lasting(old) != lasting(new)
 }
@@ -237,15 +236,7 @@ fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     let mut met = HashSet::new();
     for note in notes {
-        let text = match note {
-            Note::Truncated => "the document ends early; its last entry was dropped".into(),
-            Note::Mismatched => "tags did not match and were mended".into(),
-            Note::Encoding(used) => format!("the encoding declared was wrong, {used} was used"),
-            Note::BadDate(text) => format!("a date could not be understood: {text}"),
-            Note::EntryLost(why) => format!("an entry was left out: {why}"),
-            Note::TooManyEntries => "there are more entries than are read".into(),
-            Note::Other(text) => text.clone(),
-        };
+        let text = note.to_string();
         if met.insert(text.clone()) {
             told.push(text);
         }

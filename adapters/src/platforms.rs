@@ -1,0 +1,158 @@
+//! What is known of the software behind a feed: one profile a platform, read from TOML, and which of them a document
+//! shows. Says nothing about when or how a feed is polled; reading a user's folder is its caller's business.
+//!
+//! ```
+//! use everfeed_adapters::{Hints, platforms::{Platforms, Traces, content_digest}, slice};
+//!
+//! let document = |comments: u32| format!(
+//!     r#"<rss version="2.0"><channel><title>An old journal</title>
+//!         <generator>LiveJournal / LiveJournal.com</generator><item><guid>https://jo.livejournal.com/7.html</guid>
+//!         <description>Rain.</description><lj:reply-count xmlns:lj="http://www.livejournal.org/rss/lj/1.0/">{comments}</lj:reply-count>
+//!     </item></channel></rss>"#);
+//! let platforms = Platforms::embedded();
+//! let digest = |comments| {
+//!     let window = slice(document(comments).as_bytes(), &Hints::default()).unwrap();
+//!     let found = platforms.detect(&Traces::of(&window));
+//!     assert_eq!(found.platform, "livejournal");
+//!     content_digest(&window.entries[0].parse().0, platforms.get(&found.platform).map(|profile| &**profile))
+//! };
+//! assert_eq!(digest(0), digest(12), "an entry is not edited when somebody comments on it");
+//! ```
+
+mod check;
+mod detect;
+mod embedded;
+mod history;
+mod html;
+mod pattern;
+mod profile;
+mod scrub;
+
+pub use detect::{Detected, Kind, Sign, Traces, Weight};
+pub use history::{End, Recipe};
+pub use pattern::Pattern;
+pub use profile::{
+    Comments, Complete, Conditional, Dates, Deletions, EntryUpdated, FeedUpdated, Feeds, Http, IdSource, Ids,
+    Order, Pings, Profile, Validators, Volatile,
+};
+pub use scrub::{Action, Field, Foreign, Scrub};
+
+use crate::{DIGEST_VERSION, Digest, Entry};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
+
+/// The profile of a feed that no other recognises. Its scrubbers hold for every platform.
+pub const GENERIC: &str = "generic";
+
+/// How many bytes one profile may have.
+pub const PROFILE_BYTES_MAX: usize = 64 * 1024;
+
+/// How many profiles there may be, the embedded ones included.
+pub const PROFILES_MAX: usize = 500;
+
+/// Every known platform.
+#[derive(Clone, Debug)]
+pub struct Platforms {
+    profiles: BTreeMap<String, Arc<Profile>>,
+}
+
+/// What is wrong with a profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {key}: {problem}")]
+pub struct BadProfile {
+    /// The file's name.
+    pub file: String,
+    /// The key, dotted, with the place in lists: `detect[2].generator`; `line 3` when the TOML cannot be read.
+    pub key: String,
+    /// What is wrong, and what would do.
+    pub problem: String,
+}
+
+impl Platforms {
+    /// The profiles that come with the crate.
+    pub fn embedded() -> &'static Self {
+        static EMBEDDED: OnceLock<Platforms> = OnceLock::new();
+        EMBEDDED.get_or_init(|| {
+            Self::read(embedded::FILES.iter().map(|&(name, text)| (name.to_owned(), text)))
+                .expect("the embedded profiles are checked by a test")
+        })
+    }
+
+    /// The embedded profiles and these files: name (`wordpress.toml`) and text. A file of the same name replaces the
+    /// embedded one, another name adds a platform.
+    ///
+    /// # Errors
+    /// The first file that cannot be meant as it stands.
+    pub fn with<N: Into<String>, T: AsRef<str>>(
+        files: impl IntoIterator<Item = (N, T)>,
+    ) -> Result<Self, BadProfile> {
+        let own = files.into_iter().map(|(name, text)| (name.into(), text)).collect::<Vec<_>>();
+        if own.is_empty() {
+            return Ok(Self::embedded().clone());
+        }
+        let embedded = embedded::FILES.iter().map(|&(name, text)| (name.to_owned(), text));
+        let mut all: BTreeMap<String, &str> = embedded.collect();
+        all.extend(own.iter().map(|(name, text)| (name.clone(), text.as_ref())));
+        Self::read(all)
+    }
+
+    fn read<'t>(files: impl IntoIterator<Item = (String, &'t str)>) -> Result<Self, BadProfile> {
+        let mut profiles = BTreeMap::new();
+        for (file, text) in files {
+            let profile = check::read(&file, text)?;
+            profiles.insert(profile.name.clone(), profile);
+            if profiles.len() > PROFILES_MAX {
+                let problem = format!("more than {PROFILES_MAX} profiles; leave some out");
+                return Err(BadProfile { file, key: "the file".into(), problem });
+            }
+        }
+        let everywhere = profiles.get(GENERIC).map(|generic: &Profile| generic.scrub.clone());
+        for (name, profile) in &mut profiles {
+            let also = everywhere.as_deref().filter(|_| name != GENERIC).unwrap_or_default();
+            profile.settle(also);
+        }
+        let profiles = profiles.into_iter().map(|(name, profile)| (name, Arc::new(profile))).collect();
+        Ok(Self { profiles })
+    }
+
+    /// The profile of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Profile>> {
+        self.profiles.get(name)
+    }
+
+    /// Every profile, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        self.profiles.values()
+    }
+
+    /// Which platform a document shows, and why. What shows none is [`GENERIC`].
+    pub fn detect(&self, traces: &Traces<'_>) -> Detected {
+        detect::detect(self.profiles.values().map(|profile| &**profile), traces)
+    }
+
+    /// The same for a feed of which something is known already: only a certain sign of another platform changes that,
+    /// because with every change other scrubbers make the digests, and what differs then is taken for edits.
+    pub fn detect_again(&self, known: Option<&Detected>, traces: &Traces<'_>) -> Detected {
+        let known = known.filter(|known| known.platform != GENERIC && self.get(&known.platform).is_some());
+        let now = self.detect(traces);
+        match known {
+            Some(known) if known.platform == now.platform || now.weight != Some(Weight::Strong) => {
+                known.clone()
+            }
+            _ => now,
+        }
+    }
+}
+
+/// The content digest of an entry as its platform wants it: what churns without an edit is scrubbed from a copy first.
+/// What is shown of the entry keeps its text.
+pub fn content_digest(entry: &Entry, profile: Option<&Profile>) -> Digest {
+    profile.map_or_else(|| entry.digest(), |profile| profile.scrub(entry).digest())
+}
+
+/// Which parser and which scrubbers make a content digest: two digests compare only if this is equal for both.
+pub fn digest_version(profile: Option<&Profile>) -> u32 {
+    profile.map_or(u32::from(DIGEST_VERSION), Profile::digest_version)
+}

@@ -1,0 +1,84 @@
+//! A regular expression of a profile: compiled once, linear in what it reads, and bounded in size; not what it is for.
+
+use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Deserializer, de::Error as _};
+use std::fmt;
+
+/// How many bytes a pattern may have.
+const PATTERN_BYTES_MAX: usize = 1000;
+
+/// How many bytes a compiled pattern may take.
+const COMPILED_BYTES_MAX: usize = 1 << 20;
+
+/// A regular expression in the syntax of the `regex` crate, which knows no backtracking: time is linear in the text.
+#[derive(Clone)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// With a sentence that says what is wrong with it.
+    pub fn new(source: &str) -> Result<Self, String> {
+        if source.is_empty() {
+            return Err("an empty pattern matches everything; leave the key out".to_owned());
+        }
+        if source.len() > PATTERN_BYTES_MAX {
+            return Err(format!("a pattern of {} bytes; {PATTERN_BYTES_MAX} must do", source.len()));
+        }
+        let built = RegexBuilder::new(source).size_limit(COMPILED_BYTES_MAX).build();
+        let regex = built.map_err(|error| match error {
+            regex::Error::Syntax(text) => {
+                let why = text.lines().rev().find_map(|line| line.strip_prefix("error: "));
+                format!("`{source}` is no pattern: {}", why.unwrap_or("its syntax is wrong"))
+            }
+            other => format!("`{source}` is no pattern: {other}"),
+        })?;
+        if regex.is_match("") {
+            return Err(format!("`{source}` matches the empty text, so it matches everything"));
+        }
+        Ok(Self(regex))
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Whether it occurs in a text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// What the group `stable` matches in a text; `None` when the pattern does not match or has no such group.
+    pub fn stable<'t>(&self, text: &'t str) -> Option<&'t str> {
+        self.0.captures(text)?.name("stable").map(|found| found.as_str())
+    }
+
+    /// Where it occurs, from left to right.
+    pub(super) fn places<'t>(
+        &self,
+        text: &'t str,
+    ) -> impl Iterator<Item = std::ops::Range<usize>> + use<'_, 't> {
+        self.0.find_iter(text).map(|found| found.range())
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let source = String::deserialize(deserializer)?;
+        Self::new(&source).map_err(D::Error::custom)
+    }
+}
