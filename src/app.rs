@@ -185,12 +185,14 @@ impl Ground {
             upstream: Upstream::new(client, contact, self.clock.clone()),
             jitter: rand::random,
             metrics: self.metrics.clone(),
+            platforms: self.config.platforms.profiles(),
         };
         let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
             no: *no,
             name: feed.name.clone(),
             url: feed.url.clone(),
             policy: feed.poll.policy(),
+            platform: feed.platform.clone(),
         };
         Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)
     }

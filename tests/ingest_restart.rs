@@ -51,6 +51,7 @@ impl Process {
             name: "blog".into(),
             url: Url::parse(url).unwrap(),
             policy: Policy::default(),
+            platform: Default::default(),
         };
         let poller = Poller::load(pipeline, vec![spec]).await.unwrap();
         let (stop, running) = (CancellationToken::new(), poller.clone());

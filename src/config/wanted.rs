@@ -26,11 +26,13 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.name" => "a name in quotes, for instance \"blog\"",
         "feed.url" => "an absolute URL, for instance \"http://127.0.0.1:8081/rss.xml\"",
         "feed.id_namespace" => "a text in quotes",
+        "feed.platform" => "\"auto\", \"none\", or the name of a profile such as \"wordpress\"",
+        "platforms.folder" => "the path of a folder, in quotes",
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",
         "feed.deletions.unsafe" | "hub.callbacks_private" => "true or false",
         "feed" => "one [[feed]] for each feed, with at least name and url",
-        "server" | "store" | "upstream" | "hub" => {
+        "server" | "store" | "upstream" | "hub" | "platforms" => {
             "a table: the name in square brackets on a line of its own"
         }
         _ if key.ends_with("_secs") => SECS,

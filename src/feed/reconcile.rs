@@ -5,7 +5,7 @@ use super::{
     record::IdRule,
     stamp::Stamp,
 };
-use everfeed_adapters::{Deletion, Digest, Entry, Key};
+use everfeed_adapters::{Deletion, Digest, Entry, Key, platforms::Profile};
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Arc};
 
@@ -57,6 +57,8 @@ pub struct Observation {
     pub sightings: Vec<Sighting>,
     /// What the publisher says is deleted.
     pub deletions: Vec<Deletion>,
+    /// Whose scrubbers made the content digests.
+    pub profile: Option<Arc<Profile>>,
 }
 
 /// One entry of a document.

@@ -1,6 +1,7 @@
 //! One poll, from the request to the commit: fetch, slice, observe, decide, commit, wake; not when that is due.
 
 use super::{
+    platform,
     poller::FeedSpec,
     upstream::{Fetched, Reply, Upstream},
 };
@@ -15,6 +16,7 @@ use crate::{
     store::{Receipt, Store, StoreError},
     telemetry::Metrics,
 };
+use everfeed_adapters::platforms::{Detected, Platforms};
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
@@ -41,6 +43,8 @@ pub struct Pipeline {
     pub jitter: fn() -> f64,
     /// What is counted.
     pub metrics: Metrics,
+    /// What is known of blog software.
+    pub platforms: Arc<Platforms>,
 }
 
 /// What came of a poll.
@@ -65,7 +69,9 @@ impl Pipeline {
         clock: Arc<dyn Clock>,
         upstream: Upstream,
     ) -> Self {
-        Self { store, notify, clock, upstream, jitter: rand::random::<f64>, metrics: Metrics::default() }
+        let (jitter, metrics, platforms) =
+            (rand::random::<f64> as fn() -> f64, Metrics::default(), platform::embedded());
+        Self { store, notify, clock, upstream, jitter, metrics, platforms }
     }
 
     /// Polls a feed. `None` when `stop` came before there was anything to finish.
@@ -121,10 +127,17 @@ impl Pipeline {
     ) -> Result<Polled, Failure> {
         let answer = fetched.answer.clone();
         let last_body = state.body;
-        let Some(sliced) = compute(move || Sliced::new(&fetched, last_body)).await?? else {
+        let (choice, known, platforms) =
+            (feed.platform.clone(), state.platform.clone(), self.platforms.clone());
+        let sliced = compute(move || {
+            let sliced = Sliced::new(&fetched, last_body)?;
+            Ok(sliced.map(|sliced| sliced.recognised(&choice, &platforms, known.as_ref(), &fetched)))
+        });
+        let Some(sliced) = sliced.await?? else {
             return Ok(self.remember(feed, state, &Outcome::Unchanged(answer)));
         };
         let sliced = Arc::new(sliced);
+        tell_platform(feed, state.platform.as_ref(), sliced.platform.as_ref());
         for _ in 0..TRIES_MAX {
             let Some(decided) = self.decide(feed, &sliced).await? else { continue };
             let document = Document {
@@ -132,6 +145,7 @@ impl Pipeline {
                 rhythm: &sliced.window.head.rhythm,
                 arrived: decided.arrived(),
                 remark: decided.remark.clone(),
+                platform: sliced.platform.clone(),
             };
             let polled = self.remember(feed, state, &Outcome::Document(answer.clone(), document));
             if decided.is_nothing() {
@@ -164,7 +178,7 @@ impl Pipeline {
         let (window, document) = (known.window.clone(), Arc::clone(sliced));
         let namespace = record.namespace.clone();
         let (seen, keys, notes) = compute(move || {
-            let (seen, notes) = observe(&window, &document.window);
+            let (seen, notes) = observe(&window, &document.window, document.profile.clone());
             let keys = keys_needed(&namespace, &seen);
             (seen, keys, notes)
         })
@@ -216,6 +230,15 @@ impl Pipeline {
             info!(feed.name = %name, items, duration_ms, "`{name}` has changed; items: {items}");
         }
     }
+}
+
+/// Says which software a feed is thought to be made with, once.
+fn tell_platform(feed: &FeedSpec, before: Option<&Detected>, now: Option<&Detected>) {
+    let Some(now) = now.filter(|now| before.is_none_or(|before| before.platform != now.platform)) else {
+        return;
+    };
+    let (name, platform, why) = (&feed.name, &now.platform, &now.why);
+    info!(feed.name = %name, feed.platform = %platform, "`{name}` is read as {platform}: {why}");
 }
 
 /// What a poll came to, in the word that is counted.

@@ -3,6 +3,7 @@
 use super::{
     hosts::{Hosts, hosts_of},
     pipeline::{Pipeline, Polled},
+    platform::Choice,
     queue::Queue,
     upstream::bare,
 };
@@ -42,6 +43,8 @@ pub struct FeedSpec {
     pub url: Url,
     /// How often.
     pub policy: Policy,
+    /// Whose scrubbers make its digests.
+    pub platform: Choice,
 }
 
 /// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.

@@ -60,6 +60,8 @@ pub struct Fetched {
     pub content_type: Option<String>,
     /// The URL that answered, after redirects.
     pub base_url: String,
+    /// All headers of the answer.
+    pub headers: HeaderMap,
     /// 226: the entries that are new to the server's mind, and no others. Never asked for (POLLING 0.2).
     pub is_part: bool,
 }
@@ -126,8 +128,10 @@ impl Upstream {
         };
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let content_type = text(&parts.headers);
-        let fetched =
-            |answer, is_part| Reply::Document(Fetched { answer, body, content_type, base_url, is_part });
+        let fetched = |answer, is_part| {
+            let headers = parts.headers.clone();
+            Reply::Document(Fetched { answer, body, content_type, base_url, headers, is_part })
+        };
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
             StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, false),

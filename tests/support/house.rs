@@ -39,7 +39,13 @@ impl House {
         let pipeline = Pipeline::new(store.clone(), Arc::new(Notify::new()), clock, upstream);
         let no = store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(1), max_secs: 60 };
-        let feed = FeedSpec { no, name: name.into(), url: Url::parse(url).unwrap(), policy };
+        let feed = FeedSpec {
+            no,
+            name: name.into(),
+            url: Url::parse(url).unwrap(),
+            policy,
+            platform: Default::default(),
+        };
         Self { store, feed, state: PollState::unpolled(url), pipeline }
     }
 

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::feed::item::Content;
-use everfeed_adapters::{Date, Link, Text};
+use everfeed_adapters::{
+    Body, Date, Link, Text,
+    platforms::{Platforms, content_digest, digest_version},
+};
 
 const NS: &str = "example.org/feed";
 const NOW: Stamp = Stamp::from_secs(1_700_000_000);
@@ -29,7 +32,8 @@ impl Held {
             Some(row) => Sighting::Same(row),
             None => Sighting::Read(Box::new(reading.clone())),
         });
-        let seen = Observation { sightings: sightings.collect(), deletions: deletions.to_vec() };
+        let seen =
+            Observation { sightings: sightings.collect(), deletions: deletions.to_vec(), profile: None };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
         let items = keys_needed(NS, &seen).into_iter().filter_map(found).collect();
         let known = Known { rev: 0, id_rule: self.id_rule, window: self.window.clone(), items };
@@ -271,6 +275,43 @@ fn unchanged_entries_need_no_look_up() {
             raw: Digest::default(),
         })],
         deletions: Vec::new(),
+        profile: None,
     };
     assert!(keys_needed(NS, &seen).is_empty());
+}
+
+/// What a document that shows `content` does to an item that holds `held` with a digest of this version.
+fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile: &str) -> usize {
+    let profile = Platforms::embedded().get(profile).cloned();
+    let read = |text: &str, by: Option<&Profile>| {
+        let entry = Entry {
+            content: Some(Body { text: Text::html(text), ..Body::default() }),
+            title: Some(Text::plain("t")),
+            ..Entry::default()
+        };
+        let (raw, content) = (Digest::of(text.as_bytes()), content_digest(&entry, by));
+        Reading { key: Key::Id("a".into()), entry, seen: Seen { raw, content, version: digest_version(by) } }
+    };
+    let mut store = Held::default();
+    let mut old = read(held, None);
+    old.seen.version = version;
+    store.show(&[old], &[]);
+    let new = read(content, profile.as_deref());
+    let seen = Observation { sightings: vec![Sighting::Read(Box::new(new))], deletions: Vec::new(), profile };
+    let found = |key: KeyHash| store.keys.get(&key).map(|id| (key, store.items[id].clone()));
+    let items = keys_needed(NS, &seen).into_iter().filter_map(found).collect();
+    let known = Known { rev: 0, id_rule: IdRule::Id, window: store.window.clone(), items };
+    reconcile(NS, &known, &seen, NOW).changes.len()
+}
+
+#[test]
+fn new_scrubbers_are_no_edit_and_hide_none() {
+    // POLLING 1.3: a digest of other scrubbers, or of none, is not compared.
+    let pixel = |n: u32| format!("Rain.<img src=\"http://feeds.feedburner.com/~r/b/~4/{n}\"/>");
+    for version in [1, 7] {
+        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, &pixel(2), "wordpress"), 0);
+        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, &pixel(2), "generic"), 0);
+        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, "Snow.", "wordpress"), 1);
+    }
+    assert_eq!(after_a_change_of_scrubbers(&pixel(1), 1, &pixel(2), "no such profile"), 1);
 }

@@ -7,10 +7,17 @@ use crate::{
         schedule::{Failure, PollState, Whose},
         stamp::Stamp,
     },
-    ingest::upstream::Fetched,
+    ingest::{
+        platform::{self, Choice},
+        upstream::Fetched,
+    },
     store::Commit,
 };
-use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice};
+use everfeed_adapters::{
+    Digest, Head, Hints, NotAFeed, Note, Window,
+    platforms::{Detected, Platforms, Profile},
+    slice,
+};
 use std::{collections::HashSet, sync::Arc};
 
 /// A document cut into entries.
@@ -18,6 +25,10 @@ pub(super) struct Sliced {
     /// Digest of its bytes; `None` for a part of one.
     pub(super) body: Option<Digest>,
     pub(super) window: Window,
+    /// The software that it shows, if the configuration wants to know.
+    pub(super) platform: Option<Detected>,
+    /// What is known of that.
+    pub(super) profile: Option<Arc<Profile>>,
     is_part: bool,
 }
 
@@ -31,7 +42,21 @@ impl Sliced {
         let content_type = fetched.content_type.as_deref();
         let hints = Hints { content_type, base_url: Some(&fetched.base_url) };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
-        Ok(Some(Self { body, window, is_part: fetched.is_part }))
+        let (platform, profile) = Default::default();
+        Ok(Some(Self { body, window, platform, profile, is_part: fetched.is_part }))
+    }
+
+    /// The same, with the platform that it shows or that the configuration names.
+    pub(super) fn recognised(
+        self,
+        choice: &Choice,
+        platforms: &Platforms,
+        known: Option<&Detected>,
+        fetched: &Fetched,
+    ) -> Self {
+        let platform = choice.of(platforms, known, &self.window, fetched);
+        let profile = platform::profile(platforms, platform.as_ref());
+        Self { platform, profile, ..self }
     }
 
     /// Whether it holds neither entries nor deletions.
