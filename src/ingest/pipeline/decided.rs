@@ -89,7 +89,7 @@ impl Decided {
     ) -> Self {
         let decisions = reconcile(&record.namespace, known, seen, now);
         let head = &sliced.window.head;
-        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head);
+        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head, sliced.profile.as_deref());
         Self {
             rev: known.rev,
             keeps_window: sliced.is_part || decisions.window == known.window,
@@ -143,11 +143,14 @@ impl Decided {
     }
 }
 
-/// Whether a head says anything but other dates: those churn, and what they and the rhythm mean is in the poll state.
-fn is_said_otherwise(old: &Head, new: &Head) -> bool {
+/// Whether a head says anything but other dates: those churn, and what they and the rhythm mean is in the poll state. So
+/// does the id with software that writes today's date into it.
+fn is_said_otherwise(old: &Head, new: &Head, profile: Option<&Profile>) -> bool {
+    let id_churns = profile.is_some_and(|profile| profile.dates.feed_id_churns);
     let lasting = |head: &Head| {
         let (updated, published, rhythm) = Default::default();
-        Head { updated, published, rhythm, ..head.clone() }
+        let id = head.id.clone().filter(|_| !id_churns);
+        Head { id, updated, published, rhythm, ..head.clone() }
     };
     lasting(old) != lasting(new)
 }
@@ -188,6 +191,17 @@ fn no_feed(why: &NotAFeed) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_in_the_id_of_the_feed_says_nothing_with_software_that_writes_one() {
+        let head = |id: &str| Head { id: Some(id.into()), ..Head::default() };
+        let (old, new) = (head("tag:x,2010-05-07:atom/1"), head("tag:x,2010-05-08:atom/1"));
+        let of = |name: &str| {
+            is_said_otherwise(&old, &new, Platforms::embedded().get(name).map(|profile| &**profile))
+        };
+        assert!(of("no such profile") && of("wordpress"));
+        assert!(!of("habari"));
+    }
 
     #[test]
     fn remarks_are_few_and_said_once() {
