@@ -191,6 +191,8 @@ impl Ground {
             no: *no,
             name: feed.name.clone(),
             url: feed.url.clone(),
+            public_url: feed.aliases.first().cloned(),
+            format: feed.format,
             policy: feed.poll.policy(),
             platform: feed.platform.clone(),
         };

@@ -48,9 +48,16 @@ pub struct Feed {
     pub name: String,
     /// Where the old feed is. May carry `user:password@`.
     pub url: Url,
+    /// The feed's public URLs, where they differ from `url`. Relative references are resolved against the first; it
+    /// changes no id.
+    #[serde(default)]
+    pub aliases: Vec<Url>,
     /// What its ids are hashed with; fixed when the feed is first seen. Derived from the URL when absent.
     #[serde(default)]
     pub id_namespace: Option<String>,
+    /// What is made of its document.
+    #[serde(default)]
+    pub format: ingest::Format,
     /// Which software makes it, for what that software is known to do: `auto`, `none`, or the name of a profile.
     #[serde(default)]
     pub platform: ingest::platform::Choice,
@@ -166,6 +173,9 @@ impl Config {
                 poll.max_secs
             ));
             lines.push(format!("              ids in namespace {}", masked(&feed.namespace())));
+            if let Some(alias) = feed.aliases.first() {
+                lines.push(format!("              relative links lead from {alias}"));
+            }
         }
         lines.extend(self.warnings().iter().map(|warning| format!("  warning     {warning}")));
         lines.join("\n") + "\n"
@@ -181,6 +191,12 @@ impl Feed {
         }
         if !matches!(self.url.scheme(), "http" | "https") || self.url.fragment().is_some() {
             problems.push(Problem::new(key("url"), shown(&masked(self.url.as_str())), wanted::FEED_URL));
+        }
+        let is_alias = |url: &Url| {
+            matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none()
+        };
+        if let Some(bad) = self.aliases.iter().find(|url| !is_alias(url)) {
+            problems.push(Problem::new(key("aliases"), shown(&masked(bad.as_str())), wanted::ALIAS));
         }
         if self.id_namespace.as_deref().is_some_and(|given| given.is_empty() || given.contains('\n')) {
             let found = shown(self.id_namespace.as_deref().unwrap_or_default());

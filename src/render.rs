@@ -11,11 +11,15 @@ pub mod urls;
 #[cfg(test)]
 mod samples;
 
+#[cfg(test)]
+mod tests;
+
 mod identity;
 mod text;
 mod xml;
 
 mod foreign;
+mod target;
 mod xhtml;
 
 mod atom;

@@ -9,7 +9,7 @@ mod origin;
 use everfeed::{
     clock::System,
     feed::{record::FeedNo, schedule::Policy},
-    ingest::{Config, FeedSpec, Pipeline, Poller, Upstream},
+    ingest::{Config, FeedSpec, Format, Pipeline, Poller, Upstream},
     layers::{Governor, upstream},
     notify::Notify,
     store::{
@@ -50,6 +50,8 @@ impl Process {
             no: feed,
             name: "blog".into(),
             url: Url::parse(url).unwrap(),
+            public_url: None,
+            format: Format::Auto,
             policy: Policy::default(),
             platform: Default::default(),
         };

@@ -1,6 +1,7 @@
 //! What a document is: its root element, or what it is instead of a feed; not what is in it.
 
 use crate::Format;
+use crate::formats::json_feed::Shape;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
@@ -19,8 +20,10 @@ pub enum NotAFeed {
         /// The page's title, which often says why.
         title: Option<String>,
     },
-    /// JSON, which may be an error message or a JSON Feed.
-    #[error("the document is JSON, not an XML feed; it begins with {start:?}")]
+    /// JSON, but not a JSON Feed: often an error message.
+    #[error(
+        "the document is JSON, but no JSON Feed: it names no version of it, and has no items of its shape; it begins with {start:?}"
+    )]
     Json {
         /// Its first characters.
         start: String,
@@ -32,7 +35,7 @@ pub enum NotAFeed {
         kind: &'static str,
     },
     /// Some other text.
-    #[error("the document is neither XML nor HTML; it begins with {start:?}")]
+    #[error("the document is neither XML, HTML nor JSON; it begins with {start:?}")]
     Text {
         /// Its first characters.
         start: String,
@@ -82,6 +85,9 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
     if visible.is_empty() {
         return Err(NotAFeed::Empty);
     }
+    if let Some(root) = json_feed(visible) {
+        return Ok(root);
+    }
     let mut tokens = Tokens::new(text);
     let mut first = None;
     let mut preceded = false;
@@ -90,7 +96,10 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
         match token {
             Token::Start { name, attributes, .. } => {
                 if let Some(format) = format_of(name, attributes) {
-                    return Ok(Root { format, name, text: &text[place.start..], preceded });
+                    let text = &text[place.start..];
+                    let is_cdf = format == Format::Rss && !name.eq_ignore_ascii_case("rss") && is_cdf(text);
+                    let format = if is_cdf { Format::Cdf } else { format };
+                    return Ok(Root { format, name, text, preceded });
                 }
                 first.get_or_insert(name);
                 if name.eq_ignore_ascii_case("html") {
@@ -102,6 +111,11 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
             Token::End { .. } | Token::Reference(_) | Token::Literal(_) => preceded = true,
         }
     }
+    if first.is_none_or(is_of_warning)
+        && let Some(root) = inner_json_feed(visible)
+    {
+        return Ok(root);
+    }
     Err(match first {
         _ if visible.starts_with(['{', '[']) => NotAFeed::Json { start: start(visible) },
         Some(name) if is_html(name) => NotAFeed::Html { title: title(text) },
@@ -111,6 +125,26 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
         }
         None => NotAFeed::Text { start: start(visible) },
     })
+}
+
+/// A JSON Feed from the first character on.
+fn json_feed(text: &str) -> Option<Root<'_>> {
+    let is_feed = text.starts_with('{') && Shape::of(text).is_some();
+    is_feed.then_some(Root { format: Format::JsonFeed, name: "", text, preceded: false })
+}
+
+/// A JSON Feed behind a warning of PHP, or in the call of a JSON-P callback. Where nothing else tells, it must name its
+/// version, which stands at the beginning by the spec.
+fn inner_json_feed(text: &str) -> Option<Root<'_>> {
+    let version = memchr::memmem::find(text.as_bytes(), b"jsonfeed.org/version/")?;
+    let start = text[..version].rfind('{')?;
+    let root = json_feed(&text[start..])?;
+    Some(Root { preceded: true, ..root })
+}
+
+/// The tags of PHP's warnings; other markup with JSON in it is a page about JSON.
+fn is_of_warning(name: &str) -> bool {
+    name.eq_ignore_ascii_case("br") || name.eq_ignore_ascii_case("b")
 }
 
 /// What the first bytes of something binary say, before anybody tries to decode it.
@@ -152,10 +186,37 @@ fn format_of(name: &str, raw: &str) -> Option<Format> {
         }
         "entry" => (Vocabulary::of(&namespace()) == Vocabulary::Atom).then_some(Format::Atom),
         "channel" if Vocabulary::of(&namespace()) == Vocabulary::Rss => Some(Format::Rdf),
-        // A channel with no `rss` around it; one with HREF is CDF, which is another format.
-        "channel" if !attributes(raw).any(|(name, _)| name.eq_ignore_ascii_case("href")) => Some(Format::Rss),
+        // A channel with no `rss` around it, or one of CDF: what is in it tells.
+        "channel" => Some(Format::Rss),
         _ => None,
     }
+}
+
+/// How many tokens of a bare channel are looked at for what only CDF, or only RSS, has.
+const TOKENS_OF_CHANNEL_MAX: usize = 512;
+
+/// Whether a bare channel is CDF: it points to things by attributes, where RSS has elements.
+fn is_cdf(text: &str) -> bool {
+    let mut tokens = Tokens::new(text);
+    for _ in 0..TOKENS_OF_CHANNEL_MAX {
+        let Some((token, _)) = tokens.next() else { break };
+        let Token::Start { name, attributes: raw, .. } = token else { continue };
+        let name = name.to_ascii_lowercase();
+        match name.as_str() {
+            "channel" | "item" => {
+                let of_cdf = |name: &str| {
+                    ["href", "lastmod", "base", "self"].iter().any(|known| name.eq_ignore_ascii_case(known))
+                };
+                if attributes(raw).any(|(name, _)| of_cdf(name)) {
+                    return true;
+                }
+            }
+            "abstract" | "logo" | "schedule" | "usage" | "a" => return true,
+            "link" | "description" | "guid" | "pubdate" => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn is_html(name: &str) -> bool {
@@ -221,6 +282,10 @@ mod tests {
         check("<rdf:RDF>", Ok(Format::Rdf));
         check("<Channel xmlns='http://purl.org/net/rss1.1#'>", Ok(Format::Rdf));
         check("<channel><item/></channel>", Ok(Format::Rss));
+        check("<channel><item><link>x</link><a/></item></channel>", Ok(Format::Rss));
+        check("<?XML VERSION='1.0'?><CHANNEL HREF='http://e.org/'/>", Ok(Format::Cdf));
+        check("<channel><title>t</title><item href='x'/></channel>", Ok(Format::Cdf));
+        check("<CHANNEL><ITEM><ABSTRACT>x</ABSTRACT></ITEM></CHANNEL>", Ok(Format::Cdf));
         check("<a:feed xmlns:a='http://www.w3.org/2005/Atom'>", Ok(Format::Atom));
         check("<feed xmlns='http://purl.org/atom/ns#' version='0.3'>", Ok(Format::Atom));
         check("<entry xmlns='http://www.w3.org/2005/Atom'/>", Ok(Format::Atom));
@@ -242,11 +307,19 @@ mod tests {
             "[{\"html\": \"<html><p>\"}]",
             Err(NotAFeed::Json { start: "[{\"html\": \"<html><p>\"}]".into() }),
         );
+        let shaped = "{\"title\": \"t\", \"items\": [{\"id\": 1, \"url\": \"http://e.org/\"}]";
+        check(&format!("{shaped}}}"), Ok(Format::JsonFeed));
+        // A cut answer of some API has ids and URLs too.
+        let cut = shaped.replace("\"title\": \"t\", ", "");
+        check(&cut, Err(NotAFeed::Json { start: start(&cut) }));
+        check(&cut.replace("\"url\"", "\"content_text\""), Ok(Format::JsonFeed));
+        check("call({\"version\": \"https://jsonfeed.org/version/1\"});", Ok(Format::JsonFeed));
+        let page = "<p>So: {\"version\": \"https://jsonfeed.org/version/1\"}";
+        check(page, Err(NotAFeed::Html { title: None }));
         check("[notice] cache is cold\n<rss>", Ok(Format::Rss));
         check("Not found", Err(NotAFeed::Text { start: "Not found".into() }));
         check("<opml version='2.0'/>", Err(NotAFeed::OtherXml { root: "opml".into() }));
         check("<feed xmlns='urn:other'/>", Err(NotAFeed::OtherXml { root: "feed".into() }));
-        check("<CHANNEL HREF='http://e.org/'/>", Err(NotAFeed::OtherXml { root: "CHANNEL".into() }));
         let page = "<!DOCTYPE html><html><head><title> 404 &amp; so </title></head><body><p>Not found<br>";
         assert!(
             matches!(recognise(page), Err(NotAFeed::Html { title: Some(title) }) if title.starts_with("404"))

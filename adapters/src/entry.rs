@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 /// document's URL; ids are never touched beyond trimming XML white space.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// `guid`, `atom:id`, `rdf:about` or JSON `id`: trimmed of XML white space, else byte-exact (LEGACY I-2).
+    /// `guid`, `atom:id`, `rdf:about`, JSON `id` or CDF `HREF`: trimmed of XML white space, else byte-exact (LEGACY I-2).
     pub id: Option<String>,
     /// The title, if there is one.
     pub title: Option<Text>,
@@ -66,12 +66,14 @@ pub enum TextKind {
     Html,
     /// The inside of an XHTML `div`, written anew by us: well-formed, default namespace XHTML.
     Xhtml,
+    /// Bytes in base64 (RFC 4648 section 4). Only the text of a [`Body`] that has a media type may be of this kind.
+    Base64,
 }
 
 /// An entry's content: text, something of another media type, or a reference to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Body {
-    /// The text; for other media types the text form or base64 as the source had it, empty when only `src` is given.
+    /// The text; of other media types the text form as plain text, or base64; empty when only `src` is given.
     pub text: Text,
     /// The media type when it is none of plain text, HTML and XHTML.
     pub media_type: Option<String>,
@@ -197,8 +199,14 @@ pub enum Format {
     Rss,
     /// RSS 0.90, 1.0 and 1.1: RDF.
     Rdf,
-    /// Atom 1.0.
+    /// Atom 1.0, its drafts and 0.3.
     Atom,
+    /// The Channel Definition Format of 1997.
+    Cdf,
+    /// JSON Feed 1.0 and 1.1.
+    JsonFeed,
+    /// Not a feed: one document that is itself the only item, whatever it is ([`Hints::resource`](crate::Hints)).
+    Resource,
 }
 
 /// What the document says of itself.
@@ -276,7 +284,7 @@ pub struct Deletion {
 /// What identifies an entry, strongest first (DESIGN section 3, LEGACY I-2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Key {
-    /// `guid`, `atom:id`, `rdf:about`, JSON `id`.
+    /// `guid`, `atom:id`, `rdf:about`, JSON `id`, CDF `HREF`, or a resource's URL.
     Id(String),
     /// The permalink, unresolved as the source wrote it, when no other entry of the document has the same.
     Link(String),
@@ -311,7 +319,7 @@ impl Key {
 pub enum Note {
     /// The document ended early; the entry that was cut is dropped (DESIGN section 4).
     Truncated,
-    /// Tags did not match and were mended.
+    /// Tags did not match and were mended, or JSON was not quite JSON.
     Mismatched,
     /// The declared encoding was wrong; this one was used.
     Encoding(String),

@@ -1,8 +1,11 @@
 //! What the elements of each format mean, and where an entry's children are sent; how a document is cut is elsewhere.
 
 pub(crate) mod atom;
+pub(crate) mod cdf;
 pub(crate) mod draft;
+pub(crate) mod json_feed;
 pub(crate) mod rdf;
+pub(crate) mod resource;
 pub(crate) mod rss;
 
 use std::borrow::Cow;
@@ -12,9 +15,9 @@ use url::Url;
 use crate::entry::notes::Notes;
 use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
 use crate::text::markup::XML;
-use crate::text::{html, present, uri};
+use crate::text::{html, present, references, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Text};
+use crate::{Element, Entry, Format, Head, Note, Text};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -38,17 +41,23 @@ impl Dialect {
         match self.format {
             Format::Rss | Format::Rdf => Vocabulary::Rss,
             Format::Atom => Vocabulary::Atom,
+            Format::Cdf => Vocabulary::Cdf,
+            // What has no elements has no vocabulary of them.
+            Format::JsonFeed | Format::Resource => Vocabulary::Foreign,
         }
     }
 
     /// The local name of the elements that are entries.
     pub(crate) fn entry_name(&self) -> &'static str {
         match self.format {
-            Format::Rss | Format::Rdf => "item",
             Format::Atom => "entry",
+            Format::Rss | Format::Rdf | Format::Cdf | Format::JsonFeed | Format::Resource => "item",
         }
     }
 }
+
+/// How much of a bad `xml:base` is told.
+const BASE_SHOWN_CHARS: usize = 100;
 
 /// What an element inherits from where it stands.
 #[derive(Clone, Debug, Default)]
@@ -58,8 +67,8 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place inside an element.
-    pub(crate) fn enter(&self, element: &Element) -> Cow<'_, Self> {
+    /// The place inside an element. An `xml:base` that is none is passed over, with a note.
+    pub(crate) fn enter(&self, element: &Element, notes: &mut Notes) -> Cow<'_, Self> {
         let base = element.attribute_ns(XML, "base");
         let language = element.attribute_ns(XML, "lang");
         if base.is_none() && language.is_none() {
@@ -67,12 +76,23 @@ impl Place {
         }
         let mut inside = self.clone();
         if let Some(base) = base {
-            inside.base = uri::rebase(self.base.as_ref(), base);
+            inside.rebase(base, notes);
         }
         if let Some(language) = language {
             inside.language = present(language);
         }
         Cow::Owned(inside)
+    }
+
+    /// Goes on from an `xml:base`, if it is one.
+    pub(crate) fn rebase(&mut self, reference: &str, notes: &mut Notes) {
+        match uri::rebase(self.base.as_ref(), reference) {
+            Some(base) => self.base = Some(base),
+            None => {
+                let start: String = reference.chars().take(BASE_SHOWN_CHARS).collect();
+                notes.add(Note::Other(format!("no base for references: {start:?}")));
+            }
+        }
     }
 
     /// An HTML text of this place, its relative references resolved.
@@ -88,11 +108,15 @@ impl Place {
 
 /// Reads an entry.
 pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entry, Notes) {
-    let place = place.enter(&element).into_owned();
+    let mut notes = Notes::default();
+    let place = place.enter(&element, &mut notes).into_owned();
     let mut draft = Draft::new(dialect, &place);
+    *draft.notes() = notes;
     draft.language(element.attribute_ns(XML, "lang").unwrap_or_default());
-    if dialect.format == Format::Rdf {
-        rdf::item(&element, &mut draft);
+    match dialect.format {
+        Format::Rdf => rdf::item(&element, &mut draft),
+        Format::Cdf => cdf::item(&element, &place, &mut draft),
+        Format::Rss | Format::Atom | Format::JsonFeed | Format::Resource => {}
     }
     for child in children(element) {
         take(child, &mut draft);
@@ -101,11 +125,17 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entr
 }
 
 /// Sends one child of an entry to the vocabulary that knows it; what nobody wants is kept as it is.
-fn take(child: Element, draft: &mut Draft<'_>) {
-    let place = draft.place().enter(&child);
-    let left = match draft.vocabulary(&child.ns) {
+fn take(mut child: Element, draft: &mut Draft<'_>) {
+    let outside = draft.place();
+    let place = outside.enter(&child, draft.notes());
+    let vocabulary = draft.vocabulary(&child.ns);
+    if is_foreign(vocabulary) {
+        references::resolve_foreign(&mut child, outside.base.as_ref());
+    }
+    let left = match vocabulary {
         Vocabulary::Rss => rss::child(child, &place, draft),
         Vocabulary::Atom => atom::child(child, &place, draft),
+        Vocabulary::Cdf => cdf::child(child, &place, draft),
         Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::child(child, draft),
         Vocabulary::Content => rss::content(child, &place, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &place, draft),
@@ -119,6 +149,12 @@ fn take(child: Element, draft: &mut Draft<'_>) {
     }
 }
 
+/// Whether elements of the vocabulary are kept as they are, whatever else is made of them.
+fn is_foreign(vocabulary: Vocabulary) -> bool {
+    use Vocabulary::{Atom, Content, Rss, Xhtml};
+    !matches!(vocabulary, Rss | Atom | Content | Xhtml)
+}
+
 /// Reads the head out of the elements that stand outside the entries.
 pub(crate) fn head(
     children: Vec<(Element, Place)>,
@@ -127,11 +163,16 @@ pub(crate) fn head(
     notes: &mut Notes,
 ) -> Head {
     let mut head = Head { language: place.language.clone(), ..Head::default() };
-    for (child, outside) in children {
-        let place = outside.enter(&child);
-        let left = match dialect.vocabulary(&child.ns) {
+    for (mut child, outside) in children {
+        let place = outside.enter(&child, notes);
+        let vocabulary = dialect.vocabulary(&child.ns);
+        if is_foreign(vocabulary) {
+            references::resolve_foreign(&mut child, outside.base.as_ref());
+        }
+        let left = match vocabulary {
             Vocabulary::Rss => rss::head(child, &place, &mut head, notes),
             Vocabulary::Atom => atom::head(child, &place, &mut head, notes),
+            Vocabulary::Cdf => cdf::head(child, &place, &mut head, notes),
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
                 dublin_core::head(child, &mut head, notes)
             }

@@ -28,8 +28,12 @@
 //! What is odd about a document or an entry becomes a [`Note`] beside what could be read; only bytes that are no feed at
 //! all, or a feed of which not one entry could be read, are an error.
 //!
-//! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3 are read by this crate's own pass over quick-xml's tokens. feed-rs maps
-//! MediaRSS, behind a guard: measured on five thousand documents, it loses ids, dates and whole dialects elsewhere.
+//! Entries keep their HTML as it was. Who shows it in a page of their own passes it through `text::sanitise` (feature
+//! `sanitise`, on by default); elements of foreign markup are written by [`text::markup::write_element`].
+//!
+//! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3, and CDF are read by this crate's own pass over quick-xml's tokens. feed-rs
+//! maps MediaRSS, behind a guard: measured on five thousand documents, it loses ids, dates and whole dialects elsewhere.
+//! JSON Feed is cut by a scanner of our own, which survives what strict JSON does not: cut and slightly broken documents.
 
 #![warn(missing_docs)]
 
@@ -45,6 +49,7 @@ mod vocabulary;
 
 pub use detect::NotAFeed;
 pub use entry::*;
+pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
 pub use neutral::neutral;
 pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 
@@ -55,4 +60,7 @@ pub struct Hints<'a> {
     pub content_type: Option<&'a str>,
     /// The document's URL after redirects: what relative references are resolved against.
     pub base_url: Option<&'a str>,
+    /// Set where the document is wanted as it is, as the only item, instead of as a feed: the URL that it was asked for by,
+    /// which names the item. Then any bytes do; how many, the caller has limited.
+    pub resource: Option<&'a str>,
 }

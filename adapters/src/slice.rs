@@ -1,16 +1,19 @@
 //! Cuts a document into entries: which bytes are whose, and what each is called. What an entry says is read later, alone.
 
 mod cutter;
+mod items;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::detect::{self, NotAFeed};
-use crate::formats::{self, Dialect, Place};
+use crate::detect::{self, NotAFeed, Root};
+use crate::entry::notes::Notes;
+use crate::formats::resource::Resource;
+use crate::formats::{self, Dialect, Place, json_feed};
 use crate::text::encoding;
 use crate::text::markup::tree::{self, Bindings};
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
-use cutter::{Cut, Marks};
+use cutter::Cut;
 
 /// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
 pub const ENTRIES_MAX: usize = 10_000;
@@ -20,28 +23,52 @@ pub const ENTRIES_MAX: usize = 10_000;
 /// Content is never an error: what is odd becomes a note.
 ///
 /// # Errors
-/// Only when the bytes are no feed at all (a web page, JSON, nothing), or when they hold entries of which not one could
-/// be read in whole; then the publisher, or whatever stands before it, is at fault.
+/// Only when the bytes are no feed at all (a web page, other JSON, nothing), or when they hold entries of which not one
+/// could be read in whole; then the publisher, or whatever stands before it, is at fault. Never with
+/// [`Hints::resource`], for which any bytes will do.
 pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
+    let base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+    if let Some(url) = hints.resource {
+        return Ok(Window::of_resource(Resource::new(url, base, hints.content_type, bytes)));
+    }
     if let Some(binary) = detect::binary(bytes) {
         return Err(binary);
     }
     let decoded = encoding::decode(bytes, hints.content_type);
     let root = detect::recognise(&decoded.text)?;
-    let place = Place { base: hints.base_url.and_then(|url| url::Url::parse(url).ok()), language: None };
-    let cut = cutter::cut(&root, place)?;
-    let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
+    let place = Place { base, language: None };
+    let (mut window, mut notes) = match root.format {
+        Format::JsonFeed => of_items(&root, &place)?,
+        _ => of_markup(&root, place)?,
+    };
     if root.preceded {
         notes.add_first(Note::Other("something stands before the document".to_owned()));
     }
     if let Some(note) = decoded.note {
         notes.add_first(note);
     }
+    window.notes = notes.into_vec();
+    if root.format != Format::JsonFeed {
+        window.opening = opening(&decoded.text).into();
+    }
+    Ok(window)
+}
+
+fn of_markup(root: &Root<'_>, place: Place) -> Result<(Window, Notes), NotAFeed> {
+    let cut = cutter::cut(root, place)?;
+    let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
     let mut head = formats::head(head, &dialect, &place, &mut notes);
     head.id = head.id.or(head_id);
-    let notes = notes.into_vec();
-    let opening = opening(&decoded.text).into();
-    Ok(Window { format: root.format, head, entries: named(entries), deletions, notes, opening })
+    let entries = named(entries);
+    let (notes_told, opening) = Default::default();
+    Ok((Window { format: root.format, head, entries, deletions, notes: notes_told, opening }, notes))
+}
+
+fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes), NotAFeed> {
+    let items::Cut { head, entries, notes } = items::cut(root.text, place)?;
+    let entries = named(entries);
+    let (deletions, notes_told, opening) = Default::default();
+    Ok((Window { format: root.format, head, entries, deletions, notes: notes_told, opening }, notes))
 }
 
 /// How much of a document is kept as its opening, bytes.
@@ -79,6 +106,14 @@ pub struct Window {
 }
 
 impl Window {
+    /// The window of a document that is itself the only item.
+    fn of_resource(resource: Resource) -> Self {
+        let (key, head) = (Key::Id(resource.url().to_owned()), resource.head());
+        let raw = RawEntry { key, raw: resource.digest(), inside: Inside::Resource(Arc::new(resource)) };
+        let (deletions, notes, opening) = Default::default();
+        Self { format: Format::Resource, head, entries: vec![raw], deletions, notes, opening }
+    }
+
     /// Whether the document ended early: what is missing from it proves nothing.
     pub fn is_truncated(&self) -> bool {
         self.notes.contains(&Note::Truncated)
@@ -93,8 +128,28 @@ pub struct RawEntry {
     /// Digest of the entry's own markup, decoded: equal means that its publisher did not touch it. What it inherits
     /// (namespaces, `xml:base`) is not in it.
     pub raw: Digest,
-    markup: Box<str>,
-    context: Arc<Context>,
+    inside: Inside,
+}
+
+/// What is parsed when somebody asks.
+#[derive(Clone, Debug)]
+enum Inside {
+    /// An element.
+    Markup { markup: Box<str>, context: Arc<Context> },
+    /// An item of a JSON Feed.
+    Item { json: Box<str>, place: Arc<Place> },
+    /// The whole document.
+    Resource(Arc<Resource>),
+}
+
+/// What may name an entry, trimmed of XML white space and otherwise byte-exact.
+#[derive(Debug, Default)]
+struct Marks {
+    guid: Option<String>,
+    id: Option<String>,
+    about: Option<String>,
+    link: Option<String>,
+    title: Option<String>,
 }
 
 /// What entries inherit from the elements around them.
@@ -108,20 +163,37 @@ struct Context {
 impl RawEntry {
     /// Reads the entry. What cannot be understood is left out and noted.
     pub fn parse(&self) -> (Entry, Vec<Note>) {
-        let Context { dialect, bindings, place } = &*self.context;
-        let Some(grown) = tree::grow(&self.markup, &mut bindings.clone()) else {
-            return (Entry::default(), vec![Note::EntryLost("its markup has no element".to_owned())]);
+        let (entry, notes) = match &self.inside {
+            Inside::Markup { markup, context } => context.parse(markup),
+            Inside::Item { json, place } => json_feed::entry(json, place),
+            Inside::Resource(resource) => resource.entry(),
         };
-        let (entry, mut notes) = formats::entry(grown.element, dialect, place);
-        if grown.mended {
-            notes.add_first(Note::Mismatched);
-        }
         (entry, notes.into_vec())
     }
 
-    /// The entry's own markup, decoded, as it stood in the document.
+    /// The entry's own markup or JSON, decoded, as it stood in the document; of a resource there is none.
     pub fn markup(&self) -> &str {
-        &self.markup
+        match &self.inside {
+            Inside::Markup { markup, .. } => markup,
+            Inside::Item { json, .. } => json,
+            Inside::Resource(_) => "",
+        }
+    }
+}
+
+impl Context {
+    /// Reads an entry that stands here.
+    fn parse(&self, markup: &str) -> (Entry, Notes) {
+        let Some(grown) = tree::grow(markup, &mut self.bindings.clone()) else {
+            let mut notes = Notes::default();
+            notes.add(Note::EntryLost("its markup has no element".to_owned()));
+            return (Entry::default(), notes);
+        };
+        let (entry, mut notes) = formats::entry(grown.element, &self.dialect, &self.place);
+        if grown.mended {
+            notes.add_first(Note::Mismatched);
+        }
+        (entry, notes)
     }
 }
 

@@ -5,8 +5,15 @@ pub mod date;
 pub mod encoding;
 pub mod entities;
 pub(crate) mod html;
+pub(crate) mod json;
 pub mod markup;
+pub(crate) mod references;
+#[cfg(feature = "sanitise")]
+mod sanitise;
 pub mod uri;
+
+#[cfg(feature = "sanitise")]
+pub use sanitise::sanitise;
 
 use std::borrow::Cow;
 

@@ -10,6 +10,8 @@ pub(crate) enum Vocabulary {
     /// Atom 1.0, its drafts and 0.3.
     Atom,
     Rdf,
+    /// The Channel Definition Format, which has no namespace.
+    Cdf,
     DublinCore,
     DublinCoreTerms,
     Content,

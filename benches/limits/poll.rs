@@ -12,7 +12,7 @@ use bytes::Bytes;
 use everfeed::{
     clock::{Clock, System},
     feed::schedule::{Policy, PollState},
-    ingest::{FeedSpec, Pipeline, Upstream},
+    ingest::{FeedSpec, Format, Pipeline, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
@@ -81,7 +81,15 @@ impl Subject {
         let policy = Policy { min_secs: Some(1), max_secs: 60 };
         let state = PollState::unpolled(url.as_str());
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
-        let feed = FeedSpec { no, name: "blog".into(), url, policy, platform: Default::default() };
+        let feed = FeedSpec {
+            no,
+            name: "blog".into(),
+            url,
+            public_url: None,
+            format: Format::Auto,
+            policy,
+            platform: Default::default(),
+        };
         let polled = RefCell::new(Polled { state, newest: 0 });
         let subject = Self { publisher, pipeline, feed, polled, client };
         subject.poll().await?;

@@ -78,6 +78,10 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
     check("[[feed]]\nname = \"Blog\"\nurl = \"http://x/\"\n", &["feed.name", "\"Blog\"", "lower-case"]);
     check("[[feed]]\nname = \"blog\"\nurl = \"x\"\n", &["feed.blog.url", "\"x\"", "absolute URL"]);
     check("[[feed]]\nname = \"blog\"\nurl = \"ftp://x/\"\n", &["feed.blog.url", "\"ftp://x/\"", "http"]);
+    check(&format!("{GOOD}aliases = [\"x\"]\n"), &["feed.blog.aliases", "\"x\"", "absolute URLs"]);
+    check(&format!("{GOOD}aliases = [\"ftp://x/\"]\n"), &["feed.blog.aliases", "\"ftp://x/\"", "http"]);
+    check(&format!("{GOOD}aliases = [\"https://u:hunter2@x/\"]\n"), &["feed.blog.aliases", "***@x"]);
+    check(&format!("{GOOD}format = \"rss\"\n"), &["feed.blog.format", "\"rss\"", "resource"]);
     check(
         &format!("{GOOD}poll = {{ min_secs = 0 }}\n"),
         &["feed.blog.poll.min_secs", "found 0", "at least 1"],

@@ -6,6 +6,9 @@ pub(super) const NAME: &str =
 /// What a feed's URL must be.
 pub(super) const FEED_URL: &str =
     "give the feed's http or https URL, without a #fragment: for instance \"http://127.0.0.1:8081/rss.xml\"";
+/// What the public URLs of a feed must be.
+pub(super) const ALIAS: &str =
+    "give http or https URLs without credentials: for instance [\"https://blog.example/rss.xml\"]";
 /// What the public URL must be.
 pub(super) const PUBLIC_URL: &str = "give the http or https URL by which consumers reach this server, without credentials, query and fragment: \
      for instance \"https://feeds.example.org\"";
@@ -25,7 +28,11 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "upstream.contact_url" => "an absolute URL at which publishers reach you",
         "feed.name" => "a name in quotes, for instance \"blog\"",
         "feed.url" => "an absolute URL, for instance \"http://127.0.0.1:8081/rss.xml\"",
+        "feed.aliases" => "a list of absolute URLs, for instance [\"https://blog.example/rss.xml\"]",
         "feed.id_namespace" => "a text in quotes",
+        "feed.format" => {
+            "\"auto\", which takes any format of feed, or \"resource\", which takes any document as an item"
+        }
         "feed.platform" => "\"auto\", \"none\", or the name of a profile such as \"wordpress\"",
         "platforms.folder" => "the path of a folder, in quotes",
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",

@@ -21,6 +21,17 @@ pub struct Config {
     pub redirects_max: usize,
 }
 
+/// `format` of a feed: what is made of its document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// It must be a feed of some format, which is found out anew for each document.
+    #[default]
+    Auto,
+    /// It is the only item itself, whatever it is: a text, JSON, a picture.
+    Resource,
+}
+
 /// `poll` of a feed: the bounds within which it is polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -20,6 +20,7 @@ use everfeed_adapters::platforms::{Detected, Platforms};
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
+use url::Url;
 
 mod decided;
 
@@ -81,13 +82,13 @@ impl Pipeline {
         let subscribers = self.subscribers(feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
         let reply = tokio::select! {
-            reply = self.upstream.fetch(&feed.url, &plan, state, subscribers) => reply,
+            reply = self.upstream.fetch(feed, &plan, state, subscribers) => reply,
             () = stop.cancelled() => return None,
         };
         let polled = match reply {
             Reply::Unchanged(answer) => self.remember(feed, state, &Outcome::Unchanged(answer)),
             Reply::Deferred { wait_secs } => self.remember(feed, state, &Outcome::Deferred { wait_secs }),
-            Reply::Document(fetched) => match self.take_in(feed, state, fetched, started).await {
+            Reply::Document(fetched) => match self.take_in(feed, state, *fetched, started).await {
                 Ok(polled) => polled,
                 Err(failure) => self.fail(feed, state, failure, None),
             },
@@ -127,6 +128,9 @@ impl Pipeline {
     ) -> Result<Polled, Failure> {
         let answer = fetched.answer.clone();
         let last_body = state.body;
+        // Behind a sidecar the document came from a place that only we can reach.
+        let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
+        let fetched = Fetched { base_url, ..fetched };
         let (choice, known, platforms) =
             (feed.platform.clone(), state.platform.clone(), self.platforms.clone());
         let sliced = compute(move || {

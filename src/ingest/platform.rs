@@ -68,7 +68,7 @@ impl From<String> for Choice {
 }
 
 impl Choice {
-    /// The platform of a document of a feed of which `known` is remembered.
+    /// The platform of a document of a feed of which `known` is remembered. A resource is compared as it is.
     pub(super) fn of(
         &self,
         platforms: &Platforms,
@@ -77,6 +77,7 @@ impl Choice {
         fetched: &Fetched,
     ) -> Option<Detected> {
         match self {
+            _ if fetched.resource.is_some() => None,
             Self::Auto => {
                 let readable = |(name, value): (&'_ http::HeaderName, &'_ http::HeaderValue)| {
                     Some((name.to_string(), value.to_str().ok()?.to_owned()))

@@ -1,6 +1,7 @@
 //! The poller: who is due, how many at a time, and what is remembered; not what one poll does.
 
 use super::{
+    config::Format,
     hosts::{Hosts, hosts_of},
     pipeline::{Pipeline, Polled},
     platform::Choice,
@@ -41,6 +42,10 @@ pub struct FeedSpec {
     pub name: String,
     /// Where it is, credentials included.
     pub url: Url,
+    /// Where the public finds it, when that is elsewhere: what its relative references are relative to.
+    pub public_url: Option<Url>,
+    /// What is made of its document.
+    pub format: Format,
     /// How often.
     pub policy: Policy,
     /// Whose scrubbers make its digests.

@@ -1,6 +1,6 @@
 //! A publisher without a network for the tests of ingest: the real client stack over a script. Compiled for tests only.
 
-use super::{FeedSpec, Pipeline, Poller, Upstream, platform::Choice};
+use super::{FeedSpec, Format, Pipeline, Poller, Upstream, platform::Choice};
 use crate::{
     clock::{Clock, Paused},
     feed::{record::FeedNo, schedule::Policy},
@@ -112,7 +112,16 @@ impl House {
     pub(super) async fn feed(&self, name: &str, url: &str, min_secs: u64, max_secs: u64) -> FeedSpec {
         let no = self.store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(min_secs), max_secs };
-        FeedSpec { no, name: name.into(), url: Url::parse(url).unwrap(), policy, platform: Choice::default() }
+        let url = Url::parse(url).unwrap();
+        FeedSpec {
+            no,
+            name: name.into(),
+            url,
+            public_url: None,
+            format: Format::Auto,
+            policy,
+            platform: Choice::default(),
+        }
     }
 
     /// Starts a poller.

@@ -1,5 +1,6 @@
 //! One question to a publisher and what its answer means; not when to ask, nor what the document says.
 
+use super::{Format, poller::FeedSpec};
 use crate::{
     clock::Clock,
     feed::schedule::{Answer, Failure, Plan, PollState, Whose},
@@ -34,7 +35,7 @@ pub enum Reply {
     /// 304.
     Unchanged(Answer),
     /// A body that may be a feed.
-    Document(Fetched),
+    Document(Box<Fetched>),
     /// Nothing that could be one. The body, if any, was not looked at.
     Failed {
         /// Why.
@@ -62,6 +63,8 @@ pub struct Fetched {
     pub base_url: String,
     /// All headers of the answer.
     pub headers: HeaderMap,
+    /// The URL that names the document, where that is wanted as it is instead of as a feed.
+    pub resource: Option<String>,
     /// 226: the entries that are new to the server's mind, and no others. Never asked for (POLLING 0.2).
     pub is_part: bool,
 }
@@ -72,14 +75,14 @@ impl Upstream {
         Self { client, contact_url, clock }
     }
 
-    /// Sends one GET. `configured` is the feed's URL as the operator wrote it, `subscribers` who stands behind us.
-    pub async fn fetch(&self, configured: &Url, plan: &Plan, state: &PollState, subscribers: usize) -> Reply {
-        let request = match self.request(configured, plan, state, subscribers) {
+    /// Sends one GET for a feed. `subscribers` is who stands behind us.
+    pub async fn fetch(&self, feed: &FeedSpec, plan: &Plan, state: &PollState, subscribers: usize) -> Reply {
+        let request = match self.request(feed, plan, state, subscribers) {
             Ok(request) => request,
             Err(error) => return failed(&error),
         };
         match self.client.send(request).await {
-            Ok(response) => self.classify(response, plan, state),
+            Ok(response) => self.classify(response, feed, plan, state),
             Err(FetchError::Throttled { wait }) => Reply::Deferred { wait_secs: whole_secs(wait) },
             Err(error) => failed(&error),
         }
@@ -87,7 +90,7 @@ impl Upstream {
 
     fn request(
         &self,
-        configured: &Url,
+        feed: &FeedSpec,
         plan: &Plan,
         state: &PollState,
         subscribers: usize,
@@ -95,13 +98,13 @@ impl Upstream {
         let url = Url::parse(&plan.url).map_err(|_| FetchError::BadUrl)?;
         let mut request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
         let headers = request.headers_mut();
-        headers.insert(ACCEPT, ACCEPT_FEEDS);
+        headers.insert(ACCEPT, accept(feed.format));
         headers.insert(USER_AGENT, self.user_agent(subscribers));
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
-        if url.origin() == configured.origin() {
-            headers.extend(credentials(configured).map(|credentials| (AUTHORIZATION, credentials)));
+        if url.origin() == feed.url.origin() {
+            headers.extend(credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials)));
         }
-        request.extensions_mut().insert(Trusted::origin_of(configured));
+        request.extensions_mut().insert(Trusted::origin_of(&feed.url));
         if plan.conditional {
             request.extensions_mut().extend(validators(state));
         }
@@ -115,7 +118,7 @@ impl Upstream {
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
 
-    fn classify(&self, response: Response<Bytes>, plan: &Plan, state: &PollState) -> Reply {
+    fn classify(&self, response: Response<Bytes>, feed: &FeedSpec, plan: &Plan, state: &PollState) -> Reply {
         let (parts, body) = response.into_parts();
         let landing = parts.extensions.get::<Landing>();
         let base_url = landing.map_or(plan.url.clone(), |landing| landing.url.to_string());
@@ -128,9 +131,18 @@ impl Upstream {
         };
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let content_type = text(&parts.headers);
+        let resource = (feed.format == Format::Resource).then(|| resource_url(&feed.url));
         let fetched = |answer, is_part| {
             let headers = parts.headers.clone();
-            Reply::Document(Fetched { answer, body, content_type, base_url, headers, is_part })
+            Reply::Document(Box::new(Fetched {
+                answer,
+                body,
+                content_type,
+                base_url,
+                headers,
+                resource,
+                is_part,
+            }))
         };
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
@@ -156,6 +168,14 @@ impl Upstream {
     fn retry_after_secs(&self, headers: &HeaderMap) -> Option<u64> {
         let now = UNIX_EPOCH + Duration::from_micros(self.clock.now_us());
         parse_retry_after(headers.get(RETRY_AFTER)?, now).map(whole_secs)
+    }
+}
+
+/// What is asked for.
+fn accept(format: Format) -> HeaderValue {
+    match format {
+        Format::Auto => ACCEPT_FEEDS,
+        Format::Resource => HeaderValue::from_static("*/*"),
     }
 }
 
@@ -244,9 +264,34 @@ pub(super) fn bare(url: &Url) -> Url {
     bare
 }
 
+/// What names a resource: its configured URL, wherever redirects lead today. Everybody sees it, and a query may be a
+/// token, so that only a digest tells one query from another.
+fn resource_url(configured: &Url) -> String {
+    let mut url = bare(configured);
+    if let Some(query) = configured.query() {
+        let digest = everfeed_adapters::Digest::of(query.as_bytes());
+        url.set_query(None);
+        url.set_fragment(Some(&digest.to_string()));
+    }
+    url.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_resource_is_named_without_secrets() {
+        let name = |url: &str| resource_url(&Url::parse(url).unwrap());
+        assert_eq!(name("http://u:p@e.org/a.png"), "http://e.org/a.png");
+        assert_eq!(
+            name("http://u:p@e.org/a?b"),
+            name("http://u:new@e.org/a?b"),
+            "a new password renames nothing"
+        );
+        let (one, two) = (name("http://e.org/a?token=1"), name("http://e.org/a?token=2"));
+        assert!(one.starts_with("http://e.org/a#") && !one.contains("token") && one != two, "{one}");
+    }
 
     #[test]
     fn a_304_replaces_what_it_carries_and_leaves_the_rest() {

@@ -1,7 +1,7 @@
 //! The description document of a feed: how to reach it, which orders and positions it takes, what it knows of its past
 //! (SF-132..SF-134); not its items.
 
-use super::{identity, text::plain, urls::Site};
+use super::{identity, target, text::plain, urls::Site};
 use crate::feed::{
     order::Order,
     record::FeedRecord,
@@ -171,7 +171,7 @@ impl<'a> Description<'a> {
             title: identity::name(feed).into_owned(),
             description: description.filter(|text| !text.is_empty()),
             id: identity::iri(feed),
-            site: feed.head.link("alternate"),
+            site: feed.head.link("alternate").filter(|site| target::link(site).is_some()),
             upstream: about.upstream,
             state: state(feed),
             items: feed.total,

@@ -3,9 +3,8 @@
 use super::{
     Document,
     atom::construct,
-    identity,
+    identity, target,
     text::{body_html, html, plain, visible},
-    xml,
 };
 use crate::feed::{
     item::{Content, Item, plausible},
@@ -106,6 +105,11 @@ struct Object<'a> {
     summary: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Cow<'a, str>>,
+    /// Of content that is no HTML: its media type, and how its bytes are written.
+    #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,7 +175,7 @@ struct Source<'a> {
     #[serde(rename = "displayName", skip_serializing_if = "Option::is_none")]
     display_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<&'a str>,
+    url: Option<Cow<'a, str>>,
 }
 
 /// RFC 3339.
@@ -220,7 +224,7 @@ impl<'a> Actor<'a> {
             object_type: "person",
             id: None,
             display_name: construct::name(person)?,
-            url: person.uri.as_deref().and_then(xml::iri),
+            url: person.uri.as_deref().and_then(target::link),
             email: person.email.as_deref(),
         })
     }
@@ -247,13 +251,17 @@ impl<'a> Object<'a> {
 
     fn live(item: &'a Item, entry: &'a adapters::Entry) -> Self {
         let mut authors: Vec<_> = entry.authors.iter().filter_map(Actor::person).collect();
+        let Inside { content, mime_type, encoding } =
+            entry.content.as_ref().map_or_else(Inside::default, Inside::of);
         Self {
             object_type: ARTICLE,
             id: &item.iri,
             display_name: entry.title.as_ref().map(plain).filter(|title| !title.is_empty()),
             summary: visible(entry.summary.as_ref()).map(html),
-            content: entry.content.as_ref().and_then(body_html),
-            url: entry.permalink().and_then(xml::iri),
+            content,
+            mime_type,
+            encoding,
+            url: target::permalink(entry),
             author: authors.first().cloned(),
             authors: if authors.len() > 1 { std::mem::take(&mut authors) } else { Vec::new() },
             contributors: entry.contributors.iter().filter_map(Actor::person).collect(),
@@ -261,10 +269,35 @@ impl<'a> Object<'a> {
             updated: Some(Date(item.updated())),
             tags: entry.categories.iter().map(Tag::of).collect(),
             attachments: attachments(entry),
-            replies: entry.comments.as_deref().and_then(xml::iri).map(|url| Replies { url }),
+            replies: entry.comments.as_deref().and_then(target::link).map(|url| Replies { url }),
             rights: visible(entry.rights.as_ref()).map(plain),
             language: entry.language.as_deref().and_then(construct::language),
             source: entry.source.as_ref().map(Source::of),
+        }
+    }
+}
+
+/// Content, and what it is when it is no HTML.
+#[derive(Default)]
+struct Inside<'a> {
+    content: Option<Cow<'a, str>>,
+    mime_type: Option<&'a str>,
+    encoding: Option<&'static str>,
+}
+
+impl<'a> Inside<'a> {
+    /// What has a media type of its own is given as it is, bytes in base64 (seed "Arbitrary Content Types").
+    fn of(body: &'a adapters::Body) -> Self {
+        let is_base64 = body.text.kind == adapters::TextKind::Base64;
+        if body.media_type.is_none() && !is_base64 {
+            return Self { content: body_html(body), ..Self::default() };
+        }
+        let Some(text) = visible(Some(&body.text)) else { return Self::default() };
+        let unnamed = if is_base64 { "application/octet-stream" } else { "text/plain" };
+        Self {
+            content: Some(Cow::Borrowed(&text.value)),
+            mime_type: Some(body.media_type.as_deref().and_then(construct::media_type).unwrap_or(unnamed)),
+            encoding: is_base64.then_some("base64"),
         }
     }
 }
@@ -283,7 +316,11 @@ impl<'a> Tag<'a> {
 
 impl<'a> Source<'a> {
     fn of(source: &'a adapters::Source) -> Self {
-        Self { id: source.id.as_deref(), display_name: source.title.as_deref(), url: source.url.as_deref() }
+        Self {
+            id: source.id.as_deref(),
+            display_name: source.title.as_deref(),
+            url: source.url.as_deref().and_then(target::link),
+        }
     }
 }
 
@@ -307,7 +344,7 @@ impl<'a> Attachment<'a> {
         Some(Self {
             object_type: object_type(mime_type),
             display_name: None,
-            url: xml::iri(url)?,
+            url: target::image(url)?,
             mime_type,
             length: None,
         })

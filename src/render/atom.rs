@@ -1,12 +1,7 @@
 //! Atom 1.0, for Smart Feed consumers with `fo:` and `at:` elements, for ordinary readers without; not what an item
 //! may look like in other formats.
 
-use super::{
-    Document, GENERATOR, identity,
-    text::visible,
-    urls::Urls,
-    xml::{self, Xml},
-};
+use super::{Document, GENERATOR, identity, target, text::visible, urls::Urls, xml::Xml};
 use crate::feed::{stamp::Stamp, view::Format};
 use everfeed_adapters::Head;
 use std::collections::HashSet;
@@ -89,7 +84,7 @@ fn head(xml: &mut Xml, document: &Document<'_>, dialect: Dialect) {
     if let Some(rights) = visible(head.rights.as_ref()) {
         construct::text(xml, "rights", rights, dialect);
     }
-    if let Some(logo) = head.image.as_deref().and_then(xml::iri) {
+    if let Some(logo) = head.image.as_deref().and_then(target::image) {
         xml.leaf("logo", &[], &logo);
     }
     xml.leaf("generator", &[("version", Some(GENERATOR.version))], GENERATOR.name);
@@ -112,7 +107,7 @@ fn links(xml: &mut Xml, head: &Head, urls: &Urls, document: &Document<'_>) {
     }
     // The site comes first, as it is what a person would call the alternate.
     let mut alternates = HashSet::new();
-    if let Some(site) = head.link("alternate").and_then(xml::iri) {
+    if let Some(site) = head.link("alternate").and_then(target::link) {
         alternates.insert("text/html");
         xml.empty("link", &[("rel", Some("alternate")), ("type", Some("text/html")), ("href", Some(&site))]);
     }

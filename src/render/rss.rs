@@ -3,10 +3,9 @@
 use super::{
     Document, GENERATOR,
     atom::{construct, ns},
-    foreign::{self, Scope},
-    identity,
+    foreign, identity, target,
     text::{body_html, html, plain, visible},
-    xml::{self, Xml},
+    xml::Xml,
 };
 use crate::feed::{item::Item, stamp::Stamp};
 use everfeed_adapters::{Category, Element, Enclosure, Entry, Node, Person, Source};
@@ -54,7 +53,7 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     let head = &feed.head;
     let title = identity::name(feed);
     // Every channel needs a site; ours has at least a page about the feed.
-    let site = head.link("alternate").and_then(xml::iri).unwrap_or(Cow::Borrowed(urls.about()));
+    let site = head.link("alternate").and_then(target::link).unwrap_or(Cow::Borrowed(urls.about()));
     xml.leaf("title", &[], &title);
     xml.leaf("link", &[], &site);
     let description = visible(head.description.as_ref()).map_or(Cow::Borrowed(title.as_ref()), plain);
@@ -73,7 +72,7 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     if let Some(ttl) = document.ttl_mins {
         xml.leaf("ttl", &[], &ttl.to_string());
     }
-    if let Some(image) = head.image.as_deref().and_then(xml::iri) {
+    if let Some(image) = head.image.as_deref().and_then(target::image) {
         xml.open("image", &[]);
         xml.leaf("url", &[], &image);
         xml.leaf("title", &[], &title);
@@ -90,11 +89,11 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
 /// R-2..R-9. A function of the item alone.
 fn item(xml: &mut Xml, item: &Item, entry: &Entry) {
     xml.open("item", &[]);
-    let permalink = entry.permalink().and_then(xml::iri);
+    let permalink = target::permalink(entry);
     texts(xml, item, entry, permalink.as_deref());
     author(xml, &entry.authors);
     categories(xml, &entry.categories);
-    if let Some(comments) = entry.comments.as_deref().and_then(xml::iri) {
+    if let Some(comments) = entry.comments.as_deref().and_then(target::link) {
         xml.leaf("comments", &[], &comments);
     }
     enclosures(xml, entry);
@@ -109,7 +108,7 @@ fn item(xml: &mut Xml, item: &Item, entry: &Entry) {
         origin(xml, source);
     }
     for element in entry.foreign.iter().filter(|element| !is_ours(element)) {
-        xml.aside(|out| foreign::write(out, element, &mut Scope::new(DECLARED)));
+        xml.aside(|out| foreign::write(out, element, DECLARED));
     }
     xml.close("item");
 }
@@ -160,7 +159,7 @@ fn categories(xml: &mut Xml, categories: &[Category]) {
 /// One enclosure. The others are `media:content`, unless the entry's own Media RSS has them.
 fn enclosures(xml: &mut Xml, entry: &Entry) {
     for (at, Enclosure { url, media_type, length, .. }) in entry.enclosures.iter().enumerate() {
-        let Some(href) = xml::iri(url) else { continue };
+        let Some(href) = target::image(url) else { continue };
         let media_type = media_type.as_deref().and_then(construct::media_type);
         let length = construct::length(length.as_deref());
         if at == 0 {
@@ -183,7 +182,7 @@ fn mentions(element: &Element, url: &str) -> bool {
 }
 
 fn origin(xml: &mut Xml, source: &Source) {
-    if let Some(url) = source.url.as_deref().and_then(xml::iri) {
+    if let Some(url) = source.url.as_deref().and_then(target::link) {
         xml.leaf("source", &[("url", Some(&url))], source.title.as_deref().unwrap_or(&url));
     }
 }

@@ -12,6 +12,8 @@ pub(super) fn plain(text: &Text) -> Cow<'_, str> {
             Cow::Owned(words_of(&text.value))
         }
         TextKind::Html | TextKind::Xhtml => Cow::Borrowed(text.value.as_str()),
+        // Bytes are no words.
+        TextKind::Base64 => Cow::Borrowed(""),
     };
     on_one_line(words)
 }
@@ -23,18 +25,20 @@ pub(super) fn html(text: &Text) -> Cow<'_, str> {
             Cow::Owned(text.value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
         }
         TextKind::Plain | TextKind::Html | TextKind::Xhtml => Cow::Borrowed(text.value.as_str()),
+        TextKind::Base64 => Cow::Borrowed(""),
     }
 }
 
 /// Content as HTML, when it can be read in place at all: not binaries, not XML of other kinds, not references.
 pub(super) fn body_html(body: &Body) -> Option<Cow<'_, str>> {
-    let text = visible(Some(&body.text))?;
+    let text = visible(Some(&body.text)).filter(|text| text.kind != TextKind::Base64)?;
     match &body.media_type {
         None => Some(html(text)),
-        Some(media_type) if media_type.starts_with("text/") && !media_type.ends_with("xml") => {
-            Some(html(text))
+        Some(media_type) => {
+            let essence = media_type.split(';').next().unwrap_or_default().trim_end();
+            let is_words = essence.starts_with("text/") || essence.ends_with("json");
+            (is_words && !essence.ends_with("xml")).then(|| html(text))
         }
-        Some(_) => None,
     }
 }
 

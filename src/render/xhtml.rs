@@ -1,10 +1,12 @@
 //! XML fragments that are kept as strings, read again and written anew, so that one bad entry cannot break a whole
 //! document; not a sanitiser.
 
-use super::foreign::{self, DEPTH_MAX, Scope};
 use everfeed_adapters::{
     Attribute, Element, Node,
-    text::entities::{self, Resolved},
+    text::{
+        entities::{self, Resolved},
+        markup::{DEPTH_MAX, XHTML, can_be_written, write_element, write_nodes},
+    },
 };
 use quick_xml::{
     NsReader, XmlVersion,
@@ -13,9 +15,6 @@ use quick_xml::{
     name::{Namespace, NamespaceResolver, ResolveResult},
 };
 
-/// The namespace of XHTML.
-const XHTML: &str = "http://www.w3.org/1999/xhtml";
-
 /// The fragment is not well-formed, or holds something that could only be written with a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IllFormed;
@@ -23,12 +22,11 @@ pub(super) struct IllFormed;
 /// Writes a `div` around what is the inside of one.
 pub(super) fn write_div(out: &mut String, inside: &str, declared: &[(&str, &str)]) -> Result<(), IllFormed> {
     let nodes = parse(inside, XHTML)?;
-    let mut scope = Scope::new(declared);
-    scope.declare("", XHTML);
+    let declared: Vec<_> = declared.iter().copied().chain([("", XHTML)]).collect();
     out.push_str("<div xmlns=\"");
     out.push_str(XHTML);
     out.push_str("\">");
-    foreign::write_nodes(out, &nodes, &mut scope);
+    write_nodes(out, &nodes, &declared);
     out.push_str("</div>");
     Ok(())
 }
@@ -39,7 +37,7 @@ pub(super) fn write_root(out: &mut String, xml: &str, declared: &[(&str, &str)])
     let is_space = |node: &Node| matches!(node, Node::Text(text) if text.trim().is_empty());
     let mut solid = nodes.iter().filter(|node| !is_space(node));
     let (Some(Node::Element(root)), None) = (solid.next(), solid.next()) else { return Err(IllFormed) };
-    foreign::write(out, root, &mut Scope::new(declared));
+    write_element(out, root, declared);
     Ok(())
 }
 
@@ -91,7 +89,7 @@ fn element(
             element.attributes.push(attribute(&read, scope)?);
         }
     }
-    foreign::can_be_written(&element).then_some(element).ok_or(IllFormed)
+    can_be_written(&element).then_some(element).ok_or(IllFormed)
 }
 
 fn attribute(read: &Read<'_>, scope: &NamespaceResolver) -> Result<Attribute, IllFormed> {
@@ -166,7 +164,7 @@ mod tests {
         };
         check("a &lt; b<br/><p class='x'>c</p>", "a &lt; b<br/><p class=\"x\">c</p>");
         check("<![CDATA[<]]>&nbsp;&#8212;<!-- gone -->", "&lt;\u{a0}—");
-        check("<svg xmlns='urn:svg'><g/></svg>", "<ns3:svg xmlns:ns3=\"urn:svg\"><ns3:g/></ns3:svg>");
+        check("<svg xmlns='urn:svg'><g/></svg>", "<svg xmlns=\"urn:svg\"><g/></svg>");
         check("<x:a xmlns:x='urn:x' x:b='c'/>", "<x:a xmlns:x=\"urn:x\" x:b=\"c\"/>");
         check("", "");
     }

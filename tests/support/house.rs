@@ -10,7 +10,7 @@ use everfeed::{
         record::FeedNo,
         schedule::{Policy, PollState},
     },
-    ingest::{FeedSpec, Pipeline, Upstream, pipeline::Polled},
+    ingest::{FeedSpec, Format, Pipeline, Upstream, pipeline::Polled},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{Store, memory::Memory},
@@ -43,6 +43,8 @@ impl House {
             no,
             name: name.into(),
             url: Url::parse(url).unwrap(),
+            public_url: None,
+            format: Format::Auto,
             policy,
             platform: Default::default(),
         };

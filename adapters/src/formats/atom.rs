@@ -1,13 +1,10 @@
 //! Atom 1.0, its drafts, and 0.3 where the same elements had other names: what each element means.
 
-use url::Url;
-
 use super::draft::{Draft, Rank, add, add_person};
 use super::{Place, children};
 use crate::entry::notes::Notes;
-use crate::text::html::{self, URL_ATTRIBUTES};
-use crate::text::markup::{XHTML, XML, write_children};
-use crate::text::{base64, clean, date, present, uri, visible};
+use crate::text::markup::{XHTML, XML, write_nodes};
+use crate::text::{base64, clean, date, present, references, visible};
 use crate::vocabulary::Vocabulary;
 use crate::{Body, Category, Element, Head, Link, Node, Person, Source, Text, TextKind};
 
@@ -50,7 +47,7 @@ pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<
     if element.name != "body" && element.name != "div" {
         return Some(element);
     }
-    absolutise(&mut element, place.base.as_ref());
+    references::resolve_markup(&mut element, place.base.as_ref());
     let text = fragment(&element);
     draft.content(Rank::Borrowed, text.map(|text| Body { text, ..Body::default() }));
     None
@@ -146,7 +143,7 @@ impl Kind {
 fn text(mut element: Element, place: &Place) -> Option<Text> {
     match Kind::of(&element) {
         Kind::Xhtml | Kind::Markup(_) => {
-            absolutise(&mut element, place.base.as_ref());
+            references::resolve_markup(&mut element, place.base.as_ref());
             fragment(&element)
         }
         Kind::Html => visible(element.text()).map(|text| place.html(&text)),
@@ -175,18 +172,29 @@ fn body(mut element: Element, place: &Place) -> Option<Body> {
     let (text, media_type) = match kind {
         Kind::Plain | Kind::Html | Kind::Xhtml | Kind::Base64 => (text(element, place), None),
         Kind::Markup(media_type) => {
-            absolutise(&mut element, place.base.as_ref());
+            references::resolve_markup(&mut element, place.base.as_ref());
             let mut markup = String::new();
-            write_children(&mut markup, &element, &[]);
+            write_nodes(&mut markup, &element.children, &[]);
             (visible(markup).map(Text::plain), Some(media_type))
         }
-        Kind::Other(media_type) => (visible(element.text()).map(Text::plain), Some(media_type)),
+        Kind::Other(media_type) => {
+            (visible(element.text()).map(|text| other(text, &media_type)), Some(media_type))
+        }
     };
     match (text, src) {
         (Some(text), _) => Some(Body { text, media_type, src: None }),
         (None, Some(src)) => Some(Body { media_type: named, src: Some(src), ..Body::default() }),
         (None, None) => None,
     }
+}
+
+/// What is neither text nor XML is base64 (RFC 4287 section 4.1.3.3), unless it is none.
+fn other(text: String, media_type: &str) -> Text {
+    let is_text =
+        media_type.starts_with("text/") || media_type.ends_with("+xml") || media_type.ends_with("/xml");
+    let is_base64 = !is_text && base64::decode(&text).is_some();
+    let kind = if is_base64 { TextKind::Base64 } else { TextKind::Plain };
+    Text { kind, value: text }
 }
 
 /// The inside of an XHTML `div` (or of what stands in its place), well-formed, in the XHTML namespace.
@@ -204,12 +212,12 @@ fn fragment(element: &Element) -> Option<Text> {
     let mut wrapper = wrapper.clone();
     let unlabelled = element.ns.clone();
     adopt(&mut wrapper, &unlabelled);
-    write_children(&mut value, &wrapper, &[("", XHTML)]);
+    write_nodes(&mut value, &wrapper.children, &[("", XHTML)]);
     visible(value).map(|value| Text { kind: TextKind::Xhtml, value })
 }
 
 /// Puts elements that stand in the feed's own namespace, because nobody declared another, into that of XHTML.
-fn adopt(element: &mut Element, unlabelled: &str) {
+pub(crate) fn adopt(element: &mut Element, unlabelled: &str) {
     for node in &mut element.children {
         if let Node::Element(child) = node {
             if child.ns == unlabelled || child.ns.is_empty() {
@@ -218,23 +226,6 @@ fn adopt(element: &mut Element, unlabelled: &str) {
             }
             adopt(child, unlabelled);
         }
-    }
-}
-
-/// Resolves the relative references below an element, and takes the bases away that they were relative to.
-fn absolutise(element: &mut Element, base: Option<&Url>) {
-    for node in &mut element.children {
-        let Node::Element(child) = node else { continue };
-        let rebased = child.attribute_ns(XML, "base").and_then(|reference| uri::rebase(base, reference));
-        let base = rebased.as_ref().or(base);
-        child.attributes.retain(|attribute| !(attribute.ns == XML && attribute.name == "base"));
-        for attribute in &mut child.attributes {
-            let is_url = attribute.ns.is_empty() && URL_ATTRIBUTES.contains(&attribute.name.as_str());
-            if is_url && html::is_relative(&attribute.value) {
-                attribute.value = uri::resolve(base, &attribute.value);
-            }
-        }
-        absolutise(child, base);
     }
 }
 
@@ -293,7 +284,7 @@ fn source(element: Element, place: &Place, draft: &mut Draft<'_>) {
     let mut source = Source::default();
     let (mut site, mut feed) = (None, None);
     for child in children(element) {
-        let place = place.enter(&child);
+        let place = place.enter(&child, draft.notes());
         match child.name.as_str() {
             "id" => source.id = present(&child.text()),
             "title" => source.title = present(&child.text()),

@@ -4,8 +4,8 @@ use super::Place;
 use super::draft::{Draft, Rank, add, add_person, alternate_link, is_web_url};
 use crate::entry::notes::Notes;
 use crate::extensions::syndication;
-use crate::text::markup::{XHTML, write_children};
-use crate::text::{date, entities, present, visible};
+use crate::text::markup::{XHTML, write_nodes};
+use crate::text::{date, entities, present, references, visible};
 use crate::{Body, Category, Element, Enclosure, Head, Link, Person, Source, Text};
 
 /// An RSS child of an entry; comes back when it is not understood.
@@ -94,7 +94,7 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
 
 /// RSS never says whether a title is HTML. It is taken for HTML only if, read as XML, it still holds a tag or a reference
 /// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
-fn title(element: &Element, place: &Place) -> Option<Text> {
+pub(crate) fn title(element: &Element, place: &Place) -> Option<Text> {
     let text = html(element, place)?.trimmed();
     Some(if holds_markup(&text.value) { text } else { Text::plain(text.value) })
 }
@@ -114,9 +114,12 @@ fn html(element: &Element, place: &Place) -> Option<Text> {
     if element.elements().next().is_none() {
         return visible(element.text()).map(|text| place.html(&text));
     }
-    let namespace = if element.elements().any(|child| child.ns == XHTML) { XHTML } else { &element.ns };
+    let mut element = element.clone();
+    let unlabelled = std::mem::take(&mut element.ns);
+    super::atom::adopt(&mut element, &unlabelled);
+    references::resolve_markup(&mut element, place.base.as_ref());
     let mut value = String::new();
-    write_children(&mut value, element, &[("", namespace)]);
+    write_nodes(&mut value, &element.children, &[("", XHTML)]);
     visible(value).map(|text| place.html(&text))
 }
 

@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Context, ENTRIES_MAX, RawEntry};
+use super::{Context, ENTRIES_MAX, Inside, Marks, RawEntry};
 use crate::detect::{NotAFeed, Root};
 use crate::entry::notes::Notes;
 use crate::extensions::tombstones;
-use crate::formats::{Dialect, Place, rdf};
+use crate::formats::{Dialect, Place, cdf, rdf};
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::{Bindings, grow, is_void};
-use crate::text::{present, uri};
+use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Element, Format, Key, Note};
 
@@ -35,16 +35,6 @@ pub(super) struct Cut {
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) deletions: Vec<Deletion>,
     pub(super) notes: Notes,
-}
-
-/// What may name an entry, trimmed of XML white space and otherwise byte-exact.
-#[derive(Debug, Default)]
-pub(super) struct Marks {
-    pub(super) guid: Option<String>,
-    pub(super) id: Option<String>,
-    pub(super) about: Option<String>,
-    pub(super) link: Option<String>,
-    pub(super) title: Option<String>,
 }
 
 /// Cuts a recognised document.
@@ -267,6 +257,10 @@ impl<'t> Cutter<'t> {
         {
             return false;
         }
+        if self.dialect.format == Format::Cdf {
+            // A channel in a channel is a heading with items of its own.
+            return local.eq_ignore_ascii_case("channel");
+        }
         let is_items = || local == "items" && Vocabulary::of(&self.namespace(name, raw)) == Vocabulary::Rss;
         depth == 1 && (local.eq_ignore_ascii_case("channel") || is_items())
     }
@@ -280,9 +274,12 @@ impl<'t> Cutter<'t> {
         let is_channel = split(name).1.eq_ignore_ascii_case("channel");
         for (attribute, value) in attributes(raw) {
             match attribute {
-                "xml:base" => place.base = uri::rebase(place.base.as_ref(), &value),
+                "xml:base" => place.rebase(&value, &mut self.notes),
                 "xml:lang" => place.language = present(&value),
                 "rdf:about" if is_channel => self.head_id = present(&value),
+                _ if self.dialect.format == Format::Cdf && attribute.eq_ignore_ascii_case("base") => {
+                    place.rebase(&value, &mut self.notes);
+                }
                 _ => {}
             }
         }
@@ -291,7 +288,11 @@ impl<'t> Cutter<'t> {
             self.dialect.own.push(namespace);
         }
         self.seen_channel |= is_channel;
-        self.head_place = Some(place.clone());
+        if self.dialect.format == Format::Cdf {
+            self.cdf_channel(raw, &bindings, &place);
+        } else {
+            self.head_place = Some(place.clone());
+        }
         let context = Arc::new(Context { dialect: self.dialect.clone(), bindings, place });
         if self.containers.is_empty() {
             self.outermost = Arc::clone(&context);
@@ -299,7 +300,20 @@ impl<'t> Cutter<'t> {
         self.containers.push(Container { depth: self.open.len(), context });
     }
 
+    /// CDF says in the start tag of the outermost channel what others say in elements.
+    fn cdf_channel(&mut self, raw: &str, bindings: &Bindings, place: &Place) {
+        if self.head_place.is_none() {
+            let tag = grow(&format!("<channel{raw}/>"), &mut bindings.clone());
+            self.head.extend(tag.map(|grown| (grown.element, place.clone())));
+            self.head_place = Some(place.clone());
+        }
+    }
+
     fn head_child(&mut self, span: Range<usize>) {
+        if self.dialect.format == Format::Cdf && self.containers.len() > 1 {
+            // The heading of a nested channel is not that of the document.
+            return;
+        }
         let context = Arc::clone(self.context());
         let Some(grown) = grow(&self.text[span], &mut context.bindings.clone()) else { return };
         self.mended |= grown.mended;
@@ -324,7 +338,8 @@ impl<'t> Cutter<'t> {
         let marks = self.marks(&entry, &context);
         let key = Key::Digest(String::new());
         let raw = Digest::of(markup.as_bytes());
-        self.entries.push((RawEntry { key, raw, markup: markup.into(), context }, marks));
+        let inside = Inside::Markup { markup: markup.into(), context };
+        self.entries.push((RawEntry { key, raw, inside }, marks));
     }
 
     /// Reads the few children that may name an entry.
@@ -334,6 +349,10 @@ impl<'t> Cutter<'t> {
         if self.dialect.format == Format::Rdf && entry.attributes.contains("about") {
             let tag = format!("<item{}/>", entry.attributes);
             marks.about = grow(&tag, &mut bindings).and_then(|grown| rdf::about(&grown.element));
+        }
+        if self.dialect.format == Format::Cdf {
+            let tag = format!("<item{}/>", entry.attributes);
+            marks.id = grow(&tag, &mut bindings).and_then(|grown| cdf::href(&grown.element));
         }
         for span in &entry.marks {
             if let Some(grown) = grow(&self.text[span.clone()], &mut bindings) {
@@ -381,7 +400,11 @@ impl Marks {
         let field = match (vocabulary, element.name.to_ascii_lowercase().as_str()) {
             (Vocabulary::Rss, "guid") => &mut self.guid,
             (Vocabulary::Atom, "id") => &mut self.id,
-            (Vocabulary::Rss | Vocabulary::Atom, "title") => &mut self.title,
+            (Vocabulary::Rss | Vocabulary::Atom | Vocabulary::Cdf, "title") => &mut self.title,
+            (Vocabulary::Cdf, "a") => {
+                self.id = self.id.take().or_else(|| cdf::href(element));
+                return;
+            }
             (Vocabulary::Rss | Vocabulary::Atom, "link") => {
                 let is_alternate = element.attribute("rel").is_none_or(|rel| rel.trim() == "alternate");
                 if self.link.is_none() && is_alternate {
@@ -399,7 +422,7 @@ impl Marks {
 
 fn may_name(name: &str) -> bool {
     let (_, local) = split(name);
-    ["guid", "id", "link", "title"].iter().any(|known| local.eq_ignore_ascii_case(known))
+    ["guid", "id", "link", "title", "a"].iter().any(|known| local.eq_ignore_ascii_case(known))
 }
 
 /// The bindings with those that a start tag declares.

@@ -1,6 +1,6 @@
 //! Where entries begin and end, and what they are called; fixtures show the rest.
 
-use crate::{Hints, Key, Note, Window, slice};
+use crate::{Format, Hints, Key, Note, Text, TextKind, Window, slice};
 
 fn window(document: &str) -> Window {
     slice(document.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}: {document}"))
@@ -100,8 +100,103 @@ fn elements_after_the_channel_or_the_root_are_still_found() {
 
 #[test]
 fn the_charset_of_the_response_counts() {
-    let hints = Hints { content_type: Some("text/xml; charset=iso-8859-7"), base_url: None };
+    let hints = Hints { content_type: Some("text/xml; charset=iso-8859-7"), ..Hints::default() };
     let found = slice(b"<rss><channel><item><guid>\xE1</guid></item></channel></rss>", &hints).unwrap();
     assert_eq!(found.entries[0].key, Key::Id("α".into()));
     assert_eq!(found.notes, []);
+}
+
+fn json_feed(items: &str) -> Window {
+    window(&format!(
+        "{{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{items}]}}"
+    ))
+}
+
+#[test]
+fn an_item_of_a_json_feed_has_the_digest_of_its_own_text() {
+    let one = json_feed("{\"id\":\"1\", \"title\":\"x\"}");
+    let two = json_feed("{\"id\":\"0\"},\n\t{\"id\":\"1\", \"title\":\"x\"} ");
+    assert_eq!(one.entries[0].raw, two.entries[1].raw);
+    assert_eq!(two.entries[1].markup(), "{\"id\":\"1\", \"title\":\"x\"}");
+    let (entry, other) = (one.entries[0].parse().0, json_feed("{ \"title\":\"x\",\"id\":\"1\"}"));
+    assert_ne!(one.entries[0].raw, other.entries[0].raw);
+    assert_eq!(entry.digest(), other.entries[0].parse().0.digest(), "layout and order are no edit");
+}
+
+#[test]
+fn links_and_titles_that_items_share_name_none_of_them() {
+    let found = json_feed(
+        "{\"url\":\"http://e.org/\",\"title\":\"a\"},{\"url\":\"http://e.org/\",\"title\":\"b\"},\
+         {\"title\":\"c\",\"content_text\":\"1\"},{\"title\":\"c\",\"content_text\":\"2\"}",
+    );
+    assert_eq!(ids(&found)[..2], ["title\na", "title\nb"]);
+    assert!(found.entries[2..].iter().all(|raw| matches!(raw.key, Key::Digest(_))));
+    assert_ne!(found.entries[2].key, found.entries[3].key);
+}
+
+/// LEGACY J-10, and DESIGN section 4: whole items before the cut count, the cut one is dropped.
+#[test]
+fn a_json_feed_cut_anywhere_has_the_whole_items_before_the_cut() {
+    let items: Vec<_> =
+        (0..4).map(|n| format!("{{\"id\": \"{n}\", \"content_html\": \"<p>\\\"{{[{n}\\u00e9\"}}")).collect();
+    let document = format!(
+        "{{\"version\": \"https://jsonfeed.org/version/1\", \"title\": \"t\", \"items\": [{}], \"_x\": 1}}",
+        items.join(",\n")
+    );
+    let ends: Vec<_> = items.iter().map(|item| document.find(item.as_str()).unwrap() + item.len()).collect();
+    for length in 0..document.len() {
+        let whole = ends.iter().filter(|end| **end <= length).count();
+        match slice(&document.as_bytes()[..length], &Hints::default()) {
+            Ok(window) => {
+                let expect: Vec<_> = (0..whole).map(|n| n.to_string()).collect();
+                assert_eq!(ids(&window), expect, "at {length}");
+                assert!(window.is_truncated(), "at {length}");
+            }
+            Err(_) => assert_eq!(whole, 0, "at {length}"),
+        }
+    }
+    assert_eq!(window(&document).notes, []);
+}
+
+#[test]
+fn a_resource_is_one_item_whatever_it_is() {
+    let read = |content_type: Option<&str>, bytes: &[u8]| {
+        let hints = Hints {
+            content_type,
+            base_url: Some("http://cdn.example/v7/photo.bin"),
+            resource: Some("http://e.org/a/My%20photo.png?x=1"),
+        };
+        let window = slice(bytes, &hints).unwrap();
+        assert_eq!((window.format, window.entries.len()), (Format::Resource, 1));
+        let raw = &window.entries[0];
+        assert_eq!(raw.key, Key::Id("http://e.org/a/My%20photo.png?x=1".into()), "named as it was asked for");
+        let (entry, notes) = raw.parse();
+        assert_eq!(notes, []);
+        assert_eq!(entry.title.clone().unwrap(), Text::plain("My photo.png"));
+        assert_eq!(entry.permalink(), Some("http://e.org/a/My%20photo.png?x=1"));
+        (entry.content.unwrap(), entry.enclosures, raw.raw)
+    };
+    let check =
+        |content_type: Option<&str>, bytes: &[u8], kind: TextKind, value: &str, media_type: Option<&str>| {
+            let (body, enclosures, _) = read(content_type, bytes);
+            assert_eq!(body.text, Text { kind, value: value.into() }, "{content_type:?}");
+            assert_eq!(body.media_type.as_deref(), media_type);
+            assert_eq!(enclosures.len(), usize::from(kind == TextKind::Base64));
+        };
+    check(Some("image/PNG"), b"\x89PNG\r\n", TextKind::Base64, "iVBORw0K", Some("image/png"));
+    check(Some("text/plain; charset=iso-8859-1"), b"caf\xE9", TextKind::Plain, "café", None);
+    check(None, b"just words", TextKind::Plain, "just words", None);
+    check(None, b"\xFF\0", TextKind::Base64, "/wA=", Some("application/octet-stream"));
+    check(Some("text/plain"), b"a\0b\xFF", TextKind::Base64, "YQBi/w==", Some("application/octet-stream"));
+    check(Some("nonsense"), b"", TextKind::Plain, "", None);
+    let json = "application/ld+json; charset=utf-8; profile=x";
+    check(Some(json), b"{\"a\":1}", TextKind::Plain, "{\"a\":1}", Some("application/ld+json; profile=x"));
+    check(Some("application/atom+xml"), b"<feed/>", TextKind::Plain, "<feed/>", Some("application/atom+xml"));
+    let html = "<a href=\"http://cdn.example/v7/x\">x</a>";
+    check(Some("text/html"), b"<a href=x>x</a>", TextKind::Html, html, None);
+
+    let digests =
+        [("image/png", b"a".as_slice()), ("image/png", b"b"), ("image/gif", b"a"), ("image/png", b"a")]
+            .map(|(media_type, bytes)| read(Some(media_type), bytes).2);
+    assert!(digests[0] != digests[1] && digests[0] != digests[2] && digests[0] == digests[3]);
 }

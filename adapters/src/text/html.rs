@@ -5,12 +5,47 @@ use std::borrow::Cow;
 use url::Url;
 
 use super::entities::unescape;
-use super::markup::escape_attribute;
+use super::markup::push_text;
 use super::uri;
 
-/// Attributes of HTML that hold one URL.
-pub(crate) const URL_ATTRIBUTES: [&str; 8] =
-    ["href", "src", "cite", "action", "longdesc", "poster", "data", "background"];
+/// How many bytes one text may gain by what is resolved in it; later references stay as they are. It keeps a long base
+/// and a million short references from becoming gigabytes.
+pub(crate) const GAIN_BYTES_MAX: usize = 1 << 20;
+
+/// Attributes of HTML that hold one URL, whatever element they stand on, and SVG's `href` as HTML spells it.
+const URL_ATTRIBUTES: [&str; 16] = [
+    "href",
+    "src",
+    "cite",
+    "action",
+    "longdesc",
+    "poster",
+    "data",
+    "background",
+    "usemap",
+    "codebase",
+    "classid",
+    "profile",
+    "formaction",
+    "lowsrc",
+    "dynsrc",
+    "xlink:href",
+];
+
+/// Attributes that hold URLs with descriptors, separated by commas.
+const CANDIDATE_ATTRIBUTES: [&str; 2] = ["srcset", "imagesrcset"];
+
+/// What an attribute says when its relative references are resolved; `None` when that is what it says already.
+pub(crate) fn resolve_attribute(name: &str, value: &str, base: &Url) -> Option<String> {
+    let is_one_of = |known: &[&str]| known.iter().any(|known| name.eq_ignore_ascii_case(known));
+    if is_one_of(&URL_ATTRIBUTES) {
+        is_relative(super::trim(value)).then(|| uri::resolve(Some(base), value))
+    } else if is_one_of(&CANDIDATE_ATTRIBUTES) {
+        Some(candidates(value, base)).filter(|resolved| resolved != value)
+    } else {
+        None
+    }
+}
 
 /// Whether a reference means something else where the fragment is shown than where it was written. A fragment identifier
 /// points into the same text wherever that is; what has a scheme is the same everywhere.
@@ -18,12 +53,46 @@ pub(crate) fn is_relative(reference: &str) -> bool {
     !reference.is_empty() && !reference.starts_with('#') && !uri::is_absolute(reference)
 }
 
+/// Image candidates (HTML section 4.8.4.2.1, as its parser reads them): a URL ends with white space, and the descriptors
+/// behind it with a comma outside of parentheses.
+fn candidates(srcset: &str, base: &Url) -> String {
+    let mut out = String::with_capacity(srcset.len());
+    let mut rest = srcset;
+    while !rest.is_empty() {
+        let start = rest.find(|c: char| !c.is_ascii_whitespace() && c != ',').unwrap_or(rest.len());
+        let (between, found) = rest.split_at(start);
+        let word = found.find(|c: char| c.is_ascii_whitespace()).unwrap_or(found.len());
+        let url = found[..word].trim_end_matches(',');
+        out.push_str(between);
+        if is_relative(url) {
+            out.push_str(&uri::resolve(Some(base), url));
+        } else {
+            out.push_str(url);
+        }
+        rest = &found[url.len()..];
+        if url.len() == word {
+            let descriptors = descriptors_len(rest);
+            out.push_str(&rest[..descriptors]);
+            rest = &rest[descriptors..];
+        }
+    }
+    out
+}
+
+fn descriptors_len(text: &str) -> usize {
+    let mut is_inside = false;
+    let end = text.bytes().position(|byte| {
+        is_inside = byte == b'(' || (is_inside && byte != b')');
+        byte == b',' && !is_inside
+    });
+    end.unwrap_or(text.len())
+}
+
 /// The fragment with its relative references resolved. Without a base, it stays as it is.
 pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> {
     let Some(base) = base else { return Cow::Borrowed(html) };
     let mut out = String::new();
-    let mut kept = 0;
-    let mut at = 0;
+    let (mut kept, mut gained, mut at) = (0, 0, 0);
     while let Some(open) = memchr::memchr(b'<', &html.as_bytes()[at..]).map(|found| at + found) {
         if html[open..].starts_with("<!--") {
             at = html[open..].find("-->").map_or(html.len(), |end| open + end);
@@ -32,18 +101,27 @@ pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> 
         let mut tag = Tag { html, at: open + 1 };
         if html.as_bytes().get(open + 1).is_some_and(u8::is_ascii_alphabetic) {
             tag.skip(|b| !matches!(b, b'>' | b'/') && !b.is_ascii_whitespace());
+            let element = &html[open + 1..tag.at];
             while let Some((name, value)) = tag.attribute() {
-                let reference = unescape(html[value.clone()].trim());
-                let is_url = URL_ATTRIBUTES.iter().any(|known| name.eq_ignore_ascii_case(known));
-                if is_url && is_relative(&reference) {
-                    // Whatever quotes stood around the value are outside of its range; an unquoted one gets some.
-                    let quoted = value.start > 0 && matches!(html.as_bytes()[value.start - 1], b'"' | b'\'');
-                    let quote = if quoted { "" } else { "\"" };
-                    let resolved = uri::resolve(Some(base), &reference);
-                    let resolved = escape_attribute(&resolved).replace('\'', "&#39;");
-                    out.extend([&html[kept..value.start], quote, &resolved, quote]);
-                    kept = value.end;
+                let written = unescape(&html[value.clone()]);
+                let Some(resolved) = resolve_attribute(name, &written, base) else { continue };
+                gained += resolved.len().saturating_sub(value.len());
+                if gained > GAIN_BYTES_MAX {
+                    break;
                 }
+                // Whatever quotes stood around the value are outside of its range; an unquoted one gets some.
+                let quoted = value.start > 0 && matches!(html.as_bytes()[value.start - 1], b'"' | b'\'');
+                let quote = if quoted { "" } else { "\"" };
+                out.extend([&html[kept..value.start], quote]);
+                push_value(&mut out, &resolved);
+                out.push_str(quote);
+                kept = value.end;
+            }
+            if gained > GAIN_BYTES_MAX {
+                break;
+            }
+            if RAW.iter().any(|raw| element.eq_ignore_ascii_case(raw)) {
+                tag.at = end_of_raw(html, tag.at, element);
             }
         }
         at = tag.at;
@@ -53,6 +131,30 @@ pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> 
     }
     out.push_str(&html[kept..]);
     Cow::Owned(out)
+}
+
+/// Escaped for quotes of either kind.
+fn push_value(out: &mut String, value: &str) {
+    let mut rest = value;
+    while let Some(at) = rest.find(['"', '\'']) {
+        push_text(out, &rest[..at]);
+        out.push_str(if rest.as_bytes()[at] == b'"' { "&quot;" } else { "&#39;" });
+        rest = &rest[at + 1..];
+    }
+    push_text(out, rest);
+}
+
+/// Elements whose content is no markup, so that no tag stands in it.
+const RAW: [&str; 4] = ["script", "style", "textarea", "xmp"];
+
+/// Where the content of such an element ends: at its end tag or with the fragment.
+fn end_of_raw(html: &str, from: usize, element: &str) -> usize {
+    let ends = |at: usize| {
+        let after = html.as_bytes()[at..].strip_prefix(b"</").unwrap_or_default();
+        after.get(..element.len()).is_some_and(|name| name.eq_ignore_ascii_case(element.as_bytes()))
+    };
+    let opens = memchr::memchr_iter(b'<', &html.as_bytes()[from..]);
+    opens.map(|found| from + found).find(|at| ends(*at)).unwrap_or(html.len())
 }
 
 /// A start tag while its attributes are read (HTML section 13.2.5.32 and on, as far as places matter).
@@ -121,6 +223,32 @@ mod tests {
             "<img src=\"http://e.org/a/i?a=1&amp;b=2\" src='http://e.org/a/j'/>",
         );
         check("<a href = \"../é\">é</a>", "<a href = \"http://e.org/%C3%A9\">é</a>");
+        check(
+            "<form action='f'><q cite=c><video poster=p><svg><use xlink:href='s#x'/>",
+            "<form action='http://e.org/a/f'><q cite=\"http://e.org/a/c\"><video poster=\"http://e.org/a/p\">\
+             <svg><use xlink:href='http://e.org/a/s#x'/>",
+        );
+    }
+
+    #[test]
+    fn image_candidates_are_resolved_one_by_one() {
+        check(
+            "<img srcset='i.png 1x, /j.png 2x,k.png'>",
+            "<img srcset='http://e.org/a/i.png 1x, http://e.org/j.png 2x,http://e.org/a/k.png'>",
+        );
+        check(
+            "<source srcset=' i,j.png, http://f.org/k 2x , data:image/png;base64,AA== 3x (a,b), l,'>",
+            "<source srcset=' http://e.org/a/i,j.png, http://f.org/k 2x , data:image/png;base64,AA== 3x (a,b), http://e.org/a/l,'>",
+        );
+    }
+
+    #[test]
+    fn a_text_gains_only_so_much() {
+        let base = Url::parse(&format!("http://e.org/{}/", "d".repeat(2000))).ok();
+        let html = "<a href=x>".repeat(100_000);
+        let resolved = absolutise(&html, base.as_ref());
+        assert!(resolved.len() > html.len() + GAIN_BYTES_MAX / 2);
+        assert!(resolved.len() <= html.len() + 2 * GAIN_BYTES_MAX);
     }
 
     #[test]
@@ -136,6 +264,10 @@ mod tests {
             "<a href='",
             "<a é='1' =é>",
             "<!-- <a href='c'>",
+            "<script>write('<a href=\"c\">')</SCRIPT",
+            "<style><a href='c'>",
+            "<textarea><img src='c'></textarea>",
+            "<img srcset='http://f.org/i 1x, //'> <a data-src='c'>",
         ] {
             check(html, html);
         }
@@ -149,7 +281,9 @@ mod tests {
 
     #[test]
     fn hostile_fragments_take_linear_time() {
-        for piece in ["<", "<a ", "<a href='", "<!--", "<a b=c ", "<a href=\"x\">"] {
+        for piece in
+            ["<", "<a ", "<a href='", "<!--", "<a b=c ", "<a href=\"x\">", "<xmp>", "<a srcset='a,b (,"]
+        {
             let html = piece.repeat(50_000);
             let base = Url::parse("http://e.org/").ok();
             assert!(absolutise(&html, base.as_ref()).len() >= html.len());

@@ -1,16 +1,28 @@
 //! XML as old software wrote it: cut into tokens, grown into elements, written anew well-formed; nothing of feeds.
 
+mod escape;
 pub(crate) mod tokens;
 pub(crate) mod tree;
 mod write;
 
-pub use write::{escape_attribute, escape_text, write_children, write_element};
+pub use escape::{push_attribute, push_text};
+pub use write::{can_be_written, write_element, write_nodes};
+
+/// How deep elements may nest; the tags of what is deeper are dropped and its text stays. libxml2 takes documents of 256
+/// levels, of which a feed needs a few for itself.
+pub const DEPTH_MAX: usize = 240;
+
+/// How many attributes one element may have; the rest are dropped.
+pub(crate) const ATTRIBUTES_MAX: usize = 256;
 
 /// The namespace that `xml:` always means.
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// The namespace of XHTML.
 pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
+
+/// The namespace of links in SVG and MathML.
+pub const XLINK: &str = "http://www.w3.org/1999/xlink";
 
 /// Prefix and local name of a qualified name; the prefix is empty when there is none.
 pub(crate) fn split(name: &str) -> (&str, &str) {

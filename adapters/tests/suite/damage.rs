@@ -57,7 +57,7 @@ fn check_entry(entry: &Entry) {
 
 /// Reads a document in whole; returns how many entries it has.
 fn read(bytes: &[u8]) -> usize {
-    let hints = Hints { content_type: None, base_url: Some("http://example.org/") };
+    let hints = Hints { base_url: Some("http://example.org/"), ..Hints::default() };
     let Ok(window) = slice(bytes, &hints) else { return 0 };
     check_text(window.head.title.as_ref());
     for raw in &window.entries {
@@ -79,7 +79,9 @@ fn documents() -> Vec<Vec<u8>> {
         for path in paths {
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "xml") {
+            } else if path.extension().is_some_and(|extension| extension == "xml" || extension == "json")
+                && !path.to_str().is_some_and(|path| path.ends_with(".expect.json"))
+            {
                 documents.push(std::fs::read(&path).unwrap());
             }
         }
@@ -134,6 +136,19 @@ const PIECES: &[&str] = &[
     "<guid>",
     "<link/>",
     "<link rel='enclosure' href=':'>",
+    "<CHANNEL HREF='x'>",
+    "<ITEM HREF='y'/>",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "\"items\":[",
+    "\"id\":1,",
+    "{\"version\":\"https://jsonfeed.org/version/1\",",
+    "\\",
+    "\\u",
+    "\\uD800",
 ];
 
 fn damaged(document: &[u8], all: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
@@ -218,6 +233,9 @@ fn a_cut_anywhere_leaves_the_whole_entries_before_it() {
 fn hostile_documents_take_linear_time_and_bounded_room() {
     let inside = |what: String| format!("<rss><channel><title>t</title><item><guid>1</guid>{what}");
     let many = |tag: &str| (0..30_000).map(|n| format!("<{tag}>{n}</{tag}>")).collect::<String>();
+    let json = |items: &str| {
+        format!("{{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[{items}]}}")
+    };
     for document in [
         inside(many("link") + &many("category") + &many("author") + &many("dc:contributor") + "</item>"),
         "<rss><channel>".to_owned() + &many("link") + &many("category") + &many("dc:creator"),
@@ -236,6 +254,19 @@ fn hostile_documents_take_linear_time_and_bounded_room() {
         "<rss><channel>".to_owned() + &"<x><y/></x>".repeat(50_000),
         "<rss>".to_owned() + &"<channel>".repeat(50_000),
         "<feed xmlns='http://www.w3.org/2005/Atom'>".to_owned() + &"<author>".repeat(50_000),
+        "<channel>".to_owned() + &"<channel href='x'>".repeat(50_000),
+        "<channel href='x'>".to_owned() + &"<channel href='x'/>".repeat(50_000),
+        "<channel href='x'>".to_owned() + &"<item href='x' xmlns:a='urn:a'/>".repeat(50_000),
+        "{\"a\":".repeat(200_000),
+        "{".repeat(400_000),
+        json(&"[".repeat(400_000)),
+        json(&"\"".repeat(400_000)),
+        json(&"\"  ".repeat(200_000)),
+        json(&"{\"id\":1},".repeat(20_000)),
+        json(&format!("{{\"id\":1,\"_x\":{}}}", "[".repeat(200_000) + &"]".repeat(200_000))),
+        json(&format!("{{{}}}", "\"_x\":{},".repeat(50_000))),
+        json(&format!("{{\"tags\":[{}]}}", (0..30_000).map(|n| format!("{n},")).collect::<String>())),
+        json("{}").replace("\"t\"", &format!("\"t\",{}", "\"_y\":1,".repeat(50_000))),
         "<".repeat(200_000),
         "<x>".repeat(100_000),
     ] {
@@ -252,6 +283,12 @@ fn a_document_has_a_limited_number_of_entries() {
     assert_eq!(window.notes, [Note::TooManyEntries]);
     let document = format!("<rss><channel>{}</channel></rss>", "<item/>".repeat(ENTRIES_MAX + 5));
     assert_eq!(slice(document.as_bytes(), &Hints::default()).unwrap().entries.len(), ENTRIES_MAX);
+    let items = "{\"id\":1},".repeat(ENTRIES_MAX + 5);
+    let document =
+        format!("{{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[{items}{{}}]}}");
+    let window = slice(document.as_bytes(), &Hints::default()).unwrap();
+    assert_eq!(window.entries.len(), ENTRIES_MAX);
+    assert_eq!(window.notes, [Note::TooManyEntries]);
     // Without end tags every start tag ends the item before it.
     let document =
         format!("<rss><channel>{}</channel></rss>", "<item><guid>x</guid>".repeat(ENTRIES_MAX + 5));
@@ -265,6 +302,9 @@ fn entries_that_are_there_are_never_silently_none() {
         "<rss><channel><title>t</title><!-- <item><guid>1</guid></item></channel></rss>",
         "<rss><channel><x:item xmlns:x='urn:x'><guid>1</guid></x:item></channel></rss>",
         "<feed xmlns='http://www.w3.org/2005/Atom'><entry xmlns='urn:x'><id>1</id></entry></feed>",
+        "<CHANNEL HREF='x'><ITEM HREF='y'><TITLE>",
+        "{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[{\"id\":1",
+        "{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[\"a post\"]}",
     ] {
         assert_eq!(
             slice(document.as_bytes(), &Hints::default()).unwrap_err(),

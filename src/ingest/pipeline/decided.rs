@@ -35,12 +35,13 @@ pub(super) struct Sliced {
 impl Sliced {
     /// `None` when the body is the last one again: nothing to parse.
     pub(super) fn new(fetched: &Fetched, last: Option<Digest>) -> Result<Option<Self>, Failure> {
-        let body = (!fetched.is_part).then(|| Digest::of(&fetched.body));
+        let body = (!fetched.is_part).then(|| digest(fetched));
         if body.is_some() && body == last {
             return Ok(None);
         }
         let content_type = fetched.content_type.as_deref();
-        let hints = Hints { content_type, base_url: Some(&fetched.base_url) };
+        let resource = fetched.resource.as_deref();
+        let hints = Hints { content_type, base_url: Some(&fetched.base_url), resource };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
         let (platform, profile) = Default::default();
         Ok(Some(Self { body, window, platform, profile, is_part: fetched.is_part }))
@@ -63,6 +64,16 @@ impl Sliced {
     pub(super) fn says_nothing(&self) -> bool {
         self.window.entries.is_empty() && self.window.deletions.is_empty()
     }
+}
+
+/// What is the same for the same document. Of a resource the media type is part.
+fn digest(fetched: &Fetched) -> Digest {
+    let body = Digest::of(&fetched.body);
+    if fetched.resource.is_none() {
+        return body;
+    }
+    let media_type = fetched.content_type.as_deref().unwrap_or_default();
+    Digest::of(format!("resource\n{media_type}\n{body}").as_bytes())
 }
 
 /// What a document changes, ready to be committed.

@@ -6,7 +6,7 @@ use crate::{
         order::Order,
         view::{Format, View},
     },
-    ingest::testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, status},
+    ingest::testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
     store::{
         Sub, SubNo,
         sub::{Algo, Dialect, Terms},
@@ -153,6 +153,71 @@ async fn a_publisher_learns_how_many_stand_behind_us() {
     let headers = house.seen.lock().unwrap()[0].headers.clone();
     assert_eq!(headers["x-hub-subscribers"], "2");
     assert!(headers["user-agent"].to_str().unwrap().ends_with("; 2 subscribers)"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
+    let house = in_turn(&[
+        || ok_with("{\"temperature\": 1}", &[("content-type", "application/json")]),
+        || ok_with("{\"temperature\": 1}", &[("content-type", "application/json")]),
+        || ok_with("{\"temperature\": 2}", &[("content-type", "application/json")]),
+        || ok_with("{\"temperature\": 2}", &[("content-type", "text/plain")]),
+        || {
+            ok_with(
+                "<rss><channel><item><guid>1</guid></item></channel></rss>",
+                &[("content-type", "text/xml")],
+            )
+        },
+    ]);
+    let spec = house.feed("weather", "http://me:secret@blog.example/now.json", 1, 5).await;
+    let feed = FeedSpec { format: crate::ingest::Format::Resource, ..spec };
+    let mut state = PollState::unpolled(URL);
+    let mut revisions = Vec::new();
+    for _ in 0..5 {
+        state = house.pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap().state;
+        assert_eq!(state.failures, 0, "{:?}", state.fault);
+        let record = house.store.feed(feed.no).await.unwrap();
+        revisions.push((record.total, record.rev));
+    }
+    assert_eq!(revisions, [(1, 1), (1, 1), (1, 2), (1, 3), (1, 4)]);
+    let seen = house.seen.lock().unwrap();
+    assert!(seen.iter().all(|seen| seen.headers["accept"] == "*/*"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn relative_links_lead_from_the_public_url_of_a_feed() {
+    const DOCUMENT: fn() -> Scripted =
+        || ok("<rss><channel><link>/home</link><item><guid>1</guid></item></channel></rss>");
+    let house = in_turn(&[DOCUMENT, DOCUMENT]);
+    let as_polled = house.feed("blog", URL, 1, 5).await;
+    let spec = house.feed("aside", URL, 1, 5).await;
+    let public_url = Some(Url::parse("https://public.example/rss.xml").unwrap());
+    let as_known = FeedSpec { public_url, ..spec };
+    for (feed, expect) in [(as_polled, "http://blog.example/home"), (as_known, "https://public.example/home")]
+    {
+        polls(&house, &feed, 1).await;
+        let record = house.store.feed(feed.no).await.unwrap();
+        assert_eq!(record.head.link("alternate"), Some(expect));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_json_feed_is_read_and_other_json_is_refused_by_its_name() {
+    let house = in_turn(&[
+        || {
+            ok(
+                "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":1},{\"id\":\"2\"}]}",
+            )
+        },
+        || ok("{\"error\":\"no such feed\"}"),
+    ]);
+    let feed = house.feed("blog", URL, 1, 5).await;
+    let states = polls(&house, &feed, 2).await;
+    assert_eq!(house.total(feed.no).await, 2);
+    let fault = states[1].fault.clone().unwrap();
+    assert!(fault.text.contains("JSON, but no JSON Feed"), "{}", fault.text);
+    let seen = house.seen.lock().unwrap();
+    assert!(seen[0].headers["accept"].to_str().unwrap().contains("application/feed+json"));
 }
 
 /// A journal whose software counts the comments of an entry in it; `says` is its generator.

@@ -4,7 +4,7 @@ use crate::{
     feed::{item::Item, stamp::Stamp, view::Format},
     render::samples::{Around, bare, gone, live, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Body, Entry, Head, Person, Text};
+use everfeed_adapters::{Body, Entry, Head, Person, Text, TextKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -165,6 +165,23 @@ fn content_that_is_only_pointed_to_is_attached() {
         json!([{"objectType": "audio", "url": "http://e/a.ogg", "mimeType": "audio/ogg"}])
     );
     assert_eq!(item["object"].get("content"), None);
+}
+
+#[test]
+fn content_that_is_no_html_says_what_it_is() {
+    let object = |kind, media_type: &str, value: &str| {
+        let text = Text { kind, value: value.into() };
+        let body = Body { text, media_type: Some(media_type.into()), ..Body::default() };
+        only(live(1, Entry { content: Some(body), ..Entry::default() }))["object"].clone()
+    };
+    let image = object(TextKind::Base64, "image/png", "iVBORw0K");
+    assert_eq!(
+        (&image["content"], &image["mimeType"], &image["encoding"]),
+        (&json!("iVBORw0K"), &json!("image/png"), &json!("base64"))
+    );
+    let data = object(TextKind::Plain, "application/json", "{\"a<b\":1}");
+    assert_eq!((&data["content"], &data["mimeType"]), (&json!("{\"a<b\":1}"), &json!("application/json")));
+    assert_eq!(data.get("encoding"), None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Dialect;
 use crate::render::{
-    xhtml,
+    target, xhtml,
     xml::{self, Xml, push_text},
 };
 use everfeed_adapters::{Category, Person, Text, TextKind};
@@ -12,6 +12,8 @@ use everfeed_adapters::{Category, Person, Text, TextKind};
 pub(super) fn text(xml: &mut Xml, name: &str, text: &Text, dialect: Dialect) {
     match text.kind {
         TextKind::Plain => xml.leaf(name, &[], &text.value),
+        // Bytes are content, and nothing else.
+        TextKind::Base64 => xml.leaf(name, &[], ""),
         TextKind::Html => xml.leaf(name, &[("type", Some("html"))], &text.value),
         TextKind::Xhtml => {
             let mut div = String::with_capacity(text.value.len() + 64);
@@ -33,7 +35,7 @@ pub(super) fn people(xml: &mut Xml, role: &str, people: &[Person]) -> bool {
         any = true;
         xml.open(role, &[]);
         xml.leaf("name", &[], name);
-        if let Some(uri) = person.uri.as_deref().and_then(xml::iri) {
+        if let Some(uri) = person.uri.as_deref().and_then(target::link) {
             xml.leaf("uri", &[], &uri);
         }
         if let Some(email) = person.email.as_deref().filter(|email| is_email(email)) {

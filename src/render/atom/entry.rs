@@ -5,12 +5,13 @@ use super::{Dialect, construct, ns};
 use crate::{
     feed::item::{Content, Item, Reason, plausible},
     render::{
-        foreign::{self, Scope},
+        foreign, target,
         text::visible,
         xhtml,
         xml::{self, Xml},
     },
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use everfeed_adapters::{Body, Element, Enclosure, Entry, Link, Source, TextKind};
 use std::collections::HashSet;
 
@@ -59,7 +60,7 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, dialect: Dialect) {
         origin(xml, source);
     }
     for element in entry.foreign.iter().filter(|element| !is_ours(element)) {
-        xml.aside(|out| foreign::write(out, element, &mut Scope::new(dialect.declared())));
+        xml.aside(|out| foreign::write(out, element, dialect.declared()));
     }
     if dialect.smart {
         xml.leaf("fo:id", &[], &item.id.to_string());
@@ -102,7 +103,7 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
     let mut alternates = HashSet::new();
     let wanted = entry.links.iter().filter(|link| !FEED_RELATIONS.contains(&relation(link)));
     for link in wanted {
-        let Some(href) = xml::iri(&link.href) else { continue };
+        let Some(href) = target::link(&link.href) else { continue };
         let rel = relation(link);
         let media_type = link.media_type.as_deref().and_then(construct::media_type);
         let hreflang = link.hreflang.as_deref().and_then(construct::language);
@@ -122,7 +123,7 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
         );
     }
     for Enclosure { url, media_type, length, title } in &entry.enclosures {
-        let Some(href) = xml::iri(url) else { continue };
+        let Some(href) = target::image(url) else { continue };
         xml.empty(
             "link",
             &[
@@ -135,7 +136,7 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
         );
     }
     let named = entry.links.iter().any(|link| link.rel == "replies");
-    if let Some(href) = entry.comments.as_deref().filter(|_| !named).and_then(xml::iri) {
+    if let Some(href) = entry.comments.as_deref().filter(|_| !named).and_then(target::link) {
         // RFC 4685 section 4.
         let html = Some("text/html");
         xml.empty("link", &[("rel", Some("replies")), ("type", html), ("href", Some(&href))]);
@@ -172,10 +173,10 @@ fn bodies(xml: &mut Xml, entry: &Entry, has_alternate: bool, dialect: Dialect) {
 }
 
 fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
-    let media_type = body.media_type.as_deref().and_then(construct::media_type);
-    if let Some(src) = body.src.as_deref().and_then(xml::iri) {
+    let media_type = media_type(body);
+    if let Some(src) = body.src.as_deref().and_then(target::image) {
         let media_type = media_type.or(match body.text.kind {
-            TextKind::Plain => None,
+            TextKind::Plain | TextKind::Base64 => None,
             TextKind::Html => Some("text/html"),
             TextKind::Xhtml => Some("application/xhtml+xml"),
         });
@@ -192,14 +193,24 @@ fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
                 Err(xhtml::IllFormed) => xml.leaf("content", &[], &body.text.value),
             }
         }
+        // A text of a type that Atom knows for none, such as JSON.
+        Some(media_type) if is_binary(body) && body.text.kind != TextKind::Base64 => {
+            let encoded = BASE64_STANDARD.encode(&body.text.value);
+            xml.leaf("content", &[("type", Some(media_type))], &encoded);
+        }
         Some(media_type) => xml.leaf("content", &[("type", Some(media_type))], &body.text.value),
     }
 }
 
-/// Whether the content is base64 (RFC 4287 section 4.1.3.3).
+/// Bytes of which nobody can say what they are have a type too.
+fn media_type(body: &Body) -> Option<&str> {
+    let named = body.media_type.as_deref().and_then(construct::media_type);
+    named.or((body.text.kind == TextKind::Base64).then_some("application/octet-stream"))
+}
+
+/// Whether the content must be base64 (RFC 4287 section 4.1.3.3).
 fn is_binary(body: &Body) -> bool {
-    let media_type = body.media_type.as_deref().and_then(construct::media_type);
-    media_type
+    media_type(body)
         .is_some_and(|t| !is_xml(t) && !t.get(..5).is_some_and(|kind| kind.eq_ignore_ascii_case("text/")))
 }
 
@@ -213,7 +224,7 @@ fn is_xml(media_type: &str) -> bool {
 /// a URL, a `via` link tells the same.
 fn origin(xml: &mut Xml, source: &Source) {
     let id = source.id.as_deref().and_then(xml::iri);
-    let url = source.url.as_deref().and_then(xml::iri);
+    let url = source.url.as_deref().and_then(target::link);
     let title = source.title.as_deref();
     let updated = source.updated.as_ref().and_then(|date| plausible(date.at_us));
     let is_whole = id.is_some() && title.is_some() && updated.is_some();

@@ -200,12 +200,20 @@ fn each_kind_of_content_is_written_as_atom_wants_it() {
     check(of(body(TextKind::Xhtml, "<p>a")), &[r#"<content type="html">&lt;p&gt;a</content>"#]);
     check(of(typed("text/x-note; charset=x", "a<b")), &[r#"<content type="text/x-note">a&lt;b</content>"#]);
     check(
-        of(typed("image/png", "AAAA")),
+        of(Body { media_type: Some("image/png".into()), ..body(TextKind::Base64, "AAAA") }),
         &["<summary></summary>", r#"<content type="image/png">AAAA</content>"#],
     );
     check(
+        of(body(TextKind::Base64, "AAAA")),
+        &["<summary></summary>", r#"<content type="application/octet-stream">AAAA</content>"#],
+    );
+    check(
+        of(typed("application/json", "{}")),
+        &["<summary></summary>", r#"<content type="application/json">e30=</content>"#],
+    );
+    check(
         of(typed("image/svg+xml", "<svg xmlns='urn:svg'/>")),
-        &[r#"<content type="image/svg+xml"><ns4:svg xmlns:ns4="urn:svg"/></content>"#],
+        &[r#"<content type="image/svg+xml"><svg xmlns="urn:svg"/></content>"#],
     );
     check(of(typed("image/svg+xml", "<svg>")), &["<content>&lt;svg&gt;</content>"]);
     let pointed = Body { src: Some("http://example.org/a b".into()), ..typed("audio/ogg", "") };

@@ -4,7 +4,7 @@ use crate::{
     feed::view::Format,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Head, Person, Text};
+use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Head, Person, Text, TextKind};
 use std::sync::Arc;
 
 fn item(entry: Entry) -> Vec<String> {
@@ -192,4 +192,31 @@ fn foreign_markup_does_not_repeat_our_own() {
     ];
     let lines = item(Entry { foreign, ..Entry::default() });
     assert_eq!(lines[4..], ["<dc:publisher/>", "<atom:updated/>", "</item>"]);
+}
+
+#[test]
+fn a_document_that_is_an_item_is_described_or_enclosed() {
+    let of = |kind, media_type: &str, value: &str| {
+        let text = Text { kind, value: value.into() };
+        Entry {
+            content: Some(Body { text, media_type: Some(media_type.into()), ..Body::default() }),
+            title: Some(Text::plain("x")),
+            ..Entry::default()
+        }
+    };
+    let json = item(of(TextKind::Plain, "application/json", "{\"a\":\"<b>\"}")).concat();
+    assert!(json.contains("<description>{\"a\":\"&amp;lt;b&amp;gt;\"}</description>"), "{json}");
+    let file = Enclosure {
+        url: "http://e/x.png".into(),
+        media_type: Some("image/png".into()),
+        length: Some("6".into()),
+        title: None,
+    };
+    let picture = Entry { enclosures: vec![file], ..of(TextKind::Base64, "image/png", "iVBORw0K") };
+    let picture = item(picture).concat();
+    assert!(
+        picture.contains(r#"<enclosure url="http://e/x.png" length="6" type="image/png"/>"#),
+        "{picture}"
+    );
+    assert!(!picture.contains("iVBORw0K"), "RSS has no place for bytes");
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::tokens::{Token, Tokens, attributes};
-use super::tree::{Bindings, DEPTH_MAX, ELEMENTS_MAX, grow};
+use super::tree::{Bindings, ELEMENTS_MAX, grow};
 use super::*;
 use crate::{Attribute, Element, Node};
 
@@ -85,14 +85,14 @@ fn a_writer_uses_what_is_declared_and_hides_nothing_that_is_in_use() {
     // An outer declaration that an inner one hides is not used.
     assert_eq!(
         write(&[("p", "urn:p"), ("p", "urn:other"), ("q", "urn:q")]),
-        "<p:a xmlns:p=\"urn:p\" q:b=\"1\"><p:c/><d/></p:a>"
+        "<ns1:a xmlns:ns1=\"urn:p\" q:b=\"1\"><ns1:c/><d/></ns1:a>"
     );
 }
 
 #[test]
 fn only_what_is_inside_can_be_written() {
     let mut out = String::new();
-    write_children(&mut out, &grown("<a xmlns='urn:a'>x<b/>&amp;</a>"), &[("", "urn:a")]);
+    write_nodes(&mut out, &grown("<a xmlns='urn:a'>x<b/>&amp;</a>").children, &[("", "urn:a")]);
     assert_eq!(out, "x<b/>&amp;");
 }
 
@@ -178,7 +178,7 @@ fn attributes_are_read_however_they_are_quoted() {
 }
 
 fn name() -> impl Strategy<Value = String> {
-    "[a-zA-Zé_][a-z0-9._-]{0,5}"
+    "[a-zA-Z_][a-z0-9._-]{0,5}"
 }
 
 fn namespace() -> impl Strategy<Value = (String, String)> {

@@ -2,18 +2,12 @@
 
 use crate::text::entities::{self, Resolved};
 use crate::text::markup::tokens::{Token, Tokens, attributes};
-use crate::text::markup::{XHTML, XML, is_name, split};
+use crate::text::markup::{ATTRIBUTES_MAX, DEPTH_MAX, XHTML, XML, is_name, split};
 use crate::vocabulary::conventional;
 use crate::{Attribute, Element, Node};
 
-/// How deep elements may nest; the tags of what is deeper are dropped and its text stays.
-pub(crate) const DEPTH_MAX: usize = 256;
-
 /// How many elements one tree may have; as with depth, the text of the rest stays.
 pub(crate) const ELEMENTS_MAX: usize = 65_536;
-
-/// How many attributes one element may have; the rest are dropped.
-const ATTRIBUTES_MAX: usize = 256;
 
 /// How many namespace declarations may be in force at once; the rest are dropped.
 const BINDINGS_MAX: usize = 256;

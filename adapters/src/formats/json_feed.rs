@@ -1,0 +1,310 @@
+//! JSON Feed 1.0 and 1.1: what its members mean. Where its items begin and end is found elsewhere.
+
+use super::draft::{Draft, Rank, add, add_person, alternate_link};
+use super::{Dialect, Place};
+use crate::entry::notes::Notes;
+use crate::text::json::Value;
+use crate::text::{present, visible};
+use crate::{
+    Attribute, Body, Category, Element, Enclosure, Entry, Format, Head, Link, Node, Note, Person, Text,
+};
+
+/// The namespace of members of a JSON Feed that no field of ours covers, extensions (`_name`) first of all. Each becomes an
+/// element `member` with the member's name as its attribute `name` and its value, as compact JSON, as its text: so it
+/// survives in Atom and RSS, and a JSON output can give it back.
+pub const MEMBERS: &str = "urn:everfeed:json-feed";
+
+const MEDIA: &str = "http://search.yahoo.com/mrss/";
+
+/// How many items of a document without a version are looked at for the shape of JSON Feed.
+const SHAPE_ITEMS_MAX: usize = 16;
+
+/// What is known of a JSON document at a glance.
+pub(crate) struct Shape<'t> {
+    pub(crate) root: Value<'t>,
+    pub(crate) items: Option<Value<'t>>,
+    /// It names a version of JSON Feed.
+    pub(crate) versioned: bool,
+}
+
+impl<'t> Shape<'t> {
+    /// Looks at a text that begins with an object; `None` when it is no JSON Feed. The version says so, or else a title
+    /// and items of which one has what only items of a JSON Feed have.
+    pub(crate) fn of(text: &'t str) -> Option<Self> {
+        let root = Value::first(text).filter(|root| root.is_object())?;
+        let mut shape = Self { root, items: None, versioned: false };
+        let mut titled = false;
+        for (name, value) in root.members() {
+            match name.as_str() {
+                "version" => {
+                    shape.versioned =
+                        value.string().is_some_and(|version| version.contains("jsonfeed.org/version/"));
+                }
+                "title" => titled = value.string().is_some(),
+                "items" if value.is_array() || value.is_object() => shape.items = Some(value),
+                _ => {}
+            }
+        }
+        // Of a cut document the title may be what is missing; then the items must say more.
+        let shaped =
+            || (titled || !root.whole) && shape.items.is_some_and(|items| holds_items(items, titled));
+        (shape.versioned || shaped()).then_some(shape)
+    }
+}
+
+/// Whether one of the items has a content by the names of JSON Feed, or, if the document has a title, an id and a URL.
+fn holds_items(items: Value<'_>, titled: bool) -> bool {
+    items.elements().take(SHAPE_ITEMS_MAX).any(|item| {
+        let has =
+            |wanted: &str| item.members().any(|(name, value)| name == wanted && value.scalar().is_some());
+        has("content_html") || has("content_text") || (titled && has("id") && has("url"))
+    })
+}
+
+/// Reads the members of the document that are not its items.
+pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Head {
+    let mut head = Head { language: place.language.clone(), ..Head::default() };
+    let mut favicon = None;
+    let mut foreign = Foreign::default();
+    for (name, value) in root.members().filter(|(_, value)| value.whole) {
+        let text = || value.string().as_deref().and_then(present);
+        let link =
+            |rel: &str| text().map(|url| Link { rel: rel.to_owned(), ..alternate_link(place.resolve(&url)) });
+        match name.as_str() {
+            "version" | "items" => {}
+            "title" => head.title = text().map(Text::plain),
+            "description" => head.description = value.string().and_then(visible).map(Text::plain),
+            "home_page_url" => link("alternate").into_iter().for_each(|link| add(&mut head.links, link)),
+            "feed_url" => {
+                // The spec calls it the feed's identity (LEGACY J-2).
+                head.id = text();
+                link("self").into_iter().for_each(|link| add(&mut head.links, link));
+            }
+            "next_url" => link("next").into_iter().for_each(|link| add(&mut head.links, link)),
+            "icon" => head.image = text().map(|url| place.resolve(&url)),
+            "favicon" => favicon = link("icon"),
+            "language" => head.language = text().or(head.language.take()),
+            "author" | "authors" => {
+                people(value, place).for_each(|person| add_person(&mut head.authors, person));
+                if says_more(value, &["name", "url", "email"]) {
+                    foreign.keep(&name, value, notes);
+                }
+            }
+            "hubs" => {
+                for hub in value.elements() {
+                    match hub_url(hub) {
+                        Some(url) => {
+                            let hub = Link { rel: "hub".to_owned(), ..alternate_link(place.resolve(&url)) };
+                            add(&mut head.links, hub);
+                        }
+                        None => foreign.keep(&name, value, notes),
+                    }
+                }
+            }
+            "expired" => {
+                if value.text == "true" {
+                    notes.add(Note::Other(
+                        "the feed says that it has expired: nothing more will come".to_owned(),
+                    ));
+                }
+                foreign.keep(&name, value, notes);
+            }
+            _ => foreign.keep(&name, value, notes),
+        }
+    }
+    match (&head.image, favicon) {
+        (None, Some(favicon)) => head.image = Some(favicon.href),
+        (_, Some(favicon)) => add(&mut head.links, favicon),
+        _ => {}
+    }
+    head.foreign = foreign.elements;
+    head
+}
+
+/// Reads an item.
+pub(crate) fn entry(json: &str, place: &Place) -> (Entry, Notes) {
+    let dialect = Dialect { format: Format::JsonFeed, own: Vec::new() };
+    let mut draft = Draft::new(&dialect, place);
+    if serde_json::from_str::<serde::de::IgnoredAny>(json).is_err() {
+        draft.notes().add(Note::Mismatched);
+    }
+    let Some(item) = Value::first(json) else { return draft.finish() };
+    let (mut html, mut plain) = (None, None);
+    for (name, value) in item.members() {
+        let text = || value.string().as_deref().and_then(present);
+        match name.as_str() {
+            "id" => draft.id(Rank::Native, &value.scalar().unwrap_or_default()),
+            "url" => link("alternate", text(), place, &mut draft),
+            "external_url" => link("related", text(), place, &mut draft),
+            "title" => draft.title(Rank::Native, text().map(Text::plain)),
+            "content_html" => html = value.string().and_then(visible),
+            "content_text" => plain = Some(value),
+            "summary" => draft.summary(Rank::Native, value.string().and_then(visible).map(Text::plain)),
+            "image" => match text() {
+                Some(url) => draft.foreign(thumbnail(place.resolve(&url))),
+                None => keep(&name, value, &mut draft),
+            },
+            "date_published" => draft.published(Rank::Native, &text().unwrap_or_default()),
+            "date_modified" => draft.updated(Rank::Native, &text().unwrap_or_default()),
+            // A single tag that is no list is still a tag.
+            "tags" | "tag" => {
+                for term in value.elements().chain([value]).filter_map(|tag| present(&tag.scalar()?)) {
+                    draft.category(Category { term, ..Category::default() });
+                }
+            }
+            "author" | "authors" => {
+                people(value, place).for_each(|person| draft.author(Rank::Native, Some(person)));
+                if says_more(value, &["name", "url", "email"]) {
+                    keep(&name, value, &mut draft);
+                }
+            }
+            "language" => draft.language(&text().unwrap_or_default()),
+            "attachments" => {
+                value
+                    .elements()
+                    .filter_map(|file| enclosure(file, place))
+                    .for_each(|file| draft.enclosure(file));
+                if says_more(value, &["url", "mime_type", "title", "size_in_bytes"]) {
+                    keep(&name, value, &mut draft);
+                }
+            }
+            _ => keep(&name, value, &mut draft),
+        }
+    }
+    bodies(html, plain, place, &mut draft);
+    draft.finish()
+}
+
+/// The HTML is the content, and the plain text only where there is none; beside it, it is kept as what it is.
+fn bodies(html: Option<String>, plain: Option<Value<'_>>, place: &Place, draft: &mut Draft<'_>) {
+    if let (Some(_), Some(plain)) = (&html, plain) {
+        keep("content_text", plain, draft);
+    }
+    let plain = || plain.and_then(Value::string).and_then(visible).map(Text::plain);
+    let text = html.map(|html| place.html(&html)).or_else(plain);
+    draft.content(Rank::Native, text.map(|text| Body { text, ..Body::default() }));
+}
+
+fn link(rel: &str, url: Option<String>, place: &Place, draft: &mut Draft<'_>) {
+    if let Some(url) = url {
+        draft.link(Link { rel: rel.to_owned(), ..alternate_link(place.resolve(&url)) });
+    }
+}
+
+/// The main picture, in the vocabulary that every other format says it in.
+fn thumbnail(url: String) -> Element {
+    let url = Attribute { name: "url".to_owned(), value: url, ..Attribute::default() };
+    Element {
+        ns: MEDIA.to_owned(),
+        prefix: "media".to_owned(),
+        name: "thumbnail".to_owned(),
+        attributes: vec![url],
+        children: Vec::new(),
+    }
+}
+
+/// One person, a list of people (1.1), or, against the spec, a name.
+fn people<'p>(value: Value<'p>, place: &'p Place) -> impl Iterator<Item = Person> + 'p {
+    let one = (!value.is_array()).then_some(value);
+    let many = value.is_array().then(|| value.elements());
+    one.into_iter().chain(many.into_iter().flatten()).filter_map(move |person| {
+        if let Some(name) = person.string() {
+            return super::rss::person(&name);
+        }
+        let mut found = Person::default();
+        for (name, value) in person.members() {
+            let text = || value.string().as_deref().and_then(present);
+            match name.as_str() {
+                "name" => found.name = text(),
+                "url" => found.uri = text().map(|url| place.resolve(&url)),
+                "email" => found.email = text(),
+                _ => {}
+            }
+        }
+        (found != Person::default()).then_some(found)
+    })
+}
+
+/// An attachment. Its duration has no place in an enclosure, so the member is kept as well.
+fn enclosure(file: Value<'_>, place: &Place) -> Option<Enclosure> {
+    let mut found = Enclosure::default();
+    for (name, value) in file.members() {
+        let text = || present(&value.scalar()?);
+        match name.as_str() {
+            "url" => found.url = text().map(|url| place.resolve(&url)).unwrap_or_default(),
+            "mime_type" => found.media_type = text(),
+            "title" => found.title = text(),
+            "size_in_bytes" => found.length = text(),
+            _ => {}
+        }
+    }
+    (!found.url.is_empty()).then_some(found)
+}
+
+/// The URL of a hub that speaks WebSub; a hub of another kind is no link that a subscriber could follow.
+fn hub_url(hub: Value<'_>) -> Option<String> {
+    let (mut url, mut kind) = (None, None);
+    for (name, value) in hub.members() {
+        match name.as_str() {
+            "url" => url = present(&value.string()?),
+            "type" => kind = value.string(),
+            _ => {}
+        }
+    }
+    let speaks =
+        |kind: &String| ["websub", "pubsubhubbub"].iter().any(|known| kind.eq_ignore_ascii_case(known));
+    url.filter(|_| kind.as_ref().is_none_or(speaks))
+}
+
+/// Whether an object, or one of a list, has members that are not among these.
+fn says_more(value: Value<'_>, known: &[&str]) -> bool {
+    let odd = |object: Value<'_>| object.members().any(|(name, _)| !known.contains(&name.as_str()));
+    if value.is_array() { value.elements().any(odd) } else { odd(value) }
+}
+
+fn keep(name: &str, value: Value<'_>, draft: &mut Draft<'_>) {
+    if value.text != "null" {
+        draft.foreign(member(name, value));
+    }
+}
+
+fn member(name: &str, value: Value<'_>) -> Element {
+    let name = Attribute {
+        name: "name".to_owned(),
+        value: crate::text::clean(name).into_owned(),
+        ..Attribute::default()
+    };
+    Element {
+        ns: MEMBERS.to_owned(),
+        prefix: "json".to_owned(),
+        name: "member".to_owned(),
+        attributes: vec![name],
+        children: vec![Node::Text(value.compact())],
+    }
+}
+
+/// Members of the head that no field covers.
+#[derive(Default)]
+struct Foreign {
+    elements: Vec<Element>,
+}
+
+/// How many members a head keeps that no field covers; the rest is dropped with a note.
+const HEAD_MEMBERS_MAX: usize = 1024;
+
+impl Foreign {
+    fn keep(&mut self, name: &str, value: Value<'_>, notes: &mut Notes) {
+        if value.text == "null" {
+            return;
+        }
+        if self.elements.len() >= HEAD_MEMBERS_MAX {
+            notes.add(Note::Other(format!("more than {HEAD_MEMBERS_MAX} members in the head")));
+            return;
+        }
+        let element = member(name, value);
+        // A list of which several elements say more is kept once.
+        if self.elements.last() != Some(&element) {
+            self.elements.push(element);
+        }
+    }
+}

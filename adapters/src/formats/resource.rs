@@ -1,0 +1,161 @@
+//! Any document as the only item of its own feed (the seed "Arbitrary Content Types"): its content is what was sent.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use url::Url;
+
+use super::Place;
+use super::draft::alternate_link;
+use crate::entry::notes::Notes;
+use crate::text::encoding;
+use crate::{Body, Digest, Enclosure, Entry, Head, Link, Text, TextKind};
+
+/// A document that is not looked into.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    /// What it was asked for by, and so its identity.
+    url: String,
+    /// Where it was found, which its own relative references are relative to.
+    base: Option<Url>,
+    content_type: Option<String>,
+    bytes: Box<[u8]>,
+}
+
+/// What to do with bytes of a media type.
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Html,
+    /// Text of another type.
+    Text,
+    Binary,
+}
+
+impl Resource {
+    pub(crate) fn new(url: &str, base: Option<Url>, content_type: Option<&str>, bytes: &[u8]) -> Self {
+        Self { url: url.to_owned(), base, content_type: content_type.map(str::to_owned), bytes: bytes.into() }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What can be said of a feed that is one document.
+    pub(crate) fn head(&self) -> Head {
+        Head {
+            title: Some(Text::plain(title(&self.url))),
+            links: vec![alternate_link(self.url.clone())],
+            ..Head::default()
+        }
+    }
+
+    /// Over the type and the bytes as sent.
+    pub(crate) fn digest(&self) -> Digest {
+        let label =
+            format!("{}\n{}", self.content_type.as_deref().unwrap_or_default(), Digest::of(&self.bytes));
+        Digest::of(label.as_bytes())
+    }
+
+    /// The entry: title from the URL, content from the bytes. What is no text is also pointed to as an enclosure, for
+    /// formats that cannot carry it.
+    pub(crate) fn entry(&self) -> (Entry, Notes) {
+        let mut notes = Notes::default();
+        let media_type = self.media_type();
+        let kind = kind(&media_type);
+        let text = match kind {
+            Kind::Binary => Text { kind: TextKind::Base64, value: BASE64_STANDARD.encode(&self.bytes) },
+            Kind::Plain | Kind::Html | Kind::Text => {
+                let decoded = encoding::decode(&self.bytes, self.content_type.as_deref());
+                decoded.note.into_iter().for_each(|note| notes.add(note));
+                match kind {
+                    Kind::Html => Place { base: self.base.clone(), language: None }.html(&decoded.text),
+                    _ => Text::plain(decoded.text),
+                }
+            }
+        };
+        let file = (kind == Kind::Binary).then(|| Enclosure {
+            url: self.url.clone(),
+            media_type: Some(media_type.to_string()),
+            length: Some(self.bytes.len().to_string()),
+            title: None,
+        });
+        let named = (kind == Kind::Text || kind == Kind::Binary).then(|| media_type.to_string());
+        let entry = Entry {
+            id: Some(self.url.clone()),
+            title: Some(Text::plain(title(&self.url))),
+            content: Some(Body { text, media_type: named, src: None }),
+            links: vec![Link {
+                media_type: Some(media_type.into_owned()),
+                ..alternate_link(self.url.clone())
+            }],
+            enclosures: file.into_iter().collect(),
+            ..Entry::default()
+        };
+        (entry, notes)
+    }
+
+    /// The media type in lower case, without `charset`, which is that of the bytes and not of what is made of them. Where
+    /// the publisher names none, or calls binary data text, the bytes decide as much as they can.
+    fn media_type(&self) -> Cow<'_, str> {
+        let named = self.content_type.as_deref().and_then(without_charset);
+        let is_text = || !self.bytes.contains(&0) || self.is_wide();
+        match named {
+            Some(named) if kind(&named) == Kind::Binary || is_text() => Cow::Owned(named),
+            None if std::str::from_utf8(&self.bytes).is_ok() && is_text() => Cow::Borrowed("text/plain"),
+            _ => Cow::Borrowed("application/octet-stream"),
+        }
+    }
+
+    /// Whether a zero byte says nothing, since every second one of a text is.
+    fn is_wide(&self) -> bool {
+        let label = self.content_type.as_deref().unwrap_or_default().to_ascii_lowercase();
+        [b"\xFF\xFE", b"\xFE\xFF"].iter().any(|mark| self.bytes.starts_with(*mark))
+            || ["utf-16", "utf-32", "ucs-2"].iter().any(|wide| label.contains(wide))
+    }
+}
+
+/// `type/subtype` and the parameters that matter; `None` for what is no media type.
+fn without_charset(content_type: &str) -> Option<String> {
+    let mut parts = content_type.split(';').map(str::trim);
+    let essence = parts.next()?.to_ascii_lowercase();
+    let (group, subtype) = essence.split_once('/')?;
+    if group.is_empty() || subtype.is_empty() || essence.contains(char::is_whitespace) {
+        return None;
+    }
+    let is_charset = |part: &&str| part.get(..7).is_some_and(|name| name.eq_ignore_ascii_case("charset"));
+    let kept = parts.filter(|part| !part.is_empty() && !is_charset(part));
+    Some(std::iter::once(essence.as_str()).chain(kept).collect::<Vec<_>>().join("; "))
+}
+
+fn kind(media_type: &str) -> Kind {
+    let essence = media_type.split(';').next().unwrap_or_default();
+    match essence {
+        "text/plain" => Kind::Plain,
+        "text/html" | "application/xhtml+xml" => Kind::Html,
+        "application/json"
+        | "application/xml"
+        | "application/javascript"
+        | "application/ecmascript"
+        | "application/yaml"
+        | "application/x-yaml"
+        | "application/toml"
+        | "application/sql"
+        | "application/x-www-form-urlencoded"
+        | "application/x-ndjson" => Kind::Text,
+        _ if essence.starts_with("text/") || essence.ends_with("+xml") || essence.ends_with("+json") => {
+            Kind::Text
+        }
+        _ => Kind::Binary,
+    }
+}
+
+/// The last step of the path as people would write it; without one, the URL.
+fn title(url: &str) -> String {
+    let last = Url::parse(url).ok().and_then(|url| {
+        let last = url.path_segments()?.rfind(|step| !step.is_empty())?.to_owned();
+        Some(percent_encoding::percent_decode_str(&last).decode_utf8_lossy().into_owned())
+    });
+    last.map_or_else(|| url.to_owned(), |last| crate::text::clean(&last).into_owned())
+}

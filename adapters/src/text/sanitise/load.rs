@@ -1,0 +1,85 @@
+//! Whether a fragment is light enough for the parser of a browser, whose work grows with the square of what is nested in
+//! it. An estimate from the tags alone: it catches what nests openly, and their number bounds the rest.
+
+use std::collections::HashMap;
+
+/// How many tags and references a fragment may have. Ordinary posts have hundreds, and one whose nesting is hidden from the estimate
+/// needs four tags a level.
+pub(super) const MARKS_MAX: usize = 20_000;
+
+/// How many elements may be open at once.
+pub(super) const OPEN_MAX: usize = 256;
+
+/// Elements that never hold another of their kind, whose end tags posts leave out, or that have none.
+const FLAT: [&str; 25] = [
+    "area", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "option", "p",
+    "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr", "base",
+];
+
+/// Whether it may be parsed.
+pub(super) fn is_light(html: &str) -> bool {
+    let mut open: HashMap<String, usize> = HashMap::new();
+    let mut depth = 0;
+    for (number, at) in memchr::memchr2_iter(b'<', b'&', html.as_bytes()).enumerate() {
+        if number >= MARKS_MAX {
+            return false;
+        }
+        if html.as_bytes()[at] == b'&' {
+            continue;
+        }
+        let (is_end, rest) = match html[at + 1..].strip_prefix('/') {
+            Some(rest) => (true, rest),
+            None => (false, &html[at + 1..]),
+        };
+        let length = rest
+            .bytes()
+            .take(NAME_BYTES_MAX)
+            .take_while(|b| !matches!(b, b'>' | b'/' | b'<') && !b.is_ascii_whitespace());
+        let length = length.count();
+        let Some(name) =
+            rest.get(..length).filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))
+        else {
+            continue;
+        };
+        let name = name.to_ascii_lowercase();
+        if FLAT.contains(&name.as_str()) {
+            continue;
+        }
+        let count = open.entry(name).or_default();
+        if !is_end {
+            *count += 1;
+            depth += 1;
+        } else if *count > 0 {
+            *count -= 1;
+            depth -= 1;
+        }
+        if depth > OPEN_MAX {
+            return false;
+        }
+    }
+    true
+}
+
+/// Names that differ only behind so many bytes are taken for one.
+const NAME_BYTES_MAX: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posts_are_light_and_towers_are_not() {
+        for html in [
+            "",
+            "<p>a<p>b<br>".repeat(5000).as_str(),
+            "<b>a</b><div>c</div>".repeat(4000).as_str(),
+            "< <é </ <",
+        ] {
+            assert!(is_light(html));
+        }
+        assert!(!is_light(&"<div>".repeat(OPEN_MAX + 1)));
+        assert!(!is_light(&"<b>x</p>".repeat(OPEN_MAX + 1)));
+        assert!(!is_light(&"<p>".repeat(MARKS_MAX + 1)));
+        assert!(!is_light(&"&amp;".repeat(MARKS_MAX + 1)));
+    }
+}

@@ -1,0 +1,60 @@
+//! URLs that a consumer may follow: the one place where it is decided which of them leave the house. The store keeps all;
+//! identifiers (`atom:id`, `guid`, the scheme of a category) are not for following and pass as they are.
+
+use super::xml;
+use everfeed_adapters::{
+    Entry,
+    text::uri::{is_image_data, may_be_followed},
+};
+use std::borrow::Cow;
+
+/// The URL of a link as it may stand in a document. `None` when nothing is left of it, or when it would run something or
+/// lead to what nobody knows: `javascript:` in an upstream's link is no link.
+pub(super) fn link(url: &str) -> Option<Cow<'_, str>> {
+    xml::iri(url).filter(|iri| may_be_followed(iri))
+}
+
+/// The URL of a picture, which may be the picture itself.
+pub(super) fn image(url: &str) -> Option<Cow<'_, str>> {
+    xml::iri(url).filter(|iri| may_be_named(iri))
+}
+
+/// Whether an attribute of foreign markup may hold the URL.
+pub(super) fn may_be_named(url: &str) -> bool {
+    may_be_followed(url) || is_image_data(url)
+}
+
+/// The permalink: the first `alternate` link that may be followed.
+pub(super) fn permalink(entry: &Entry) -> Option<Cow<'_, str>> {
+    entry
+        .links
+        .iter()
+        .filter(|alternate| alternate.rel == "alternate")
+        .find_map(|alternate| link(&alternate.href))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_run_something_or_lead_nowhere_known_are_left_out() {
+        for url in [
+            "javascript:alert(1)",
+            "java\u{1}script:alert(1)",
+            "VBSCRIPT:x",
+            "data:text/html,x",
+            "file:///x",
+            "x-y:z",
+            " ",
+        ] {
+            assert_eq!(link(url), None, "{url}");
+        }
+        for url in ["http://e.org/", "/relative", "mailto:jo@e.org", "urn:x:y", "magnet:?xt=urn:x"] {
+            assert_eq!(link(url).as_deref(), Some(url));
+        }
+        assert_eq!(link("data:image/png;base64,AA=="), None);
+        assert!(image("data:image/png;base64,AA==").is_some());
+        assert_eq!(image("data:image/svg+xml,<svg>"), None);
+    }
+}
