@@ -14,8 +14,8 @@ use everfeed::{
     render::{Document, Site, page},
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Head, Link, Node, Person, Source, Text,
-    TextKind,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Head, Image, Link, Node, Person, Source,
+    Text, TextKind,
 };
 use proptest::{collection::vec, option, prelude::*};
 use quick_xml::{
@@ -84,7 +84,7 @@ fn element() -> BoxedStrategy<Element> {
 
 fn text_construct() -> BoxedStrategy<Text> {
     let kind = prop_oneof![Just(TextKind::Plain), Just(TextKind::Html), Just(TextKind::Xhtml)];
-    (kind, text()).prop_map(|(kind, value)| Text { kind, value }).boxed()
+    (kind, text()).prop_map(|(kind, value)| Text { kind, value, ..Text::default() }).boxed()
 }
 
 fn media_type() -> BoxedStrategy<Option<String>> {
@@ -113,7 +113,7 @@ fn link() -> BoxedStrategy<Link> {
 
 fn person() -> BoxedStrategy<Person> {
     (option::of(text()), option::of(text()), option::of(text()))
-        .prop_map(|(name, email, uri)| Person { name, email, uri })
+        .prop_map(|(name, email, uri)| Person { name, email, uri, ..Person::default() })
         .boxed()
 }
 
@@ -192,17 +192,25 @@ fn head() -> BoxedStrategy<Head> {
         option::of(text()),
         option::of(text_construct()),
         option::of(text()),
+        vec(person(), 0..2),
+        option::of(text()),
     )
-        .prop_map(|(title, description, links, authors, categories, language, rights, image)| Head {
-            title,
-            description,
-            links,
-            authors,
-            categories,
-            language,
-            rights,
-            image,
-            ..Head::default()
+        .prop_map(|parts| {
+            let (title, description, links, authors, categories, language, rights, image, contributors, icon) =
+                parts;
+            Head {
+                title,
+                description,
+                links,
+                authors,
+                contributors,
+                categories,
+                language,
+                rights,
+                image: image.map(|url| Image { url, ..Image::default() }),
+                icon,
+                ..Head::default()
+            }
         })
         .boxed()
 }

@@ -1,11 +1,11 @@
 //! What a document is: its root element, or what it is instead of a feed; not what is in it.
 
-use crate::Format;
 use crate::formats::json_feed::Shape;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
 use crate::vocabulary::Vocabulary;
+use crate::{Format, Window};
 
 /// The bytes are no feed: whose fault it is can be read from what was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,7 +54,11 @@ pub enum NotAFeed {
     },
     /// It holds entries, but none could be read in whole: reported as an error so that nobody takes it for an empty feed.
     #[error("the document holds entries, but is cut or broken before the end of the first")]
-    NoWholeEntry,
+    NoWholeEntry {
+        /// The document as far as it goes, with the entry that it is cut in, if that can be told. It is for people to look
+        /// at: half an entry is no entry, so nothing of it may be kept.
+        remains: Option<Box<Window>>,
+    },
 }
 
 fn titled(title: &Option<String>) -> String {

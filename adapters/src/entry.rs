@@ -54,6 +54,12 @@ pub struct Text {
     pub kind: TextKind,
     /// Plain text, an HTML fragment, or the well-formed inside of an XHTML `div`.
     pub value: String,
+    /// The language that `xml:lang` gives it, here or around it. Never part of the content digest: a text is not edited when
+    /// somebody corrects the language of the feed.
+    pub language: Option<String>,
+    /// The base that `xml:base` gives it, here or around it. References in the markup are absolute already, except those
+    /// that are only a fragment.
+    pub base: Option<String>,
 }
 
 /// How the markup of a text is to be read.
@@ -81,6 +87,10 @@ pub struct Body {
     pub src: Option<String>,
 }
 
+/// The relation of the address that a feed proxy put into the place of the permalink, which `feedburner:origLink` still
+/// names.
+pub const PROXIED: &str = "http://rssnamespace.org/feedburner/ext/1.0#proxied";
+
 /// One link of an entry or a head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
@@ -107,6 +117,8 @@ pub struct Person {
     pub email: Option<String>,
     /// Home page.
     pub uri: Option<String>,
+    /// The line that name and address were taken from, as RSS and Dublin Core have it: `jo@example.org (Jo Doe)`.
+    pub byline: Option<String>,
 }
 
 /// A tag.
@@ -153,6 +165,34 @@ pub struct Source {
     pub url: Option<String>,
     /// When the source feed changed last.
     pub updated: Option<Date>,
+}
+
+/// What made a document (RFC 4287 section 4.2.4). At least one field is present.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generator {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// Its home page, resolved; Atom 0.3 says `url`.
+    pub uri: Option<String>,
+}
+
+/// A picture that stands for the feed (RSS 2.0 `image`, RFC 4287 section 4.2.8 `logo`, `itunes:image`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Resolved URL of the picture.
+    pub url: String,
+    /// What to show in its place.
+    pub title: Option<String>,
+    /// Resolved URL of the page that it leads to.
+    pub link: Option<String>,
+    /// Pixels, as the source wrote them.
+    pub width: Option<String>,
+    /// Pixels, as the source wrote them.
+    pub height: Option<String>,
+    /// Title of the link around the picture.
+    pub description: Option<String>,
 }
 
 /// One foreign element with its namespace resolved: enough to write it anew, never a slice of bytes.
@@ -222,16 +262,20 @@ pub struct Head {
     pub links: Vec<Link>,
     /// Feed-level authors (`managingEditor` included).
     pub authors: Vec<Person>,
+    /// Who helps with the feed.
+    pub contributors: Vec<Person>,
     /// Feed-level tags.
     pub categories: Vec<Category>,
     /// Language.
     pub language: Option<String>,
     /// Copyright.
     pub rights: Option<Text>,
-    /// Generator: name, version and URL joined by blanks, as profiles match it.
-    pub generator: Option<String>,
-    /// Image, logo or icon URL.
-    pub image: Option<String>,
+    /// What made the document.
+    pub generator: Option<Generator>,
+    /// Image or logo.
+    pub image: Option<Image>,
+    /// Resolved URL of a small square picture (RFC 4287 section 4.2.5).
+    pub icon: Option<String>,
     /// `updated`, `lastBuildDate` or `dc:date` of the head.
     pub updated: Option<Date>,
     /// `pubDate` of the head.
@@ -367,16 +411,33 @@ impl Entry {
 }
 
 impl Head {
+    /// The URL of the best picture of the feed: its image, else its icon.
+    pub fn picture(&self) -> Option<&str> {
+        self.image.as_ref().map(|image| image.url.as_str()).or(self.icon.as_deref())
+    }
+
     /// The first link with this relation.
     pub fn link(&self, rel: &str) -> Option<&str> {
         self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str())
     }
 }
 
+impl std::fmt::Display for Generator {
+    /// Name, version and URL joined by blanks, as platform profiles match them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [&self.name, &self.version, &self.uri].into_iter().flatten();
+        for (place, part) in parts.enumerate() {
+            let blank = if place == 0 { "" } else { " " };
+            write!(f, "{blank}{part}")?;
+        }
+        Ok(())
+    }
+}
+
 impl Text {
     /// Plain text.
     pub fn plain(value: impl Into<String>) -> Self {
-        Self { kind: TextKind::Plain, value: value.into() }
+        Self { kind: TextKind::Plain, value: value.into(), ..Self::default() }
     }
 
     /// Without white space around it, as titles are kept.
@@ -386,6 +447,6 @@ impl Text {
 
     /// An HTML fragment.
     pub fn html(value: impl Into<String>) -> Self {
-        Self { kind: TextKind::Html, value: value.into() }
+        Self { kind: TextKind::Html, value: value.into(), ..Self::default() }
     }
 }

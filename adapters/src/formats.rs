@@ -7,6 +7,7 @@ pub(crate) mod json_feed;
 pub(crate) mod rdf;
 pub(crate) mod resource;
 pub(crate) mod rss;
+pub(crate) mod version;
 
 use std::borrow::Cow;
 
@@ -17,11 +18,11 @@ use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndicatio
 use crate::text::markup::XML;
 use crate::text::{html, present, references, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Note, Text};
+use crate::{Element, Entry, Format, Head, Note, Text, TextKind};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) format: Format,
     pub(crate) own: Vec<String>,
@@ -60,9 +61,11 @@ impl Dialect {
 const BASE_SHOWN_CHARS: usize = 100;
 
 /// What an element inherits from where it stands.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) base: Option<Url>,
+    /// The document named the base itself.
+    pub(crate) is_rebased: bool,
     pub(crate) language: Option<String>,
 }
 
@@ -87,7 +90,10 @@ impl Place {
     /// Goes on from an `xml:base`, if it is one.
     pub(crate) fn rebase(&mut self, reference: &str, notes: &mut Notes) {
         match uri::rebase(self.base.as_ref(), reference) {
-            Some(base) => self.base = Some(base),
+            Some(base) => {
+                self.base = Some(base);
+                self.is_rebased = true;
+            }
             None => {
                 let start: String = reference.chars().take(BASE_SHOWN_CHARS).collect();
                 notes.add(Note::Other(format!("no base for references: {start:?}")));
@@ -97,7 +103,19 @@ impl Place {
 
     /// An HTML text of this place, its relative references resolved.
     pub(crate) fn html(&self, html: &str) -> Text {
-        Text::html(html::absolutise(html, self.base.as_ref()))
+        self.text(TextKind::Html, html::absolutise(html, self.base.as_ref()))
+    }
+
+    /// A text of this place.
+    pub(crate) fn text(&self, kind: TextKind, value: impl Into<String>) -> Text {
+        // Plain text has no references.
+        let base = self.base.as_ref().filter(|_| self.is_rebased && kind != TextKind::Plain);
+        Text {
+            kind,
+            value: value.into(),
+            language: self.language.clone().map(language),
+            base: base.map(Url::to_string),
+        }
     }
 
     /// A reference made absolute.
@@ -162,7 +180,7 @@ pub(crate) fn head(
     place: &Place,
     notes: &mut Notes,
 ) -> Head {
-    let mut head = Head { language: place.language.clone(), ..Head::default() };
+    let mut head = Head::default();
     for (mut child, outside) in children {
         let place = outside.enter(&child, notes);
         let vocabulary = dialect.vocabulary(&child.ns);
@@ -176,6 +194,7 @@ pub(crate) fn head(
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
                 dublin_core::head(child, &mut head, notes)
             }
+            Vocabulary::Admin => rdf::generator_agent(child, &mut head),
             Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
             Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, notes),
             Vocabulary::Itunes => itunes::head(child, &place, &mut head),
@@ -184,7 +203,13 @@ pub(crate) fn head(
         head.foreign.extend(left);
     }
     syndication::settle(&mut head);
+    head.language = head.language.or_else(|| place.language.clone()).map(language);
     head
+}
+
+/// A language tag with the hyphens that it is written with (RFC 5646); some writers took the name of a locale.
+pub(crate) fn language(tag: String) -> String {
+    tag.replace('_', "-")
 }
 
 /// The child elements, owned.

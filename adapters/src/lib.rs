@@ -50,7 +50,7 @@ mod vocabulary;
 pub use detect::NotAFeed;
 pub use entry::*;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
-pub use neutral::neutral;
+pub use neutral::{neutral, neutral_line};
 pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 
 /// What came with the document.
@@ -58,6 +58,8 @@ pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 pub struct Hints<'a> {
     /// The HTTP `Content-Type`, verbatim.
     pub content_type: Option<&'a str>,
+    /// The HTTP `Content-Language`, verbatim: the language of what names none.
+    pub content_language: Option<&'a str>,
     /// The document's URL after redirects: what relative references are resolved against.
     pub base_url: Option<&'a str>,
     /// Set where the document is wanted as it is, as the only item, instead of as a feed: the URL that it was asked for by,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use crate::detect::{self, NotAFeed, Root};
 use crate::entry::notes::Notes;
 use crate::formats::resource::Resource;
-use crate::formats::{self, Dialect, Place, json_feed};
-use crate::text::encoding;
+use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::markup::tree::{self, Bindings};
+use crate::text::{encoding, present};
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
 use cutter::Cut;
 
@@ -36,11 +36,18 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     }
     let decoded = encoding::decode(bytes, hints.content_type);
     let root = detect::recognise(&decoded.text)?;
-    let place = Place { base, language: None };
-    let (mut window, mut notes) = match root.format {
+    // A response in several languages names none of its parts.
+    let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
+    let place = Place { base, language, ..Place::default() };
+    let (mut window, mut notes, lost) = match root.format {
         Format::JsonFeed => of_items(&root, &place)?,
-        _ => of_markup(&root, place)?,
+        _ => {
+            // What stands before the root element is as long as the text is longer.
+            let before = &decoded.text[..decoded.text.len() - root.text.len()];
+            of_markup(&root, before, place)?
+        }
     };
+    window.encoding = decoded.encoding;
     if root.preceded {
         notes.add_first(Note::Other("something stands before the document".to_owned()));
     }
@@ -51,24 +58,33 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     if root.format != Format::JsonFeed {
         window.opening = opening(&decoded.text).into();
     }
+    if lost {
+        let remains = (!window.entries.is_empty()).then(|| Box::new(window));
+        return Err(NotAFeed::NoWholeEntry { remains });
+    }
     Ok(window)
 }
 
-fn of_markup(root: &Root<'_>, place: Place) -> Result<(Window, Notes), NotAFeed> {
+/// The window, what is odd about it, and whether no entry of it is whole.
+fn of_markup(root: &Root<'_>, before: &str, place: Place) -> Result<(Window, Notes, bool), NotAFeed> {
     let cut = cutter::cut(root, place)?;
-    let Cut { dialect, place, head_id, head, entries, deletions, mut notes } = cut;
+    let Cut { dialect, place, head_id, head, entries, deletions, mut notes, lost } = cut;
     let mut head = formats::head(head, &dialect, &place, &mut notes);
     head.id = head.id.or(head_id);
-    let entries = named(entries);
-    let (notes_told, opening) = Default::default();
-    Ok((Window { format: root.format, head, entries, deletions, notes: notes_told, opening }, notes))
+    let window = Window {
+        version: version::of(root.format, before, root.text),
+        head,
+        entries: named(entries),
+        deletions,
+        ..Window::empty(root.format)
+    };
+    Ok((window, notes, lost))
 }
 
-fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes), NotAFeed> {
-    let items::Cut { head, entries, notes } = items::cut(root.text, place)?;
-    let entries = named(entries);
-    let (deletions, notes_told, opening) = Default::default();
-    Ok((Window { format: root.format, head, entries, deletions, notes: notes_told, opening }, notes))
+fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes, bool), NotAFeed> {
+    let items::Cut { version, head, entries, notes, lost } = items::cut(root.text, place)?;
+    let window = Window { version, head, entries: named(entries), ..Window::empty(root.format) };
+    Ok((window, notes, lost))
 }
 
 /// How much of a document is kept as its opening, bytes.
@@ -88,10 +104,16 @@ fn opening(text: &str) -> &str {
 }
 
 /// What one document shows of a feed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The format that was recognised.
     pub format: Format,
+    /// The version of the format, under feedparser's names: `rss20`, `rss091n`, `rss` when none is said, `atom03`,
+    /// `json11`; empty for a resource.
+    pub version: &'static str,
+    /// The encoding that the document was read in, under its WHATWG name; `UTF-32LE` and `UTF-32BE` have none there;
+    /// empty for a resource, which is bytes.
+    pub encoding: &'static str,
     /// What the document says of itself.
     pub head: Head,
     /// The entries in document order, none of them parsed. Two may have the same key: then the document says so.
@@ -106,12 +128,24 @@ pub struct Window {
 }
 
 impl Window {
+    fn empty(format: Format) -> Self {
+        Self {
+            format,
+            version: "",
+            encoding: "",
+            head: Head::default(),
+            entries: Vec::new(),
+            deletions: Vec::new(),
+            notes: Vec::new(),
+            opening: Box::default(),
+        }
+    }
+
     /// The window of a document that is itself the only item.
     fn of_resource(resource: Resource) -> Self {
         let (key, head) = (Key::Id(resource.url().to_owned()), resource.head());
         let raw = RawEntry { key, raw: resource.digest(), inside: Inside::Resource(Arc::new(resource)) };
-        let (deletions, notes, opening) = Default::default();
-        Self { format: Format::Resource, head, entries: vec![raw], deletions, notes, opening }
+        Self { head, entries: vec![raw], ..Self::empty(Format::Resource) }
     }
 
     /// Whether the document ended early: what is missing from it proves nothing.
@@ -121,7 +155,7 @@ impl Window {
 }
 
 /// One entry, not yet parsed. It owns its markup and shares what it inherited, so it outlives the document.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawEntry {
     /// What identifies the entry.
     pub key: Key,
@@ -132,7 +166,7 @@ pub struct RawEntry {
 }
 
 /// What is parsed when somebody asks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Inside {
     /// An element.
     Markup { markup: Box<str>, context: Arc<Context> },
@@ -153,7 +187,7 @@ struct Marks {
 }
 
 /// What entries inherit from the elements around them.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Context {
     dialect: Dialect,
     bindings: Bindings,

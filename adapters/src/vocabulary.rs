@@ -21,6 +21,8 @@ pub(crate) enum Vocabulary {
     MediaRss,
     Itunes,
     FeedBurner,
+    /// `admin:generatorAgent`, what RSS 1.0 has for a generator.
+    Admin,
     Slash,
     Thread,
     Xhtml,
@@ -74,6 +76,7 @@ static KNOWN: &[(&str, Vocabulary)] = &[
     ("cyber.law.harvard.edu/rss/rss.html", Vocabulary::Rss),
     ("www.rssboard.org/rss-specification", Vocabulary::Rss),
     ("rssnamespace.org/feedburner/ext/1.0", Vocabulary::FeedBurner),
+    ("webns.net/mvcb", Vocabulary::Admin),
     ("www.w3.org/1999/02/22-rdf-syntax-ns", Vocabulary::Rdf),
     ("purl.org/dc/terms", Vocabulary::DublinCoreTerms),
     ("purl.org/rss/1.0/modules/syndication", Vocabulary::Syndication),

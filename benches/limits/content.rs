@@ -45,7 +45,7 @@ pub(crate) fn added(n: u32) -> Change {
 
 fn entry(n: u32, published_us: i64) -> Entry {
     let date = || Date { raw: "Wed, 02 Oct 2002 13:00:00 GMT".into(), at_us: Some(published_us) };
-    let html = Text { kind: TextKind::Html, value: prose(n).into() };
+    let html = Text { kind: TextKind::Html, value: prose(n).into(), ..Text::default() };
     let tag = |term: &str| Category { term: term.into(), ..Category::default() };
     Entry {
         id: Some(guid(n)),

@@ -13,7 +13,9 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use http::{
     HeaderValue, Request, Response, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, RETRY_AFTER, USER_AGENT},
+    header::{
+        ACCEPT, AUTHORIZATION, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, USER_AGENT,
+    },
 };
 use std::{
     sync::Arc,
@@ -59,6 +61,8 @@ pub struct Fetched {
     pub body: Bytes,
     /// `Content-Type`, if it is text.
     pub content_type: Option<String>,
+    /// `Content-Language`, if it is text.
+    pub content_language: Option<String>,
     /// The URL that answered, after redirects.
     pub base_url: String,
     /// All headers of the answer.
@@ -130,7 +134,8 @@ impl Upstream {
             moved_to: landing.and_then(|landing| landing.moved_to.as_ref()).map(Url::to_string),
         };
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
-        let content_type = text(&parts.headers);
+        let content_type = text(&parts.headers, CONTENT_TYPE);
+        let content_language = text(&parts.headers, CONTENT_LANGUAGE);
         let resource = (feed.format == Format::Resource).then(|| resource_url(&feed.url));
         let fetched = |answer, is_part| {
             let headers = parts.headers.clone();
@@ -138,6 +143,7 @@ impl Upstream {
                 answer,
                 body,
                 content_type,
+                content_language,
                 base_url,
                 headers,
                 resource,
@@ -236,8 +242,8 @@ fn pair(validators: &Validators) -> Pair {
     (validators.etag.clone(), validators.last_modified.clone(), validators.url.clone())
 }
 
-fn text(headers: &HeaderMap) -> Option<String> {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned)
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
 /// Basic credentials from the user part of a URL (RFC 7617).

@@ -80,11 +80,15 @@ fn head(xml: &mut Xml, document: &Document<'_>, dialect: Dialect) {
         xml.close("author");
     }
     links(xml, head, document.urls, document);
+    construct::people(xml, "contributor", &head.contributors);
     construct::categories(xml, &head.categories);
     if let Some(rights) = visible(head.rights.as_ref()) {
         construct::text(xml, "rights", rights, dialect);
     }
-    if let Some(logo) = head.image.as_deref().and_then(target::image) {
+    if let Some(icon) = head.icon.as_deref().and_then(target::image) {
+        xml.leaf("icon", &[], &icon);
+    }
+    if let Some(logo) = head.image.as_ref().and_then(|image| target::image(&image.url)) {
         xml.leaf("logo", &[], &logo);
     }
     xml.leaf("generator", &[("version", Some(GENERATOR.version))], GENERATOR.name);

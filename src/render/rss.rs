@@ -72,7 +72,7 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     if let Some(ttl) = document.ttl_mins {
         xml.leaf("ttl", &[], &ttl.to_string());
     }
-    if let Some(image) = head.image.as_deref().and_then(target::image) {
+    if let Some(image) = head.picture().and_then(target::image) {
         xml.open("image", &[]);
         xml.leaf("url", &[], &image);
         xml.leaf("title", &[], &title);

@@ -91,6 +91,7 @@ pub(super) fn rich() -> Item {
         name: Some(name.into()),
         email: Some(format!("{}@example.org", name.to_lowercase())),
         uri: Some(format!("http://example.org/{name}")),
+        byline: None,
     };
     let enclosure = |name: &str| Enclosure {
         url: format!("http://example.org/{name}.mp3"),
@@ -103,7 +104,7 @@ pub(super) fn rich() -> Item {
         title: Some(Text::html("Fish &amp; <b>chips</b>")),
         summary: Some(Text::plain("1 < 2")),
         content: Some(Body {
-            text: Text { kind: TextKind::Xhtml, value: "<p>hi &amp; bye</p>".into() },
+            text: Text { kind: TextKind::Xhtml, value: "<p>hi &amp; bye</p>".into(), ..Text::default() },
             ..Body::default()
         }),
         links: vec![

@@ -166,11 +166,13 @@ fn renders_otherwise(old: &Head, new: &Head) -> bool {
         description,
         links,
         authors,
+        contributors,
         categories,
         language,
         rights,
         generator,
         image,
+        icon,
         updated: _,
         published: _,
         rhythm: _,
@@ -178,7 +180,8 @@ fn renders_otherwise(old: &Head, new: &Head) -> bool {
         foreign,
     } = new;
     (&old.id, &old.title, &old.description, &old.links) != (id, title, description, links)
-        || (&old.authors, &old.categories, &old.language) != (authors, categories, language)
-        || (&old.rights, &old.generator, &old.image) != (rights, generator, image)
+        || (&old.authors, &old.contributors, &old.categories) != (authors, contributors, categories)
+        || (&old.language, &old.rights, &old.generator) != (language, rights, generator)
+        || (&old.image, &old.icon) != (image, icon)
         || (&old.history, &old.foreign) != (history, foreign)
 }

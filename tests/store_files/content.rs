@@ -19,8 +19,8 @@ use everfeed::{
     },
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Digest, Element, Enclosure, Entry, Head, History, Key, Link, Node,
-    Person, Rhythm, Source, Text, TextKind,
+    Attribute, Body, Category, Date, Digest, Element, Enclosure, Entry, Generator, Head, History, Image, Key,
+    Link, Node, Person, Rhythm, Source, Text, TextKind,
     platforms::{Detected, Weight},
 };
 use std::{fmt::Write as _, sync::Arc};
@@ -92,7 +92,12 @@ fn link(rel: &str) -> Link {
 }
 
 fn person() -> Person {
-    Person { name: Some("Ann".into()), email: Some("ann@example.org".into()), uri: None }
+    Person {
+        name: Some("Ann".into()),
+        email: Some("ann@example.org".into()),
+        uri: None,
+        byline: Some("ann@example.org (Ann)".into()),
+    }
 }
 
 fn category() -> Category {
@@ -122,7 +127,12 @@ fn entry(n: u32) -> Entry {
         title: Some(Text::plain(format!("Entry {n}"))),
         summary: Some(Text::html("<p>short</p>")),
         content: Some(Body {
-            text: Text { kind: TextKind::Xhtml, value: "<p>long</p>".into() },
+            text: Text {
+                kind: TextKind::Xhtml,
+                value: "<p>long</p>".into(),
+                language: Some("en".into()),
+                base: Some("http://example.org/".into()),
+            },
             media_type: Some("image/svg+xml".into()),
             src: Some("http://example.org/src".into()),
         }),
@@ -158,11 +168,24 @@ fn head() -> Head {
         description: Some(Text::html("of <b>ours</b>")),
         links: vec![link("alternate"), link("self")],
         authors: vec![person()],
+        contributors: vec![person()],
         categories: vec![category()],
         language: Some("en".into()),
         rights: Some(Text::plain("CC0")),
-        generator: Some("Movable Type 3.2".into()),
-        image: Some("http://example.org/logo.png".into()),
+        generator: Some(Generator {
+            name: Some("Movable Type".into()),
+            version: Some("3.2".into()),
+            uri: Some("http://www.sixapart.com/movabletype/".into()),
+        }),
+        image: Some(Image {
+            url: "http://example.org/logo.png".into(),
+            title: Some("A blog".into()),
+            link: Some("http://example.org/".into()),
+            width: Some("88".into()),
+            height: Some("31".into()),
+            description: Some("the logo".into()),
+        }),
+        icon: Some("http://example.org/icon.png".into()),
         updated: date("now", 1),
         published: date("then", 0),
         rhythm: Rhythm {

@@ -15,7 +15,12 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
         "creator" | "author" => draft.author(Rank::Borrowed, person(&text)),
         "contributor" => draft.contributor(person(&text)),
         "subject" => draft.category(category(&text)?),
-        "date" | "issued" => draft.published(Rank::Borrowed, &text),
+        // One date alone says that something happened then; beside another it is that of the last change.
+        "date" => {
+            draft.published(Rank::Borrowed, &text);
+            draft.updated(Rank::Fallback, &text);
+        }
+        "issued" => draft.published(Rank::Borrowed, &text),
         "created" | "available" => draft.published(Rank::Fallback, &text),
         "modified" => draft.updated(Rank::Borrowed, &text),
         "rights" | "license" => draft.rights(present(&text).map(Text::plain)),
@@ -35,6 +40,11 @@ pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Notes) -> Opti
         "creator" | "author" => {
             if let Some(person) = person(&text) {
                 add_person(&mut head.authors, person);
+            }
+        }
+        "contributor" => {
+            if let Some(person) = person(&text) {
+                add_person(&mut head.contributors, person);
             }
         }
         "subject" => {

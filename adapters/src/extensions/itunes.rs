@@ -1,6 +1,7 @@
 //! Apple's podcast vocabulary: what it says in place of the formats' own elements. All of it also stays foreign markup.
 
 use crate::formats::Place;
+use crate::formats::atom::picture;
 use crate::formats::draft::{Draft, Rank, add_person};
 use crate::formats::rss::person;
 use crate::text::present;
@@ -26,7 +27,7 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head) -> Option<E
         }
         "image" if head.image.is_none() => {
             let url = element.attribute("href").or_else(|| element.attribute("url")).and_then(present);
-            head.image = url.map(|url| place.resolve(&url));
+            head.image = url.map(|url| picture(&url, place));
         }
         "summary" if head.description.is_none() => {
             head.description = present(&element.text()).map(Text::plain)

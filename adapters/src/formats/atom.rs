@@ -6,7 +6,7 @@ use crate::entry::notes::Notes;
 use crate::text::markup::{XHTML, XML, write_nodes};
 use crate::text::{base64, clean, date, present, references, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Element, Head, Link, Node, Person, Source, Text, TextKind};
+use crate::{Body, Category, Element, Generator, Head, Image, Link, Node, Person, Source, Text, TextKind};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -37,6 +37,10 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
         "updated" | "modified" => draft.updated(rank, &element.text()),
         "rights" | "copyright" => draft.rights(text(element, place)),
         "source" => source(element, place, draft),
+        // RSS's, without a namespace of their own.
+        "description" | "pubDate" | "enclosure" | "comments" if draft.native() == Vocabulary::Atom => {
+            return super::rss::child(element, place, draft);
+        }
         _ => return Some(element),
     }
     None
@@ -48,7 +52,7 @@ pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<
         return Some(element);
     }
     references::resolve_markup(&mut element, place.base.as_ref());
-    let text = fragment(&element);
+    let text = fragment(&element, place);
     draft.content(Rank::Borrowed, text.map(|text| Body { text, ..Body::default() }));
     None
 }
@@ -70,15 +74,20 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
                 add_person(&mut head.authors, person);
             }
         }
+        "contributor" => {
+            if let Some(person) = person(&element, place) {
+                add_person(&mut head.contributors, person);
+            }
+        }
         "category" => {
             if let Some(category) = category(&element) {
                 add(&mut head.categories, category);
             }
         }
         "rights" | "copyright" => head.rights = head.rights.take().or_else(|| text(element, place)),
-        "generator" => head.generator = head.generator.take().or_else(|| generator(&element)),
-        "logo" => head.image = plain().map(|url| place.resolve(&url)).or(head.image.take()),
-        "icon" => head.image = head.image.take().or_else(|| plain().map(|url| place.resolve(&url))),
+        "generator" => head.generator = head.generator.take().or_else(|| generator(&element, place)),
+        "logo" => head.image = head.image.take().or_else(|| plain().map(|url| picture(&url, place))),
+        "icon" => head.icon = head.icon.take().or_else(|| plain().map(|url| place.resolve(&url))),
         "updated" | "modified" => {
             head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes));
         }
@@ -88,11 +97,20 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
     None
 }
 
-/// Name, version and URL, as platform profiles match them.
-fn generator(element: &Element) -> Option<String> {
-    let attributes = ["version", "uri", "url"].into_iter().filter_map(|name| element.attribute(name));
-    let parts: Vec<_> = [element.text().as_str()].into_iter().chain(attributes).filter_map(present).collect();
-    present(&parts.join(" "))
+/// A generator (RFC 4287 section 4.2.4); 0.3 says `url` for `uri`.
+fn generator(element: &Element, place: &Place) -> Option<Generator> {
+    let attribute = |name| element.attribute(name).and_then(present);
+    let generator = Generator {
+        name: present(&element.text()),
+        version: attribute("version"),
+        uri: attribute("uri").or_else(|| attribute("url")).map(|uri| place.resolve(&uri)),
+    };
+    (generator != Generator::default()).then_some(generator)
+}
+
+/// A picture of which only the address is known.
+pub(crate) fn picture(url: &str, place: &Place) -> Image {
+    Image { url: place.resolve(url), ..Image::default() }
 }
 
 /// What a `type`, or the `mode` of 0.3, says about the inside of an element.
@@ -116,7 +134,11 @@ impl Kind {
         let named = element.attribute("type").unwrap_or("").to_ascii_lowercase();
         let named = named.split(';').next().unwrap_or("").trim();
         let has_children = element.elements().next().is_some();
-        let escaped = element.attribute("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
+        // TypePad put escaped HTML into a div; there is no element in that.
+        let is_source = matches!(named, "html" | "text/html")
+            && element.elements().all(|div| div.name == "div" && div.elements().next().is_none());
+        let escaped =
+            is_source || element.attribute("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
         let is_base64 =
             named == "base64" || element.attribute("mode").is_some_and(|mode| mode.trim() == "base64");
         match named {
@@ -144,11 +166,11 @@ fn text(mut element: Element, place: &Place) -> Option<Text> {
     match Kind::of(&element) {
         Kind::Xhtml | Kind::Markup(_) => {
             references::resolve_markup(&mut element, place.base.as_ref());
-            fragment(&element)
+            fragment(&element, place)
         }
         Kind::Html => visible(element.text()).map(|text| place.html(&text)),
         Kind::Base64 => visible(element.text()).map(|text| unpack(text, place)),
-        Kind::Plain => visible(element.text()).map(Text::plain),
+        Kind::Plain => visible(element.text()).map(|text| place.text(TextKind::Plain, text)),
         // No text construct is of another type; some of 0.3 were base64 under the name of one.
         Kind::Other(_) => visible(element.text()).map(|text| unpack(text, place)),
     }
@@ -159,7 +181,7 @@ fn unpack(text: String, place: &Place) -> Text {
     let decoded = base64::decode(&text).and_then(|bytes| String::from_utf8(bytes).ok());
     match decoded.map(|decoded| clean(&decoded).into_owned()).and_then(visible) {
         Some(decoded) => place.html(&decoded),
-        None => Text::plain(text),
+        None => place.text(TextKind::Plain, text),
     }
 }
 
@@ -169,16 +191,17 @@ fn body(mut element: Element, place: &Place) -> Option<Body> {
     let kind = Kind::of(&element);
     let src = element.attribute("src").and_then(present).map(|src| place.resolve(&src));
     let named = element.attribute("type").and_then(present);
+    let plain = |text| place.text(TextKind::Plain, text);
     let (text, media_type) = match kind {
         Kind::Plain | Kind::Html | Kind::Xhtml | Kind::Base64 => (text(element, place), None),
         Kind::Markup(media_type) => {
             references::resolve_markup(&mut element, place.base.as_ref());
             let mut markup = String::new();
             write_nodes(&mut markup, &element.children, &[]);
-            (visible(markup).map(Text::plain), Some(media_type))
+            (visible(markup).map(plain), Some(media_type))
         }
         Kind::Other(media_type) => {
-            (visible(element.text()).map(|text| other(text, &media_type)), Some(media_type))
+            (visible(element.text()).map(|text| other(text, &media_type, place)), Some(media_type))
         }
     };
     match (text, src) {
@@ -189,21 +212,25 @@ fn body(mut element: Element, place: &Place) -> Option<Body> {
 }
 
 /// What is neither text nor XML is base64 (RFC 4287 section 4.1.3.3), unless it is none.
-fn other(text: String, media_type: &str) -> Text {
+fn other(text: String, media_type: &str, place: &Place) -> Text {
     let is_text =
         media_type.starts_with("text/") || media_type.ends_with("+xml") || media_type.ends_with("/xml");
     let is_base64 = !is_text && base64::decode(&text).is_some();
     let kind = if is_base64 { TextKind::Base64 } else { TextKind::Plain };
-    Text { kind, value: text }
+    place.text(kind, text)
 }
 
+/// The namespace of Atom 1.0, whose text constructs are stricter than those of its drafts.
+const ATOM_10: &str = "http://www.w3.org/2005/Atom";
+
 /// The inside of an XHTML `div` (or of what stands in its place), well-formed, in the XHTML namespace.
-fn fragment(element: &Element) -> Option<Text> {
+fn fragment(element: &Element, place: &Place) -> Option<Text> {
     let elements: Vec<_> = element.elements().collect();
     let outside =
         element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
     // In 1.0 the div is packaging; in 0.3, where no type is called `xhtml`, it is content.
-    let is_packed = element.attribute("type").is_none_or(|named| !named.contains('/'));
+    let is_packed =
+        element.ns == ATOM_10 || element.attribute("type").is_none_or(|named| !named.contains('/'));
     let wrapper = match elements.as_slice() {
         [div] if div.name == "div" && !outside && is_packed => div,
         _ => element,
@@ -213,7 +240,11 @@ fn fragment(element: &Element) -> Option<Text> {
     let unlabelled = element.ns.clone();
     adopt(&mut wrapper, &unlabelled);
     write_nodes(&mut value, &wrapper.children, &[("", XHTML)]);
-    visible(value).map(|value| Text { kind: TextKind::Xhtml, value })
+    let mut text = place.text(TextKind::Xhtml, visible(value)?);
+    if let Some(language) = wrapper.attribute_ns(XML, "lang") {
+        text.language = present(language).map(super::language);
+    }
+    Some(text)
 }
 
 /// Puts elements that stand in the feed's own namespace, because nobody declared another, into that of XHTML.
@@ -264,6 +295,7 @@ fn person(element: &Element, place: &Place) -> Option<Person> {
         name: field(&["name"]),
         email: field(&["email"]),
         uri: field(&["uri", "url", "homepage"]).map(|uri| place.resolve(&uri)),
+        byline: None,
     };
     (person != Person::default()).then_some(person)
 }

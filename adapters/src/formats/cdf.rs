@@ -2,6 +2,7 @@
 //! channel of it (USAGE, LOGIN, LOG) is kept as it is.
 
 use super::Place;
+use super::atom::picture;
 use super::draft::{Draft, Rank, add, alternate_link};
 use crate::entry::notes::Notes;
 use crate::text::{date, present};
@@ -54,8 +55,8 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
         "logo" => {
             let is_icon = element.attribute("style").is_some_and(|style| style.eq_ignore_ascii_case("icon"));
             match href(&element) {
-                Some(logo) if is_icon => add(&mut head.links, icon(&logo, place)),
-                Some(logo) => head.image = head.image.take().or_else(|| Some(place.resolve(&logo))),
+                Some(logo) if is_icon => head.icon = head.icon.take().or_else(|| Some(place.resolve(&logo))),
+                Some(logo) => head.image = head.image.take().or_else(|| Some(picture(&logo, place))),
                 None => return Some(element),
             }
         }

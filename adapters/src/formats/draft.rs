@@ -5,14 +5,14 @@ use crate::extensions::media_rss;
 use crate::formats::{Dialect, Place};
 use crate::text::{date, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Date, Element, Enclosure, Entry, Link, Note, Person, Source, Text};
+use crate::{Body, Category, Date, Element, Enclosure, Entry, Link, Note, PROXIED, Person, Source, Text};
 
 /// How many foreign elements an entry keeps, nested ones counted; the rest are dropped with a note.
 const FOREIGN_ELEMENTS_MAX: usize = 1024;
 
 /// How many links, people, categories or enclosures are kept of one entry or head; the rest are dropped. It also keeps
 /// the search for repetitions from growing with the square of hostile input.
-const VALUES_MAX: usize = 1024;
+pub(super) const VALUES_MAX: usize = 1024;
 
 /// How good an offer is; the first of the best wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,13 @@ impl<T> Offers<T> {
         }
     }
 
+    /// As `offer`, but the last of the best wins.
+    fn offer_anew(&mut self, rank: Rank, value: T) {
+        if self.0.as_ref().is_none_or(|(best, _)| rank <= *best) {
+            self.0 = Some((rank, value));
+        }
+    }
+
     fn take(self) -> Option<T> {
         self.0.map(|(_, value)| value)
     }
@@ -56,6 +63,8 @@ pub(crate) struct Draft<'d> {
     id: Offers<String>,
     title: Offers<Text>,
     summary: Offers<Text>,
+    /// What stands beside the body of RSS, and says less.
+    lead: Offers<Text>,
     content: Offers<Body>,
     published: Offers<Date>,
     updated: Offers<Date>,
@@ -78,6 +87,7 @@ impl<'d> Draft<'d> {
             id: Offers::default(),
             title: Offers::default(),
             summary: Offers::default(),
+            lead: Offers::default(),
             content: Offers::default(),
             published: Offers::default(),
             updated: Offers::default(),
@@ -120,21 +130,29 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// A summary in a format whose body is elsewhere called a summary too.
+    pub(crate) fn lead(&mut self, lead: Option<Text>) {
+        if let Some(lead) = lead {
+            self.lead.offer(Rank::Native, lead);
+        }
+    }
+
     pub(crate) fn content(&mut self, rank: Rank, content: Option<Body>) {
         if let Some(content) = content {
             self.content.offer(rank, content);
         }
     }
 
+    /// Software that writes a date twice corrects itself: the last one holds, as other readers have it.
     pub(crate) fn published(&mut self, rank: Rank, raw: &str) {
         if let Some(date) = self.date(raw) {
-            self.published.offer(rank, date);
+            self.published.offer_anew(rank, date);
         }
     }
 
     pub(crate) fn updated(&mut self, rank: Rank, raw: &str) {
         if let Some(date) = self.date(raw) {
-            self.updated.offer(rank, date);
+            self.updated.offer_anew(rank, date);
         }
     }
 
@@ -200,7 +218,7 @@ impl<'d> Draft<'d> {
 
     pub(crate) fn language(&mut self, language: &str) {
         if let Some(language) = present(language) {
-            self.entry.language = Some(language);
+            self.entry.language = Some(super::language(language));
         }
     }
 
@@ -243,7 +261,7 @@ impl<'d> Draft<'d> {
         entry.id = self.id.take();
         entry.title = self.title.take();
         entry.content = self.content.take();
-        entry.summary = self.summary.take();
+        let (mut summary, mut lead) = (self.summary.take(), self.lead.take());
         entry.published = self.published.take();
         entry.updated = self.updated.take();
         if entry.authors.is_empty() {
@@ -251,8 +269,10 @@ impl<'d> Draft<'d> {
         }
         // RSS has one body: alone it is the content, beside a fuller one it is the summary.
         if entry.content.is_none() && self.dialect.native() == Vocabulary::Rss {
-            entry.content = entry.summary.take().map(|text| Body { text, ..Body::default() });
+            let body = summary.take().or_else(|| lead.take());
+            entry.content = body.map(|text| Body { text, ..Body::default() });
         }
+        entry.summary = summary.or(lead);
         (entry, self.notes)
     }
 
@@ -260,7 +280,10 @@ impl<'d> Draft<'d> {
         let links = &mut self.entry.links;
         let alternate = links.iter().position(|link| link.rel == "alternate");
         match (alternate, self.original_link.take(), self.permalink.0.take()) {
-            (Some(place), Some(original), _) => links[place].href = original,
+            (Some(place), Some(original), _) if links[place].href != original => {
+                links[place].rel = PROXIED.to_owned();
+                links.insert(place, alternate_link(original));
+            }
             (None, Some(url), _) | (None, None, Some((_, url))) => links.insert(0, alternate_link(url)),
             _ => {}
         }
@@ -292,6 +315,7 @@ pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
             known.name = known.name.take().or(person.name);
             known.email = known.email.take().or(person.email);
             known.uri = known.uri.take().or(person.uri);
+            known.byline = known.byline.take().or(person.byline);
         }
         None => add(people, person),
     }

@@ -1,5 +1,6 @@
 //! JSON Feed 1.0 and 1.1: what its members mean. Where its items begin and end is found elsewhere.
 
+use super::atom::picture;
 use super::draft::{Draft, Rank, add, add_person, alternate_link};
 use super::{Dialect, Place};
 use crate::entry::notes::Notes;
@@ -25,6 +26,8 @@ pub(crate) struct Shape<'t> {
     pub(crate) items: Option<Value<'t>>,
     /// It names a version of JSON Feed.
     pub(crate) versioned: bool,
+    /// Which, under feedparser's names.
+    pub(crate) version: &'static str,
 }
 
 impl<'t> Shape<'t> {
@@ -32,13 +35,19 @@ impl<'t> Shape<'t> {
     /// and items of which one has what only items of a JSON Feed have.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
         let root = Value::first(text).filter(|root| root.is_object())?;
-        let mut shape = Self { root, items: None, versioned: false };
+        let mut shape = Self { root, items: None, versioned: false, version: "json" };
         let mut titled = false;
         for (name, value) in root.members() {
             match name.as_str() {
                 "version" => {
-                    shape.versioned =
-                        value.string().is_some_and(|version| version.contains("jsonfeed.org/version/"));
+                    let said = value.string().unwrap_or_default();
+                    let number = said.split_once("jsonfeed.org/version/").map(|(_, number)| number);
+                    shape.versioned = number.is_some();
+                    shape.version = match number.map(|number| number.trim_end_matches('/')) {
+                        Some("1" | "1.0") => "json1",
+                        Some("1.1") => "json11",
+                        _ => "json",
+                    };
                 }
                 "title" => titled = value.string().is_some(),
                 "items" if value.is_array() || value.is_object() => shape.items = Some(value),
@@ -64,7 +73,6 @@ fn holds_items(items: Value<'_>, titled: bool) -> bool {
 /// Reads the members of the document that are not its items.
 pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Head {
     let mut head = Head { language: place.language.clone(), ..Head::default() };
-    let mut favicon = None;
     let mut foreign = Foreign::default();
     for (name, value) in root.members().filter(|(_, value)| value.whole) {
         let text = || value.string().as_deref().and_then(present);
@@ -81,8 +89,8 @@ pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Head {
                 link("self").into_iter().for_each(|link| add(&mut head.links, link));
             }
             "next_url" => link("next").into_iter().for_each(|link| add(&mut head.links, link)),
-            "icon" => head.image = text().map(|url| place.resolve(&url)),
-            "favicon" => favicon = link("icon"),
+            "icon" => head.image = text().map(|url| picture(&url, place)),
+            "favicon" => head.icon = text().map(|url| place.resolve(&url)),
             "language" => head.language = text().or(head.language.take()),
             "author" | "authors" => {
                 people(value, place).for_each(|person| add_person(&mut head.authors, person));
@@ -111,11 +119,6 @@ pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Head {
             }
             _ => foreign.keep(&name, value, notes),
         }
-    }
-    match (&head.image, favicon) {
-        (None, Some(favicon)) => head.image = Some(favicon.href),
-        (_, Some(favicon)) => add(&mut head.links, favicon),
-        _ => {}
     }
     head.foreign = foreign.elements;
     head

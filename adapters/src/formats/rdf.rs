@@ -1,9 +1,9 @@
 //! RSS 0.90, 1.0 and 1.1 as RDF: the little that differs from other RSS, which is what attributes of RDF mean.
 
 use super::draft::{Draft, Rank, is_web_url};
-use crate::Element;
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
+use crate::{Element, Generator, Head};
 
 /// `rdf:about`, the id of an item; a web URL is also its permalink when it has no link.
 pub(crate) fn item(element: &Element, draft: &mut Draft<'_>) {
@@ -12,6 +12,18 @@ pub(crate) fn item(element: &Element, draft: &mut Draft<'_>) {
     if is_web_url(&about) {
         draft.permalink(Rank::Fallback, about);
     }
+}
+
+/// `admin:generatorAgent`: a URL, often with the version in its query.
+pub(crate) fn generator_agent(element: Element, head: &mut Head) -> Option<Element> {
+    if element.name != "generatorAgent" {
+        return Some(element);
+    }
+    let resource = element.attributes.iter().find(|attribute| attribute.name == "resource");
+    let uri = resource.and_then(|resource| present(&resource.value)).or_else(|| present(&element.text()));
+    let named = uri.map(|uri| Generator { uri: Some(uri), ..Generator::default() });
+    head.generator = head.generator.take().or(named);
+    None
 }
 
 /// The value of `rdf:about`; some writers forgot the prefix.

@@ -13,7 +13,7 @@ use crate::text::encoding;
 use crate::{Body, Digest, Enclosure, Entry, Head, Link, Text, TextKind};
 
 /// A document that is not looked into.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     /// What it was asked for by, and so its identity.
     url: String,
@@ -65,12 +65,14 @@ impl Resource {
         let media_type = self.media_type();
         let kind = kind(&media_type);
         let text = match kind {
-            Kind::Binary => Text { kind: TextKind::Base64, value: BASE64_STANDARD.encode(&self.bytes) },
+            Kind::Binary => {
+                Text { kind: TextKind::Base64, value: BASE64_STANDARD.encode(&self.bytes), ..Text::default() }
+            }
             Kind::Plain | Kind::Html | Kind::Text => {
                 let decoded = encoding::decode(&self.bytes, self.content_type.as_deref());
                 decoded.note.into_iter().for_each(|note| notes.add(note));
                 match kind {
-                    Kind::Html => Place { base: self.base.clone(), language: None }.html(&decoded.text),
+                    Kind::Html => Place { base: self.base.clone(), ..Place::default() }.html(&decoded.text),
                     _ => Text::plain(decoded.text),
                 }
             }

@@ -1,12 +1,15 @@
 //! RSS of every version, RSS 1.0's elements included: what each element means. RSS has no say about markup: a text is HTML.
 
 use super::Place;
-use super::draft::{Draft, Rank, add, add_person, alternate_link, is_web_url};
+use super::draft::{Draft, Rank, VALUES_MAX, add, add_person, alternate_link, is_web_url};
 use crate::entry::notes::Notes;
 use crate::extensions::syndication;
 use crate::text::markup::{XHTML, write_nodes};
 use crate::text::{date, entities, present, references, visible};
-use crate::{Body, Category, Element, Enclosure, Head, Link, Person, Source, Text};
+use crate::vocabulary::Vocabulary;
+use crate::{
+    Body, Category, Element, Enclosure, Generator, Head, Image, Link, Person, Source, Text, TextKind,
+};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -14,12 +17,19 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
         "title" => draft.title(Rank::Native, title(&element, place)),
         "link" => draft_link(&element, place, draft),
         "description" => draft.summary(Rank::Native, html(&element, place)),
+        // Not of RSS: Atom's, without its namespace.
+        "summary" => draft.lead(html(&element, place)),
         "guid" => guid(&element, place, draft),
-        "fullitem" => {
+        // `content` is Atom's, without its namespace, but what is in it is what RSS would have there.
+        "fullitem" | "content" => {
             draft.content(Rank::Borrowed, html(&element, place).map(|text| Body { text, ..Body::default() }))
         }
         "author" => draft.author(Rank::Native, person(&element.text())),
         "category" => draft.category(category(&element)?),
+        // Not of RSS either, and often met.
+        "tags" => element.text().split(',').take(VALUES_MAX).filter_map(present).for_each(|term| {
+            draft.category(Category { term, ..Category::default() });
+        }),
         "enclosure" => match enclosure(&element, place) {
             Some(enclosure) => draft.enclosure(enclosure),
             None => return Some(element),
@@ -34,6 +44,13 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
             url: element.attribute("url").and_then(present).map(|url| place.resolve(&url)),
             ..Source::default()
         }),
+        // Others of Atom that lost their namespace.
+        "contributor" | "published" | "issued" | "created" | "updated" | "modified" | "rights"
+        | "copyright"
+            if draft.native() == Vocabulary::Rss =>
+        {
+            return super::atom::child(element, place, draft);
+        }
         _ => return Some(element),
     }
     None
@@ -80,13 +97,19 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
                 add(&mut head.categories, category);
             }
         }
-        "generator" => head.generator = head.generator.take().or_else(text),
+        "generator" => {
+            let named = || text().map(|name| Generator { name: Some(name), ..Generator::default() });
+            head.generator = head.generator.take().or_else(named);
+        }
         "lastbuilddate" => head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes)),
         "pubdate" => head.published = head.published.take().or_else(|| date::read(&element.text(), notes)),
         "image" => head.image = head.image.take().or_else(|| image(&element, place)),
         // RSS 1.0 lists its items in the head; the order of the items themselves says the same.
         "items" => {}
         "ttl" | "skiphours" | "skipdays" => syndication::rss(&element, &mut head.rhythm),
+        // Atom's, without its namespace.
+        "contributor" | "subtitle" | "tagline" | "rights" | "updated" | "modified" | "published" | "icon"
+        | "logo" => return super::atom::head(element, place, head, notes),
         _ => return Some(element),
     }
     None
@@ -96,7 +119,7 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
 /// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
 pub(crate) fn title(element: &Element, place: &Place) -> Option<Text> {
     let text = html(element, place)?.trimmed();
-    Some(if holds_markup(&text.value) { text } else { Text::plain(text.value) })
+    Some(if holds_markup(&text.value) { text } else { Text { kind: TextKind::Plain, base: None, ..text } })
 }
 
 fn holds_markup(text: &str) -> bool {
@@ -166,9 +189,19 @@ fn enclosure(element: &Element, place: &Place) -> Option<Enclosure> {
     })
 }
 
-fn image(element: &Element, place: &Place) -> Option<String> {
-    let url = element.elements().find(|child| child.name.eq_ignore_ascii_case("url"))?;
-    present(&url.text()).map(|url| place.resolve(&url))
+fn image(element: &Element, place: &Place) -> Option<Image> {
+    let field = |name: &str| {
+        let child = element.elements().find(|child| child.name.eq_ignore_ascii_case(name))?;
+        present(&child.text())
+    };
+    Some(Image {
+        url: place.resolve(&field("url")?),
+        title: field("title"),
+        link: field("link").map(|link| place.resolve(&link)),
+        width: field("width"),
+        height: field("height"),
+        description: field("description"),
+    })
 }
 
 /// `mail (name)`, `name <mail>`, `name (mail)`, a mail address or a name.
@@ -186,7 +219,8 @@ pub(crate) fn person(text: &str) -> Option<Person> {
     let rest = text.replacen(mail, " ", 1);
     let name = rest
         .trim_matches(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '<' | '>' | '"' | ',' | ':'));
-    Some(Person { name: present(name), email: Some(bare(mail)), uri: None })
+    let name = present(name);
+    Some(Person { byline: name.is_some().then(|| text.clone()), name, email: Some(bare(mail)), uri: None })
 }
 
 #[cfg(test)]
@@ -196,8 +230,9 @@ mod tests {
     #[test]
     fn people_are_read_from_every_customary_form() {
         let check = |text: &str, name: Option<&str>, mail: Option<&str>| {
-            let expect = Person { name: name.map(str::to_owned), email: mail.map(str::to_owned), uri: None };
-            assert_eq!(person(text), Some(expect), "{text}");
+            let found = person(text).unwrap();
+            assert_eq!((found.name.as_deref(), found.email.as_deref()), (name, mail), "{text}");
+            assert_eq!(found.byline.is_some(), name.is_some() && mail.is_some(), "{text}");
         };
         check("me@e.org (Jo Doe)", Some("Jo Doe"), Some("me@e.org"));
         check("Jo Doe <me@e.org>", Some("Jo Doe"), Some("me@e.org"));

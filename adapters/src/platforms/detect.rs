@@ -66,7 +66,7 @@ pub struct Sign {
 /// What is looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// The generator of the head (name, version and URL), or `admin:generatorAgent`.
+    /// The generator of the head, `admin:generatorAgent` included: name, version and URL joined by blanks.
     Generator(Pattern),
     /// A comment of the document before its first entry.
     Comment(Pattern),
@@ -223,7 +223,9 @@ impl Seen<'_> {
         let Traces { window, url, headers } = self.traces;
         let head = &window.head;
         match &sign.kind {
-            Kind::Generator(pattern) => self.generators().any(|text| pattern.is_match(text)),
+            Kind::Generator(pattern) => {
+                head.generator.as_ref().is_some_and(|generator| pattern.is_match(&generator.to_string()))
+            }
             Kind::Comment(pattern) => comments(&window.opening).any(|comment| pattern.is_match(comment)),
             Kind::Header(name, value) => {
                 headers.iter().any(|(given, text)| given.eq_ignore_ascii_case(name) && value.is_match(text))
@@ -259,15 +261,7 @@ impl Seen<'_> {
     }
 
     fn names_a_generator(&self) -> bool {
-        self.generators().next().is_some()
-    }
-
-    /// The generator and `admin:generatorAgent`.
-    fn generators(&self) -> impl Iterator<Item = &str> {
-        let head = &self.traces.window.head;
-        let agents = head.foreign.iter().filter(|element| element.name == "generatorAgent");
-        let agents = agents.flat_map(|element| &element.attributes).map(|a| a.value.as_str());
-        head.generator.as_deref().into_iter().chain(agents)
+        self.traces.window.head.generator.is_some()
     }
 
     fn entries(&self) -> &[Entry] {

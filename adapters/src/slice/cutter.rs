@@ -35,6 +35,8 @@ pub(super) struct Cut {
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) deletions: Vec<Deletion>,
     pub(super) notes: Notes,
+    /// The only entry is the one that the document is cut in, or none is to be had of those that it holds.
+    pub(super) lost: bool,
 }
 
 /// Cuts a recognised document.
@@ -237,7 +239,11 @@ impl<'t> Cutter<'t> {
 
     fn is_entry(&mut self, name: &str, raw: &str) -> bool {
         let (_, local) = split(name);
-        if !local.eq_ignore_ascii_case(self.dialect.entry_name()) {
+        // Some called their Atom entries items. Only where an entry may stand: inside another it would end that.
+        let may_stand = self.entry.is_none() && self.child.is_none();
+        let is_other =
+            || may_stand && ["item", "entry"].iter().any(|other| local.eq_ignore_ascii_case(other));
+        if !local.eq_ignore_ascii_case(self.dialect.entry_name()) && !is_other() {
             return false;
         }
         let is_native = self.dialect.vocabulary(&self.namespace(name, raw)) == self.dialect.native();
@@ -373,14 +379,15 @@ impl<'t> Cutter<'t> {
             self.notes.add_first(Note::Mismatched);
         }
         self.lost |= self.entry.is_some() || cut_at.is_some_and(|at| holds_entry(&self.text[at..]));
-        if self.entries.is_empty() && self.lost {
-            return Err(NotAFeed::NoWholeEntry);
+        let lost = self.entries.is_empty() && self.lost;
+        if let Some(entry) = self.entry.take_if(|_| lost) {
+            self.keep(entry, cut_at.unwrap_or(self.text.len()));
         }
         // RDF is an envelope for anything; the other roots are those of feeds, however empty.
         let is_rss = |namespace| Vocabulary::of(namespace) == Vocabulary::Rss;
         let is_other_rdf =
             self.dialect.format == Format::Rdf && !self.outermost.bindings.namespaces().any(is_rss);
-        if self.entries.is_empty() && !self.seen_channel && is_other_rdf {
+        if !lost && self.entries.is_empty() && !self.seen_channel && is_other_rdf {
             return Err(NotAFeed::OtherRdf { root: root.to_owned() });
         }
         Ok(Cut {
@@ -391,6 +398,7 @@ impl<'t> Cutter<'t> {
             entries: self.entries,
             deletions: self.deletions,
             notes: self.notes,
+            lost,
         })
     }
 }

@@ -13,9 +13,12 @@ use crate::{Digest, Head, Key, Note};
 
 /// What was found.
 pub(super) struct Cut {
+    pub(super) version: &'static str,
     pub(super) head: Head,
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) notes: Notes,
+    /// As with markup: no item is whole, and the one that the document is cut in may be what there is.
+    pub(super) lost: bool,
 }
 
 /// Cuts a text that was recognised as a JSON Feed.
@@ -23,9 +26,11 @@ pub(super) fn cut(text: &str, place: &Place) -> Result<Cut, NotAFeed> {
     let Some(shape) = Shape::of(text) else { return Err(NotAFeed::Empty) };
     let mut notes = Notes::default();
     let head = json_feed::head(shape.root, place, &mut notes);
-    let inherited = Arc::new(Place { language: head.language.clone(), ..place.clone() });
+    // Languages are those of the feed and of an item, not of a text.
+    let inherited = Arc::new(Place { language: None, ..place.clone() });
     let mut entries = Vec::new();
     let mut lost = false;
+    let mut cut = None;
     for (number, item) in (1_usize..).zip(shape.items.iter().flat_map(|items| items.elements())) {
         if entries.len() >= ENTRIES_MAX {
             notes.add_first(Note::TooManyEntries);
@@ -35,14 +40,15 @@ pub(super) fn cut(text: &str, place: &Place) -> Result<Cut, NotAFeed> {
             lost = true;
             if item.whole {
                 notes.add(Note::EntryLost(format!("item {number} is no object")));
+            } else if item.is_object() {
+                cut = Some((raw(item, &inherited), marks(item)));
             }
             continue;
         }
         entries.push((raw(item, &inherited), marks(item)));
     }
-    if entries.is_empty() && lost {
-        return Err(NotAFeed::NoWholeEntry);
-    }
+    let lost = entries.is_empty() && lost;
+    entries.extend(cut.filter(|_| lost));
     if !shape.root.whole {
         notes.add_first(Note::Truncated);
     } else if serde_json::from_str::<serde::de::IgnoredAny>(shape.root.text).is_err() {
@@ -54,7 +60,7 @@ pub(super) fn cut(text: &str, place: &Place) -> Result<Cut, NotAFeed> {
     if shape.items.is_none() && shape.root.whole {
         notes.add(Note::Other("it has no list of items".to_owned()));
     }
-    Ok(Cut { head, entries, notes })
+    Ok(Cut { version: shape.version, head, entries, notes, lost })
 }
 
 fn raw(item: Value<'_>, place: &Arc<Place>) -> RawEntry {

@@ -165,6 +165,7 @@ fn a_resource_is_one_item_whatever_it_is() {
             content_type,
             base_url: Some("http://cdn.example/v7/photo.bin"),
             resource: Some("http://e.org/a/My%20photo.png?x=1"),
+            ..Hints::default()
         };
         let window = slice(bytes, &hints).unwrap();
         assert_eq!((window.format, window.entries.len()), (Format::Resource, 1));
@@ -179,7 +180,7 @@ fn a_resource_is_one_item_whatever_it_is() {
     let check =
         |content_type: Option<&str>, bytes: &[u8], kind: TextKind, value: &str, media_type: Option<&str>| {
             let (body, enclosures, _) = read(content_type, bytes);
-            assert_eq!(body.text, Text { kind, value: value.into() }, "{content_type:?}");
+            assert_eq!(body.text, Text { kind, value: value.into(), ..Text::default() }, "{content_type:?}");
             assert_eq!(body.media_type.as_deref(), media_type);
             assert_eq!(enclosures.len(), usize::from(kind == TextKind::Base64));
         };

@@ -13,6 +13,8 @@ use crate::Note;
 pub struct Decoded<'a> {
     /// The whole document, byte order mark gone; the XML declaration is still there and means nothing any more.
     pub text: Cow<'a, str>,
+    /// The name of the encoding that was used: WHATWG's, or `UTF-32LE` or `UTF-32BE`.
+    pub encoding: &'static str,
     /// Set when the label was wrong and something else was used.
     pub note: Option<Note>,
 }
@@ -29,13 +31,13 @@ const SEQUENCES_CERTAIN: usize = 8;
 /// A document that calls itself UTF-8, or says nothing, and holds a few other bytes is mended byte by byte, so that one
 /// pasted quotation mark does not turn every accented letter of the feed into an edit.
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
-    let (text, note) = characters(bytes, content_type);
-    Decoded { text: normalise(text), note }
+    let Decoded { text, encoding, note } = characters(bytes, content_type);
+    Decoded { text: normalise(text), encoding, note }
 }
 
-fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> (Cow<'a, str>, Option<Note>) {
+fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     if let Some((wide, rest)) = wide(bytes) {
-        return (wide.decode(rest), None);
+        return Decoded { text: wide.decode(rest), encoding: wide.name(), note: None };
     }
     let (bytes, labels) = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
         Some(bytes) => (bytes, [None, None]),
@@ -48,7 +50,7 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> (Cow<'a, str>,
     for label in labels.filter(|label| *label != UTF_16LE && *label != UTF_16BE) {
         if label == UTF_8 {
             match utf8 {
-                Ok(text) => return (Cow::Borrowed(text), told(wrong, UTF_8)),
+                Ok(text) => return decoded(Cow::Borrowed(text), wrong, UTF_8),
                 Err(_) => wrong = wrong.or(Some(UTF_8)),
             }
             continue;
@@ -59,33 +61,34 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> (Cow<'a, str>,
         }
         let (text, bad) = label.decode_without_bom_handling(bytes);
         if !bad {
-            return (text, told(wrong, label));
+            return decoded(text, wrong, label);
         }
         wrong = wrong.or(Some(label));
     }
     match (utf8, wrong) {
-        (Ok(text), _) => (Cow::Borrowed(text), told(wrong, UTF_8)),
+        (Ok(text), _) => decoded(Cow::Borrowed(text), wrong, UTF_8),
         // A multi-byte label with a few bad bytes is still the best reading there is.
         (Err(_), Some(label)) if label != UTF_8 && !label.is_single_byte() => {
-            (label.decode_without_bom_handling(bytes).0, told(Some(UTF_8), label))
+            decoded(label.decode_without_bom_handling(bytes).0, Some(UTF_8), label)
         }
         (Err(_), _) => mend(bytes),
     }
 }
 
-fn told(wrong: Option<&'static Encoding>, used: &'static Encoding) -> Option<Note> {
+fn decoded<'a>(text: Cow<'a, str>, wrong: Option<&'static Encoding>, used: &'static Encoding) -> Decoded<'a> {
     // ASCII and Latin-1 are read as windows-1252 by everybody; a pure ASCII document is not worth a word.
-    wrong.filter(|wrong| *wrong != used).map(|_| Note::Encoding(used.name().to_owned()))
+    let note = wrong.filter(|wrong| *wrong != used).map(|_| Note::Encoding(used.name().to_owned()));
+    Decoded { text, encoding: used.name(), note }
 }
 
 /// UTF-8 where the bytes are UTF-8, windows-1252 where they are not.
-fn mend(bytes: &[u8]) -> (Cow<'_, str>, Option<Note>) {
+fn mend(bytes: &[u8]) -> Decoded<'_> {
     let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         text.push_str(&WINDOWS_1252.decode_without_bom_handling(chunk.invalid()).0);
     }
-    (Cow::Owned(text), Some(Note::Encoding(WINDOWS_1252.name().to_owned())))
+    decoded(Cow::Owned(text), Some(UTF_8), WINDOWS_1252)
 }
 
 /// UTF-16 and UTF-32, which a mark or the zero bytes of the first four give away.
@@ -96,6 +99,14 @@ enum Wide {
 }
 
 impl Wide {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Utf16(encoding) => encoding.name(),
+            Self::Utf32 { big: true } => "UTF-32BE",
+            Self::Utf32 { big: false } => "UTF-32LE",
+        }
+    }
+
     fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         match self {
             Self::Utf16(encoding) => encoding.decode_without_bom_handling(bytes).0,

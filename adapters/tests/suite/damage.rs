@@ -38,7 +38,7 @@ fn assert_well_formed(markup: &str) {
 }
 
 fn check_text(text: Option<&Text>) {
-    if let Some(Text { kind: TextKind::Xhtml, value }) = text {
+    if let Some(Text { kind: TextKind::Xhtml, value, .. }) = text {
         assert_well_formed(&format!("<div xmlns=\"{XHTML}\">{value}</div>"));
     }
 }
@@ -306,10 +306,7 @@ fn entries_that_are_there_are_never_silently_none() {
         "{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[{\"id\":1",
         "{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"t\",\"items\":[\"a post\"]}",
     ] {
-        assert_eq!(
-            slice(document.as_bytes(), &Hints::default()).unwrap_err(),
-            NotAFeed::NoWholeEntry,
-            "{document}"
-        );
+        let error = slice(document.as_bytes(), &Hints::default()).unwrap_err();
+        assert!(matches!(error, NotAFeed::NoWholeEntry { .. }), "{document}: {error}");
     }
 }

@@ -11,6 +11,7 @@ mod damage;
 mod dates;
 mod fixtures;
 mod platforms;
+mod score;
 mod sequences;
 
 use std::path::PathBuf;

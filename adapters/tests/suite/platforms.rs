@@ -3,7 +3,7 @@
 //! A fixture is `adapters/tests/platforms/NAME-*.xml`; NAME is the profile that must be recognised. A comment in the file,
 //! which is taken out before the document is read, holds one `Description:` line and any number of these:
 //! `Url: URL` and `Header: NAME: VALUE` say how the document came; `Expect: PATH = JSON` is as in the other fixtures, on
-//! `platform`, `why`, `weight`, `head`, `entries.N.(id, stable, published, updated, ...)`; `Churn: JSON -> JSON` replaces
+//! `platform`, `why`, `weight`, `generator`, `head`, `entries.N.(id, stable, published, updated, ...)`; `Churn: JSON -> JSON` replaces
 //! a text by another and must change no content digest, though it would without the profile; `Still: JSON -> JSON` must change none either
 //! way; `Edit: JSON -> JSON` must change one.
 
@@ -117,6 +117,7 @@ fn told(fixture: &Fixture, window: &Window) -> Value {
         value
     });
     json!({
+        "generator": window.head.generator.as_ref().map(ToString::to_string),
         "platform": found.platform, "why": found.why, "weight": found.weight,
         "format": window.format, "head": window.head, "entries": entries.collect::<Vec<_>>(), "notes": window.notes,
     })

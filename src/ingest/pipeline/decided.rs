@@ -39,9 +39,12 @@ impl Sliced {
         if body.is_some() && body == last {
             return Ok(None);
         }
-        let content_type = fetched.content_type.as_deref();
-        let resource = fetched.resource.as_deref();
-        let hints = Hints { content_type, base_url: Some(&fetched.base_url), resource };
+        let hints = Hints {
+            content_type: fetched.content_type.as_deref(),
+            content_language: fetched.content_language.as_deref(),
+            base_url: Some(&fetched.base_url),
+            resource: fetched.resource.as_deref(),
+        };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
         let (platform, profile) = Default::default();
         Ok(Some(Self { body, window, platform, profile, is_part: fetched.is_part }))

@@ -170,7 +170,7 @@ fn content_that_is_only_pointed_to_is_attached() {
 #[test]
 fn content_that_is_no_html_says_what_it_is() {
     let object = |kind, media_type: &str, value: &str| {
-        let text = Text { kind, value: value.into() };
+        let text = Text { kind, value: value.into(), ..Text::default() };
         let body = Body { text, media_type: Some(media_type.into()), ..Body::default() };
         only(live(1, Entry { content: Some(body), ..Entry::default() }))["object"].clone()
     };

@@ -4,7 +4,7 @@ use crate::{
     feed::{item::Item, stamp::Stamp, view::Format},
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Body, Element, Entry, Head, Person, Source, Text, TextKind};
+use everfeed_adapters::{Body, Element, Entry, Head, Image, Person, Source, Text, TextKind};
 use std::sync::Arc;
 
 /// The lines of the entry of a live post.
@@ -159,6 +159,26 @@ fn the_classic_view_is_plain_atom() {
 }
 
 #[test]
+fn a_head_shows_its_pictures_and_who_helps() {
+    let document = rendered_with(Format::ClassicAtom, vec![], |around| {
+        around.feed.head = Arc::new(Head {
+            contributors: vec![Person { name: Some("Bo".into()), ..Person::default() }],
+            image: Some(Image { url: "http://example.org/logo.png".into(), ..Image::default() }),
+            icon: Some("http://example.org/icon.png".into()),
+            ..Head::default()
+        });
+    });
+    for line in [
+        "<logo>http://example.org/logo.png</logo>",
+        "<icon>http://example.org/icon.png</icon>",
+        "<contributor>",
+        "<name>Bo</name>",
+    ] {
+        assert!(document.lines().any(|found| found.trim() == line), "{line} in {document}");
+    }
+}
+
+#[test]
 fn an_item_is_written_the_same_in_every_document() {
     for format in [Format::Atom, Format::ClassicAtom, Format::ClassicRss] {
         let (from, to) =
@@ -190,7 +210,10 @@ fn an_entry_without_content_has_an_alternate_or_is_empty() {
 fn each_kind_of_content_is_written_as_atom_wants_it() {
     // RFC 4287 section 4.1.3.3, A-7, A-10.
     let of = |body| Entry { content: Some(body), ..Entry::default() };
-    let body = |kind, value: &str| Body { text: Text { kind, value: value.into() }, ..Body::default() };
+    let body = |kind, value: &str| Body {
+        text: Text { kind, value: value.into(), ..Text::default() },
+        ..Body::default()
+    };
     let typed = |media_type: &str, value: &str| Body {
         media_type: Some(media_type.into()),
         ..body(TextKind::Plain, value)
@@ -229,6 +252,7 @@ fn people_always_have_a_name_and_only_whole_addresses() {
         name: Some(name.into()),
         email: Some(email.into()),
         uri: Some(uri.into()),
+        byline: None,
     };
     let authors =
         vec![person(" ", "ann@example.org", ""), person("Bob", "bob at example", "u"), Person::default()];

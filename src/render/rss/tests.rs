@@ -4,7 +4,7 @@ use crate::{
     feed::view::Format,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Head, Person, Text, TextKind};
+use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Head, Image, Person, Text, TextKind};
 use std::sync::Arc;
 
 fn item(entry: Entry) -> Vec<String> {
@@ -20,7 +20,7 @@ fn the_channel_has_what_rss_demands() {
         around.feed.head = Arc::new(Head {
             language: Some("en-GB".into()),
             rights: Some(Text::plain("© Ann")),
-            image: Some("http://example.org/i.png".into()),
+            image: Some(Image { url: "http://example.org/i.png".into(), ..Image::default() }),
             ..(*around.feed.head).clone()
         });
     });
@@ -129,7 +129,7 @@ fn authors_without_an_address_are_creators() {
     let person = |name: &str, email: Option<&str>| Person {
         name: Some(name.into()),
         email: email.map(str::to_owned),
-        uri: None,
+        ..Person::default()
     };
     let check = |authors: Vec<Person>, expect: &[&str]| {
         let lines = item(Entry { authors, ..Entry::default() });
@@ -197,7 +197,7 @@ fn foreign_markup_does_not_repeat_our_own() {
 #[test]
 fn a_document_that_is_an_item_is_described_or_enclosed() {
     let of = |kind, media_type: &str, value: &str| {
-        let text = Text { kind, value: value.into() };
+        let text = Text { kind, value: value.into(), ..Text::default() };
         Entry {
             content: Some(Body { text, media_type: Some(media_type.into()), ..Body::default() }),
             title: Some(Text::plain("x")),
