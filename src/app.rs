@@ -29,6 +29,8 @@ use tower::util::BoxCloneSyncService;
 
 mod insight;
 
+pub mod probe;
+
 /// A house that runs.
 pub struct App {
     address: SocketAddr,

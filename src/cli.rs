@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 mod ask;
 pub mod clock;
 pub mod demo;
+pub mod probe;
 
 /// `EX_USAGE` of sysexits: the command or the configuration is wrong; nothing was started.
 const USAGE: u8 = 64;
@@ -37,6 +38,8 @@ enum Command {
     Check(WithConfig),
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
     Demo(demo::Options),
+    /// Fetch or read a document once, and say what would be kept of it.
+    Probe(probe::Options),
     /// Questions of time.
     Clock {
         #[command(subcommand)]
@@ -96,6 +99,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             telemetry::log(form, "error");
             runtime()?.block_on(async { demo::run(options, stop_on_signal()).await })
         }
+        Command::Probe(options) => {
+            telemetry::log(form, "error");
+            probe::run(&options)
+        }
         Command::Clock { command: ClockCommand::Accept(with) } => {
             let config = Config::load(&with.config, config::environment())?;
             telemetry::log(form, "warn");
@@ -104,9 +111,11 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
     }
 }
 
-/// Whether the store says that the configuration points at the wrong file, or gives a feed another namespace.
+/// Whether the command cannot be meant, or the store says that the configuration points at the wrong file or gives a
+/// feed another namespace.
 fn is_misconfigured(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(StoreError::Schema(_) | StoreError::Namespace { .. }))
+        || error.downcast_ref::<probe::Trouble>().is_some_and(|trouble| trouble.is_misused)
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

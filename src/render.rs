@@ -36,6 +36,7 @@ pub mod list;
 
 pub mod html;
 
+pub use text::plain as words;
 pub use urls::{Alternate, FeedUrls, Site, Urls};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.

@@ -19,7 +19,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("hub", &["feed", "store", "notify", "readers", "layers"]),
     ("config", &["feed", "store", "readers", "layers", "ingest", "serve", "hub"]),
     ("app", &["feed", "render", "store", "notify", "readers", "layers", "ingest", "serve", "hub", "config"]),
-    ("cli", &["feed", "store", "config", "app"]),
+    // `render` for the words of a title: `probe` shows them as the outputs do.
+    ("cli", &["feed", "render", "store", "config", "app"]),
     ("clock", &[]),
     ("secret", &[]),
     ("telemetry", &[]),

@@ -38,6 +38,7 @@
 #![warn(missing_docs)]
 
 mod detect;
+mod discover;
 pub mod entry;
 mod extensions;
 mod formats;
@@ -48,6 +49,7 @@ pub mod text;
 mod vocabulary;
 
 pub use detect::NotAFeed;
+pub use discover::feeds_of_page;
 pub use entry::*;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
 pub use neutral::{neutral, neutral_line};

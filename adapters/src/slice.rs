@@ -12,6 +12,7 @@ use crate::formats::resource::Resource;
 use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::markup::tree::{self, Bindings};
 use crate::text::{encoding, present};
+use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
 use cutter::Cut;
 
@@ -203,6 +204,41 @@ impl RawEntry {
             Inside::Resource(resource) => resource.entry(),
         };
         (entry, notes.into_vec())
+    }
+
+    /// What the key was taken from, in the words of the format: `guid`, `atom:id`, `rdf:about`, `href`, `id`, `link`,
+    /// `title`, `url` of a resource, or `digest` when nothing names the entry.
+    pub fn named_by(&self) -> &'static str {
+        let id = match &self.key {
+            Key::Id(id) => id,
+            Key::Link(_) => return "link",
+            Key::Title(_) => return "title",
+            Key::Digest(_) => return "digest",
+        };
+        let (markup, context) = match &self.inside {
+            Inside::Markup { markup, context } => (markup, context),
+            Inside::Item { .. } => return "id",
+            Inside::Resource(_) => return "url",
+        };
+        let Some(grown) = tree::grow(markup, &mut context.bindings.clone()) else { return "id" };
+        let says = |text: &str| crate::text::trim(text) == id;
+        let by_child = grown.element.elements().find_map(|child| {
+            let name = match child.name.as_str() {
+                "id" if Vocabulary::of(&child.ns) == Vocabulary::Atom => "atom:id",
+                name if name.eq_ignore_ascii_case("guid") => "guid",
+                _ => return None,
+            };
+            says(&child.text()).then_some(name)
+        });
+        let by_attribute = || {
+            let mut said = grown.element.attributes.iter().filter(|attribute| says(&attribute.value));
+            said.find_map(|attribute| match attribute.name.as_str() {
+                "about" => Some("rdf:about"),
+                name if name.eq_ignore_ascii_case("href") => Some("href"),
+                _ => None,
+            })
+        };
+        by_child.or_else(by_attribute).unwrap_or("id")
     }
 
     /// The entry's own markup or JSON, decoded, as it stood in the document; of a resource there is none.

@@ -88,7 +88,7 @@ impl Pipeline {
         let polled = match reply {
             Reply::Unchanged(answer) => self.remember(feed, state, &Outcome::Unchanged(answer)),
             Reply::Deferred { wait_secs } => self.remember(feed, state, &Outcome::Deferred { wait_secs }),
-            Reply::Document(fetched) => match self.take_in(feed, state, *fetched, started).await {
+            Reply::Document(fetched) => match self.take_in(feed, state, fetched, started).await {
                 Ok(polled) => polled,
                 Err(failure) => self.fail(feed, state, failure, None),
             },

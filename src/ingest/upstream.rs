@@ -27,7 +27,7 @@ use url::Url;
 #[derive(Clone)]
 pub struct Upstream {
     client: Client,
-    contact_url: Url,
+    contact_url: Option<Url>,
     clock: Arc<dyn Clock>,
 }
 
@@ -37,7 +37,7 @@ pub enum Reply {
     /// 304.
     Unchanged(Answer),
     /// A body that may be a feed.
-    Document(Box<Fetched>),
+    Document(Fetched),
     /// Nothing that could be one. The body, if any, was not looked at.
     Failed {
         /// Why.
@@ -63,10 +63,10 @@ pub struct Fetched {
     pub content_type: Option<String>,
     /// `Content-Language`, if it is text.
     pub content_language: Option<String>,
+    /// All headers of the answer: some platforms are recognised by them.
+    pub headers: Box<HeaderMap>,
     /// The URL that answered, after redirects.
     pub base_url: String,
-    /// All headers of the answer.
-    pub headers: HeaderMap,
     /// The URL that names the document, where that is wanted as it is instead of as a feed.
     pub resource: Option<String>,
     /// 226: the entries that are new to the server's mind, and no others. Never asked for (POLLING 0.2).
@@ -74,9 +74,10 @@ pub struct Fetched {
 }
 
 impl Upstream {
-    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to.
-    pub fn new(client: Client, contact_url: Url, clock: Arc<dyn Clock>) -> Self {
-        Self { client, contact_url, clock }
+    /// Asks by this client. `contact_url` is where a publisher finds out whom to talk to; an operator who asks once, by
+    /// hand, may have none.
+    pub fn new(client: Client, contact_url: impl Into<Option<Url>>, clock: Arc<dyn Clock>) -> Self {
+        Self { client, contact_url: contact_url.into(), clock }
     }
 
     /// Sends one GET for a feed. `subscribers` is who stands behind us.
@@ -118,7 +119,8 @@ impl Upstream {
     /// PUSH P-43: name, version, whom to talk to, for how many.
     fn user_agent(&self, subscribers: usize) -> HeaderValue {
         let version = env!("CARGO_PKG_VERSION");
-        let text = format!("everfeed/{version} (+{}; {subscribers} subscribers)", self.contact_url);
+        let contact = self.contact_url.as_ref().map(|url| format!("+{url}; ")).unwrap_or_default();
+        let text = format!("everfeed/{version} ({contact}{subscribers} subscribers)");
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
 
@@ -138,17 +140,17 @@ impl Upstream {
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
         let resource = (feed.format == Format::Resource).then(|| resource_url(&feed.url));
         let fetched = |answer, is_part| {
-            let headers = parts.headers.clone();
-            Reply::Document(Box::new(Fetched {
+            let headers = Box::new(parts.headers.clone());
+            Reply::Document(Fetched {
                 answer,
                 body,
                 content_type,
                 content_language,
-                base_url,
                 headers,
+                base_url,
                 resource,
                 is_part,
-            }))
+            })
         };
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
@@ -261,7 +263,7 @@ fn credentials(url: &Url) -> Option<HeaderValue> {
 }
 
 /// A URL without credentials: what is stored, compared and shown.
-pub(super) fn bare(url: &Url) -> Url {
+pub fn bare(url: &Url) -> Url {
     let mut bare = url.clone();
     // Both fail only for URLs without a host, which have no credentials.
     let _ = bare.set_username("");

@@ -5,7 +5,7 @@ use everfeed_adapters::{Body, Text, TextKind};
 use std::borrow::Cow;
 
 /// The words alone, on one line: for titles in formats that know no markup there.
-pub(super) fn plain(text: &Text) -> Cow<'_, str> {
+pub fn plain(text: &Text) -> Cow<'_, str> {
     let words = match text.kind {
         TextKind::Plain => Cow::Borrowed(text.value.as_str()),
         TextKind::Html | TextKind::Xhtml if text.value.contains(['<', '&']) => {

@@ -1,5 +1,7 @@
 //! A bounded list of notes, each kept once, so that a document with a million oddities costs no more than one with a few.
 
+use std::fmt;
+
 use crate::Note;
 
 /// How many notes one entry or one document may have; the rest say nothing new.
@@ -26,6 +28,21 @@ impl Notes {
     /// The notes in the order in which they were made.
     pub(crate) fn into_vec(self) -> Vec<Note> {
         self.0
+    }
+}
+
+/// The note in the operator's words. It may quote the document, control characters of HTML included.
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated => f.write_str("the document ends early; its last entry was dropped"),
+            Self::Mismatched => f.write_str("tags did not match and were mended"),
+            Self::Encoding(used) => write!(f, "the encoding declared was wrong, {used} was used"),
+            Self::BadDate(text) => write!(f, "a date could not be understood: {text}"),
+            Self::EntryLost(why) => write!(f, "an entry was left out: {why}"),
+            Self::TooManyEntries => f.write_str("there are more entries than are read"),
+            Self::Other(text) => f.write_str(text),
+        }
     }
 }
 

@@ -7,6 +7,12 @@ use crate::text::markup::tree::Bindings;
 
 /// The version, given what stands before the root element and everything from it on.
 pub(crate) fn of(format: Format, before: &str, text: &str) -> &'static str {
+    match format {
+        Format::Cdf => return "cdf",
+        Format::JsonFeed => return json_feed(text),
+        Format::Resource => return "",
+        Format::Rss | Format::Rdf | Format::Atom => {}
+    }
     let Some((Token::Start { name, attributes: raw, .. }, _)) = Tokens::new(text).next() else {
         return "";
     };
@@ -18,10 +24,8 @@ pub(crate) fn of(format: Format, before: &str, text: &str) -> &'static str {
     match format {
         Format::Rss => rss(said, before),
         Format::Rdf => rdf(&bindings),
-        Format::Cdf => "cdf",
-        // These say their version elsewhere, or have none.
-        Format::JsonFeed | Format::Resource => "",
         Format::Atom => atom(said, &bindings.namespace(split(name).0)),
+        Format::Cdf | Format::JsonFeed | Format::Resource => "",
     }
 }
 
@@ -67,6 +71,15 @@ fn atom(said: &str, namespace: &str) -> &'static str {
     }
 }
 
+/// `"version": "https://jsonfeed.org/version/1.1"`, in which a writer may have escaped the slashes.
+fn json_feed(text: &str) -> &'static str {
+    const NAME: &str = "jsonfeed.org";
+    let said = memchr::memmem::find(text.as_bytes(), NAME.as_bytes()).map(|at| &text[at + NAME.len()..]);
+    let said =
+        said.map(|said| said.chars().filter(|c| *c != '\\').take("/version/1.1".len()).collect::<String>());
+    if said.is_some_and(|said| said == "/version/1.1") { "json11" } else { "json1" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,7 +87,7 @@ mod tests {
     #[test]
     fn versions_are_told_by_attribute_namespace_and_dtd() {
         let check = |format, document: &str, expect: &str| {
-            let root = document.find("<r").or_else(|| document.find("<f")).unwrap();
+            let root = document.find("<r").or_else(|| document.find("<f")).unwrap_or(0);
             assert_eq!(of(format, &document[..root], &document[root..]), expect, "{document}");
         };
         check(Format::Rss, "<rss version='2.0'>", "rss20");
@@ -95,5 +108,9 @@ mod tests {
         check(Format::Atom, "<f:feed xmlns:f='http://purl.org/atom/ns#'>", "atom03");
         check(Format::Atom, "<feed version='0.2'>", "atom02");
         check(Format::Atom, "<feed>", "atom");
+        check(Format::Cdf, "<CHANNEL>", "cdf");
+        check(Format::JsonFeed, "{\"version\": \"https://jsonfeed.org/version/1.1\"}", "json11");
+        check(Format::JsonFeed, "{\"version\": \"https:\\/\\/jsonfeed.org\\/version\\/1\"}", "json1");
+        check(Format::JsonFeed, "{\"version\": \"https:\\/\\/jsonfeed.org\\/version\\/1.1\"}", "json11");
     }
 }

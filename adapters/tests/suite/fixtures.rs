@@ -22,6 +22,7 @@ fn read(bytes: &[u8]) -> Value {
         let (entry, notes) = raw.parse();
         let mut value = serde_json::to_value(entry).unwrap();
         value["key"] = serde_json::to_value(&raw.key).unwrap();
+        value["named_by"] = raw.named_by().into();
         value["notes"] = serde_json::to_value(notes).unwrap();
         value
     });

@@ -177,15 +177,7 @@ fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     let mut met = HashSet::new();
     for note in notes {
-        let text = match note {
-            Note::Truncated => "the document ends early; its last entry was dropped".into(),
-            Note::Mismatched => "tags did not match and were mended".into(),
-            Note::Encoding(used) => format!("the encoding declared was wrong, {used} was used"),
-            Note::BadDate(text) => format!("a date could not be understood: {text}"),
-            Note::EntryLost(why) => format!("an entry was left out: {why}"),
-            Note::TooManyEntries => "there are more entries than are read".into(),
-            Note::Other(text) => text.clone(),
-        };
+        let text = note.to_string();
         if met.insert(text.clone()) {
             told.push(text);
         }

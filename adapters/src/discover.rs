@@ -1,0 +1,144 @@
+//! The feeds that a web page names in its head, for whoever gave the address of a blog instead of that of its feed. The
+//! page is not read any further.
+
+use crate::text::markup::tokens::attributes;
+use crate::text::{encoding, present, uri};
+use crate::{Hints, Link};
+
+/// How much of a page is looked at, bytes; heads are full of scripts.
+const PAGE_BYTES_MAX: usize = 512 * 1024;
+
+/// How many feeds are named at most.
+const FEEDS_MAX: usize = 16;
+
+/// What feeds are sent as. `application/json` is left out: that is what every interface of a site says of itself.
+const TYPES: [&str; 6] = [
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/rdf+xml",
+    "application/feed+json",
+    "application/xml",
+    "text/xml",
+];
+
+/// The feeds that a web page names by `<link rel="alternate" type="…">` or `rel="feed"`, resolved, in its own order.
+///
+/// ```
+/// use everfeed_adapters::{Hints, feeds_of_page};
+///
+/// let page = br#"<!DOCTYPE html><title>Old blog</title>
+///     <LINK rel="alternate" type="application/rss+xml" title="Posts" href="/feed/">"#;
+/// let feeds = feeds_of_page(page, &Hints { base_url: Some("http://example.org/blog/"), ..Hints::default() });
+/// assert_eq!(feeds[0].href, "http://example.org/feed/");
+/// assert_eq!(feeds[0].title.as_deref(), Some("Posts"));
+/// ```
+pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
+    let page = encoding::decode(&bytes[..bytes.len().min(PAGE_BYTES_MAX)], hints.content_type);
+    let mut base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+    let mut feeds = Vec::new();
+    for (name, tag) in tags(&page.text) {
+        if name.eq_ignore_ascii_case("base") {
+            let href = value(tag, "href");
+            base = href.and_then(|href| url::Url::parse(&uri::resolve(base.as_ref(), &href)).ok()).or(base);
+        } else if let Some(feed) = feed(tag, base.as_ref()) {
+            if !feeds.contains(&feed) {
+                feeds.push(feed);
+            }
+            if feeds.len() == FEEDS_MAX {
+                break;
+            }
+        }
+    }
+    feeds
+}
+
+/// The `base` and `link` tags: names, and what stands after them. Anything else in a page may be in any state.
+fn tags(page: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let rest = page.get(at..)?;
+            at += memchr::memchr(b'<', rest.as_bytes())? + 1;
+            let Some(name) = page.get(at..at + 4).filter(|name| is_looked_at(name)) else { continue };
+            let tag = &page[at + 4..];
+            if tag.starts_with(|c: char| c.is_ascii_whitespace()) {
+                // Nothing inside of the tag is looked at again.
+                let end = memchr::memchr(b'>', tag.as_bytes())?;
+                at += 4 + end;
+                return Some((name, &tag[..end]));
+            }
+        }
+    })
+}
+
+fn is_looked_at(name: &str) -> bool {
+    name.eq_ignore_ascii_case("link") || name.eq_ignore_ascii_case("base")
+}
+
+fn feed(tag: &str, base: Option<&url::Url>) -> Option<Link> {
+    let rel = value(tag, "rel")?.to_ascii_lowercase();
+    let is = |name: &str| rel.split_ascii_whitespace().any(|word| word == name);
+    let media_type = value(tag, "type");
+    let bare = media_type.as_deref().and_then(|said| said.split(';').next()).unwrap_or_default().trim();
+    let is_feed = TYPES.iter().any(|known| bare.eq_ignore_ascii_case(known));
+    if is("stylesheet") || !(is("feed") || is("alternate") && is_feed) {
+        return None;
+    }
+    Some(Link {
+        href: uri::resolve(base, &value(tag, "href")?),
+        rel,
+        title: value(tag, "title"),
+        hreflang: value(tag, "hreflang"),
+        media_type,
+        length: None,
+    })
+}
+
+fn value(tag: &str, name: &str) -> Option<String> {
+    let (_, value) = attributes(tag).find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    present(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(page: &str, expect: &[&str]) {
+        let hints = Hints { base_url: Some("http://e.org/a/b.html"), ..Hints::default() };
+        let found: Vec<_> =
+            feeds_of_page(page.as_bytes(), &hints).into_iter().map(|link| link.href).collect();
+        assert_eq!(found, expect, "{page}");
+    }
+
+    #[test]
+    fn feeds_are_found_in_heads_of_every_age() {
+        check(
+            "<HTML><HEAD><LINK REL=\"alternate\" TYPE=\"application/rss+xml\" HREF=\"index.xml\">\
+             <link rel=alternate type=application/atom+xml href=/atom.xml>\
+             <link rel='alternate' type='text/xml' href='?rss=1&amp;v=2'/>",
+            &["http://e.org/a/index.xml", "http://e.org/atom.xml", "http://e.org/a/b.html?rss=1&v=2"],
+        );
+        check("<base href='/x/'><link rel='feed' href='f'>", &["http://e.org/x/f"]);
+    }
+
+    #[test]
+    fn what_is_no_feed_is_passed_over() {
+        check(
+            "<link rel=\"stylesheet\" href=\"a.css\"><link rel=\"alternate\" hreflang=\"de\" href=\"/de\">",
+            &[],
+        );
+        check("<link rel='alternate' type='application/json' href='/wp-json/posts/1'>", &[]);
+        check("<link rel='alternate stylesheet' type='text/xml' href='x'><linked rel='feed' href='x'>", &[]);
+        check("<link rel='feed'><script>if (a<b) x='<link'</script", &[]);
+        check("<lin\u{20AC}><", &[]);
+    }
+
+    #[test]
+    fn a_page_of_links_names_a_few_feeds() {
+        let page = (0..1000).map(|n| format!("<link rel=feed href={n}>")).collect::<String>();
+        assert_eq!(feeds_of_page(page.as_bytes(), &Hints::default()).len(), FEEDS_MAX);
+        // Hours, if each tag were looked at to the end of the page.
+        check(&"<link ".repeat(80_000), &[]);
+        check(&format!("{}>", "<link ".repeat(80_000)), &[]);
+    }
+}

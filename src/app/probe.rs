@@ -1,0 +1,82 @@
+//! One document, fetched as polling would fetch it: the same client stack, one unconditional GET. Nothing is stored,
+//! and what the document says is not looked at.
+
+use crate::{
+    clock::{self, Clock},
+    feed::{
+        record::FeedNo,
+        schedule::{Failure, Plan, Policy, PollState, Whose},
+        stamp::Stamp,
+    },
+    ingest::{self, FeedSpec, Upstream, upstream::Reply},
+    layers::{self, Governor},
+};
+use bytes::Bytes;
+use http::HeaderMap;
+use std::sync::Arc;
+use url::Url;
+
+pub use crate::ingest::Format;
+
+/// A body and what came with it.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The document, inflated.
+    pub body: Bytes,
+    /// `Content-Type`, if it is text.
+    pub content_type: Option<String>,
+    /// All headers of the answer.
+    pub headers: Box<HeaderMap>,
+    /// The URL that answered, after redirects.
+    pub base_url: String,
+    /// The URL that names the document, where that was asked for as it is instead of as a feed.
+    pub resource: Option<String>,
+    /// Where permanent redirects led, if all redirects were permanent.
+    pub moved_to: Option<String>,
+    /// Whether the server sent only the entries that it takes for new (226), which nobody asked for.
+    pub is_part: bool,
+}
+
+/// Asks once, for a feed or for whatever is there. `contact_url` is where the publisher finds out who asked; loopback and private addresses are allowed for
+/// `url` itself, as for a feed that is configured.
+pub async fn fetch(
+    limits: &ingest::Config,
+    contact_url: Option<Url>,
+    url: &Url,
+    format: Format,
+) -> Result<Fetched, Failure> {
+    let client = layers::upstream(&limits.client(), Governor::default())
+        .map_err(|error| ours(format!("no client could be made: {error}")))?;
+    let clock: Arc<dyn Clock> = Arc::new(clock::System);
+    // A feed that was never polled is asked for without validators.
+    let state = PollState::unpolled(ingest::upstream::bare(url).as_str());
+    let plan: Plan = state.plan(Stamp::from_micros(clock.now_us()));
+    let (no, name, policy) = (FeedNo(0), "probe".to_owned(), Policy::default());
+    let platform = ingest::platform::Choice::Auto;
+    let feed = FeedSpec { no, name, url: url.clone(), public_url: None, format, policy, platform };
+    match Upstream::new(client, contact_url, clock).fetch(&feed, &plan, &state, 0).await {
+        Reply::Document(fetched) => Ok(Fetched {
+            body: fetched.body,
+            content_type: fetched.content_type,
+            headers: fetched.headers,
+            base_url: fetched.base_url,
+            resource: fetched.resource,
+            moved_to: fetched.answer.moved_to,
+            is_part: fetched.is_part,
+        }),
+        Reply::Failed { failure, .. } => Err(failure),
+        Reply::Unchanged(_) => Err(Failure {
+            whose: Whose::Upstream,
+            text: "the publisher answered 304 Not Modified, although nobody asked what is new".into(),
+            status: Some(304),
+            retry_after_secs: None,
+        }),
+        Reply::Deferred { wait_secs } => {
+            Err(ours(format!("this host was asked often enough; try again in {wait_secs} s")))
+        }
+    }
+}
+
+fn ours(text: String) -> Failure {
+    Failure { whose: Whose::Ours, text, status: None, retry_after_secs: None }
+}

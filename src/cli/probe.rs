@@ -1,0 +1,124 @@
+//! `everfeed probe`: fetches or reads a document once and says what would be kept of it. Nothing is stored.
+
+use crate::{
+    app::probe::Format,
+    config::{self, Config},
+};
+use clap::Args;
+use everfeed_adapters::{neutral_line, slice};
+use findings::Findings;
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+
+mod source;
+
+mod findings;
+
+mod report;
+
+mod facts;
+
+mod history;
+
+mod entries;
+
+mod sheet;
+
+mod corpus;
+
+mod sequences;
+
+/// What to read, and in which form to tell of it.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub struct Options {
+    /// An http or https URL, a file, or `-` for standard input.
+    #[arg(value_name = "URL|FILE", required_unless_present_any = ["corpus", "sequences"])]
+    target: Option<String>,
+    /// Print the neutral form, one line of JSON, instead of a page for people.
+    #[arg(long)]
+    json: bool,
+    /// Take the document as it is, as the only entry: what `format = "resource"` does.
+    #[arg(long, conflicts_with_all = ["corpus", "sequences"])]
+    resource: bool,
+    /// Show every entry, not only the first ones.
+    #[arg(long)]
+    all: bool,
+    /// Read every document of a folder, and print one line of JSON for each.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["target", "sequences"])]
+    corpus: Option<PathBuf>,
+    /// Read folders of successive versions of a document, and print one line of JSON for each step from one to the next.
+    #[arg(long, value_name = "DIR", conflicts_with = "target")]
+    sequences: Option<PathBuf>,
+    /// Fetch by the limits and the contact URL of this configuration; the usual limits and no contact without it.
+    #[arg(long, short, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Why there is nothing to tell. What an upstream wrote cannot steer the terminal from here either.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct Trouble {
+    text: String,
+    /// Whether the command itself cannot be meant.
+    pub(super) is_misused: bool,
+}
+
+impl Trouble {
+    fn new(text: impl AsRef<str>) -> Self {
+        Self { text: sheet::tame(text.as_ref()), is_misused: false }
+    }
+
+    fn misused(text: impl AsRef<str>) -> Self {
+        Self { is_misused: true, ..Self::new(text) }
+    }
+}
+
+/// Reads what the options name, and tells of it on standard output.
+pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+    let out = &mut io::stdout().lock();
+    let done = match (&options.corpus, &options.sequences, &options.target) {
+        (Some(folder), ..) => corpus::run(folder, out),
+        (_, Some(folder), _) => sequences::run(folder, out),
+        (.., Some(target)) => one(options, target, out),
+        (None, None, None) => Err(Trouble::misused("give a URL, a file or a folder").into()),
+    };
+    match done {
+        // Whoever reads our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => Ok(()),
+        done => done,
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn one(options: &Options, target: &str, out: &mut impl Write) -> anyhow::Result<()> {
+    let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
+    let format = if options.resource { Format::Resource } else { Format::Auto };
+    let given = source::read(target, config.as_ref(), format);
+    let given = given.or_else(|trouble| failed(options, &config::masked(target), trouble, out))?;
+    let read = slice(&given.bytes, &given.hints());
+    if options.json {
+        let line = neutral_line(&given.name, read.as_ref()).to_string();
+        writeln!(out, "{}", sheet::tame_json(&line))?;
+    }
+    let window = read.map_err(|error| given.no_feed(&error))?;
+    if !options.json {
+        let shown_max = if options.all { usize::MAX } else { entries::SHOWN_MAX };
+        out.write_all(report::page(&Findings::of(&given, &window), shown_max, sheet::width()).as_bytes())?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The trouble, which `--json` tells on standard output as well.
+fn failed<T>(options: &Options, name: &str, trouble: Trouble, out: &mut impl Write) -> anyhow::Result<T> {
+    if options.json {
+        let line = serde_json::json!({ "file": name, "ok": false, "error": trouble.to_string() });
+        writeln!(out, "{}", sheet::tame_json(&line.to_string()))?;
+    }
+    Err(trouble.into())
+}

@@ -1,0 +1,207 @@
+//! What a document says of itself, as labels and texts; not its entries.
+
+use super::{
+    entries::{self, Read, number},
+    findings::Findings,
+    history,
+    sheet::tame,
+    source::Given,
+};
+use everfeed_adapters::{Rhythm, Window};
+use std::collections::BTreeMap;
+
+/// A label and what it labels, one text a line. Facts that the document leaves open are left out.
+pub(super) type Fact = (&'static str, Vec<String>);
+
+/// Kinds of foreign markup named.
+const FOREIGN_MAX: usize = 8;
+
+/// What is said of the feed, in the order in which an operator asks.
+pub(super) fn facts(findings: &Findings<'_>) -> Vec<Fact> {
+    let Findings { given, window, entries, .. } = findings;
+    let head = &window.head;
+    let one = |text: Option<&str>| text.map(tame).into_iter().collect::<Vec<_>>();
+    let recipes = history::recipes(findings).iter().map(|recipe| tame(recipe)).collect::<Vec<_>>();
+    let known =
+        if recipes.is_empty() { vec!["no way to older entries is known".to_owned()] } else { recipes };
+    let updated = head.updated.as_ref().or(head.published.as_ref());
+    let facts = vec![
+        ("title", head.title.iter().map(entries::words).collect()),
+        ("site", one(head.link("alternate"))),
+        ("self", one(head.link("self"))),
+        ("moved", given.moved_to.iter().map(|url| format!("for good, to {}", tame(url))).collect()),
+        ("id", one(head.id.as_deref())),
+        ("language", one(head.language.as_deref())),
+        ("generator", head.generator.iter().map(|generator| tame(&generator.to_string())).collect()),
+        ("platform", platform(findings)),
+        ("updated", updated.iter().map(|at| entries::date(at, entries::MINUTE)).collect()),
+        ("rhythm", rhythm(&head.rhythm)),
+        ("push", push(findings)),
+        ("history", known),
+        ("absence", absence(findings)),
+        ("kept", kept(window, entries)),
+        ("odd", odd(given, window, entries)),
+    ];
+    facts.into_iter().filter(|(_, texts)| !texts.is_empty()).collect()
+}
+
+/// Which software made the document, and by what it is recognised.
+fn platform(findings: &Findings<'_>) -> Vec<String> {
+    let Some(profile) = findings.profile else { return vec!["none is recognised".to_owned()] };
+    let window = profile.window.map(|window| format!("; a window of {window} entries by default"));
+    vec![tame(&format!("{}: {}{}", profile.title, findings.platform.why, window.unwrap_or_default()))]
+}
+
+/// How often the publisher wants to be asked.
+fn rhythm(rhythm: &Rhythm) -> Vec<String> {
+    const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    let mut told = Vec::new();
+    told.extend(
+        rhythm.ttl_mins.map(|mins| format!("a copy is good for {} (ttl)", duration(u64::from(mins) * 60))),
+    );
+    told.extend(rhythm.update_secs.map(|secs| format!("updated every {} (sy)", duration(u64::from(secs)))));
+    if !rhythm.skip_hours.is_empty() {
+        let hours: Vec<usize> = rhythm.skip_hours.iter().map(|hour| usize::from(*hour)).collect();
+        told.push(format!("silent in the hours {} GMT (skipHours)", entries::ranges(&hours)));
+    }
+    let days: Vec<_> =
+        rhythm.skip_days.iter().filter_map(|day| DAYS.get(usize::from(*day)).copied()).collect();
+    if !days.is_empty() {
+        told.push(format!("silent on {} (skipDays)", days.join(", ")));
+    }
+    if told.is_empty() { told } else { vec![told.join("; ")] }
+}
+
+fn duration(secs: u64) -> String {
+    match secs {
+        0 => "no time".to_owned(),
+        secs if secs.is_multiple_of(86_400) => format!("{} d", secs / 86_400),
+        secs if secs.is_multiple_of(3600) => format!("{} h", secs / 3600),
+        secs if secs.is_multiple_of(60) => format!("{} min", secs / 60),
+        secs => format!("{secs} s"),
+    }
+}
+
+/// Who would tell of changes: hubs and rssCloud.
+fn push(findings: &Findings<'_>) -> Vec<String> {
+    let head = &findings.window.head;
+    let is_hub = |rel: &str| rel.eq_ignore_ascii_case("hub") || rel.ends_with("hub.subscribe");
+    let hubs =
+        head.links.iter().filter(|link| is_hub(&link.rel)).map(|link| format!("hub {}", tame(&link.href)));
+    let clouds =
+        head.foreign.iter().filter(|element| element.name.eq_ignore_ascii_case("cloud")).map(|cloud| {
+            let say = |name: &str| cloud.attribute(name).unwrap_or_default();
+            let (domain, port, path) = (say("domain"), say("port"), say("path"));
+            tame(&format!(
+                "rssCloud at {domain}:{port}{path} by {} {}",
+                say("protocol"),
+                say("registerProcedure")
+            ))
+        });
+    let pings = findings.profile.filter(|profile| profile.pings.xml_rpc);
+    let pings = pings.map(|_| "XML-RPC pings, if its owner lists us".to_owned());
+    hubs.chain(clouds).chain(pings).collect()
+}
+
+fn absence(findings: &Findings<'_>) -> Vec<String> {
+    let window = findings.window;
+    let mut told = vec![history::absence(findings)];
+    let weak = history::weak(window);
+    if weak > 0 {
+        told.push(format!(
+            "never that of an entry with a weak name: {} of {}",
+            number(weak),
+            number(window.entries.len())
+        ));
+    }
+    if !window.deletions.is_empty() {
+        told.push(format!(
+            "{} tombstones (at:deleted-entry) say it outright",
+            number(window.deletions.len())
+        ));
+    }
+    told
+}
+
+/// What the entries carry, with how many of each.
+fn kept(window: &Window, entries: &[Read<'_>]) -> Vec<String> {
+    let sum = |of: &dyn Fn(&Read<'_>) -> usize| entries.iter().map(of).sum::<usize>();
+    let counts = [
+        ("title", sum(&|read| usize::from(read.entry.title.is_some()))),
+        ("content", sum(&|read| usize::from(read.entry.content.is_some()))),
+        ("summary", sum(&|read| usize::from(read.entry.summary.is_some()))),
+        ("link", sum(&|read| usize::from(read.entry.permalink().is_some()))),
+        ("author", sum(&|read| usize::from(!read.entry.authors.is_empty()))),
+        ("tag", sum(&|read| read.entry.categories.len())),
+        ("enclosure", sum(&|read| read.entry.enclosures.len())),
+        ("comments", sum(&|read| usize::from(read.entry.comments.is_some()))),
+    ];
+    let told = counts.iter().filter(|(_, count)| *count > 0);
+    let told: Vec<_> = told.map(|(name, count)| format!("{name} {}", number(*count))).collect();
+    let mut lines = Vec::new();
+    if !told.is_empty() {
+        lines.push(told.join(" · "));
+    }
+    let foreign = foreign(window, entries);
+    if !foreign.is_empty() {
+        lines.push(format!("as it is: {}", foreign.join(" ")));
+    }
+    lines
+}
+
+/// Kinds of markup that is kept as it is, the most frequent first.
+fn foreign(window: &Window, entries: &[Read<'_>]) -> Vec<String> {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let of_entries = entries.iter().flat_map(|read| &read.entry.foreign);
+    for element in window.head.foreign.iter().chain(of_entries) {
+        *counts.entry((&element.prefix, &element.name)).or_default() += 1;
+    }
+    let mut kinds: Vec<_> = counts.into_iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let name = |(prefix, name): (&str, &str)| match prefix {
+        "" => tame(name),
+        prefix => tame(&format!("{prefix}:{name}")),
+    };
+    let more = kinds.len() > FOREIGN_MAX;
+    let told = kinds.into_iter().take(FOREIGN_MAX).map(|(kind, _)| name(kind));
+    told.chain(more.then(|| "…".to_owned())).collect()
+}
+
+/// What was odd about the document and its entries.
+fn odd(given: &Given, window: &Window, entries: &[Read<'_>]) -> Vec<String> {
+    let mut told = Vec::new();
+    if given.is_part {
+        told.push("the server sent only what it takes for new (226), which nobody asked for".to_owned());
+    }
+    told.extend(window.notes.iter().map(|note| tame(&note.to_string())));
+    let repeated = history::repeated(window);
+    if repeated > 0 {
+        let count = number(repeated);
+        told.push(format!(
+            "{count} entries have a key that an earlier one has, too: the latest update counts"
+        ));
+    }
+    told.extend(entries::oddities(entries));
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rhythm_reads_as_words() {
+        let told = Rhythm {
+            ttl_mins: Some(90),
+            update_secs: Some(86_400),
+            skip_hours: vec![0, 1, 2, 23],
+            skip_days: vec![5, 6],
+        };
+        assert_eq!(
+            rhythm(&told).concat(),
+            "a copy is good for 90 min (ttl); updated every 1 d (sy); silent in the hours 0-2, 23 GMT (skipHours); \
+             silent on Saturday, Sunday (skipDays)"
+        );
+        assert!(rhythm(&Rhythm::default()).is_empty());
+    }
+}

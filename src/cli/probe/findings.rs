@@ -1,0 +1,38 @@
+//! Everything that was found out about a document, once; how it is told is decided elsewhere.
+
+use super::{
+    entries::{self, Read},
+    source::Given,
+};
+use everfeed_adapters::{
+    Window,
+    platforms::{Detected, GENERIC, Platforms, Profile, Traces},
+};
+
+/// A document, read.
+pub(super) struct Findings<'a> {
+    /// Where it came from.
+    pub(super) given: &'a Given,
+    /// What it shows.
+    pub(super) window: &'a Window,
+    /// Its entries, each parsed.
+    pub(super) entries: Vec<Read<'a>>,
+    /// The platform that it shows, and why.
+    pub(super) platform: Detected,
+    /// What is known of that platform; `None` when none was recognised.
+    pub(super) profile: Option<&'static Profile>,
+}
+
+impl<'a> Findings<'a> {
+    /// Reads every entry and recognises the platform.
+    pub(super) fn of(given: &'a Given, window: &'a Window) -> Self {
+        let headers: Vec<_> =
+            given.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let traces = Traces { window, url: given.base_url.as_deref(), headers: &headers };
+        let platforms = Platforms::embedded();
+        let platform = platforms.detect(&traces);
+        let profile = platforms.get(&platform.platform).filter(|profile| profile.name != GENERIC);
+        let profile = profile.map(|profile| &**profile);
+        Self { given, window, entries: entries::read(window), platform, profile }
+    }
+}

@@ -1,0 +1,195 @@
+//! Where a document comes from: a URL, a file with what was said of it, or standard input. Not what it holds.
+
+use super::{
+    Trouble,
+    sheet::{self, Keep},
+};
+use crate::{
+    app::probe::{self, Format},
+    config::{self, Config},
+    feed::schedule::{Failure, Whose},
+};
+use everfeed_adapters::{Hints, NotAFeed, feeds_of_page};
+use http::{HeaderName, HeaderValue};
+use serde_json::Value;
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+use url::Url;
+
+/// Columns of the title of a feed that a web page names.
+const TITLE_COLUMNS: usize = 40;
+
+/// A document and what came with it.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    /// The URL without credentials, the file, or `-`.
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+    /// `Content-Type` of the answer.
+    pub(super) content_type: Option<String>,
+    /// Headers of the answer that are text.
+    pub(super) headers: Vec<(String, String)>,
+    /// What relative references are resolved against: the URL that answered, after redirects.
+    pub(super) base_url: Option<String>,
+    /// What names the document, where it is wanted as it is instead of as a feed.
+    pub(super) resource: Option<String>,
+    /// Whether a publisher answered with it just now.
+    pub(super) is_fetched: bool,
+    /// Where permanent redirects led.
+    pub(super) moved_to: Option<String>,
+    /// Whether it is a part of a document (226).
+    pub(super) is_part: bool,
+}
+
+impl Given {
+    /// What came with the document, as its reader wants to know it.
+    pub(super) fn hints(&self) -> Hints<'_> {
+        Hints {
+            content_type: self.content_type.as_deref(),
+            content_language: self.header("content-language"),
+            base_url: self.base_url.as_deref(),
+            resource: self.resource.as_deref(),
+        }
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let named = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.as_str())
+    }
+
+    /// What to say when it is no feed.
+    pub(super) fn no_feed(&self, error: &NotAFeed) -> Trouble {
+        let feeds = match error {
+            NotAFeed::Html { .. } => feeds_of_page(&self.bytes, &self.hints()),
+            _ => Vec::new(),
+        };
+        let named = feeds.iter().map(|feed| match &feed.title {
+            Some(title) => format!("{} ({})", feed.href, sheet::cut(title, TITLE_COLUMNS, Keep::Start)),
+            None => feed.href.clone(),
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        let kind = self.content_type.as_ref().map(|kind| format!(" as {kind}")).unwrap_or_default();
+        let fault = match (named.is_empty(), self.is_fetched) {
+            (false, _) => format!("; ask for one of the feeds that it names: {named}"),
+            (true, true) => format!("; the fault is the publisher's, who answered with it{kind}"),
+            (true, false) => String::new(),
+        };
+        Trouble::new(format!("no feed at {}: {error}{fault}", self.name))
+    }
+}
+
+/// Reads what a target of the command line names.
+pub(super) fn read(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+    let given = read_as(target, config, format)?;
+    // A file is named by the URL that it came from, if that is known.
+    let name = || given.base_url.clone().unwrap_or_else(|| given.name.clone());
+    let resource = given.resource.clone().or_else(|| (format == Format::Resource).then(name));
+    Ok(Given { resource, ..given })
+}
+
+fn read_as(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+    let usual = Config::default();
+    let bytes_max = config.unwrap_or(&usual).upstream.body_bytes_max;
+    if target == "-" {
+        let bytes = limited(io::stdin().lock(), bytes_max)
+            .map_err(|error| Trouble::new(format!("standard input cannot be read: {error}")))?;
+        return Ok(Given { name: target.to_owned(), bytes, ..Given::default() });
+    }
+    if target.contains("://") || target.starts_with("feed:") {
+        return fetch(target, config, format);
+    }
+    let path = Path::new(target);
+    file(path, bytes_max).map_err(|error| {
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        let hint = if is_missing { "; a URL begins with http:// or https://" } else { "" };
+        Trouble::new(format!("{target} cannot be read: {error}{hint}"))
+    })
+}
+
+/// Reads a file. What stands beside it in `NAME.expect.json` (`url`, `http_headers`) is the answer that it came in.
+pub(super) fn file(path: &Path, bytes_max: u64) -> io::Result<Given> {
+    let bytes = limited(File::open(path)?, bytes_max)?;
+    let answer = beside(path).unwrap_or_default();
+    let header = |name: &str| {
+        let headers = answer["http_headers"].as_object()?;
+        let (_, value) = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        value.as_str().map(str::to_owned)
+    };
+    let headers = answer["http_headers"].as_object().into_iter().flatten();
+    let headers = headers.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    Ok(Given {
+        name: path.display().to_string(),
+        bytes,
+        headers: headers.collect(),
+        content_type: header("content-type"),
+        base_url: header("content-location").or_else(|| answer["url"].as_str().map(str::to_owned)),
+        ..Given::default()
+    })
+}
+
+fn beside(path: &Path) -> Option<Value> {
+    let mut name = OsString::from(path);
+    name.push(".expect.json");
+    serde_json::from_slice(&std::fs::read(name).ok()?).ok()
+}
+
+/// Reads to the end, unless that is further than polling would go.
+fn limited(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::Error::other(format!("it is larger than {bytes_max} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn fetch(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+    let shown = config::masked(target);
+    let misused = |why: String| {
+        Trouble::misused(format!("{shown} is no URL that can be polled: {why}; give an http or https URL"))
+    };
+    let url = Url::parse(target).map_err(|error| misused(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(misused(format!("its scheme is {}", url.scheme())));
+    }
+    let usual = Config::default();
+    let limits = &config.unwrap_or(&usual).upstream;
+    // Nobody is told our public URL unless it was configured.
+    let contact =
+        config.map(|config| limits.contact_url.clone().unwrap_or_else(|| config.server.public_url.clone()));
+    let runtime = crate::cli::runtime().map_err(|error| Trouble::new(error.to_string()))?;
+    let fetched = runtime
+        .block_on(probe::fetch(limits, contact, &url, format))
+        .map_err(|failure| unanswered(&shown, &failure))?;
+    Ok(Given {
+        name: shown,
+        bytes: fetched.body.into(),
+        content_type: fetched.content_type,
+        headers: fetched.headers.iter().filter_map(header).collect(),
+        base_url: Some(fetched.base_url),
+        resource: fetched.resource,
+        is_fetched: true,
+        moved_to: fetched.moved_to,
+        is_part: fetched.is_part,
+    })
+}
+
+fn header((name, value): (&HeaderName, &HeaderValue)) -> Option<(String, String)> {
+    Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+}
+
+/// What to say when no document came, and whose fault that is.
+fn unanswered(name: &str, failure: &Failure) -> Trouble {
+    let fault = match (failure.whose, failure.status) {
+        (Whose::Ours, _) => "the fault is on this side",
+        (Whose::Upstream, Some(_)) => "the fault is the publisher's",
+        (Whose::Upstream, None) => "the fault is the publisher's or lies in the network on the way",
+    };
+    let wait = failure.retry_after_secs.map(|secs| format!(", who wants to be left alone for {secs} s"));
+    let said = if failure.status.is_some() { "no feed at" } else { "no answer from" };
+    Trouble::new(format!("{said} {name}: {}; {fault}{}", failure.text, wait.unwrap_or_default()))
+}
