@@ -133,9 +133,10 @@ fn date() -> BoxedStrategy<Option<Date>> {
     option::of((text(), option::of(any::<i64>())).prop_map(|(raw, at_us)| Date { raw, at_us })).boxed()
 }
 
-fn source() -> BoxedStrategy<Source> {
-    (option::of(text()), option::of(text()), option::of(text()), date())
-        .prop_map(|(id, title, url, updated)| Source { id, title, url, updated })
+fn source() -> BoxedStrategy<Box<Source>> {
+    (option::of(text()), option::of(text_construct()), vec(link(), 0..2), date())
+        .prop_map(|(id, title, links, updated)| Source { id, title, links, updated, ..Source::default() })
+        .prop_map(Box::new)
         .boxed()
 }
 

@@ -1,6 +1,7 @@
 //! What a document is: its root element, or what it is instead of a feed; not what is in it.
 
 use crate::formats::json_feed::Shape;
+use crate::text::entities::unescape_into;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
@@ -112,7 +113,7 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
                 preceded = true;
             }
             Token::Text(text) => preceded |= !text.trim().is_empty(),
-            Token::End { .. } | Token::Reference(_) | Token::Literal(_) => preceded = true,
+            Token::End { .. } | Token::Literal(_) => preceded = true,
         }
     }
     if first.is_none_or(is_of_warning)
@@ -170,10 +171,9 @@ pub(crate) fn binary(bytes: &[u8]) -> Option<NotAFeed> {
 fn format_of(name: &str, raw: &str) -> Option<Format> {
     let (prefix, local) = split(name);
     let namespace = || {
-        let found: Vec<_> = attributes(raw).collect();
         let mut bindings = Bindings::default();
-        bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
-        bindings.namespace(prefix)
+        bindings.declare(attributes(raw));
+        bindings.namespace(prefix).into_owned()
     };
     let local = local.to_ascii_lowercase();
     match local.as_str() {
@@ -257,7 +257,7 @@ fn title(text: &str) -> Option<String> {
     for _ in 0..TOKENS_BEFORE_MAX {
         match tokens.next()?.0 {
             Token::Start { name, .. } => inside = name.eq_ignore_ascii_case("title"),
-            Token::Text(text) if inside => title.push_str(text),
+            Token::Text(text) if inside => unescape_into(&mut title, text),
             Token::End { .. } if inside => break,
             _ => {}
         }

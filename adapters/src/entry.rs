@@ -20,7 +20,8 @@ pub struct Entry {
     pub summary: Option<Text>,
     /// The full content: `content`, `content:encoded`, or `description` when nothing fuller exists.
     pub content: Option<Body>,
-    /// Links in document order, enclosures excluded. The first with rel `alternate` is the permalink.
+    /// Links in document order, enclosures excluded. The first with rel `alternate` is the permalink; `license` names the
+    /// licence (RFC 4946; `cc:license`, `creativeCommons:license`), `replies` the comments (RFC 4685; `wfw:commentRss`).
     pub links: Vec<Link>,
     /// Who wrote it.
     pub authors: Vec<Person>,
@@ -42,7 +43,7 @@ pub struct Entry {
     /// is not edited when somebody corrects the language of the feed.)
     pub language: Option<String>,
     /// Where an aggregated entry came from (`atom:source`, RSS `source`). Churns; never part of the content digest.
-    pub source: Option<Source>,
+    pub source: Option<Box<Source>>,
     /// Markup from vocabularies that the fields above do not cover, parsed, with its namespaces resolved.
     pub foreign: Vec<Element>,
 }
@@ -154,17 +155,36 @@ pub struct Date {
     pub at_us: Option<i64>,
 }
 
-/// Where an aggregated entry came from.
+/// Where an aggregated entry came from: the head of its own feed, as the aggregator copied it (`atom:source`, RFC 4287
+/// section 4.2.11; RSS 2.0 `source`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// Id of the source feed.
     pub id: Option<String>,
-    /// Title of the source feed.
-    pub title: Option<String>,
-    /// URL of the source feed or its site.
-    pub url: Option<String>,
+    /// Title of the source feed; the text of an RSS `source`.
+    pub title: Option<Text>,
+    /// Its subtitle.
+    pub subtitle: Option<Text>,
+    /// Its links, resolved; the `url` of an RSS `source` is one with rel `self`.
+    pub links: Vec<Link>,
+    /// Its authors: the entry's when it names none.
+    pub authors: Vec<Person>,
+    /// Its contributors.
+    pub contributors: Vec<Person>,
+    /// Its categories.
+    pub categories: Vec<Category>,
+    /// What made it.
+    pub generator: Option<Generator>,
+    /// URL of its icon, resolved.
+    pub icon: Option<String>,
+    /// URL of its logo, resolved.
+    pub logo: Option<String>,
+    /// Its copyright.
+    pub rights: Option<Text>,
     /// When the source feed changed last.
     pub updated: Option<Date>,
+    /// What else the aggregator wrote there.
+    pub foreign: Vec<Element>,
 }
 
 /// What made a document (RFC 4287 section 4.2.4). At least one field is present.
@@ -250,40 +270,50 @@ pub enum Format {
 }
 
 /// What the document says of itself.
+///
+/// A field names its elements in the order in which they count: the format's own first, wherever they stand, then those
+/// of other vocabularies, of each the first that says something. What is mapped is not foreign markup, except where a
+/// field says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// `atom:id`, or `rdf:about` of the channel.
     pub id: Option<String>,
-    /// Title.
+    /// `title`; `dc:title`.
     pub title: Option<Text>,
-    /// Subtitle, tagline, description.
+    /// RSS `description`, Atom `subtitle` (0.3: `tagline`); `dc:description`, `itunes:summary` (which stays foreign).
     pub description: Option<Text>,
-    /// Every link: `alternate` is the site, `self` the feed, `hub` a hub, and those of RFC 5005.
+    /// Every link: `alternate` is the site, `self` the feed, `hub` a hub (see `Head::hubs`), `license` the licence, and
+    /// those of RFC 5005 (`first`, `last`, `next`, `previous`, `prev-archive`, `next-archive`, `current`). RSS `link`,
+    /// `atom:link`; `cc:license`, `creativeCommons:license` and `wfw:commentRss`, which stay foreign.
     pub links: Vec<Link>,
-    /// Feed-level authors (`managingEditor` included).
+    /// All of RSS `managingEditor`, Atom `author`, `dc:creator`; without them `itunes:author`, which stays foreign.
     pub authors: Vec<Person>,
-    /// Who helps with the feed.
+    /// All of Atom `contributor`.
     pub contributors: Vec<Person>,
-    /// Feed-level tags.
+    /// All of `category`, `dc:subject`; then what `itunes:category` and `itunes:keywords` add, which stay foreign.
     pub categories: Vec<Category>,
-    /// Language.
+    /// RSS `language`, `dc:language`, `xml:lang` of the root or the channel.
     pub language: Option<String>,
-    /// Copyright.
+    /// RSS `copyright`, Atom `rights` (0.3: `copyright`); `dc:rights`.
     pub rights: Option<Text>,
-    /// What made the document.
+    /// `generator`.
     pub generator: Option<Generator>,
-    /// Image or logo.
+    /// RSS `image`, Atom `logo`; `itunes:image`, which stays foreign.
     pub image: Option<Image>,
-    /// Resolved URL of a small square picture (RFC 4287 section 4.2.5).
+    /// Atom `icon`: resolved URL of a small square picture (RFC 4287 section 4.2.5).
     pub icon: Option<String>,
-    /// `updated`, `lastBuildDate` or `dc:date` of the head.
+    /// RSS `lastBuildDate`, Atom `updated` (0.3: `modified`); `dc:date`, `dcterms:modified`.
     pub updated: Option<Date>,
-    /// `pubDate` of the head.
+    /// RSS `pubDate`, Atom `published`; `dcterms:issued`.
     pub published: Option<Date>,
     /// How often the publisher wants to be polled.
     pub rhythm: Rhythm,
     /// What the document says of its history.
     pub history: History,
+    /// Which part of a longer list the document shows.
+    pub paging: Paging,
+    /// Where to register for notifications (RSS `cloud`).
+    pub cloud: Option<Cloud>,
     /// Feed-level markup from vocabularies that the fields above do not cover.
     pub foreign: Vec<Element>,
 }
@@ -291,27 +321,56 @@ pub struct Head {
 /// In-feed polling hints (POLLING 1.5).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rhythm {
-    /// RSS `ttl`, minutes.
+    /// RSS `ttl`, minutes; `None` when absent or unreadable.
     pub ttl_mins: Option<u32>,
     /// RSS `skipHours`: hours of the day, GMT, 0..=23 (24 is read as 0).
     pub skip_hours: Vec<u8>,
-    /// RSS `skipDays`: Monday is 0.
+    /// RSS `skipDays`, days of the week in GMT: Monday is 0.
     pub skip_days: Vec<u8>,
-    /// `sy:updatePeriod` / `sy:updateFrequency`, as seconds between updates.
+    /// `sy:updatePeriod` divided by `sy:updateFrequency`, as seconds between updates; both stay foreign.
     pub update_secs: Option<u32>,
 }
 
-/// Feed History -01..-05 and RFC 5005 facts of the head.
+/// Feed History -01..-05 and RFC 5005 facts of the head. Their links are links; `Head::older_archive` weighs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
-    /// `fh:stateful` / `fh:incremental` (H-1); `None` when absent or unreadable.
+    /// `fh:stateful` (-01 to -03) or `fh:incremental` (-04), H-1: whether earlier entries are part of the feed; `None`
+    /// when absent or unreadable.
     pub stateful: Option<bool>,
-    /// `fh:prev`, resolved (H-7).
+    /// `fh:prev`, resolved (H-7). Kept even if `stateful` is false, which forbids it (H-5).
     pub prev: Option<String>,
-    /// `fh:complete` present (H-20).
+    /// `fh:complete` present (RFC 5005 section 2, H-20): what is not in the document is not part of the feed.
     pub complete: bool,
-    /// `fh:archive` present.
+    /// `fh:archive` present (-03 on, RFC 5005 section 4): the document is an archive and does not change.
     pub archive: bool,
+}
+
+/// Which part of a longer list the document shows (OpenSearch 1.0 and 1.1, response elements). Blogger, MediaWiki and
+/// search feeds say it; the numbers churn, and they are the publisher's claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paging {
+    /// `opensearch:totalResults`: entries in the whole list.
+    pub total_items: Option<u64>,
+    /// `opensearch:startIndex`: place of the first entry shown, 1-based unless the publisher counts from 0.
+    pub first_index: Option<u64>,
+    /// `opensearch:itemsPerPage`: entries a page holds at most.
+    pub page_items: Option<u64>,
+}
+
+/// RSS `cloud` (RSS 0.92 on, LEGACY C-4): an rssCloud server that tells when the feed changed. As the source wrote it,
+/// trimmed; `domain` is present.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cloud {
+    /// Host name or address.
+    pub domain: String,
+    /// TCP port; `None` when absent or unreadable.
+    pub port: Option<u16>,
+    /// Path of the endpoint.
+    pub path: Option<String>,
+    /// Name of the procedure to call; empty for REST, so mostly absent there.
+    pub register_procedure: Option<String>,
+    /// `xml-rpc`, `soap`, `http-post` or `https-post`, in lower case.
+    pub protocol: Option<String>,
 }
 
 /// One `at:deleted-entry` (RFC 6721 section 3).

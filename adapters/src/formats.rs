@@ -14,11 +14,14 @@ use std::borrow::Cow;
 use url::Url;
 
 use crate::entry::notes::Notes;
-use crate::extensions::{dublin_core, feed_history, itunes, media_rss, syndication};
+use crate::extensions::{
+    comment_api, creative_commons, dublin_core, feed_history, itunes, opensearch, references as kept,
+    syndication, tags,
+};
 use crate::text::markup::XML;
 use crate::text::{html, present, references, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Note, Text, TextKind};
+use crate::{Element, Entry, Format, Head, Link, Note, Text, TextKind};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -143,12 +146,12 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, place: &Place) -> (Entr
 }
 
 /// Sends one child of an entry to the vocabulary that knows it; what nobody wants is kept as it is.
-fn take(mut child: Element, draft: &mut Draft<'_>) {
+fn take(child: Element, draft: &mut Draft<'_>) {
     let outside = draft.place();
     let place = outside.enter(&child, draft.notes());
     let vocabulary = draft.vocabulary(&child.ns);
-    if is_foreign(vocabulary) {
-        references::resolve_foreign(&mut child, outside.base.as_ref());
+    if let Some(link) = borrowed_link(&child, vocabulary, &place) {
+        draft.link(link);
     }
     let left = match vocabulary {
         Vocabulary::Rss => rss::child(child, &place, draft),
@@ -158,34 +161,40 @@ fn take(mut child: Element, draft: &mut Draft<'_>) {
         Vocabulary::Content => rss::content(child, &place, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &place, draft),
         Vocabulary::FeedBurner => rss::original_link(child, draft),
-        Vocabulary::MediaRss => media_rss::child(child, draft),
         Vocabulary::Itunes => itunes::child(child, draft),
         _ => Some(child),
     };
-    if let Some(left) = left {
+    if let Some(mut left) = left {
+        references::resolve_foreign(&mut left, outside.base.as_ref());
+        kept::absolutise(&mut left, vocabulary, &place);
         draft.foreign(left);
     }
 }
 
-/// Whether elements of the vocabulary are kept as they are, whatever else is made of them.
-fn is_foreign(vocabulary: Vocabulary) -> bool {
-    use Vocabulary::{Atom, Content, Rss, Xhtml};
-    !matches!(vocabulary, Rss | Atom | Content | Xhtml)
+/// The link that an element of another vocabulary stands for.
+fn borrowed_link(element: &Element, vocabulary: Vocabulary, place: &Place) -> Option<Link> {
+    match vocabulary {
+        Vocabulary::CreativeCommons | Vocabulary::DublinCoreTerms => creative_commons::link(element, place),
+        Vocabulary::CommentApi => comment_api::link(element, place),
+        _ => None,
+    }
 }
 
 /// Reads the head out of the elements that stand outside the entries.
 pub(crate) fn head(
-    children: Vec<(Element, Place)>,
+    mut children: Vec<(Element, Place)>,
     dialect: &Dialect,
     place: &Place,
     notes: &mut Notes,
 ) -> Head {
+    // The format's own elements first, wherever they stand: what other vocabularies say is second choice.
+    children.sort_by_cached_key(|(child, _)| dialect.vocabulary(&child.ns) != dialect.native());
     let mut head = Head::default();
-    for (mut child, outside) in children {
+    for (child, outside) in children {
         let place = outside.enter(&child, notes);
         let vocabulary = dialect.vocabulary(&child.ns);
-        if is_foreign(vocabulary) {
-            references::resolve_foreign(&mut child, outside.base.as_ref());
+        if let Some(link) = borrowed_link(&child, vocabulary, &place) {
+            draft::add(&mut head.links, link);
         }
         let left = match vocabulary {
             Vocabulary::Rss => rss::head(child, &place, &mut head, notes),
@@ -196,14 +205,21 @@ pub(crate) fn head(
             }
             Vocabulary::Admin => rdf::generator_agent(child, &mut head),
             Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
+            Vocabulary::OpenSearch => opensearch::head(child, &mut head.paging),
             Vocabulary::FeedHistory => feed_history::head(child, &place, &mut head.history, notes),
             Vocabulary::Itunes => itunes::head(child, &place, &mut head),
             _ => Some(child),
         };
-        head.foreign.extend(left);
+        if let Some(mut left) = left {
+            references::resolve_foreign(&mut left, outside.base.as_ref());
+            kept::absolutise(&mut left, vocabulary, &place);
+            head.foreign.push(left);
+        }
     }
     syndication::settle(&mut head);
     head.language = head.language.or_else(|| place.language.clone()).map(language);
+    feed_history::settle(&head.history, notes);
+    tags::settle(&mut head.categories, &head.foreign);
     head
 }
 

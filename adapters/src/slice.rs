@@ -2,6 +2,7 @@
 
 mod cutter;
 mod items;
+mod open_elements;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::entry::notes::Notes;
 use crate::formats::resource::Resource;
 use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::markup::tree::{self, Bindings};
-use crate::text::{encoding, present};
+use crate::text::{doctype, encoding, present, uri};
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
 use cutter::Cut;
@@ -28,7 +29,7 @@ pub const ENTRIES_MAX: usize = 10_000;
 /// could be read in whole; then the publisher, or whatever stands before it, is at fault. Never with
 /// [`Hints::resource`], for which any bytes will do.
 pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
-    let base = hints.base_url.and_then(|url| url::Url::parse(url).ok());
+    let base = hints.base_url.and_then(|url| uri::rebase(None, url));
     if let Some(url) = hints.resource {
         return Ok(Window::of_resource(Resource::new(url, base, hints.content_type, bytes)));
     }
@@ -36,7 +37,8 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         return Err(binary);
     }
     let decoded = encoding::decode(bytes, hints.content_type);
-    let root = detect::recognise(&decoded.text)?;
+    let text = doctype::expand(&decoded.text);
+    let root = detect::recognise(&text)?;
     // A response in several languages names none of its parts.
     let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
     let place = Place { base, language, ..Place::default() };
@@ -44,7 +46,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         Format::JsonFeed => of_items(&root, &place)?,
         _ => {
             // What stands before the root element is as long as the text is longer.
-            let before = &decoded.text[..decoded.text.len() - root.text.len()];
+            let before = &text[..text.len() - root.text.len()];
             of_markup(&root, before, place)?
         }
     };
@@ -220,7 +222,7 @@ impl RawEntry {
             Inside::Item { .. } => return "id",
             Inside::Resource(_) => return "url",
         };
-        let Some(grown) = tree::grow(markup, &mut context.bindings.clone()) else { return "id" };
+        let Some(grown) = tree::grow(markup, &context.bindings) else { return "id" };
         let says = |text: &str| crate::text::trim(text) == id;
         let by_child = grown.element.elements().find_map(|child| {
             let name = match child.name.as_str() {
@@ -254,7 +256,7 @@ impl RawEntry {
 impl Context {
     /// Reads an entry that stands here.
     fn parse(&self, markup: &str) -> (Entry, Notes) {
-        let Some(grown) = tree::grow(markup, &mut self.bindings.clone()) else {
+        let Some(grown) = tree::grow(markup, &self.bindings) else {
             let mut notes = Notes::default();
             notes.add(Note::EntryLost("its markup has no element".to_owned()));
             return (Entry::default(), notes);
@@ -269,27 +271,29 @@ impl Context {
 
 /// Gives every entry its key (DESIGN section 3, LEGACY I-2). A link or title that several entries share names none.
 fn named(entries: Vec<(RawEntry, Marks)>) -> Vec<RawEntry> {
-    let mut links: HashMap<String, u32> = HashMap::new();
-    let mut titles: HashMap<String, u32> = HashMap::new();
+    let mut links: HashMap<&str, u32> = HashMap::new();
+    let mut titles: HashMap<&str, u32> = HashMap::new();
     for (_, marks) in &entries {
         if let Some(link) = &marks.link {
-            *links.entry(link.clone()).or_default() += 1;
+            *links.entry(link).or_default() += 1;
         }
         if let Some(title) = &marks.title {
-            *titles.entry(title.clone()).or_default() += 1;
+            *titles.entry(title).or_default() += 1;
         }
     }
-    let key = |entry: &RawEntry, marks: Marks| {
-        let link = marks.link.filter(|link| links[link] == 1);
-        let title = marks.title.filter(|title| titles[title] == 1);
-        let strong = marks.guid.or(marks.id).or(marks.about).map(Key::Id);
-        strong
-            .or(link.map(Key::Link))
-            .or(title.map(Key::Title))
-            .unwrap_or_else(|| Key::Digest(entry.parse().0.digest().to_string()))
+    let is_single = |counts: &HashMap<&str, u32>, name: &Option<String>| {
+        name.as_deref().is_some_and(|name| counts.get(name) == Some(&1))
     };
-    let named = entries.into_iter().map(|(mut entry, marks)| {
-        entry.key = key(&entry, marks);
+    let single: Vec<_> = entries
+        .iter()
+        .map(|(_, marks)| (is_single(&links, &marks.link), is_single(&titles, &marks.title)))
+        .collect();
+    let named = entries.into_iter().zip(single).map(|((mut entry, marks), (single_link, single_title))| {
+        let strong = marks.guid.or(marks.id).or(marks.about).map(Key::Id);
+        entry.key = strong
+            .or(marks.link.filter(|_| single_link).map(Key::Link))
+            .or(marks.title.filter(|_| single_title).map(Key::Title))
+            .unwrap_or_else(|| Key::Digest(entry.parse().0.digest().to_string()));
         entry
     });
     named.collect()

@@ -2,6 +2,7 @@
 
 pub(crate) mod base64;
 pub mod date;
+pub(crate) mod doctype;
 pub mod encoding;
 pub mod entities;
 pub(crate) mod html;
@@ -29,8 +30,8 @@ pub fn present(text: &str) -> Option<String> {
 }
 
 /// The text as it stands, unless it is blank: white space around a body is not ours to take away.
-pub fn visible(text: String) -> Option<String> {
-    (!trim(&text).is_empty()).then_some(text)
+pub fn visible<T: AsRef<str>>(text: T) -> Option<T> {
+    (!trim(text.as_ref()).is_empty()).then_some(text)
 }
 
 /// Without the characters that XML 1.0 cannot hold, not even as a reference (LEGACY A-15): C0 controls except tab, line

@@ -25,6 +25,18 @@ pub(crate) enum Vocabulary {
     Admin,
     Slash,
     Thread,
+    /// Well-Formed Web's CommentAPI, `wfw`.
+    CommentApi,
+    CreativeCommons,
+    Trackback,
+    GeoRss,
+    Gml,
+    /// W3C Basic Geo, `geo`.
+    Geo,
+    OpenSearch,
+    Podcast,
+    /// Podlove Simple Chapters, `psc`.
+    Chapters,
     Xhtml,
     Xml,
     /// Anything else: kept as it is.
@@ -36,13 +48,23 @@ impl Vocabulary {
     pub(crate) fn of(namespace: &str) -> Self {
         // The usual spellings need no allocation.
         let usual = bare(namespace);
-        if let Some((_, vocabulary)) = KNOWN.iter().find(|(known, _)| *known == usual) {
+        // Namespaces begin alike, so that they are told apart sooner from the end.
+        let is_usual =
+            |known: &str| known.len() == usual.len() && known.bytes().rev().eq(usual.bytes().rev());
+        if let Some((_, vocabulary)) = KNOWN.iter().find(|(known, _)| is_usual(known)) {
             return *vocabulary;
         }
         let lower = namespace.trim().to_ascii_lowercase();
+        if lower.is_empty() {
+            return Self::Foreign;
+        }
         let bare = bare(&lower);
         if bare.starts_with("purl.org/atom/ns#draft-ietf-atompub") {
             return Self::Atom;
+        }
+        // POLLING 3.1: the drafts never said which namespace it would be.
+        if bare.ends_with("feed-history") {
+            return Self::FeedHistory;
         }
         KNOWN.iter().find(|(known, _)| *known == bare).map_or(Self::Foreign, |(_, vocabulary)| *vocabulary)
     }
@@ -80,13 +102,36 @@ static KNOWN: &[(&str, Vocabulary)] = &[
     ("www.w3.org/1999/02/22-rdf-syntax-ns", Vocabulary::Rdf),
     ("purl.org/dc/terms", Vocabulary::DublinCoreTerms),
     ("purl.org/rss/1.0/modules/syndication", Vocabulary::Syndication),
+    ("purl.org/rss/modules/syndication", Vocabulary::Syndication),
     ("purl.org/rss/1.0/modules/slash", Vocabulary::Slash),
+    ("purl.org/rss/modules/slash", Vocabulary::Slash),
     ("purl.org/syndication/thread/1.0", Vocabulary::Thread),
     ("purl.org/syndication/history/1.0", Vocabulary::FeedHistory),
     ("[tbd]", Vocabulary::FeedHistory),
     ("[[tbd]]", Vocabulary::FeedHistory),
     ("purl.org/atompub/tombstones/1.0", Vocabulary::Tombstones),
     ("search.yahoo.com/mrss", Vocabulary::MediaRss),
+    ("tools.search.yahoo.com/mrss", Vocabulary::MediaRss),
+    ("video.search.yahoo.com/mrss", Vocabulary::MediaRss),
+    ("www.rssboard.org/media-rss", Vocabulary::MediaRss),
+    ("wellformedweb.org/commentapi", Vocabulary::CommentApi),
+    ("wellformedweb.org/CommentAPI", Vocabulary::CommentApi),
+    ("backend.userland.com/creativecommonsrssmodule", Vocabulary::CreativeCommons),
+    ("backend.userland.com/creativeCommonsRssModule", Vocabulary::CreativeCommons),
+    ("cyber.law.harvard.edu/rss/creativecommonsrssmodule.html", Vocabulary::CreativeCommons),
+    ("web.resource.org/cc", Vocabulary::CreativeCommons),
+    ("creativecommons.org/ns", Vocabulary::CreativeCommons),
+    ("creativecommons.org/ns#license", Vocabulary::CreativeCommons),
+    ("madskills.com/public/xml/rss/module/trackback", Vocabulary::Trackback),
+    ("www.georss.org/georss", Vocabulary::GeoRss),
+    ("www.georss.org/georss/10", Vocabulary::GeoRss),
+    ("www.opengis.net/gml", Vocabulary::Gml),
+    ("www.w3.org/2003/01/geo/wgs84_pos", Vocabulary::Geo),
+    ("a9.com/-/spec/opensearch/1.1", Vocabulary::OpenSearch),
+    ("a9.com/-/spec/opensearchrss/1.0", Vocabulary::OpenSearch),
+    ("podcastindex.org/namespace/1.0", Vocabulary::Podcast),
+    ("github.com/podcastindex-org/podcast-namespace/blob/main/docs/1.0.md", Vocabulary::Podcast),
+    ("podlove.org/simple-chapters", Vocabulary::Chapters),
     ("www.itunes.com/dtds/podcast-1.0.dtd", Vocabulary::Itunes),
     ("www.itunes.com/dtds/podcast-1.0", Vocabulary::Itunes),
     ("example.com/dtds/podcast-1.0.dtd", Vocabulary::Itunes),
@@ -122,6 +167,30 @@ pub(crate) fn conventional(prefix: &str) -> Option<&'static str> {
         "trackback" => "http://madskills.com/public/xml/rss/module/trackback/",
         "podcast" => "https://podcastindex.org/namespace/1.0",
         "admin" => "http://webns.net/mvcb/",
+        "ag" => "http://purl.org/rss/1.0/modules/aggregation/",
+        "annotate" => "http://purl.org/rss/1.0/modules/annotate/",
+        "app" => "http://www.w3.org/2007/app",
+        "blogchannel" => "http://backend.userland.com/blogChannelModule",
+        "co" => "http://purl.org/rss/1.0/modules/company",
+        "dcmitype" => "http://purl.org/dc/dcmitype/",
+        "ev" => "http://purl.org/rss/1.0/modules/event/",
+        "foaf" => "http://xmlns.com/foaf/0.1/",
+        "gd" => "http://schemas.google.com/g/2005",
+        "gml" => "http://www.opengis.net/gml",
+        "googleplay" => "http://www.google.com/schemas/play-podcasts/1.0",
+        "image" => "http://purl.org/rss/1.0/modules/image/",
+        "l" => "http://purl.org/rss/1.0/modules/link/",
+        "opensearch" => "http://a9.com/-/spec/opensearch/1.1/",
+        "pingback" => "http://madskills.com/public/xml/rss/module/pingback/",
+        "prism" => "http://prismstandard.org/namespaces/1.2/basic/",
+        "psc" => "http://podlove.org/simple-chapters",
+        "rawvoice" => "http://www.rawvoice.com/rawvoiceRssModule/",
+        "rdfs" => "http://www.w3.org/2000/01/rdf-schema#",
+        "source" => "http://source.scripting.com/",
+        "taxo" => "http://purl.org/rss/1.0/modules/taxonomy/",
+        "wiki" => "http://purl.org/rss/1.0/modules/wiki/",
+        "xlink" => "http://www.w3.org/1999/xlink",
+        "yt" => "http://www.youtube.com/xml/schemas/2015",
         _ => return None,
     };
     Some(namespace)
@@ -142,6 +211,12 @@ mod tests {
             ("http://search.yahoo.com/mrss/", Vocabulary::MediaRss),
             ("http://blogs.law.harvard.edu/tech/rss", Vocabulary::Rss),
             ("[[TBD]]", Vocabulary::FeedHistory),
+            ("http://purl.org/syndication/feed-history/", Vocabulary::FeedHistory),
+            ("http://wellformedweb.org/commentAPI/", Vocabulary::CommentApi),
+            ("http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html", Vocabulary::CreativeCommons),
+            ("http://a9.com/-/spec/opensearchrss/1.0/", Vocabulary::OpenSearch),
+            ("https://podcastindex.org/namespace/1.0", Vocabulary::Podcast),
+            ("http://www.w3.org/2003/01/geo/wgs84_pos#", Vocabulary::Geo),
             ("http://www.itunes.com/DTDs/Podcast-1.0.dtd", Vocabulary::Itunes),
             ("http://example.org/", Vocabulary::Foreign),
             ("", Vocabulary::Foreign),

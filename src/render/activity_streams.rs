@@ -173,7 +173,7 @@ struct Source<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     #[serde(rename = "displayName", skip_serializing_if = "Option::is_none")]
-    display_name: Option<&'a str>,
+    display_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<Cow<'a, str>>,
 }
@@ -272,7 +272,7 @@ impl<'a> Object<'a> {
             replies: entry.comments.as_deref().and_then(target::link).map(|url| Replies { url }),
             rights: visible(entry.rights.as_ref()).map(plain),
             language: entry.language.as_deref().and_then(construct::language),
-            source: entry.source.as_ref().map(Source::of),
+            source: entry.source.as_deref().map(Source::of),
         }
     }
 }
@@ -318,8 +318,8 @@ impl<'a> Source<'a> {
     fn of(source: &'a adapters::Source) -> Self {
         Self {
             id: source.id.as_deref(),
-            display_name: source.title.as_deref(),
-            url: source.url.as_deref().and_then(target::link),
+            display_name: source.title.as_ref().map(plain),
+            url: source.url().and_then(target::link),
         }
     }
 }

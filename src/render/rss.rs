@@ -182,8 +182,9 @@ fn mentions(element: &Element, url: &str) -> bool {
 }
 
 fn origin(xml: &mut Xml, source: &Source) {
-    if let Some(url) = source.url.as_deref().and_then(target::link) {
-        xml.leaf("source", &[("url", Some(&url))], source.title.as_deref().unwrap_or(&url));
+    if let Some(url) = source.url().and_then(target::link) {
+        let title = source.title.as_ref().map_or(Cow::Borrowed(url.as_ref()), plain);
+        xml.leaf("source", &[("url", Some(&url))], &title);
     }
 }
 

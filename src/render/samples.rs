@@ -126,12 +126,17 @@ pub(super) fn rich() -> Item {
         rights: Some(Text::plain("© Ann")),
         comments: Some("http://example.org/1#comments".into()),
         language: Some("en".into()),
-        source: Some(Source {
+        source: Some(Box::new(Source {
             id: Some("tag:example.com,2005:feed".into()),
-            title: Some("Elsewhere".into()),
-            url: Some("http://example.com/feed".into()),
+            title: Some(Text::plain("Elsewhere")),
+            links: vec![Link {
+                href: "http://example.com/feed".into(),
+                rel: "self".into(),
+                ..Link::default()
+            }],
             updated: date(T),
-        }),
+            ..Source::default()
+        })),
         foreign: vec![credit, ours],
     };
     Item { published_us: Some(1_132_024_961_000_000), ..live(1, entry) }

@@ -87,6 +87,7 @@ fn push_reference(out: &mut String, html: &str) -> usize {
     let Some(end) = html.bytes().take(REFERENCE_CHARS_MAX).position(|b| b == b';') else { return 0 };
     match resolve(&html[1..end]) {
         Some(Resolved::Character(c)) => out.push(c),
+        Some(Resolved::Characters(characters)) => out.push_str(characters),
         Some(Resolved::Nothing) => {}
         None => return 0,
     }

@@ -66,6 +66,7 @@ fn parse(fragment: &str, default_ns: &str) -> Result<Vec<Node>, IllFormed> {
 fn resolve(reference: &BytesRef<'_>) -> Result<String, IllFormed> {
     match entities::resolve(reference) {
         Some(Resolved::Character(c)) => Ok(c.into()),
+        Some(Resolved::Characters(characters)) => Ok(characters.to_owned()),
         Some(Resolved::Nothing) => Ok(String::new()),
         None => Err(IllFormed),
     }

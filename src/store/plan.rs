@@ -157,7 +157,7 @@ pub(super) fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), St
 }
 
 /// Whether anything rendered of a head differs. Its dates churn with every poll, so they are never shown (a document
-/// carries T instead), and its rhythm speaks to pollers only: neither may change what consumers have cached. Taken
+/// carries T instead), and its rhythm, its place in a longer list and its cloud speak to pollers only: none of them may change what consumers have cached. Taken
 /// apart field by field, so that nobody adds one without deciding.
 fn renders_otherwise(old: &Head, new: &Head) -> bool {
     let Head {
@@ -177,6 +177,8 @@ fn renders_otherwise(old: &Head, new: &Head) -> bool {
         published: _,
         rhythm: _,
         history,
+        paging: _,
+        cloud: _,
         foreign,
     } = new;
     (&old.id, &old.title, &old.description, &old.links) != (id, title, description, links)

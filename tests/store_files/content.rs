@@ -19,8 +19,8 @@ use everfeed::{
     },
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Digest, Element, Enclosure, Entry, Generator, Head, History, Image, Key,
-    Link, Node, Person, Rhythm, Source, Text, TextKind,
+    Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator, Head, History,
+    Image, Key, Link, Node, Paging, Person, Rhythm, Source, Text, TextKind,
     platforms::{Detected, Weight},
 };
 use std::{fmt::Write as _, sync::Arc};
@@ -151,12 +151,25 @@ fn entry(n: u32) -> Entry {
         rights: Some(Text::plain("CC0")),
         comments: Some("http://example.org/comments".into()),
         language: Some("en".into()),
-        source: Some(Source {
+        source: Some(Box::new(Source {
             id: Some("tag:elsewhere".into()),
-            title: Some("Elsewhere".into()),
-            url: Some("http://elsewhere.example/".into()),
+            title: Some(Text::plain("Elsewhere")),
+            subtitle: Some(Text::html("<i>far</i>")),
+            links: vec![link("self")],
+            authors: vec![person()],
+            contributors: vec![person()],
+            categories: vec![category()],
+            generator: Some(Generator {
+                name: Some("Planet".into()),
+                version: Some("2.0".into()),
+                uri: Some("http://planet.example/".into()),
+            }),
+            icon: Some("http://elsewhere.example/icon.png".into()),
+            logo: Some("http://elsewhere.example/logo.png".into()),
+            rights: Some(Text::plain("CC0")),
             updated: date("then", 0),
-        }),
+            foreign: vec![foreign()],
+        })),
         foreign: vec![foreign()],
     }
 }
@@ -200,6 +213,14 @@ fn head() -> Head {
             complete: true,
             archive: true,
         },
+        paging: Paging { total_items: Some(100), first_index: Some(1), page_items: Some(25) },
+        cloud: Some(Cloud {
+            domain: "rpc.example.org".into(),
+            port: Some(80),
+            path: Some("/RPC2".into()),
+            register_procedure: Some("notify".into()),
+            protocol: Some("xml-rpc".into()),
+        }),
         foreign: vec![foreign()],
     }
 }

@@ -56,12 +56,14 @@ fn is_canonical(link: &Link) -> bool {
 
 /// Elements that count what readers did.
 fn is_counter(element: &Element) -> bool {
-    match Vocabulary::of(&element.ns) {
-        Vocabulary::Slash => matches!(element.name.as_str(), "comments" | "hit_parade"),
-        Vocabulary::Thread => element.name == "total",
-        Vocabulary::MediaRss => element.name == "community",
-        _ => false,
-    }
+    // The name first: it is the cheaper question, and every element is asked.
+    let vocabulary = match element.name.as_str() {
+        "comments" | "hit_parade" => Vocabulary::Slash,
+        "total" => Vocabulary::Thread,
+        "community" => Vocabulary::MediaRss,
+        _ => return false,
+    };
+    Vocabulary::of(&element.ns) == vocabulary
 }
 
 /// A hash that no two different sequences of fields share: every string goes in behind its length, every list behind a
@@ -120,7 +122,8 @@ impl Ink {
         self.list(attributes, |ink, (ns, name, value)| {
             [ns, name, value].map(|part| ink.string(Some(part))).into_iter().collect()
         });
-        self.list(&element.children, |ink, node| match node {
+        let is_counted = |node: &&Node| matches!(node, Node::Element(child) if is_counter(child));
+        self.list(element.children.iter().filter(|node| !is_counted(node)), |ink, node| match node {
             Node::Text(text) => ink.string(Some(text.trim())),
             Node::Element(child) => ink.element(child),
         });

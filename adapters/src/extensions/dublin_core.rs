@@ -21,7 +21,11 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
             draft.updated(Rank::Fallback, &text);
         }
         "issued" => draft.published(Rank::Borrowed, &text),
-        "created" | "available" => draft.published(Rank::Fallback, &text),
+        // When it was made is not when it was published, so it is also kept as it is.
+        "created" | "available" => {
+            draft.published(Rank::Fallback, &text);
+            return Some(element);
+        }
         "modified" => draft.updated(Rank::Borrowed, &text),
         "rights" | "license" => draft.rights(present(&text).map(Text::plain)),
         "language" => draft.language(&text),
@@ -53,9 +57,9 @@ pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Notes) -> Opti
             }
         }
         "date" | "modified" => head.updated = head.updated.take().or_else(|| date::read(&text, notes)),
-        "issued" | "created" => head.published = head.published.take().or_else(|| date::read(&text, notes)),
+        "issued" => head.published = head.published.take().or_else(|| date::read(&text, notes)),
         "rights" => head.rights = head.rights.take().or_else(plain),
-        "language" => head.language = present(&text).or(head.language.take()),
+        "language" => head.language = head.language.take().or_else(|| present(&text)),
         _ => return Some(element),
     }
     None

@@ -3,7 +3,7 @@
 use crate::entry::notes::Notes;
 use crate::formats::Place;
 use crate::text::present;
-use crate::{Element, History, Note};
+use crate::{Element, Head, History, Note};
 
 /// A Feed History child of the head; comes back when it is not understood.
 pub(crate) fn head(
@@ -22,10 +22,45 @@ pub(crate) fn head(
             }
         },
         // H-7.
-        "prev" => history.prev = present(&element.text()).map(|prev| place.resolve(&prev)),
+        "prev" => {
+            let prev = present(&element.text()).map(|prev| place.resolve(&prev));
+            history.prev = history.prev.take().or(prev);
+        }
         "complete" => history.complete = true,
         "archive" => history.archive = true,
         _ => return Some(element),
     }
     None
+}
+
+/// Says what of it contradicts itself.
+pub(crate) fn settle(history: &History, notes: &mut Notes) {
+    // H-5.
+    if history.stateful == Some(false) && history.prev.is_some() {
+        notes.add(Note::Other("fh:prev in a feed that says it has no history".to_owned()));
+    }
+}
+
+impl Head {
+    /// URL of the document that holds the entries before these, by the publisher's own word: a link with rel
+    /// `prev-archive` (RFC 5005 section 4), else `fh:prev` (drafts -01 to -04) unless `fh:stateful` is false (H-5), else a
+    /// link with rel `previous` or `prev` where draft -05 is spoken, that is beside `fh:archive` or a link with rel
+    /// `current`; elsewhere such a link is paging (LEGACY section 1).
+    pub fn older_archive(&self) -> Option<&str> {
+        let prev = self.history.prev.as_deref().filter(|_| self.history.stateful != Some(false));
+        let is_draft05 = self.history.archive || self.link("current").is_some();
+        let previous = || self.link("previous").or_else(|| self.link("prev")).filter(|_| is_draft05);
+        self.link("prev-archive").or(prev).or_else(previous)
+    }
+
+    /// Whether the publisher says that the document is the whole feed: `fh:complete` (H-20) or `fh:stateful` false (H-2).
+    pub fn is_complete(&self) -> bool {
+        self.history.complete || self.history.stateful == Some(false)
+    }
+
+    /// URLs of hubs, in document order: links with rel `hub`, or `hub.subscribe` as before PubSubHubbub 0.1.
+    pub fn hubs(&self) -> impl Iterator<Item = &str> {
+        let hubs = self.links.iter().filter(|link| matches!(link.rel.as_str(), "hub" | "hub.subscribe"));
+        hubs.map(|link| link.href.as_str())
+    }
 }

@@ -1,4 +1,5 @@
-//! Apple's podcast vocabulary: what it says in place of the formats' own elements. All of it also stays foreign markup.
+//! Apple's podcast vocabulary: what it says in place of the formats' own elements. All of it also stays
+//! foreign markup.
 
 use crate::formats::Place;
 use crate::formats::atom::picture;
@@ -10,8 +11,10 @@ use crate::{Element, Head, Text};
 /// An iTunes child of an entry; always comes back, because players read it as it is.
 pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
+        "title" => draft.title(Rank::Fallback, present(&element.text()).map(Text::plain)),
         "author" => draft.author(Rank::Fallback, person(&element.text())),
         "summary" => draft.summary(Rank::Fallback, present(&element.text()).map(Text::html)),
+        "subtitle" => draft.summary(Rank::LastResort, present(&element.text()).map(Text::html)),
         _ => {}
     }
     Some(element)

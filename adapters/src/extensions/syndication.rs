@@ -1,6 +1,7 @@
 //! How often a publisher wants to be polled: RSS `ttl`, `skipHours`, `skipDays`, and the syndication module. Hints only.
 
 use crate::text::present;
+use crate::vocabulary::Vocabulary;
 use crate::{Element, Head, Rhythm};
 
 /// An RSS element that says so.
@@ -41,7 +42,9 @@ pub(crate) fn head(element: Element, rhythm: &mut Rhythm) -> Option<Element> {
 /// Divides the period by the frequency, wherever the two stood.
 pub(crate) fn settle(head: &mut Head) {
     let Some(period) = head.rhythm.update_secs else { return };
-    let frequency = head.foreign.iter().find(|element| element.name == "updateFrequency");
+    let frequency = head.foreign.iter().find(|element| {
+        element.name == "updateFrequency" && Vocabulary::of(&element.ns) == Vocabulary::Syndication
+    });
     let frequency = frequency.and_then(|element| present(&element.text())?.parse::<u32>().ok());
     head.rhythm.update_secs = Some(period / frequency.unwrap_or(1).max(1)).filter(|secs| *secs > 0);
 }

@@ -1,12 +1,13 @@
 //! Atom 1.0, its drafts, and 0.3 where the same elements had other names: what each element means.
 
+use super::Place;
 use super::draft::{Draft, Rank, add, add_person};
-use super::{Place, children};
 use crate::entry::notes::Notes;
+use crate::extensions::source;
 use crate::text::markup::{XHTML, XML, write_nodes};
 use crate::text::{base64, clean, date, present, references, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Element, Generator, Head, Image, Link, Node, Person, Source, Text, TextKind};
+use crate::{Body, Category, Element, Generator, Head, Image, Link, Node, Person, Text, TextKind};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -33,10 +34,14 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
             None => return Some(element),
         },
         "published" | "issued" => draft.published(rank, &element.text()),
-        "created" => draft.published(Rank::Fallback, &element.text()),
+        // Of 0.3: when it was made is not when it was published, so it is also kept as it is.
+        "created" => {
+            draft.published(Rank::Fallback, &element.text());
+            return Some(element);
+        }
         "updated" | "modified" => draft.updated(rank, &element.text()),
         "rights" | "copyright" => draft.rights(text(element, place)),
-        "source" => source(element, place, draft),
+        "source" => source::atom(element, place, draft),
         // RSS's, without a namespace of their own.
         "description" | "pubDate" | "enclosure" | "comments" if draft.native() == Vocabulary::Atom => {
             return super::rss::child(element, place, draft);
@@ -52,7 +57,7 @@ pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<
         return Some(element);
     }
     references::resolve_markup(&mut element, place.base.as_ref());
-    let text = fragment(&element, place);
+    let text = fragment(element, place);
     draft.content(Rank::Borrowed, text.map(|text| Body { text, ..Body::default() }));
     None
 }
@@ -98,7 +103,7 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
 }
 
 /// A generator (RFC 4287 section 4.2.4); 0.3 says `url` for `uri`.
-fn generator(element: &Element, place: &Place) -> Option<Generator> {
+pub(crate) fn generator(element: &Element, place: &Place) -> Option<Generator> {
     let attribute = |name| element.attribute(name).and_then(present);
     let generator = Generator {
         name: present(&element.text()),
@@ -162,15 +167,15 @@ impl Kind {
 }
 
 /// A text construct (RFC 4287 section 3.1).
-fn text(mut element: Element, place: &Place) -> Option<Text> {
+pub(crate) fn text(mut element: Element, place: &Place) -> Option<Text> {
     match Kind::of(&element) {
         Kind::Xhtml | Kind::Markup(_) => {
             references::resolve_markup(&mut element, place.base.as_ref());
-            fragment(&element, place)
+            fragment(element, place)
         }
-        Kind::Html => visible(element.text()).map(|text| place.html(&text)),
+        Kind::Html => visible(element.characters()).map(|text| place.html(&text)),
         Kind::Base64 => visible(element.text()).map(|text| unpack(text, place)),
-        Kind::Plain => visible(element.text()).map(|text| place.text(TextKind::Plain, text)),
+        Kind::Plain => visible(element.characters()).map(|text| place.text(TextKind::Plain, text)),
         // No text construct is of another type; some of 0.3 were base64 under the name of one.
         Kind::Other(_) => visible(element.text()).map(|text| unpack(text, place)),
     }
@@ -224,21 +229,20 @@ fn other(text: String, media_type: &str, place: &Place) -> Text {
 const ATOM_10: &str = "http://www.w3.org/2005/Atom";
 
 /// The inside of an XHTML `div` (or of what stands in its place), well-formed, in the XHTML namespace.
-fn fragment(element: &Element, place: &Place) -> Option<Text> {
-    let elements: Vec<_> = element.elements().collect();
+fn fragment(mut element: Element, place: &Place) -> Option<Text> {
     let outside =
         element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
     // In 1.0 the div is packaging; in 0.3, where no type is called `xhtml`, it is content.
     let is_packed =
         element.ns == ATOM_10 || element.attribute("type").is_none_or(|named| !named.contains('/'));
-    let wrapper = match elements.as_slice() {
-        [div] if div.name == "div" && !outside && is_packed => div,
-        _ => element,
+    let unlabelled = element.ns.clone();
+    adopt(&mut element, &unlabelled);
+    let mut elements = element.elements();
+    let wrapper = match (elements.next(), elements.next()) {
+        (Some(div), None) if div.name == "div" && !outside && is_packed => div,
+        _ => &element,
     };
     let mut value = String::new();
-    let mut wrapper = wrapper.clone();
-    let unlabelled = element.ns.clone();
-    adopt(&mut wrapper, &unlabelled);
     write_nodes(&mut value, &wrapper.children, &[("", XHTML)]);
     let mut text = place.text(TextKind::Xhtml, visible(value)?);
     if let Some(language) = wrapper.attribute_ns(XML, "lang") {
@@ -281,7 +285,7 @@ pub(crate) fn link(element: &Element, place: &Place) -> Option<Link> {
 }
 
 /// A person construct (RFC 4287 section 3.2); 0.3 says `url` for `uri`.
-fn person(element: &Element, place: &Place) -> Option<Person> {
+pub(crate) fn person(element: &Element, place: &Place) -> Option<Person> {
     let field = |names: &[&str]| {
         element
             .elements()
@@ -301,7 +305,7 @@ fn person(element: &Element, place: &Place) -> Option<Person> {
 }
 
 /// A category; some writers put the term into the text.
-fn category(element: &Element) -> Option<Category> {
+pub(crate) fn category(element: &Element) -> Option<Category> {
     let label = element.attribute("label").and_then(present);
     let term = element.attribute("term").and_then(present).or_else(|| label.clone());
     Some(Category {
@@ -309,27 +313,4 @@ fn category(element: &Element) -> Option<Category> {
         scheme: element.attribute("scheme").and_then(present),
         label,
     })
-}
-
-/// `atom:source`: where the entry was copied from. Its authors are the entry's when it names none (RFC 4287 section 4.2.1).
-fn source(element: Element, place: &Place, draft: &mut Draft<'_>) {
-    let mut source = Source::default();
-    let (mut site, mut feed) = (None, None);
-    for child in children(element) {
-        let place = place.enter(&child, draft.notes());
-        match child.name.as_str() {
-            "id" => source.id = present(&child.text()),
-            "title" => source.title = present(&child.text()),
-            "updated" | "modified" => source.updated = date::read(&child.text(), draft.notes()),
-            "author" => draft.author(Rank::Fallback, person(&child, &place)),
-            "link" => match link(&child, &place) {
-                Some(link) if link.rel == "self" => feed = Some(link.href),
-                Some(link) if link.rel == "alternate" => site = Some(link.href),
-                _ => {}
-            },
-            _ => {}
-        }
-    }
-    source.url = feed.or(site);
-    draft.source(source);
 }

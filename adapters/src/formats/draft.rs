@@ -1,7 +1,7 @@
 //! An entry while it is being read: several vocabularies may offer the same field, and the best offer wins.
 
 use crate::entry::notes::Notes;
-use crate::extensions::media_rss;
+use crate::extensions::{media_rss, tags};
 use crate::formats::{Dialect, Place};
 use crate::text::{date, present, uri};
 use crate::vocabulary::Vocabulary;
@@ -23,6 +23,8 @@ pub(crate) enum Rank {
     Borrowed,
     /// Better than nothing.
     Fallback,
+    /// Better than nothing, though made for something else.
+    LastResort,
 }
 
 /// A field with the rank of what is in it.
@@ -73,7 +75,6 @@ pub(crate) struct Draft<'d> {
     /// The permalink before a feed proxy replaced it.
     original_link: Option<String>,
     fallback_authors: Vec<Person>,
-    media: Vec<Element>,
     foreign_elements: usize,
 }
 
@@ -94,7 +95,6 @@ impl<'d> Draft<'d> {
             permalink: Offers::default(),
             original_link: None,
             fallback_authors: Vec::new(),
-            media: Vec::new(),
             foreign_elements: 0,
         }
     }
@@ -223,16 +223,11 @@ impl<'d> Draft<'d> {
     }
 
     pub(crate) fn source(&mut self, source: Source) {
-        self.entry.source.get_or_insert(source);
+        self.entry.source.get_or_insert_with(|| Box::new(source));
     }
 
     pub(crate) fn notes(&mut self) -> &mut Notes {
         &mut self.notes
-    }
-
-    /// Remembers a MediaRSS element that is also kept as foreign markup.
-    pub(crate) fn media(&mut self, element: &Element) {
-        self.media.push(element.clone());
     }
 
     pub(crate) fn foreign(&mut self, element: Element) {
@@ -248,7 +243,7 @@ impl<'d> Draft<'d> {
 
     /// The entry, with what is missing filled from second choices.
     pub(crate) fn finish(mut self) -> (Entry, Notes) {
-        let media = media_rss::read(&self.media, self.place);
+        let media = media_rss::read(&self.entry.foreign, self.place);
         if self.entry.enclosures.is_empty() {
             self.entry.enclosures = media.enclosures;
         }
@@ -256,6 +251,7 @@ impl<'d> Draft<'d> {
         if self.content.0.as_ref().is_none_or(|(_, content)| content.text.value.is_empty()) {
             self.summary(Rank::Fallback, media.description);
         }
+        tags::settle(&mut self.entry.categories, &self.entry.foreign);
         self.settle_links();
         let mut entry = self.entry;
         entry.id = self.id.take();

@@ -3,13 +3,11 @@
 use super::Place;
 use super::draft::{Draft, Rank, VALUES_MAX, add, add_person, alternate_link, is_web_url};
 use crate::entry::notes::Notes;
-use crate::extensions::syndication;
+use crate::extensions::{cloud, source, syndication};
 use crate::text::markup::{XHTML, write_nodes};
 use crate::text::{date, entities, present, references, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{
-    Body, Category, Element, Enclosure, Generator, Head, Image, Link, Person, Source, Text, TextKind,
-};
+use crate::{Body, Category, Element, Enclosure, Generator, Head, Image, Link, Person, Text, TextKind};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -39,11 +37,7 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
             Some(url) => draft.comments(place.resolve(&url)),
             None => return None,
         },
-        "source" => draft.source(Source {
-            title: present(&element.text()),
-            url: element.attribute("url").and_then(present).map(|url| place.resolve(&url)),
-            ..Source::default()
-        }),
+        "source" => source::rss(&element, place, draft),
         // Others of Atom that lost their namespace.
         "contributor" | "published" | "issued" | "created" | "updated" | "modified" | "rights"
         | "copyright"
@@ -107,6 +101,10 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
         // RSS 1.0 lists its items in the head; the order of the items themselves says the same.
         "items" => {}
         "ttl" | "skiphours" | "skipdays" => syndication::rss(&element, &mut head.rhythm),
+        "cloud" => match cloud::read(&element) {
+            Some(cloud) => head.cloud = head.cloud.take().or(Some(cloud)),
+            None => return Some(element),
+        },
         // Atom's, without its namespace.
         "contributor" | "subtitle" | "tagline" | "rights" | "updated" | "modified" | "published" | "icon"
         | "logo" => return super::atom::head(element, place, head, notes),
@@ -135,7 +133,7 @@ fn holds_markup(text: &str) -> bool {
 /// A text as HTML. Markup that somebody forgot to escape is written anew as HTML.
 fn html(element: &Element, place: &Place) -> Option<Text> {
     if element.elements().next().is_none() {
-        return visible(element.text()).map(|text| place.html(&text));
+        return visible(element.characters()).map(|text| place.html(&text));
     }
     let mut element = element.clone();
     let unlabelled = std::mem::take(&mut element.ns);

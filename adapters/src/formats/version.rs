@@ -16,11 +16,10 @@ pub(crate) fn of(format: Format, before: &str, text: &str) -> &'static str {
     let Some((Token::Start { name, attributes: raw, .. }, _)) = Tokens::new(text).next() else {
         return "";
     };
-    let found: Vec<_> = attributes(raw).collect();
     let mut bindings = Bindings::default();
-    bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
-    let said = found.iter().find(|(name, _)| name.eq_ignore_ascii_case("version"));
-    let said = said.map_or("", |(_, value)| value.trim());
+    bindings.declare(attributes(raw));
+    let said = attributes(raw).find(|(name, _)| name.eq_ignore_ascii_case("version"));
+    let said = said.as_ref().map_or("", |(_, value)| value.trim());
     match format {
         Format::Rss => rss(said, before),
         Format::Rdf => rdf(&bindings),

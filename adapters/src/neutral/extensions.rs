@@ -1,11 +1,138 @@
-//! Extension fields of the neutral form, read from foreign markup; the common fields are `neutral`'s.
+//! Extension fields of the neutral form: what typed fields and foreign markup say under feedparser's names; the common
+//! fields are `neutral`'s.
 
-use serde_json::{Map, Value};
+mod dates;
+mod media;
+mod podcast;
+mod source;
 
-use crate::{Entry, Head};
+use serde_json::{Value, json};
 
-/// Adds what the foreign markup of a head says.
-pub(super) fn head(_head: &Head, _fields: &mut Map<String, Value>) {}
+use super::{Fields, detail, person, put};
+use crate::entry::notes::Notes;
+use crate::extensions::georss::{Location, Shape};
+use crate::formats::{Place, atom, rss};
+use crate::text::present;
+use crate::vocabulary::Vocabulary;
+use crate::{Cloud, Element, Entry, Head, Link};
 
-/// Adds what the foreign markup of an entry says.
-pub(super) fn entry(_entry: &Entry, _fields: &mut Map<String, Value>) {}
+/// Adds what a head says beside the common fields.
+pub(super) fn head(head: &Head, fields: &mut Fields) {
+    let foreign = head.foreign.as_slice();
+    if let Some(info) = info(foreign, head.language.as_deref()) {
+        put(fields, "info", Some(info["value"].clone()));
+        put(fields, "info_detail", Some(info));
+    }
+    put(fields, "cloud", head.cloud.as_ref().map(cloud));
+    put(fields, "docs", text_of(foreign, Vocabulary::Rss, "docs"));
+    put(fields, "textinput", text_input(foreign));
+    put(fields, "license", licence(&head.links));
+    podcast::both(foreign, fields);
+    dates::both(foreign, fields);
+    publisher(foreign, fields);
+    unknown(foreign, fields);
+}
+
+/// Adds what an entry says beside the common fields.
+pub(super) fn entry(entry: &Entry, fields: &mut Fields) {
+    let foreign = entry.foreign.as_slice();
+    if entry.id.is_some() {
+        // What the id was before it was resolved is not known here: an equal permalink was made of it.
+        put(fields, "guidislink", Some(entry.id.as_deref() == entry.permalink()));
+    }
+    put(fields, "source", entry.source.as_deref().map(source::form));
+    put(fields, "where", entry.location().map(location));
+    put(fields, "license", licence(&entry.links));
+    put(fields, "wfw_commentrss", text_of(foreign, Vocabulary::CommentApi, "commentRss"));
+    put(fields, "slash_comments", text_of(foreign, Vocabulary::Slash, "comments"));
+    put(fields, "psc_chapters", podcast::chapters(foreign));
+    podcast::both(foreign, fields);
+    media::fields(foreign, fields);
+    dates::both(foreign, fields);
+    publisher(foreign, fields);
+    unknown(foreign, fields);
+}
+
+/// The first element of a vocabulary with this name, in whatever case.
+fn find<'e>(elements: &'e [Element], vocabulary: Vocabulary, name: &str) -> Option<&'e Element> {
+    elements.iter().find(|element| is(element, vocabulary, name))
+}
+
+fn is(element: &Element, vocabulary: Vocabulary, name: &str) -> bool {
+    let is_vocabulary = match Vocabulary::of(&element.ns) {
+        // RSS has no namespace of its own.
+        Vocabulary::Foreign => element.ns.is_empty() && vocabulary == Vocabulary::Rss,
+        other => other == vocabulary,
+    };
+    element.name.eq_ignore_ascii_case(name) && is_vocabulary
+}
+
+fn text_of(elements: &[Element], vocabulary: Vocabulary, name: &str) -> Option<String> {
+    present(&find(elements, vocabulary, name)?.text())
+}
+
+/// `info` of Atom 0.3, or FeedBurner's: what a person is told who sees the document as it is.
+fn info(foreign: &[Element], language: Option<&str>) -> Option<Value> {
+    let info = find(foreign, Vocabulary::Atom, "info");
+    let element = info.or_else(|| find(foreign, Vocabulary::FeedBurner, "browserFriendly"))?;
+    let outside = Place { language: language.map(str::to_owned), ..Place::default() };
+    let place = outside.enter(element, &mut Notes::default());
+    Some(detail(&atom::text(element.clone(), &place)?, None))
+}
+
+fn cloud(cloud: &Cloud) -> Value {
+    let mut fields = Fields::new();
+    put(&mut fields, "domain", Some(cloud.domain.as_str()));
+    put(&mut fields, "port", cloud.port.map(|port| port.to_string()));
+    put(&mut fields, "path", cloud.path.as_deref());
+    put(&mut fields, "registerprocedure", cloud.register_procedure.as_deref());
+    put(&mut fields, "protocol", cloud.protocol.as_deref());
+    Value::Object(fields)
+}
+
+fn text_input(foreign: &[Element]) -> Option<Value> {
+    let element = find(foreign, Vocabulary::Rss, "textInput")?;
+    let mut fields = Fields::new();
+    for child in element.elements() {
+        put(&mut fields, &child.name.to_ascii_lowercase(), present(&child.text()));
+    }
+    Some(Value::Object(fields))
+}
+
+fn licence(links: &[Link]) -> Option<&str> {
+    links.iter().find(|link| link.rel == "license").map(|link| link.href.as_str())
+}
+
+/// `webMaster`, `dc:publisher` or the owner of a podcast.
+fn publisher(foreign: &[Element], fields: &mut Fields) {
+    let named = find(foreign, Vocabulary::Rss, "webMaster")
+        .or_else(|| find(foreign, Vocabulary::DublinCore, "publisher"))
+        .and_then(|element| rss::person(&element.text()));
+    let owner = || atom::person(find(foreign, Vocabulary::Itunes, "owner")?, &Place::default());
+    let Some(publisher) = named.or_else(owner) else { return };
+    put(fields, "publisher", publisher.name.as_deref().or(publisher.email.as_deref()));
+    put(fields, "publisher_detail", Some(person(&publisher)));
+}
+
+/// A location in the form of GeoJSON, as feedparser has it.
+fn location(location: Location) -> Value {
+    let points = location.points;
+    match location.shape {
+        Shape::Point => json!({ "type": "Point", "coordinates": points[0] }),
+        Shape::Line => json!({ "type": "LineString", "coordinates": points }),
+        Shape::Polygon => json!({ "type": "Polygon", "coordinates": [points] }),
+        Shape::Box => json!({ "type": "Box", "coordinates": points }),
+    }
+}
+
+/// Elements of vocabularies that nobody here knows: their text under `prefix_name`.
+fn unknown(foreign: &[Element], fields: &mut Fields) {
+    let unknown = foreign
+        .iter()
+        .filter(|element| Vocabulary::of(&element.ns) == Vocabulary::Foreign && !element.ns.is_empty());
+    for element in unknown {
+        let Some(text) = present(&element.text()) else { continue };
+        let name = format!("{}_{}", element.prefix, element.name).to_ascii_lowercase();
+        fields.entry(name.trim_start_matches('_')).or_insert(text.into());
+    }
+}

@@ -1,10 +1,11 @@
 //! The walk over a document's tokens that finds where the head's elements and the entries begin and end, whatever state
 //! the tags are in; their meaning is left to others, except for the few elements that name an entry.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::open_elements::OpenElements;
 use super::{Context, ENTRIES_MAX, Inside, Marks, RawEntry};
 use crate::detect::{NotAFeed, Root};
 use crate::entry::notes::Notes;
@@ -25,6 +26,13 @@ const MARKS_MAX: usize = 64;
 
 /// How many elements the head may have in all, nested ones counted; the rest is left out with a note.
 const HEAD_ELEMENTS_MAX: usize = 16_384;
+
+/// How many containers may declare something; what later ones declare is not in force. Every entry of a container shares
+/// what that declares, but every container repeats what those around it declared.
+const CONTAINERS_MAX: usize = 64;
+
+/// How long a language tag may be that is inherited, in bytes. Those that exist have a few dozen at most.
+const LANGUAGE_BYTES_MAX: usize = 256;
 
 /// What was found.
 pub(super) struct Cut {
@@ -47,7 +55,7 @@ pub(super) fn cut(root: &Root<'_>, place: Place) -> Result<Cut, NotAFeed> {
         match token {
             Token::Start { name, attributes, empty } => cutter.start(name, attributes, empty, span),
             Token::End { name } => cutter.end(name, span),
-            Token::Text(_) | Token::Reference(_) | Token::Literal(_) => {}
+            Token::Text(_) | Token::Literal(_) => {}
         }
         if cutter.full {
             break;
@@ -67,10 +75,10 @@ struct Container {
 struct Cutter<'t> {
     text: &'t str,
     dialect: Dialect,
-    open: Vec<&'t str>,
-    /// How often each name is open, so that a stray end tag costs one look.
-    counts: HashMap<&'t str, u32>,
+    open: OpenElements<'t>,
     containers: Vec<Container>,
+    /// How many there were.
+    contained: usize,
     outermost: Arc<Context>,
     /// Start and depth of the element of the head, or of the entry's child, that is open.
     child: Option<(usize, usize)>,
@@ -80,6 +88,8 @@ struct Cutter<'t> {
     head_elements: usize,
     head_place: Option<Place>,
     entries: Vec<(RawEntry, Marks)>,
+    /// The entries as they stood in the document, in the same order.
+    kept: Vec<(OpenEntry<'t>, Arc<Context>)>,
     deletions: Vec<Deletion>,
     notes: Notes,
     seen_channel: bool,
@@ -93,8 +103,10 @@ struct OpenEntry<'t> {
     start: usize,
     depth: usize,
     attributes: &'t str,
-    /// Where the children are that may name it.
-    marks: Vec<Range<usize>>,
+    /// Where the children are that name it for certain.
+    strong: Vec<Range<usize>>,
+    /// Where those are that name it if nothing better does.
+    weak: Vec<Range<usize>>,
 }
 
 impl<'t> Cutter<'t> {
@@ -104,9 +116,9 @@ impl<'t> Cutter<'t> {
         Self {
             text: root.text,
             dialect,
-            open: Vec::new(),
-            counts: HashMap::new(),
+            open: OpenElements::default(),
             containers: Vec::new(),
+            contained: 0,
             outermost: Arc::new(outermost),
             child: None,
             entry: None,
@@ -115,6 +127,7 @@ impl<'t> Cutter<'t> {
             head_elements: 0,
             head_place: None,
             entries: Vec::new(),
+            kept: Vec::new(),
             deletions: Vec::new(),
             notes: Notes::default(),
             seen_channel: false,
@@ -154,7 +167,8 @@ impl<'t> Cutter<'t> {
                 start: span.start,
                 depth: self.open.len(),
                 attributes: raw,
-                marks: Vec::new(),
+                strong: Vec::new(),
+                weak: Vec::new(),
             });
         } else if self.child.is_none() {
             if self.is_container(name, raw) {
@@ -173,18 +187,16 @@ impl<'t> Cutter<'t> {
             return;
         }
         self.open.push(name);
-        *self.counts.entry(name).or_default() += 1;
         if empty || (self.entry.is_some() && is_void(name, "")) {
             self.close_to(self.open.len() - 1, span.end, Some(span.end));
         }
     }
 
     fn end(&mut self, name: &'t str, span: Range<usize>) {
-        if self.counts.get(name).is_none_or(|count| *count == 0) {
+        let Some(place) = self.open.place_of(name) else {
             self.mended |= !is_void(name, "");
             return;
-        }
-        let Some(place) = self.open.iter().rposition(|open| *open == name) else { return };
+        };
         self.mended |= place + 1 != self.open.len();
         self.close_to(place, span.start, Some(span.end));
     }
@@ -194,9 +206,6 @@ impl<'t> Cutter<'t> {
     fn close_to(&mut self, depth: usize, end: usize, own_end: Option<usize>) {
         while self.open.len() > depth {
             let Some(name) = self.open.pop() else { return };
-            if let Some(count) = self.counts.get_mut(name) {
-                *count -= 1;
-            }
             let closed = self.open.len();
             let end = own_end.filter(|_| closed == depth).unwrap_or(end);
             self.closed(name, closed, end);
@@ -208,8 +217,12 @@ impl<'t> Cutter<'t> {
         if let Some((start, _)) = self.child.take_if(|(_, of)| *of == depth) {
             match &mut self.entry {
                 Some(entry) => {
-                    if may_name(name) && entry.marks.len() < MARKS_MAX {
-                        entry.marks.push(start..end);
+                    if entry.strong.len() + entry.weak.len() < MARKS_MAX {
+                        match Mark::of(name) {
+                            Some(Mark::Strong) => entry.strong.push(start..end),
+                            Some(Mark::Weak) => entry.weak.push(start..end),
+                            None => {}
+                        }
                     }
                 }
                 None => self.head_child(start..end),
@@ -230,11 +243,7 @@ impl<'t> Cutter<'t> {
 
     /// The namespace of a start tag, given where it stands.
     fn namespace(&self, name: &str, raw: &str) -> String {
-        let (prefix, _) = split(name);
-        if !raw.contains("xmlns") {
-            return self.context().bindings.namespace(prefix);
-        }
-        declared(&self.context().bindings, raw).namespace(prefix)
+        declared(&self.context().bindings, raw).namespace(split(name).0).into_owned()
     }
 
     fn is_entry(&mut self, name: &str, raw: &str) -> bool {
@@ -274,14 +283,20 @@ impl<'t> Cutter<'t> {
     /// Opens a container: what it declares is in force for everything in it.
     fn contain(&mut self, name: &str, raw: &str) {
         let outside = Arc::clone(self.context());
-        let bindings = declared(&outside.bindings, raw);
-        let namespace = bindings.namespace(split(name).0);
+        self.contained += 1;
+        if self.contained > CONTAINERS_MAX {
+            self.mended = true;
+            self.containers.push(Container { depth: self.open.len(), context: outside });
+            return;
+        }
+        let bindings = declared(&outside.bindings, raw).into_owned();
+        let namespace = bindings.namespace(split(name).0).into_owned();
         let mut place = outside.place.clone();
         let is_channel = split(name).1.eq_ignore_ascii_case("channel");
         for (attribute, value) in attributes(raw) {
             match attribute {
                 "xml:base" => place.rebase(&value, &mut self.notes),
-                "xml:lang" => place.language = present(&value),
+                "xml:lang" => place.language = present(&value).filter(|tag| tag.len() <= LANGUAGE_BYTES_MAX),
                 "rdf:about" if is_channel => self.head_id = present(&value),
                 _ if self.dialect.format == Format::Cdf && attribute.eq_ignore_ascii_case("base") => {
                     place.rebase(&value, &mut self.notes);
@@ -309,7 +324,7 @@ impl<'t> Cutter<'t> {
     /// CDF says in the start tag of the outermost channel what others say in elements.
     fn cdf_channel(&mut self, raw: &str, bindings: &Bindings, place: &Place) {
         if self.head_place.is_none() {
-            let tag = grow(&format!("<channel{raw}/>"), &mut bindings.clone());
+            let tag = grow(&format!("<channel{raw}/>"), bindings);
             self.head.extend(tag.map(|grown| (grown.element, place.clone())));
             self.head_place = Some(place.clone());
         }
@@ -321,7 +336,7 @@ impl<'t> Cutter<'t> {
             return;
         }
         let context = Arc::clone(self.context());
-        let Some(grown) = grow(&self.text[span], &mut context.bindings.clone()) else { return };
+        let Some(grown) = grow(&self.text[span], &context.bindings) else { return };
         self.mended |= grown.mended;
         if tombstones::is_deletion(&grown.element) {
             if self.deletions.len() < ENTRIES_MAX {
@@ -341,35 +356,59 @@ impl<'t> Cutter<'t> {
     fn keep(&mut self, entry: OpenEntry<'t>, end: usize) {
         let context = Arc::clone(self.context());
         let markup = &self.text[entry.start..end];
-        let marks = self.marks(&entry, &context);
+        let marks = self.strong_marks(&entry, &context);
         let key = Key::Digest(String::new());
         let raw = Digest::of(markup.as_bytes());
-        let inside = Inside::Markup { markup: markup.into(), context };
+        let inside = Inside::Markup { markup: markup.into(), context: Arc::clone(&context) };
+        self.kept.push((entry, context));
         self.entries.push((RawEntry { key, raw, inside }, marks));
     }
 
-    /// Reads the few children that may name an entry.
-    fn marks(&self, entry: &OpenEntry<'t>, context: &Context) -> Marks {
+    /// Reads what names an entry for certain.
+    fn strong_marks(&self, entry: &OpenEntry<'t>, context: &Context) -> Marks {
         let mut marks = Marks::default();
-        let mut bindings = declared(&context.bindings, entry.attributes);
         if self.dialect.format == Format::Rdf && entry.attributes.contains("about") {
             let tag = format!("<item{}/>", entry.attributes);
-            marks.about = grow(&tag, &mut bindings).and_then(|grown| rdf::about(&grown.element));
+            marks.about = grow(&tag, &context.bindings).and_then(|grown| rdf::about(&grown.element));
         }
         if self.dialect.format == Format::Cdf {
             let tag = format!("<item{}/>", entry.attributes);
-            marks.id = grow(&tag, &mut bindings).and_then(|grown| cdf::href(&grown.element));
+            marks.id = grow(&tag, &context.bindings).and_then(|grown| cdf::href(&grown.element));
         }
-        for span in &entry.marks {
-            if let Some(grown) = grow(&self.text[span.clone()], &mut bindings) {
+        self.read_marks(&entry.strong, entry, context, &mut marks);
+        marks
+    }
+
+    /// Reads what names entries only if nothing better does. In most documents every entry has something better.
+    fn read_weak_marks(&mut self) {
+        if self.entries.iter().all(|(_, marks)| marks.is_strong()) {
+            return;
+        }
+        let mut entries = std::mem::take(&mut self.entries);
+        for ((_, marks), (entry, context)) in entries.iter_mut().zip(&self.kept) {
+            self.read_marks(&entry.weak, entry, context, marks);
+        }
+        self.entries = entries;
+    }
+
+    fn read_marks(
+        &self,
+        spans: &[Range<usize>],
+        entry: &OpenEntry<'t>,
+        context: &Context,
+        marks: &mut Marks,
+    ) {
+        let bindings = declared(&context.bindings, entry.attributes);
+        for span in spans {
+            if let Some(grown) = grow(&self.text[span.clone()], &bindings) {
                 marks.take(&grown.element, self.dialect.vocabulary(&grown.element.ns));
             }
         }
-        marks
     }
 
     /// The document is at its end.
     fn finish(mut self, root: &str, cut_at: Option<usize>, mended: bool) -> Result<Cut, NotAFeed> {
+        self.read_weak_marks();
         if self.full {
             self.notes.add_first(Note::TooManyEntries);
         } else if cut_at.is_some() || !self.open.is_empty() {
@@ -404,6 +443,10 @@ impl<'t> Cutter<'t> {
 }
 
 impl Marks {
+    fn is_strong(&self) -> bool {
+        self.guid.is_some() || self.id.is_some() || self.about.is_some()
+    }
+
     fn take(&mut self, element: &Element, vocabulary: Vocabulary) {
         let field = match (vocabulary, element.name.to_ascii_lowercase().as_str()) {
             (Vocabulary::Rss, "guid") => &mut self.guid,
@@ -416,31 +459,44 @@ impl Marks {
             (Vocabulary::Rss | Vocabulary::Atom, "link") => {
                 let is_alternate = element.attribute("rel").is_none_or(|rel| rel.trim() == "alternate");
                 if self.link.is_none() && is_alternate {
-                    self.link = present(&element.text()).or_else(|| present(element.attribute("href")?));
+                    self.link =
+                        present(&element.characters()).or_else(|| present(element.attribute("href")?));
                 }
                 return;
             }
             _ => return,
         };
         if field.is_none() {
-            *field = present(&element.text());
+            *field = present(&element.characters());
         }
     }
 }
 
-fn may_name(name: &str) -> bool {
-    let (_, local) = split(name);
-    ["guid", "id", "link", "title", "a"].iter().any(|known| local.eq_ignore_ascii_case(known))
+/// How well an element may name its entry.
+enum Mark {
+    Strong,
+    Weak,
+}
+
+impl Mark {
+    fn of(name: &str) -> Option<Self> {
+        let (_, local) = split(name);
+        let is_one_of = |known: &[&str]| known.iter().any(|known| local.eq_ignore_ascii_case(known));
+        if is_one_of(&["guid", "id", "a"]) {
+            return Some(Self::Strong);
+        }
+        is_one_of(&["link", "title"]).then_some(Self::Weak)
+    }
 }
 
 /// The bindings with those that a start tag declares.
-fn declared(outside: &Bindings, raw: &str) -> Bindings {
-    let mut bindings = outside.clone();
-    if raw.contains("xmlns") {
-        let found: Vec<_> = attributes(raw).collect();
-        bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
+fn declared<'b>(outside: &'b Bindings, raw: &str) -> Cow<'b, Bindings> {
+    if !raw.contains("xmlns") {
+        return Cow::Borrowed(outside);
     }
-    bindings
+    let mut bindings = outside.clone();
+    bindings.declare(attributes(raw));
+    Cow::Owned(bindings)
 }
 
 /// Whether something that looks like an entry stands in a text that could not be cut.

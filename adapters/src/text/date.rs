@@ -2,6 +2,8 @@
 
 mod names;
 
+use std::borrow::Cow;
+
 use chrono::{Datelike, NaiveDate};
 
 use crate::entry::notes::Notes;
@@ -29,9 +31,16 @@ pub fn parse(raw: &str) -> Option<i64> {
     if raw.len() > DATE_BYTES_MAX {
         return None;
     }
-    let text = raw.replace('\u{A0}', " ").trim().to_lowercase();
-    let text = without_comments(&text);
-    digits(&text).or_else(|| iso(&text)).or_else(|| worded(&text))
+    let mut text = lower_case(raw);
+    if text.contains('(') || text.contains(')') {
+        text = without_comments(&text);
+    }
+    let text = text.trim();
+    digits(text).or_else(|| iso(text)).or_else(|| worded(text))
+}
+
+fn lower_case(raw: &str) -> String {
+    if raw.is_ascii() { raw.to_ascii_lowercase() } else { raw.replace('\u{A0}', " ").to_lowercase() }
 }
 
 /// A date with its source text, and a note when it means nothing to us; `None` when there is no text.
@@ -104,6 +113,9 @@ impl Parts {
 }
 
 fn microseconds(fraction: &str) -> Option<i64> {
+    if fraction.is_empty() {
+        return Some(0);
+    }
     if !all_digits(fraction) {
         return None;
     }
@@ -180,9 +192,13 @@ fn basic_date(text: &str) -> Option<NaiveDate> {
 /// The ISO 8601 family: year first.
 fn iso(text: &str) -> Option<i64> {
     // Korean blogs (OnBlog, Nate): the names of the units stand behind the numbers.
-    let korean = text.contains(['년', '월', '일']) || text.contains("오전") || text.contains("오후");
-    let text =
-        text.replace("년 ", "-").replace("월 ", "-").replace("년", "-").replace("월", "-").replace('일', "");
+    let korean = !text.is_ascii()
+        && (text.contains(['년', '월', '일']) || text.contains("오전") || text.contains("오후"));
+    let mut text = Cow::Borrowed(text);
+    if korean {
+        let hyphened = text.replace("년 ", "-").replace("월 ", "-").replace("년", "-").replace("월", "-");
+        text = Cow::Owned(hyphened.replace('일', ""));
+    }
     let (date, rest) = split_date(&text);
     let mut parts = Parts { date: Some(iso_date(date)?), ..Parts::default() };
     if korean {
@@ -229,6 +245,9 @@ fn spaced(rest: &str) -> String {
 }
 
 fn iso_date(text: &str) -> Option<NaiveDate> {
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
     let fields: Vec<_> = text.trim_end_matches(',').split(['-', '/']).collect();
     let year: i32 = match fields[0].len() {
         4 if all_digits(fields[0]) => fields[0].parse().ok()?,

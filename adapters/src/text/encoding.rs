@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-use super::{clean, is_legal};
+use super::is_legal;
 use crate::Note;
 
 /// A document as text: characters legal in XML, lines ended by line feeds (XML 1.0 sections 2.2 and 2.11).
@@ -45,7 +45,7 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     };
     let labels = labels.into_iter().flatten();
     let utf8 = std::str::from_utf8(bytes);
-    let sequences = if utf8.is_ok() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
+    let sequences = || if utf8.is_ok() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
     let mut wrong: Option<&'static Encoding> = None;
     for label in labels.filter(|label| *label != UTF_16LE && *label != UTF_16BE) {
         if label == UTF_8 {
@@ -55,7 +55,8 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
             }
             continue;
         }
-        if sequences >= SEQUENCES_CERTAIN || (sequences > 0 && label.is_single_byte()) {
+        let certain = if label.is_single_byte() { 1 } else { SEQUENCES_CERTAIN };
+        if sequences() >= certain {
             wrong = wrong.or(Some(label));
             continue;
         }
@@ -83,7 +84,9 @@ fn decoded<'a>(text: Cow<'a, str>, wrong: Option<&'static Encoding>, used: &'sta
 
 /// UTF-8 where the bytes are UTF-8, windows-1252 where they are not.
 fn mend(bytes: &[u8]) -> Decoded<'_> {
-    let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
+    // What is no ASCII may grow to three bytes; to make room at once is cheaper than to make it again and again.
+    let others = bytes.iter().filter(|byte| !byte.is_ascii()).count();
+    let mut text = String::with_capacity(bytes.len() + 2 * others);
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         text.push_str(&WINDOWS_1252.decode_without_bom_handling(chunk.invalid()).0);
@@ -147,7 +150,7 @@ fn charset(content_type: &str) -> Option<&'static Encoding> {
     content_type.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         let named = name.trim().eq_ignore_ascii_case("charset");
-        named.then(|| Encoding::for_label(value.trim().trim_matches(['"', '\'']).as_bytes())).flatten()
+        named.then(|| labelled(value.trim().trim_matches(['"', '\'']).as_bytes())).flatten()
     })
 }
 
@@ -161,37 +164,48 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let value = after.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let quote = *value.first().filter(|quote| matches!(quote, b'"' | b'\''))?;
     let length = memchr::memchr(quote, &value[1..])?;
-    Encoding::for_label(&value[1..=length])
+    labelled(&value[1..=length])
+}
+
+/// The encoding of a label. A few labels stand for no encoding at all but for a warning or for raw bytes (WHATWG Encoding,
+/// sections 14.1 and 14.5); a feed under one of these is as good as not labelled.
+fn labelled(label: &[u8]) -> Option<&'static Encoding> {
+    Encoding::for_label_no_replacement(label).filter(|encoding| *encoding != X_USER_DEFINED)
 }
 
 /// Legal characters and line feeds only.
 fn normalise(text: Cow<'_, str>) -> Cow<'_, str> {
-    // One look at the bytes decides for nearly every document; U+FFFE and U+FFFF begin with EF BF.
-    let suspect = |b: &u8| *b < 0x20 && *b != b'\n' && *b != b'\t';
+    // One look at the bytes decides for nearly every document; U+FFFE and U+FFFF begin with EF BF. Whole blocks are looked
+    // at without a way out in the middle, so that the processor can look at many bytes at once.
+    let is_odd = |b: u8| b < 0x20 && b != b'\n' && b != b'\t';
     let bytes = text.as_bytes();
-    if !bytes.iter().any(suspect) && memchr::memmem::find(bytes, b"\xEF\xBF").is_none() {
+    let is_plain = |block: &[u8]| !block.iter().fold(false, |odd, &b| odd | is_odd(b));
+    if bytes.chunks(BLOCK_BYTES).all(is_plain) && memchr::memmem::find(bytes, b"\xEF\xBF").is_none() {
         return text;
     }
-    if memchr::memchr(b'\r', bytes).is_none() {
-        return match clean(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(cleaned) => Cow::Owned(cleaned),
-        };
-    }
     let mut normal = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        match c {
-            '\r' => {
-                characters.next_if_eq(&'\n');
+    let mut rest = &*text;
+    while let Some(at) = rest.bytes().position(|b| is_odd(b) || b == 0xEF) {
+        normal.push_str(&rest[..at]);
+        let mut characters = rest[at..].chars();
+        match characters.next() {
+            Some('\r') => {
+                rest = characters.as_str();
+                rest = rest.strip_prefix('\n').unwrap_or(rest);
                 normal.push('\n');
+                continue;
             }
-            c if is_legal(c) => normal.push(c),
+            Some(c) if is_legal(c) => normal.push(c),
             _ => {}
         }
+        rest = characters.as_str();
     }
+    normal.push_str(rest);
     Cow::Owned(normal)
 }
+
+/// How much of a document is looked at at once.
+const BLOCK_BYTES: usize = 1024;
 
 #[cfg(test)]
 mod tests;

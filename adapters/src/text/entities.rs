@@ -1,19 +1,44 @@
-//! Character references: what `&name;` and `&#n;` stand for; never what a document type declares (no expansion, no XXE).
-
-mod table;
+//! Character references: what `&name;` and `&#n;` stand for; what a document type declares is `doctype`'s.
 
 use std::borrow::Cow;
 
+use htmlize::{ENTITIES, ENTITY_MAX_LENGTH};
+
 use super::is_legal;
 
-/// The character that a reference stands for, given what is between `&` and `;`. Names are those of HTML 4 and XML;
-/// numbers 128 to 159 are windows-1252, which is what their writers meant. `None`: unknown, it stays text.
+/// What a reference stands for, given what is between `&` and `;`. Names are those of HTML 5, XML's among them; numbers
+/// 128 to 159 are windows-1252, which is what their writers meant. `None`: unknown, it stays text.
 pub fn resolve(reference: &str) -> Option<Resolved> {
     if let Some(number) = reference.strip_prefix('#') {
         return numeric(number);
     }
-    let place = table::NAMED.binary_search_by_key(&reference, |(name, _)| name).ok()?;
-    char::from_u32(u32::from(table::NAMED[place].1)).map(Resolved::Character)
+    let character = match reference {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        // The two that HTML 5 gave other characters, long after these feeds were written.
+        "lang" => '\u{2329}',
+        "rang" => '\u{232A}',
+        _ => return named(reference),
+    };
+    Some(Resolved::Character(character))
+}
+
+fn named(name: &str) -> Option<Resolved> {
+    // The table's keys are whole references.
+    let mut key = [0; ENTITY_MAX_LENGTH];
+    let length = name.len() + 2;
+    let whole = key.get_mut(..length)?;
+    whole[0] = b'&';
+    whole[1..length - 1].copy_from_slice(name.as_bytes());
+    whole[length - 1] = b';';
+    let text = std::str::from_utf8(ENTITIES.get(&*whole)?).ok()?;
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (Some(character), None) => Some(Resolved::Character(character)),
+        _ => Some(Resolved::Characters(text)),
+    }
 }
 
 /// What a known reference becomes.
@@ -21,6 +46,8 @@ pub fn resolve(reference: &str) -> Option<Resolved> {
 pub enum Resolved {
     /// This character.
     Character(char),
+    /// These two, as a few names of mathematics do.
+    Characters(&'static str),
     /// Nothing: XML cannot hold the character (LEGACY A-15).
     Nothing,
 }
@@ -44,7 +71,8 @@ const WINDOWS_1252: [char; 32] = [
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9D}', 'ž', 'Ÿ',
 ];
 
-/// The longest reference that is looked at, in bytes between `&` and `;`: `&thetasym;` and `&#x10FFFF;` with some zeros.
+/// The longest reference that is looked at, in bytes between `&` and `;`: the longest name has 31, and `&#x10FFFF;` may have some
+/// zeros.
 const REFERENCE_BYTES_MAX: usize = 32;
 
 /// The text with its references replaced; what is no reference stays as it is.
@@ -53,14 +81,22 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
+    unescape_into(&mut out, text);
+    Cow::Owned(out)
+}
+
+/// Writes the text with its references replaced.
+pub(crate) fn unescape_into(out: &mut String, text: &str) {
     let mut rest = text;
-    while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
+    while let Some(at) = ampersand(rest.as_bytes()) {
         out.push_str(&rest[..at]);
         let after = &rest[at + 1..];
         match found(after) {
             Some((resolved, length)) => {
-                if let Resolved::Character(c) = resolved {
-                    out.push(c);
+                match resolved {
+                    Resolved::Character(c) => out.push(c),
+                    Resolved::Characters(text) => out.push_str(text),
+                    Resolved::Nothing => {}
                 }
                 rest = &after[length..];
             }
@@ -71,11 +107,29 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         }
     }
     out.push_str(rest);
-    Cow::Owned(out)
+}
+
+/// Where the next ampersand is. In escaped HTML it is so near that a search is not worth its preparation.
+fn ampersand(bytes: &[u8]) -> Option<usize> {
+    const NEAR_BYTES: usize = 16;
+    let near = &bytes[..bytes.len().min(NEAR_BYTES)];
+    let found = near.iter().position(|b| *b == b'&');
+    found.or_else(|| memchr::memchr(b'&', &bytes[near.len()..]).map(|at| near.len() + at))
 }
 
 /// The reference at the start of the text that follows an ampersand, and its length with the semicolon.
 fn found(after: &str) -> Option<(Resolved, usize)> {
+    // These are nearly all that there is in escaped HTML.
+    let usual = match after.as_bytes() {
+        [b'l', b't', b';', ..] => Some(('<', 3)),
+        [b'g', b't', b';', ..] => Some(('>', 3)),
+        [b'a', b'm', b'p', b';', ..] => Some(('&', 4)),
+        [b'q', b'u', b'o', b't', b';', ..] => Some(('"', 5)),
+        _ => None,
+    };
+    if let Some((character, length)) = usual {
+        return Some((Resolved::Character(character), length));
+    }
     let near = &after.as_bytes()[..after.len().min(REFERENCE_BYTES_MAX + 1)];
     let end = memchr::memchr(b';', near)?;
     resolve(after.get(..end)?).map(|resolved| (resolved, end + 1))
@@ -95,10 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_sorted_and_complete() {
-        assert!(table::NAMED.is_sorted_by_key(|(name, _)| name));
-        assert_eq!(table::NAMED.len(), 253);
+    fn every_name_of_html_is_known() {
+        let names = ENTITIES.keys().map(|key| std::str::from_utf8(key).unwrap());
+        let names: Vec<_> = names.filter(|name| name.ends_with(';')).collect();
+        assert_eq!(names.len(), 2125);
+        assert!(names.iter().all(|name| unescape(name) != *name || *name == "&"));
         check("&nbsp;&alpha;&Alpha;&thetasym;&euro;&apos;&quot;&hellip;", "\u{A0}αΑϑ€'\"…");
+        check("&lang;&rang;&langle;", "\u{2329}\u{232A}\u{27E8}");
+        check("&CounterClockwiseContourIntegral;&NotEqualTilde;&fjlig;", "∳≂̸fj");
     }
 
     #[test]

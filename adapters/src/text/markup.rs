@@ -1,8 +1,10 @@
 //! XML as old software wrote it: cut into tokens, grown into elements, written anew well-formed; nothing of feeds.
 
 mod escape;
+mod tag;
 pub(crate) mod tokens;
 pub(crate) mod tree;
+mod unended;
 mod write;
 
 pub use escape::{push_attribute, push_text};
@@ -26,14 +28,20 @@ pub const XLINK: &str = "http://www.w3.org/1999/xlink";
 
 /// Prefix and local name of a qualified name; the prefix is empty when there is none.
 pub(crate) fn split(name: &str) -> (&str, &str) {
-    match name.split_once(':') {
-        Some((prefix, local)) if !prefix.is_empty() && !local.is_empty() => (prefix, local),
+    // Names are too short for a search to be worth its preparation.
+    match name.bytes().position(|b| b == b':') {
+        Some(colon) if colon > 0 && colon + 1 < name.len() => (&name[..colon], &name[colon + 1..]),
         _ => ("", name),
     }
 }
 
 /// Whether the text may stand as a local name or a prefix (Namespaces in XML 1.0, `NCName`).
 pub(crate) fn is_name(text: &str) -> bool {
+    // Nearly every name; the rule below is the same and slower.
+    let is_plain = |b: &u8| matches!(b, b'a'..=b'z' | b'A'..=b'Z' | b'_');
+    if !text.is_empty() && text.as_bytes().iter().all(is_plain) {
+        return true;
+    }
     let mut characters = text.chars();
     characters.next().is_some_and(starts_name) && characters.all(continues_name)
 }

@@ -9,7 +9,10 @@
 mod corpus;
 mod damage;
 mod dates;
+mod encodings;
+mod extensions;
 mod fixtures;
+mod media_rss;
 mod platforms;
 mod score;
 mod sequences;

@@ -157,14 +157,14 @@ impl Decided {
     }
 }
 
-/// Whether a head says anything but other dates: those churn, and what they and the rhythm mean is in the poll state. So
-/// does the id with software that writes today's date into it.
+/// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
+/// state. So does the id with software that writes today's date into it.
 fn is_said_otherwise(old: &Head, new: &Head, profile: Option<&Profile>) -> bool {
     let id_churns = profile.is_some_and(|profile| profile.dates.feed_id_churns);
     let lasting = |head: &Head| {
-        let (updated, published, rhythm) = Default::default();
+        let (updated, published, rhythm, paging) = Default::default();
         let id = head.id.clone().filter(|_| !id_churns);
-        Head { id, updated, published, rhythm, ..head.clone() }
+        Head { id, updated, published, rhythm, paging, ..head.clone() }
     };
     lasting(old) != lasting(new)
 }

@@ -6,7 +6,7 @@ use crate::{
     feed::item::{Content, Item, Reason, plausible},
     render::{
         foreign, target,
-        text::visible,
+        text::{plain, visible},
         xhtml,
         xml::{self, Xml},
     },
@@ -135,7 +135,10 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
             ],
         );
     }
-    let named = entry.links.iter().any(|link| link.rel == "replies");
+    // Another link with this relation may lead to the feed of the comments.
+    let is_page =
+        |link: &Link| !link.media_type.as_deref().is_some_and(|media_type| media_type.ends_with("+xml"));
+    let named = entry.links.iter().any(|link| link.rel == "replies" && is_page(link));
     if let Some(href) = entry.comments.as_deref().filter(|_| !named).and_then(target::link) {
         // RFC 4685 section 4.
         let html = Some("text/html");
@@ -224,8 +227,9 @@ fn is_xml(media_type: &str) -> bool {
 /// a URL, a `via` link tells the same.
 fn origin(xml: &mut Xml, source: &Source) {
     let id = source.id.as_deref().and_then(xml::iri);
-    let url = source.url.as_deref().and_then(target::link);
-    let title = source.title.as_deref();
+    let url = source.url().and_then(target::link);
+    let title = source.title.as_ref().map(plain);
+    let title = title.as_deref();
     let updated = source.updated.as_ref().and_then(|date| plausible(date.at_us));
     let is_whole = id.is_some() && title.is_some() && updated.is_some();
     match url {

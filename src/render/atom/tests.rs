@@ -4,7 +4,7 @@ use crate::{
     feed::{item::Item, stamp::Stamp, view::Format},
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Body, Element, Entry, Head, Image, Person, Source, Text, TextKind};
+use everfeed_adapters::{Body, Element, Entry, Head, Image, Link, Person, Source, Text, TextKind};
 use std::sync::Arc;
 
 /// The lines of the entry of a live post.
@@ -285,11 +285,26 @@ fn an_entry_carries_no_link_that_belongs_to_a_feed() {
     assert_eq!(links, [r#"<link rel="via" href="http://e/"/>"#]);
 }
 
+// RFC 4685 section 4.
+#[test]
+fn the_page_of_the_comments_is_linked_beside_their_feed() {
+    let feed = Link { media_type: Some("application/rss+xml".into()), ..link("replies", "http://e/feed") };
+    let comments = Some("http://e/page".to_owned());
+    let lines = entry(Entry { links: vec![feed], comments, ..Entry::default() });
+    let links: Vec<_> = lines.iter().filter(|line| line.starts_with("<link")).collect();
+    let expect = [
+        r#"<link rel="replies" type="application/rss+xml" href="http://e/feed"/>"#,
+        r#"<link rel="replies" type="text/html" href="http://e/page"/>"#,
+    ];
+    assert_eq!(links, expect);
+}
+
 #[test]
 fn a_source_that_is_half_known_is_a_via_link() {
-    let source = Source { title: Some("S".into()), url: Some("http://s/".into()), ..Source::default() };
+    let links = vec![link("self", "http://s/")];
+    let source = Source { title: Some(Text::plain("S")), links, ..Source::default() };
     check(
-        Entry { source: Some(source), ..Entry::default() },
+        Entry { source: Some(Box::new(source)), ..Entry::default() },
         &[r#"<link rel="via" title="S" href="http://s/"/>"#],
     );
 }

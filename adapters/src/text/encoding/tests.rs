@@ -66,6 +66,15 @@ fn a_utf16_label_on_single_bytes_is_ignored() {
 }
 
 #[test]
+fn labels_that_stand_for_no_encoding_are_ignored() {
+    for label in ["hz-gb-2312", "iso-2022-kr", "x-user-defined", "utf-7", "unknown", "", "\u{e9}"] {
+        let content_type = format!("text/xml; charset={label}");
+        check(b"caf\xE9", Some(&content_type), "café", Some("windows-1252"));
+        check("café".as_bytes(), Some(&content_type), "café", None);
+    }
+}
+
+#[test]
 fn multi_byte_labels_are_honoured_unless_the_text_is_plainly_utf8() {
     check(b"\xCD\xA8", Some("text/xml; charset=gb2312"), "通", None);
     let chinese = "联通联通联通联通";

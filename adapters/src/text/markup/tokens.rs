@@ -1,11 +1,16 @@
-//! quick-xml's tokens with their places, and a way on after its errors; it knows no nesting and no namespaces.
+//! Text cut into tokens with their places, and a way on behind broken ones; it knows no nesting and no namespaces.
+//!
+//! quick-xml's reader is asked for document types alone: it makes a token of every reference in escaped HTML, checks every
+//! token's characters again and has to begin anew behind each error. Measured, that was half of what reading a feed cost.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memmem;
 use quick_xml::Reader;
 use quick_xml::events::Event;
-use quick_xml::events::attributes::Attributes;
 
+use super::{tag, unended};
 use crate::text::entities::unescape;
 
 /// One token. Declarations, processing instructions, comments and document types are passed over.
@@ -15,31 +20,33 @@ pub(crate) enum Token<'t> {
     Start { name: &'t str, attributes: &'t str, empty: bool },
     /// An end tag.
     End { name: &'t str },
-    /// Characters as they stand.
+    /// Characters as they stand, references and all.
     Text(&'t str),
-    /// What stood between `&` and `;`.
-    Reference(&'t str),
     /// The inside of a CDATA section.
     Literal(&'t str),
 }
 
-/// How often a broken tag may be mended in one document. Each mending may cost one look at the rest of it, so this is
-/// what keeps hostile input linear.
-const MENDINGS_MAX: u32 = 64;
+/// How often, on average, a byte may be looked at once more because a tag before it was broken. It keeps hostile input
+/// linear; a document in which every tag is broken needs two or three.
+const MENDINGS_MAX: usize = 16;
+
+const COMMENT: &str = "<!--";
+const SECTION: &str = "<![CDATA[";
 
 /// The tokens of a text.
 pub(crate) struct Tokens<'t> {
     text: &'t str,
-    reader: Reader<&'t [u8]>,
-    /// Where the reader's own positions are counted from.
-    origin: usize,
-    mendings: u32,
+    /// Where the next token begins.
+    at: usize,
+    /// How many bytes were looked at in vain; see [`MENDINGS_MAX`].
+    wasted: usize,
+    mended: bool,
     cut: Option<usize>,
 }
 
 impl<'t> Tokens<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
-        Self { text, reader: reader(text), origin: 0, mendings: 0, cut: None }
+        Self { text, at: 0, wasted: 0, mended: false, cut: None }
     }
 
     /// Where the tag, comment or CDATA section begins inside which the text ended.
@@ -49,35 +56,64 @@ impl<'t> Tokens<'t> {
 
     /// Whether a broken tag was met.
     pub(crate) fn is_mended(&self) -> bool {
-        self.mendings > 0
-    }
-
-    /// Where the next token begins.
-    pub(crate) fn position(&self) -> usize {
-        // The reader counts in bytes of a slice, so the sum is an index into the text.
-        self.origin + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
+        self.mended
     }
 
     /// The next token and its place in the text.
     pub(crate) fn next(&mut self) -> Option<(Token<'t>, Range<usize>)> {
         loop {
-            let start = self.position();
-            if self.at_loose_bracket(start) {
-                self.restart(start + 1);
-                return Some((Token::Text(&self.text[start..=start]), start..start + 1));
-            }
-            let kind = match self.reader.read_event() {
-                Ok(Event::Eof) => return None,
-                Ok(event) => Kind::of(&event),
-                Err(_) => self.mend(start)?,
+            let start = self.at;
+            let bytes = self.text.as_bytes();
+            let kind = match bytes.get(start)? {
+                b'<' if self.at_loose_bracket(start) => {
+                    self.at = start + 1;
+                    Some(Kind::Text)
+                }
+                b'<' => {
+                    let construct = self.construct(start);
+                    self.at = construct.map_or(bytes.len(), |(_, length)| start + length);
+                    if bytes.get(start + 1) == Some(&b'!') {
+                        if let Some(section) = self.runaway_section(start) {
+                            return Some(section);
+                        }
+                        if self.runaway_comment(start) {
+                            continue;
+                        }
+                    }
+                    match construct {
+                        Some((kind, _)) => kind,
+                        None => self.mend(start)?,
+                    }
+                }
+                _ => {
+                    self.at = memchr::memchr(b'<', &bytes[start..]).map_or(bytes.len(), |end| start + end);
+                    Some(Kind::Text)
+                }
             };
             let Some(kind) = kind else { continue };
-            let mut end = self.position();
-            if matches!(kind, Kind::Tag) {
-                end = self.cut_at_bracket(start, end);
+            if matches!(kind, Kind::OddTag) {
+                self.cut_at_bracket(start);
             }
-            let Some(token) = kind.token(&self.text[start..end]) else { continue };
-            return Some((token, start..end));
+            let Some(token) = kind.token(&self.text[start..self.at]) else { continue };
+            return Some((token, start..self.at));
+        }
+    }
+
+    /// What begins at a `<`, if it is of interest, and its length; `None` when it has no end, or an odd one.
+    fn construct(&self, start: usize) -> Option<(Option<Kind>, usize)> {
+        let rest = &self.text.as_bytes()[start..];
+        // The offset keeps what opens a construct from closing it too.
+        let end = |from: usize, closing: &[u8]| {
+            memmem::find(rest.get(from..)?, closing).map(|at| from + at + closing.len())
+        };
+        match rest.get(1)? {
+            b'!' if rest.starts_with(b"<!--") => Some((None, end(4, b"-->")?)),
+            b'!' if rest.starts_with(b"<![CDATA[") => Some((Some(Kind::Literal), literal_length(rest)?)),
+            b'!' => Some((None, document_type(&self.text[start..])?)),
+            b'?' => end(1, b"?>").filter(|length| *length > b"<?>".len()).map(|length| (None, length)),
+            _ => tag_length(rest).map(|(length, holds_bracket)| {
+                (Some(if holds_bracket { Kind::OddTag } else { Kind::Tag }), length)
+            }),
         }
     }
 
@@ -91,77 +127,134 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// `<b <i>`: the first tag ends where the second begins, unless that bracket is quoted.
-    fn cut_at_bracket(&mut self, start: usize, end: usize) -> usize {
-        let inside = &self.text.as_bytes()[start + 1..end];
-        if memchr::memchr(b'<', inside).is_none() || self.mendings >= MENDINGS_MAX {
-            return end;
+    /// A tag with another inside: `<b <i>`, or a quote that is not closed before the next tag.
+    fn cut_at_bracket(&mut self, start: usize) {
+        let whole = &self.text[start..self.at];
+        if self.is_worn_out() {
+            return;
         }
-        let mut quote = None;
-        for (at, &byte) in inside.iter().enumerate() {
-            match (quote, byte) {
-                (None, b'"' | b'\'') => quote = Some(byte),
-                (Some(open), _) if open == byte => quote = None,
-                (None, b'<') => {
-                    self.mendings += 1;
-                    self.restart(start + 1 + at);
-                    return start + 1 + at;
-                }
-                _ => {}
-            }
+        if let Some(length) = tag::length(whole).filter(|length| *length < whole.len()) {
+            self.go_back(start + length);
         }
-        end
     }
 
-    /// After an error of the reader: nearly always a construct that never ends. A tag (its quotes do not match) and an
-    /// odd declaration end at the next `>`; a comment or a CDATA section runs to the end of the text, which is cut then.
+    /// A CDATA section that nobody ended, so that it goes on into another one, or to the end of the text.
+    fn runaway_section(&mut self, start: usize) -> Option<(Token<'t>, Range<usize>)> {
+        let inside = self.text[start..self.at].strip_prefix(SECTION)?;
+        let another = |at: usize| inside.as_bytes()[..=at].ends_with(SECTION.as_bytes());
+        // Brackets are rare in HTML.
+        let runs_on = self.at == self.text.len() || memchr::memchr_iter(b'[', inside.as_bytes()).any(another);
+        if !runs_on || self.is_worn_out() {
+            return None;
+        }
+        let (length, whole) = unended::section(inside)?;
+        self.go_back(start + SECTION.len() + whole);
+        Some((Token::Literal(&inside[..length]), start..self.at))
+    }
+
+    /// A comment that nobody ended, so that it goes on into another one, or to the end of the text; only its beginning is
+    /// passed over then.
+    fn runaway_comment(&mut self, start: usize) -> bool {
+        let Some(inside) = self.text[start..self.at].strip_prefix(COMMENT) else { return false };
+        let runs_on = (self.at == self.text.len() || inside.contains(COMMENT))
+            && !self.is_worn_out()
+            && unended::entry_end(inside).is_some();
+        if runs_on {
+            self.go_back(start + COMMENT.len());
+        }
+        runs_on
+    }
+
+    /// Reads on from a place that was passed already.
+    fn go_back(&mut self, to: usize) {
+        self.mended = true;
+        self.wasted += self.at - to;
+        self.at = to;
+    }
+
+    fn is_worn_out(&self) -> bool {
+        self.wasted / MENDINGS_MAX > self.text.len()
+    }
+
+    /// After all of the text was looked at for the end of something. A tag (its quotes do not
+    /// match) ends where it was meant to, an odd declaration at the next `>`; a comment or a CDATA section runs to the end
+    /// of the text, which is cut then.
     fn mend(&mut self, start: usize) -> Option<Option<Kind>> {
         let rest = &self.text[start..];
-        let endless = ["<!--", "<![CDATA["].iter().any(|opening| rest.starts_with(opening));
-        let end = memchr::memchr(b'>', rest.as_bytes());
-        let (Some(end), false, true) = (end, endless, self.mendings < MENDINGS_MAX) else {
+        let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
+        let end = if [COMMENT, SECTION].iter().any(|opening| rest.starts_with(opening)) || self.is_worn_out()
+        {
+            None
+        } else if is_declaration {
+            memchr::memchr(b'>', rest.as_bytes()).map(|end| end + 1)
+        } else {
+            tag::length(rest)
+        };
+        let Some(end) = end else {
             self.cut = Some(start);
-            self.restart(self.text.len());
+            self.at = self.text.len();
             return None;
         };
-        self.mendings += 1;
-        self.restart(start + end + 1);
-        Some((!rest.starts_with("<!") && !rest.starts_with("<?")).then_some(Kind::Tag))
-    }
-
-    fn restart(&mut self, at: usize) {
-        self.reader = reader(&self.text[at..]);
-        self.origin = at;
+        self.at = self.text.len();
+        self.go_back(start + end);
+        Some((!is_declaration).then_some(Kind::OddTag))
     }
 }
 
-/// What quick-xml found, without its borrowed events: the text itself says the rest.
+/// What has a token.
 #[derive(Clone, Copy)]
 enum Kind {
     Tag,
+    /// With a `<` somewhere in it.
+    OddTag,
     Text,
-    Reference,
     Literal,
 }
 
 impl Kind {
-    fn of(event: &Event<'_>) -> Option<Self> {
-        match event {
-            Event::Start(_) | Event::Empty(_) | Event::End(_) => Some(Self::Tag),
-            Event::Text(_) => Some(Self::Text),
-            Event::GeneralRef(_) => Some(Self::Reference),
-            Event::CData(_) => Some(Self::Literal),
-            Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Eof => None,
-        }
-    }
-
     fn token(self, raw: &str) -> Option<Token<'_>> {
         Some(match self {
-            Self::Tag => return tag(raw),
+            Self::Tag | Self::OddTag => return tag(raw),
             Self::Text => Token::Text(raw),
-            Self::Reference => Token::Reference(raw.strip_prefix('&')?.strip_suffix(';')?),
             Self::Literal => Token::Literal(raw.strip_prefix("<![CDATA[")?.strip_suffix("]]>")?),
         })
+    }
+}
+
+/// The length of a tag whose quotes match, and whether there is a `<` in it.
+fn tag_length(bytes: &[u8]) -> Option<(usize, bool)> {
+    let mut holds_bracket = false;
+    let mut at = 1;
+    loop {
+        // Most tags are so short that nothing is faster than to look at each byte.
+        at += bytes.get(at..)?.iter().position(|b| matches!(b, b'>' | b'"' | b'\'' | b'<'))?;
+        match bytes[at] {
+            b'>' => return Some((at + 1, holds_bracket)),
+            b'<' => holds_bracket = true,
+            quote => {
+                let value = &bytes[at + 1..];
+                let length = memchr::memchr(quote, value)?;
+                holds_bracket |= memchr::memchr(b'<', &value[..length]).is_some();
+                at += 1 + length;
+            }
+        }
+        at += 1;
+    }
+}
+
+/// The length of a CDATA section. Brackets are rarer in HTML than what a search for all three characters begins with.
+fn literal_length(bytes: &[u8]) -> Option<usize> {
+    let start = b"<![CDATA[".len();
+    let mut brackets = memchr::memchr_iter(b']', &bytes[start..]).map(|at| start + at);
+    brackets.find(|at| bytes[*at..].starts_with(b"]]>")).map(|at| at + b"]]>".len())
+}
+
+/// The length of the document type, with all that it declares, at the start of the text.
+fn document_type(text: &str) -> Option<usize> {
+    let mut reader = Reader::from_str(text);
+    match reader.read_event() {
+        Ok(Event::DocType(_)) => usize::try_from(reader.buffer_position()).ok(),
+        _ => None,
     }
 }
 
@@ -180,24 +273,19 @@ fn tag(raw: &str) -> Option<Token<'_>> {
 }
 
 fn name_of(inside: &str) -> &str {
-    inside.split([' ', '\t', '\n', '\r', '/']).next().unwrap_or(inside)
-}
-
-fn reader(text: &str) -> Reader<&[u8]> {
-    let mut reader = Reader::from_str(text);
-    let config = reader.config_mut();
-    config.check_end_names = false;
-    config.allow_unmatched_ends = true;
-    config.allow_dangling_amp = true;
-    reader
+    let end = inside.bytes().position(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b'/'));
+    &inside[..end.unwrap_or(inside.len())]
 }
 
 /// Name and value of each attribute, unquoted and value-less ones included; what cannot be read is left out. References
 /// are replaced, and line ends and tabs are blanks (XML 1.0 section 3.3.3).
-pub(crate) fn attributes(raw: &str) -> impl Iterator<Item = (&str, String)> {
-    let mut attributes = Attributes::html(raw, 0);
-    attributes.with_checks(false);
-    attributes
-        .flatten()
-        .map(|found| (found.key.0, unescape(&found.value.replace(['\n', '\t'], " ")).into_owned()))
+pub(crate) fn attributes(raw: &str) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    tag::Attributes::new(raw).map(|(name, raw)| (name, value(raw)))
+}
+
+fn value(raw: &str) -> Cow<'_, str> {
+    match memchr::memchr2(b'\n', b'\t', raw.as_bytes()) {
+        Some(_) => Cow::Owned(unescape(&raw.replace(['\n', '\t'], " ")).into_owned()),
+        None => unescape(raw),
+    }
 }

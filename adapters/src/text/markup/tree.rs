@@ -1,16 +1,22 @@
 //! Elements out of tokens: namespaces resolved, nesting mended, size bounded; no meaning attached.
 
-use crate::text::entities::{self, Resolved};
+use std::borrow::Cow;
+
+use crate::text::entities;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::{ATTRIBUTES_MAX, DEPTH_MAX, XHTML, XML, is_name, split};
 use crate::vocabulary::conventional;
 use crate::{Attribute, Element, Node};
 
 /// How many elements one tree may have; as with depth, the text of the rest stays.
-pub(crate) const ELEMENTS_MAX: usize = 65_536;
+pub(crate) const ELEMENTS_MAX: usize = 32_768;
 
 /// How many namespace declarations may be in force at once; the rest are dropped.
 const BINDINGS_MAX: usize = 256;
+
+/// How long a namespace or a prefix may be, in bytes; longer ones are as good as not declared. Every element of the
+/// namespace holds it, so without this limit a short document could take any amount of memory.
+const NAMESPACE_BYTES_MAX: usize = 256;
 
 /// The namespace given to a prefix that nobody declared and nobody knows, so that it can be written anew.
 const UNDECLARED: &str = "urn:undeclared:";
@@ -21,18 +27,10 @@ pub(crate) struct Bindings(Vec<(String, String)>);
 
 impl Bindings {
     /// Adds the declarations among some attributes.
-    pub(crate) fn declare<'a>(&mut self, attributes: impl Iterator<Item = (&'a str, &'a str)>) {
-        for (name, value) in attributes {
-            let prefix = match name.strip_prefix("xmlns") {
-                Some("") => "",
-                Some(rest) => match rest.strip_prefix(':') {
-                    Some(prefix) => prefix,
-                    None => continue,
-                },
-                None => continue,
-            };
+    pub(crate) fn declare<'a>(&mut self, attributes: impl Iterator<Item = (&'a str, impl AsRef<str>)>) {
+        for (prefix, namespace) in attributes.filter_map(declaration) {
             if self.0.len() < BINDINGS_MAX {
-                self.0.push((prefix.to_owned(), value.trim().to_owned()));
+                self.0.push((prefix.to_owned(), namespace));
             }
         }
     }
@@ -43,16 +41,25 @@ impl Bindings {
     }
 
     /// The namespace of an element's prefix.
-    pub(crate) fn namespace(&self, prefix: &str) -> String {
+    pub(crate) fn namespace(&self, prefix: &str) -> Cow<'_, str> {
         if let Some((_, namespace)) = self.0.iter().rev().find(|(bound, _)| bound == prefix) {
-            return namespace.clone();
+            return Cow::Borrowed(namespace);
         }
         match prefix {
-            "" => String::new(),
-            "xml" => XML.to_owned(),
-            _ => conventional(prefix).map_or_else(|| format!("{UNDECLARED}{prefix}"), str::to_owned),
+            "" => Cow::Borrowed(""),
+            "xml" => Cow::Borrowed(XML),
+            _ => conventional(prefix)
+                .map_or_else(|| Cow::Owned(format!("{UNDECLARED}{prefix}")), Cow::Borrowed),
         }
     }
+}
+
+/// Prefix and namespace, if the attribute declares one.
+fn declaration((name, value): (&str, impl AsRef<str>)) -> Option<(&str, String)> {
+    let rest = name.strip_prefix("xmlns")?;
+    let prefix = if rest.is_empty() { rest } else { rest.strip_prefix(':')? };
+    let namespace = value.as_ref().trim();
+    (prefix.len().max(namespace.len()) <= NAMESPACE_BYTES_MAX).then(|| (prefix, namespace.to_owned()))
 }
 
 /// A grown element.
@@ -63,9 +70,9 @@ pub(crate) struct Grown {
     pub(crate) mended: bool,
 }
 
-/// The first element of some markup, given the declarations that it stood in.
-pub(crate) fn grow(markup: &str, bindings: &mut Bindings) -> Option<Grown> {
-    let mut grower = Grower::new(bindings);
+/// The first element of some markup, given the declarations that it stands in.
+pub(crate) fn grow(markup: &str, outside: &Bindings) -> Option<Grown> {
+    let mut grower = Grower::new(outside);
     let mut tokens = Tokens::new(markup);
     while let Some((token, _)) = tokens.next() {
         grower.take(token);
@@ -79,9 +86,13 @@ pub(crate) fn grow(markup: &str, bindings: &mut Bindings) -> Option<Grown> {
 }
 
 struct Grower<'t, 'b> {
-    /// As they were handed in once every element is closed again.
-    bindings: &'b mut Bindings,
+    outside: &'b Bindings,
+    /// Declarations of the elements that are open, innermost last.
+    inside: Vec<(&'t str, String)>,
     open: Vec<Open<'t>>,
+    /// The children so far of all elements that are open, in document order: each element gets a vector of just the size
+    /// when it is closed.
+    nodes: Vec<Node>,
     root: Option<Element>,
     elements: usize,
     mended: bool,
@@ -90,13 +101,23 @@ struct Grower<'t, 'b> {
 struct Open<'t> {
     name: &'t str,
     element: Element,
-    /// How many bindings were in force outside.
-    outside: usize,
+    /// How many declarations there were before its own.
+    declared: usize,
+    /// Where its children begin among the nodes.
+    first: usize,
 }
 
 impl<'t, 'b> Grower<'t, 'b> {
-    fn new(bindings: &'b mut Bindings) -> Self {
-        Self { bindings, open: Vec::new(), root: None, elements: 0, mended: false }
+    fn new(outside: &'b Bindings) -> Self {
+        Self {
+            outside,
+            inside: Vec::new(),
+            open: Vec::new(),
+            nodes: Vec::new(),
+            root: None,
+            elements: 0,
+            mended: false,
+        }
     }
 
     fn take(&mut self, token: Token<'t>) {
@@ -110,16 +131,8 @@ impl<'t, 'b> Grower<'t, 'b> {
                 // `</br>` after `<br>` is what the element was closed for already.
                 None => self.mended |= !is_void(name, XHTML),
             },
-            Token::Text(text) | Token::Literal(text) => self.text(text),
-            Token::Reference(name) => match entities::resolve(name) {
-                Some(Resolved::Character(c)) => self.text(c.encode_utf8(&mut [0; 4])),
-                Some(Resolved::Nothing) => {}
-                None => {
-                    self.text("&");
-                    self.text(name);
-                    self.text(";");
-                }
-            },
+            Token::Text(text) => self.text(text, entities::unescape_into),
+            Token::Literal(text) => self.text(text, String::push_str),
         }
     }
 
@@ -130,27 +143,43 @@ impl<'t, 'b> Grower<'t, 'b> {
             self.mended = true;
             return;
         }
-        let outside = self.bindings.0.len();
-        let found: Vec<_> = attributes(raw).take(ATTRIBUTES_MAX).collect();
-        self.bindings.declare(found.iter().map(|(name, value)| (*name, value.as_str())));
+        let declared = self.inside.len();
+        if raw.contains("xmlns") {
+            self.declare(raw);
+        }
         let element = Element {
-            ns: self.bindings.namespace(prefix),
+            ns: self.namespace(prefix),
             prefix: prefix.to_owned(),
             name: local.to_owned(),
-            attributes: self.attributes(found),
+            attributes: self.attributes(raw),
             children: Vec::new(),
         };
         self.elements += 1;
         let closed = empty || (prefix.is_empty() && is_void(local, &element.ns));
-        self.open.push(Open { name, element, outside });
+        self.open.push(Open { name, element, declared, first: self.nodes.len() });
         if closed {
             self.close_to(self.open.len() - 1);
         }
     }
 
-    fn attributes(&self, found: Vec<(&str, String)>) -> Vec<Attribute> {
+    fn declare(&mut self, raw: &'t str) {
+        let room = BINDINGS_MAX.saturating_sub(self.outside.0.len() + self.inside.len());
+        self.inside.extend(attributes(raw).take(ATTRIBUTES_MAX).filter_map(declaration).take(room));
+    }
+
+    fn namespace(&self, prefix: &str) -> String {
+        match self.inside.iter().rev().find(|(bound, _)| *bound == prefix) {
+            Some((_, namespace)) => namespace.clone(),
+            None => self.outside.namespace(prefix).into_owned(),
+        }
+    }
+
+    fn attributes(&self, raw: &str) -> Vec<Attribute> {
         let mut kept: Vec<Attribute> = Vec::new();
-        for (name, value) in found {
+        if raw.is_empty() {
+            return kept;
+        }
+        for (name, value) in attributes(raw).take(ATTRIBUTES_MAX) {
             let (prefix, local) = split(name);
             if name == "xmlns"
                 || prefix == "xmlns"
@@ -159,30 +188,48 @@ impl<'t, 'b> Grower<'t, 'b> {
             {
                 continue;
             }
-            let ns = if prefix.is_empty() { String::new() } else { self.bindings.namespace(prefix) };
-            if !kept.iter().any(|other| other.ns == ns && other.name == local) {
-                kept.push(Attribute { ns, prefix: prefix.to_owned(), name: local.to_owned(), value });
+            let ns = if prefix.is_empty() { String::new() } else { self.namespace(prefix) };
+            if !kept.iter().any(|other| other.name == local && other.ns == ns) {
+                // Most elements that have any have one.
+                if kept.is_empty() {
+                    kept.reserve_exact(1);
+                }
+                kept.push(Attribute {
+                    ns,
+                    prefix: prefix.to_owned(),
+                    name: local.to_owned(),
+                    value: value.into_owned(),
+                });
             }
         }
         kept
     }
 
-    fn text(&mut self, text: &str) {
-        let Some(open) = self.open.last_mut() else { return };
-        match open.element.children.last_mut() {
-            Some(Node::Text(before)) => before.push_str(text),
-            _ => open.element.children.push(Node::Text(text.to_owned())),
+    /// Adds characters to the innermost element, written by `write`.
+    fn text(&mut self, text: &str, write: impl Fn(&mut String, &str)) {
+        let Some(open) = self.open.last() else { return };
+        if let Some(Node::Text(before)) = self.nodes[open.first..].last_mut() {
+            write(before, text);
+            return;
+        }
+        let mut characters = String::with_capacity(text.len());
+        write(&mut characters, text);
+        // A reference may stand for nothing.
+        if !characters.is_empty() {
+            self.nodes.push(Node::Text(characters));
         }
     }
 
     /// Closes elements until only so many are open.
     fn close_to(&mut self, depth: usize) {
         while self.open.len() > depth {
-            let Some(Open { element, outside, .. }) = self.open.pop() else { return };
-            self.bindings.0.truncate(outside);
-            match self.open.last_mut() {
-                Some(parent) => parent.element.children.push(Node::Element(element)),
-                None => self.root = Some(element),
+            let Some(Open { mut element, declared, first, .. }) = self.open.pop() else { return };
+            self.inside.truncate(declared);
+            element.children = self.nodes.drain(first..).collect();
+            if self.open.is_empty() {
+                self.root = Some(element);
+            } else {
+                self.nodes.push(Node::Element(element));
             }
         }
     }
@@ -221,6 +268,15 @@ impl Element {
         let mut text = String::new();
         self.gather(&mut text);
         text
+    }
+
+    /// The same, without a copy when it stands in one piece.
+    pub(crate) fn characters(&self) -> Cow<'_, str> {
+        match &self.children[..] {
+            [] => Cow::Borrowed(""),
+            [Node::Text(text)] => Cow::Borrowed(text),
+            _ => Cow::Owned(self.text()),
+        }
     }
 
     fn gather(&self, text: &mut String) {

@@ -1,0 +1,19 @@
+//! OpenSearch response elements: which part of a longer list a document shows. What else OpenSearch says stays foreign.
+
+use crate::text::present;
+use crate::{Element, Paging};
+
+/// An OpenSearch child of the head; comes back when it is no number that is understood. The first of each kind counts.
+pub(crate) fn head(element: Element, paging: &mut Paging) -> Option<Element> {
+    let field = match element.name.as_str() {
+        "totalResults" => &mut paging.total_items,
+        "startIndex" => &mut paging.first_index,
+        "itemsPerPage" => &mut paging.page_items,
+        _ => return Some(element),
+    };
+    match present(&element.text()).and_then(|text| text.parse().ok()) {
+        Some(number) => *field = field.or(Some(number)),
+        None => return Some(element),
+    }
+    None
+}

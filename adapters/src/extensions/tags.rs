@@ -1,0 +1,63 @@
+//! Categories that other vocabularies give: `itunes:category`, `itunes:keywords` and `media:category`. The elements stay
+//! foreign markup besides.
+
+use crate::formats::draft::add;
+use crate::text::present;
+use crate::vocabulary::Vocabulary;
+use crate::{Category, Element};
+
+/// The scheme of what iTunes calls category or keyword. Apple names none; this one is Python feedparser's.
+const ITUNES: &str = "http://www.itunes.com/";
+
+/// The scheme of a `media:category` that names none (Media RSS 1.5.1).
+const MEDIA: &str = "http://search.yahoo.com/mrss/category_schema";
+
+/// How many keywords of one `itunes:keywords` are read; Apple allowed twelve.
+const KEYWORDS_MAX: usize = 256;
+
+/// Adds what the foreign markup of an entry or a head says of categories. A term that is there already, in whatever case
+/// and scheme, is not added again: publishers repeat their tags in every vocabulary that they know.
+pub(crate) fn settle(categories: &mut Vec<Category>, foreign: &[Element]) {
+    let mut offered = Vec::new();
+    for element in foreign {
+        gather(element, &mut offered);
+    }
+    for category in offered {
+        if !categories.iter().any(|known| known.term.eq_ignore_ascii_case(&category.term)) {
+            add(categories, category);
+        }
+    }
+}
+
+fn gather(element: &Element, offered: &mut Vec<Category>) {
+    if !matches!(element.name.as_str(), "category" | "keywords" | "group" | "content") {
+        return;
+    }
+    match (Vocabulary::of(&element.ns), element.name.as_str()) {
+        // A category holds its subcategories.
+        (Vocabulary::Itunes, "category") => {
+            let term = element.attribute("text").map(str::to_owned).unwrap_or_else(|| element.text());
+            offer(offered, &term, ITUNES, None);
+            element.elements().for_each(|child| gather(child, offered));
+        }
+        (Vocabulary::Itunes, "keywords") => {
+            let text = element.text();
+            text.split(',').take(KEYWORDS_MAX).for_each(|term| offer(offered, term, ITUNES, None));
+        }
+        (Vocabulary::MediaRss, "category") => {
+            let scheme = element.attribute("scheme").and_then(present);
+            let label = element.attribute("label").and_then(present);
+            offer(offered, &element.text(), scheme.as_deref().unwrap_or(MEDIA), label);
+        }
+        (Vocabulary::MediaRss, "group" | "content") => {
+            element.elements().for_each(|child| gather(child, offered));
+        }
+        _ => {}
+    }
+}
+
+fn offer(offered: &mut Vec<Category>, term: &str, scheme: &str, label: Option<String>) {
+    if let Some(term) = present(term) {
+        add(offered, Category { term, scheme: Some(scheme.to_owned()), label });
+    }
+}

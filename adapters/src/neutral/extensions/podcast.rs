@@ -1,0 +1,71 @@
+//! Podcasts in the neutral form: iTunes and Podlove's chapters.
+
+use serde_json::{Value, json};
+
+use super::{Fields, find, put, text_of};
+use crate::Element;
+use crate::text::{present, trim};
+use crate::vocabulary::Vocabulary;
+
+/// Adds what iTunes says of a head or an entry.
+pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
+    let said = |name: &str| Some(find(foreign, Vocabulary::Itunes, name)?.text());
+    // Apple compares with "Yes" and "true" in whatever case today, and blocks on "Yes" only.
+    put(fields, "itunes_block", said("block").map(|text| u8::from(trim(&text).eq_ignore_ascii_case("yes"))));
+    if let Some(explicit) = said("explicit") {
+        let explicit = match trim(&explicit).to_ascii_lowercase().as_str() {
+            "yes" | "true" | "explicit" => Some(true),
+            "no" | "false" | "clean" => Some(false),
+            _ => None,
+        };
+        fields.insert("itunes_explicit".to_owned(), explicit.into());
+    }
+    put(fields, "itunes_duration", text_of(foreign, Vocabulary::Itunes, "duration"));
+    put(fields, "itunes_episode", text_of(foreign, Vocabulary::Itunes, "episode"));
+    put(fields, "itunes_season", text_of(foreign, Vocabulary::Itunes, "season"));
+    let image = find(foreign, Vocabulary::Itunes, "image").and_then(|image| image.attribute("href"));
+    if let Some(image) = image.and_then(present) {
+        fields.entry("image").or_insert_with(|| json!({ "href": image }));
+    }
+}
+
+/// `psc:chapters`, with the start of each as written and in seconds.
+pub(super) fn chapters(foreign: &[Element]) -> Option<Value> {
+    let element = find(foreign, Vocabulary::Chapters, "chapters")?;
+    let chapters = element.elements().filter(|child| child.name == "chapter").map(|chapter| {
+        let mut fields = Fields::new();
+        for name in ["start", "title", "href", "image"] {
+            put(&mut fields, name, chapter.attribute(name));
+        }
+        put(&mut fields, "start_epoch", chapter.attribute("start").and_then(seconds));
+        Value::Object(fields)
+    });
+    let mut fields = Fields::new();
+    put(&mut fields, "version", element.attribute("version"));
+    put(&mut fields, "chapters", Some(chapters.collect::<Value>()));
+    Some(Value::Object(fields))
+}
+
+/// Normal Play Time (RFC 2326 section 3.6): `hours:minutes:seconds.fraction`, hours or both left out.
+fn seconds(text: &str) -> Option<f64> {
+    let mut total = 0.0;
+    for part in trim(text).split(':') {
+        total = total * 60.0 + part.parse::<f64>().ok().filter(|part| *part >= 0.0)?;
+    }
+    total.is_finite().then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn the_start_of_a_chapter_is_read_in_every_customary_form() {
+        assert_eq!(seconds("00:03:07.250"), Some(187.25));
+        assert_eq!(seconds(" 08:26 "), Some(506.0));
+        assert_eq!(seconds("7"), Some(7.0));
+        assert_eq!(seconds("-1"), None);
+        assert_eq!(seconds("one"), None);
+        assert_eq!(seconds(""), None);
+    }
+}
