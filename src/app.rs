@@ -187,6 +187,7 @@ impl Ground {
             upstream: Upstream::new(client, contact, self.clock.clone()),
             jitter: rand::random,
             metrics: self.metrics.clone(),
+            platforms: self.config.platforms.profiles(),
         };
         let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
             no: *no,
@@ -196,6 +197,7 @@ impl Ground {
             format: feed.format,
             policy: feed.poll.policy(),
             deletions: feed.deletions,
+            platform: feed.platform.clone(),
         };
         Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)
     }

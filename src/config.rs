@@ -1,6 +1,11 @@
 //! One typed tree made of each module's configuration; alone in reading the file and the environment.
 
-use crate::{hub, ingest, serve, store};
+use crate::{
+    hub,
+    ingest::{self, platform::Choice},
+    serve, store,
+};
+use everfeed_adapters::platforms::Platforms;
 use serde::Deserialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,6 +13,7 @@ use std::{
 };
 use url::Url;
 
+mod profiles;
 mod source;
 mod wanted;
 
@@ -28,6 +34,8 @@ pub struct Config {
     pub upstream: ingest::Config,
     /// `[hub]`.
     pub hub: hub::Config,
+    /// `[platforms]`.
+    pub platforms: ingest::platform::Config,
     /// `[[feed]]`, once for each.
     pub feed: Vec<Feed>,
 }
@@ -50,6 +58,9 @@ pub struct Feed {
     /// What is made of its document.
     #[serde(default)]
     pub format: ingest::Format,
+    /// Which software makes it, for what that software is known to do: `auto`, `none`, or the name of a profile.
+    #[serde(default)]
+    pub platform: ingest::platform::Choice,
     /// How often it is polled.
     #[serde(default)]
     pub poll: ingest::Poll,
@@ -85,8 +96,14 @@ impl Config {
         text: &str,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let config: Self = source::typed(file, text, environment, wanted::wanted)?;
-        let problems = config.problems();
+        let mut config: Self = source::typed(file, text, environment, wanted::wanted)?;
+        let mut problems = Vec::new();
+        match config.platforms.folder.as_deref().map(profiles::read) {
+            Some(Ok(profiles)) => config.platforms.know(profiles),
+            Some(Err(problem)) => problems.push(problem),
+            None => {}
+        }
+        problems.extend(config.problems());
         if problems.is_empty() { Ok(config) } else { Err(ConfigError { file: file.to_owned(), problems }) }
     }
 
@@ -105,6 +122,7 @@ impl Config {
             ));
         }
         let mut names = BTreeSet::new();
+        let profiles = self.platforms.profiles();
         problems.extend(shared_namespaces(&self.feed));
         for feed in &self.feed {
             if !names.insert(&feed.name) {
@@ -115,6 +133,7 @@ impl Config {
                 ));
             }
             problems.extend(feed.problems());
+            problems.extend(feed.platform_problem(&profiles));
         }
         problems
     }
@@ -187,6 +206,16 @@ impl Feed {
         problems.extend(self.poll.check().err().map(of_feed));
         problems.extend(self.deletions.check().err().map(of_feed));
         problems
+    }
+
+    fn platform_problem(&self, profiles: &Platforms) -> Option<Problem> {
+        let Choice::Named(name) = &self.platform else { return None };
+        if profiles.get(name).is_some() {
+            return None;
+        }
+        let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+        let wanted = format!("give auto, none, or one of {}", known.join(", "));
+        Some(Problem::new(format!("feed.{}.platform", self.name), shown(name), wanted))
     }
 
     /// What the feed's ids are hashed with: as configured, else host, port, path and query of its URL, without scheme,

@@ -3,6 +3,8 @@
 
 pub mod config;
 
+pub mod platform;
+
 pub mod poller;
 
 mod queue;

@@ -75,8 +75,11 @@ impl Platforms {
     pub fn embedded() -> &'static Self {
         static EMBEDDED: OnceLock<Platforms> = OnceLock::new();
         EMBEDDED.get_or_init(|| {
-            Self::read(embedded::FILES.iter().map(|&(name, text)| (name.to_owned(), text)))
-                .expect("the embedded profiles are checked by a test")
+            let read = |&(file, text): &(&str, &str)| {
+                let profile = check::read(file, text).expect("the embedded profiles are checked by a test");
+                (profile.name.clone(), profile)
+            };
+            Self::settled(embedded::FILES.iter().map(read).collect())
         })
     }
 
@@ -85,36 +88,33 @@ impl Platforms {
     ///
     /// # Errors
     /// The first file that cannot be meant as it stands.
-    pub fn with<N: Into<String>, T: AsRef<str>>(
+    pub fn with<N: AsRef<str>, T: AsRef<str>>(
         files: impl IntoIterator<Item = (N, T)>,
     ) -> Result<Self, BadProfile> {
-        let own = files.into_iter().map(|(name, text)| (name.into(), text)).collect::<Vec<_>>();
-        if own.is_empty() {
-            return Ok(Self::embedded().clone());
-        }
-        let embedded = embedded::FILES.iter().map(|&(name, text)| (name.to_owned(), text));
-        let mut all: BTreeMap<String, &str> = embedded.collect();
-        all.extend(own.iter().map(|(name, text)| (name.clone(), text.as_ref())));
-        Self::read(all)
-    }
-
-    fn read<'t>(files: impl IntoIterator<Item = (String, &'t str)>) -> Result<Self, BadProfile> {
-        let mut profiles = BTreeMap::new();
+        let mut profiles: BTreeMap<String, Profile> = Self::embedded()
+            .profiles
+            .iter()
+            .map(|(name, profile)| (name.clone(), Profile::clone(profile)))
+            .collect();
         for (file, text) in files {
-            let profile = check::read(&file, text)?;
+            let profile = check::read(file.as_ref(), text.as_ref())?;
             profiles.insert(profile.name.clone(), profile);
             if profiles.len() > PROFILES_MAX {
                 let problem = format!("more than {PROFILES_MAX} profiles; leave some out");
-                return Err(BadProfile { file, key: "the file".into(), problem });
+                return Err(BadProfile { file: file.as_ref().to_owned(), key: "the file".into(), problem });
             }
         }
-        let everywhere = profiles.get(GENERIC).map(|generic: &Profile| generic.scrub.clone());
+        Ok(Self::settled(profiles))
+    }
+
+    /// Gives every profile the scrubbers that hold everywhere.
+    fn settled(mut profiles: BTreeMap<String, Profile>) -> Self {
+        let everywhere = profiles.get(GENERIC).map(|generic| generic.scrub.clone()).unwrap_or_default();
         for (name, profile) in &mut profiles {
-            let also = everywhere.as_deref().filter(|_| name != GENERIC).unwrap_or_default();
-            profile.settle(also);
+            profile.settle(if name == GENERIC { &[] } else { &everywhere });
         }
         let profiles = profiles.into_iter().map(|(name, profile)| (name, Arc::new(profile))).collect();
-        Ok(Self { profiles })
+        Self { profiles }
     }
 
     /// The profile of this name.

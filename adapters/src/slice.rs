@@ -58,7 +58,9 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         notes.add_first(note);
     }
     window.notes = notes.into_vec();
-    window.opening = opening(&decoded.text).into();
+    if root.format != Format::JsonFeed {
+        window.opening = opening(&decoded.text).into();
+    }
     if lost {
         let remains = (!window.entries.is_empty()).then(|| Box::new(window));
         return Err(NotAFeed::NoWholeEntry { remains });
@@ -220,7 +222,7 @@ impl RawEntry {
             Inside::Item { .. } => return "id",
             Inside::Resource(_) => return "url",
         };
-        let Some(grown) = tree::grow(markup, &mut context.bindings.clone()) else { return "id" };
+        let Some(grown) = tree::grow(markup, &context.bindings) else { return "id" };
         let says = |text: &str| crate::text::trim(text) == id;
         let by_child = grown.element.elements().find_map(|child| {
             let name = match child.name.as_str() {

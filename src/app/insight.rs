@@ -51,6 +51,7 @@ impl House {
             next_poll_at: (poll.next_at.micros() > 0).then(|| poll.next_at.rfc3339()),
             failures: poll.failures,
             fault: poll.fault.as_ref().map(Into::into),
+            platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             history: "unknown: archives are not read, so it begins with the first document".to_owned(),
             items: record.total,
             live_items: record.live,

@@ -39,7 +39,7 @@ fn the_readme_lists_every_key_with_its_default() {
             .map(str::to_owned)
     };
     for key in shown.split([' ', '{', '(']).filter_map(key) {
-        let inner = ["server", "store", "upstream", "hub", "feed", "is_unsafe"];
+        let inner = ["server", "store", "upstream", "hub", "platforms", "feed", "is_unsafe"];
         let of_url = [
             "scheme",
             "cannot_be_a_base",
@@ -107,6 +107,34 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
         &format!("[server]\nadmin_listen = \"127.0.0.1:8080\"\n{GOOD}"),
         &["server.admin_listen", "another"],
     );
+}
+
+#[test]
+fn a_folder_of_profiles_is_read_at_the_start_and_a_bad_one_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let config = |platform: &str| {
+        let text = format!("{GOOD}platform = \"{platform}\"\n[platforms]\nfolder = {:?}\n", folder.path());
+        Config::parse("ever.toml", &text).map_err(|error| error.to_string())
+    };
+    write("README.md", "no profile");
+    let good =
+        "title = \"Mine\"\nsources = [\"me\"]\n[[detect]]\ngenerator = \"^Mine\"\nwhy = \"it says so\"\n";
+    write("mine.toml", good);
+    let known = config("mine").unwrap().platforms.profiles();
+    assert_eq!(known.get("mine").unwrap().title, "Mine");
+    assert!(known.get("wordpress").is_some());
+    let error = config("yours").unwrap_err();
+    assert!(error.contains("feed.blog.platform") && error.contains("\"yours\""), "{error}");
+    assert!(error.contains("auto, none") && error.contains("wordpress"), "{error}");
+
+    write("wordpress.toml", &format!("colour = 1\n{good}"));
+    let error = config("auto").unwrap_err();
+    for part in ["ever.toml", "platforms.folder", "wordpress.toml", "colour", "window"] {
+        assert!(error.contains(part), "`{part}` is not in: {error}");
+    }
+    let nowhere = Config::parse("ever.toml", &format!("{GOOD}[platforms]\nfolder = \"/nowhere\"\n"));
+    assert!(nowhere.unwrap_err().to_string().contains("give a folder of profiles"));
 }
 
 #[test]

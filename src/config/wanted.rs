@@ -33,11 +33,13 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.format" => {
             "\"auto\", which takes any format of feed, or \"resource\", which takes any document as an item"
         }
+        "feed.platform" => "\"auto\", \"none\", or the name of a profile such as \"wordpress\"",
+        "platforms.folder" => "the path of a folder, in quotes",
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",
         "feed.deletions.unsafe" | "hub.callbacks_private" => "true or false",
         "feed" => "one [[feed]] for each feed, with at least name and url",
-        "server" | "store" | "upstream" | "hub" => {
+        "server" | "store" | "upstream" | "hub" | "platforms" => {
             "a table: the name in square brackets on a line of its own"
         }
         _ if key.ends_with("_secs") => SECS,

@@ -64,8 +64,8 @@ pub struct Seen {
     pub raw: Digest,
     /// Of the content: different means edited.
     pub content: Digest,
-    /// Which parser made `content`; digests of two versions are not compared.
-    pub version: u8,
+    /// Which parser and which scrubbers made `content`; digests of two versions are not compared.
+    pub version: u32,
 }
 
 /// Live content or a tombstone.

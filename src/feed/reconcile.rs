@@ -6,7 +6,7 @@ use super::{
     record::IdRule,
     stamp::Stamp,
 };
-use everfeed_adapters::{Deletion, Digest, Entry, Key};
+use everfeed_adapters::{Deletion, Digest, Entry, Key, platforms::Profile};
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Arc};
 
@@ -75,6 +75,8 @@ pub struct Observation {
     pub deletions: Vec<Deletion>,
     /// What its silence may prove.
     pub class: Class,
+    /// Whose scrubbers made the content digests.
+    pub profile: Option<Arc<Profile>>,
 }
 
 /// One entry of a document.

@@ -1,7 +1,7 @@
 //! When a feed is polled next, and what is remembered between polls; not the polling.
 
 use super::stamp::Stamp;
-use everfeed_adapters::Digest;
+use everfeed_adapters::{Digest, platforms::Detected};
 use serde::{Deserialize, Serialize};
 
 mod calendar;
@@ -44,6 +44,8 @@ pub struct PollState {
     pub fault: Option<FaultNote>,
     /// What was odd about the last good document, for the operator. No fault: the feed goes on.
     pub remark: Option<String>,
+    /// The software that makes the feed, as its documents show it; certain signs of another replace it, none do not.
+    pub platform: Option<Detected>,
     /// Set by 410: polling is paused.
     pub gone_at: Option<Stamp>,
     /// Where permanent redirects have led, and since when they agree.
@@ -139,7 +141,8 @@ impl PollState {
     /// its policy has changed, or the clock went back.
     pub fn resumed(self, url: &str, policy: &Policy, now: Stamp) -> Self {
         if self.url != url {
-            return Self { arrivals: self.arrivals, ..Self::unpolled(url) };
+            // The items stay, and so do the scrubbers that their digests were made with.
+            return Self { arrivals: self.arrivals, platform: self.platform, ..Self::unpolled(url) };
         }
         let Some(polled_at) = self.polled_at else { return self };
         let next_at = if polled_at > now {

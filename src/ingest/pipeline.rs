@@ -1,6 +1,7 @@
 //! One poll, from the request to the commit: fetch, slice, observe, decide, commit, wake; not when that is due.
 
 use super::{
+    platform,
     poller::FeedSpec,
     upstream::{Fetched, Reply, Upstream},
 };
@@ -16,6 +17,7 @@ use crate::{
     store::{Receipt, Store, StoreError},
     telemetry::Metrics,
 };
+use everfeed_adapters::platforms::{Detected, Platforms};
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
@@ -43,6 +45,8 @@ pub struct Pipeline {
     pub jitter: fn() -> f64,
     /// What is counted.
     pub metrics: Metrics,
+    /// What is known of blog software.
+    pub platforms: Arc<Platforms>,
 }
 
 /// What came of a poll.
@@ -67,7 +71,9 @@ impl Pipeline {
         clock: Arc<dyn Clock>,
         upstream: Upstream,
     ) -> Self {
-        Self { store, notify, clock, upstream, jitter: rand::random::<f64>, metrics: Metrics::default() }
+        let (jitter, metrics, platforms) =
+            (rand::random::<f64> as fn() -> f64, Metrics::default(), platform::embedded());
+        Self { store, notify, clock, upstream, jitter, metrics, platforms }
     }
 
     /// Polls a feed. `None` when `stop` came before there was anything to finish.
@@ -126,7 +132,13 @@ impl Pipeline {
         // Behind a sidecar the document came from a place that only we can reach.
         let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
         let fetched = Fetched { base_url, ..fetched };
-        let Some(sliced) = compute(move || Sliced::new(&fetched, last_body)).await?? else {
+        let (choice, known, platforms) =
+            (feed.platform.clone(), state.platform.clone(), self.platforms.clone());
+        let sliced = compute(move || {
+            let sliced = Sliced::new(&fetched, last_body)?;
+            Ok(sliced.map(|sliced| sliced.recognised(&choice, &platforms, known.as_ref(), &fetched)))
+        });
+        let Some(sliced) = sliced.await?? else {
             let confirms = state.wants_audit && !answer.conditional;
             let unchanged = Outcome::Unchanged(answer);
             return if confirms {
@@ -136,6 +148,7 @@ impl Pipeline {
             };
         };
         let sliced = Arc::new(sliced);
+        tell_platform(feed, state.platform.as_ref(), sliced.platform.as_ref());
         for _ in 0..TRIES_MAX {
             let Some(decided) = self.decide(feed, &sliced).await? else { continue };
             let document = Document {
@@ -144,6 +157,7 @@ impl Pipeline {
                 arrived: decided.arrived(),
                 remark: decided.remark.clone(),
                 wants_audit: decided.wants_audit(),
+                platform: sliced.platform.clone(),
             };
             let polled = self.remember(feed, state, &Outcome::Document(answer.clone(), document));
             if let Some(polled) = self.settle(feed, decided, polled, started).await? {
@@ -169,12 +183,19 @@ impl Pipeline {
             }
             let decided = Decided::again(record, &known, &feed.deletions, self.now());
             let mut polled = self.remember(feed, state, unchanged);
-            polled.state.wants_audit = decided.wants_audit();
+            let hides_deletions = self.hides_deletions(state);
+            polled.state.wants_audit = hides_deletions || decided.wants_audit();
             if let Some(polled) = self.settle(feed, decided, polled, started).await? {
                 return Ok(polled);
             }
         }
         Err(ours("the feed kept changing while its document was confirmed"))
+    }
+
+    /// Whether the validators of the platform that a feed is made with hide deletions.
+    fn hides_deletions(&self, state: &PollState) -> bool {
+        let profile = super::platform::profile(&self.platforms, state.platform.as_ref());
+        profile.is_some_and(|profile| profile.http.hides_deletes)
     }
 
     /// Commits what was decided; `None` when the feed moved on meanwhile.
@@ -216,7 +237,8 @@ impl Pipeline {
         let (last, document) = (known.last.clone(), Arc::clone(sliced));
         let namespace = record.namespace.clone();
         let (seen, keys, notes) = compute(move || {
-            let (seen, notes) = observe(&last.window, &document.window, document.class);
+            let profile = document.profile.clone();
+            let (seen, notes) = observe(&last.window, &document.window, profile, document.class);
             let keys = keys_needed(&namespace, &last, &seen);
             (seen, keys, notes)
         })
@@ -287,6 +309,15 @@ fn tell(feed: &FeedSpec, event: Event) {
             warn!(feed.name = %name, "Much of `{name}` stayed missing for a week; its window begins anew, and nothing was deleted")
         }
     }
+}
+
+/// Says which software a feed is thought to be made with, once.
+fn tell_platform(feed: &FeedSpec, before: Option<&Detected>, now: Option<&Detected>) {
+    let Some(now) = now.filter(|now| before.is_none_or(|before| before.platform != now.platform)) else {
+        return;
+    };
+    let (name, platform, why) = (&feed.name, &now.platform, &now.why);
+    info!(feed.name = %name, feed.platform = %platform, "`{name}` is read as {platform}: {why}");
 }
 
 /// What a poll came to, in the word that is counted.

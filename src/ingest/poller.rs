@@ -4,6 +4,7 @@ use super::{
     config::{Deletions, Format},
     hosts::{Hosts, hosts_of},
     pipeline::{Pipeline, Polled},
+    platform::Choice,
     queue::Queue,
     upstream::bare,
 };
@@ -49,13 +50,16 @@ pub struct FeedSpec {
     pub policy: Policy,
     /// How much absence proves.
     pub deletions: Deletions,
+    /// Whose scrubbers make its digests.
+    pub platform: Choice,
 }
 
 impl FeedSpec {
     /// A feed that is polled and judged as usual.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
         let (policy, deletions) = (Policy::default(), Deletions::default());
-        Self { no, name: name.into(), url, public_url: None, format: Format::Auto, policy, deletions }
+        let (public_url, format, platform) = (None, Format::Auto, Choice::Auto);
+        Self { no, name: name.into(), url, public_url, format, policy, deletions, platform }
     }
 }
 

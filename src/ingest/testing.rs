@@ -103,6 +103,7 @@ impl House {
             upstream,
             jitter: || 0.0,
             metrics: Metrics::default(),
+            platforms: super::platform::embedded(),
         };
         Self { store, notify, pipeline, seen }
     }

@@ -67,6 +67,8 @@ pub struct FeedStatus {
     pub failures: u32,
     /// What is wrong, and whose fault it is.
     pub fault: Option<FaultStatus>,
+    /// The software that it is read as, and why.
+    pub platform: Option<String>,
     /// Whether all of its past is held.
     pub history: String,
     /// Items held, tombstones included.

@@ -21,6 +21,7 @@ use everfeed::{
 use everfeed_adapters::{
     Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator, Head, History,
     Image, Key, Link, Node, Paging, Person, Rhythm, Source, Text, TextKind,
+    platforms::{Detected, Weight},
 };
 use std::{fmt::Write as _, sync::Arc};
 
@@ -243,6 +244,11 @@ fn poll() -> PollState {
         arrivals: vec![START],
         failures: 2,
         fault: Some(fault),
+        platform: Some(Detected {
+            platform: "wordpress".into(),
+            why: "the generator is WordPress".into(),
+            weight: Some(Weight::Strong),
+        }),
         gone_at: Some(START),
         moved: Some(Moved { url: "https://example.org/feed".into(), since: START }),
         hinted_secs: Some(3600),

@@ -1,12 +1,15 @@
 //! Which platform a document shows: by what it says of itself, never by one weak sign alone.
 
 use super::{GENERIC, pattern::Pattern, profile::Profile, scrub::bare};
-use crate::{Element, Entry, Key, Window};
+use crate::{Element, Entry, Head, Key, Window};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 
-/// How many entries are looked at.
+/// How many entries are parsed to be looked at.
 const ENTRIES_MAX: usize = 5;
+
+/// How many ids are looked at.
+const IDS_MAX: usize = 200;
 
 /// What there is to recognise a platform by.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +66,7 @@ pub struct Sign {
 /// What is looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// The generator of the head (name, version and URL), or `admin:generatorAgent`.
+    /// The generator of the head, `admin:generatorAgent` included: name, version and URL joined by blanks.
     Generator(Pattern),
     /// A comment of the document before its first entry.
     Comment(Pattern),
@@ -71,11 +74,12 @@ pub enum Kind {
     Header(String, Pattern),
     /// A namespace that the document declares, or that an element of the head or of an entry has.
     Namespace(String),
-    /// The ids of all entries looked at.
+    /// The ids of all entries looked at. If the pattern has a group `site`, it must match the same in all: else this is a
+    /// planet, which shows the entries of many blogs. As a strong sign it must name the host of the head's link, too.
     Id(Pattern),
     /// A link of the head.
     HeadLink(Pattern),
-    /// The permalinks of all entries looked at.
+    /// The permalinks of all entries looked at; `site` as in ids.
     Link(Pattern),
     /// The document's own URL, or its `self` link.
     Url(Pattern),
@@ -138,11 +142,16 @@ impl TryFrom<Raw> for Sign {
 impl Sign {
     /// Whether a document shows it.
     pub fn shows(&self, traces: &Traces<'_>) -> bool {
-        Seen { traces, entries: OnceCell::new() }.shows(&self.kind)
+        Seen { traces, entries: OnceCell::new() }.shows(self)
     }
 }
 
 impl Kind {
+    /// Whether it is a sign of the entries, which an aggregator shows as they were elsewhere.
+    fn is_of_entries(&self) -> bool {
+        matches!(self, Self::Id(_) | Self::Link(_) | Self::Text(_))
+    }
+
     /// The rank by which signs of several platforms are weighed: the earlier, the more it is meant to say who made this.
     pub(super) fn rank(&self) -> u8 {
         match self {
@@ -188,7 +197,10 @@ struct Standing {
 }
 
 fn standing(profile: &Profile, seen: &Seen<'_>) -> Option<(Standing, String)> {
-    let met: Vec<&Sign> = profile.detect.iter().filter(|sign| seen.shows(&sign.kind)).collect();
+    let met = || profile.detect.iter().filter(|sign| seen.shows(sign));
+    // Who names another generator shows entries that were made elsewhere.
+    let is_own = !seen.names_a_generator() || met().any(|sign| matches!(sign.kind, Kind::Generator(_)));
+    let met: Vec<&Sign> = met().filter(|sign| is_own || !sign.kind.is_of_entries()).collect();
     let is_carrier = profile.carrier;
     let strong = met.iter().filter(|sign| sign.weight == Weight::Strong).min_by_key(|sign| sign.kind.rank());
     if let Some(sign) = strong {
@@ -207,15 +219,12 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    fn shows(&self, kind: &Kind) -> bool {
+    fn shows(&self, sign: &Sign) -> bool {
         let Traces { window, url, headers } = self.traces;
         let head = &window.head;
-        match kind {
+        match &sign.kind {
             Kind::Generator(pattern) => {
-                let agents = head.foreign.iter().filter(|element| element.name == "generatorAgent");
-                let agents = agents.flat_map(|element| &element.attributes).map(|a| a.value.as_str());
-                let generator = head.generator.as_ref().map(ToString::to_string);
-                generator.as_deref().into_iter().chain(agents).any(|text| pattern.is_match(text))
+                head.generator.as_ref().is_some_and(|generator| pattern.is_match(&generator.to_string()))
             }
             Kind::Comment(pattern) => comments(&window.opening).any(|comment| pattern.is_match(comment)),
             Kind::Header(name, value) => {
@@ -231,14 +240,14 @@ impl Seen<'_> {
                         .any(|element| is_of(element, ns))
             }
             Kind::Id(pattern) => {
-                let ids = window.entries.iter().take(ENTRIES_MAX).map(|entry| match &entry.key {
+                let ids = window.entries.iter().take(IDS_MAX).map(|entry| match &entry.key {
                     Key::Id(id) => Some(id.as_str()),
                     _ => None,
                 });
-                all(ids, pattern)
+                all(ids, pattern).is_some_and(|site| sign.weight == Weight::Weak || is_at_home(site, head))
             }
             Kind::HeadLink(pattern) => head.links.iter().any(|link| pattern.is_match(&link.href)),
-            Kind::Link(pattern) => all(self.entries().iter().map(Entry::permalink), pattern),
+            Kind::Link(pattern) => all(self.entries().iter().map(Entry::permalink), pattern).is_some(),
             Kind::Url(pattern) => {
                 [*url, head.link("self")].into_iter().flatten().any(|url| pattern.is_match(url))
             }
@@ -251,6 +260,10 @@ impl Seen<'_> {
         }
     }
 
+    fn names_a_generator(&self) -> bool {
+        self.traces.window.head.generator.is_some()
+    }
+
     fn entries(&self) -> &[Entry] {
         self.entries.get_or_init(|| {
             self.traces.window.entries.iter().take(ENTRIES_MAX).map(|entry| entry.parse().0).collect()
@@ -258,16 +271,31 @@ impl Seen<'_> {
     }
 }
 
-/// Whether there are texts and every one of them matches.
-fn all<'t>(texts: impl Iterator<Item = Option<&'t str>>, pattern: &Pattern) -> bool {
-    let mut some = false;
+/// The site of some texts, if there are any, every one of them matches, and all are of the same.
+fn all<'t>(texts: impl Iterator<Item = Option<&'t str>>, pattern: &Pattern) -> Option<Option<&'t str>> {
+    let mut site = None;
     for text in texts {
-        if !text.is_some_and(|text| pattern.is_match(text)) {
-            return false;
+        let text = text.filter(|text| pattern.is_match(text))?;
+        let own = pattern.group("site", text);
+        if *site.get_or_insert(own) != own {
+            return None;
         }
-        some = true;
     }
-    some
+    site
+}
+
+/// Whether a site that ids name, if it is a host or a URL, is where the head says that the feed belongs.
+fn is_at_home(site: Option<&str>, head: &Head) -> bool {
+    let (Some(site), Some(home)) = (site, head.link("alternate")) else { return true };
+    let (site, home) = (host(site), host(home));
+    !site.contains('.') || site.eq_ignore_ascii_case(home)
+}
+
+/// The host of a URL, without `www.`, or of what begins with one.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split(['/', '?', '#', ':']).next().unwrap_or_default();
+    rest.strip_prefix("www.").unwrap_or(rest)
 }
 
 fn is_of(element: &Element, ns: &str) -> bool {

@@ -76,11 +76,11 @@ fn starts(text: &str, from: usize) -> impl Iterator<Item = Tag<'_>> {
     std::iter::from_fn(move || {
         loop {
             let at = from + memchr::memchr(b'<', &text.as_bytes()[from..])?;
-            let end = at + memchr::memchr(b'>', &text.as_bytes()[at..])? + 1;
-            let name = name_of(&text[at + 1..end - 1]);
-            from = if name.is_empty() { at + 1 } else { end };
+            let name = name_of(&text[at + 1..]);
+            from = at + 1;
             if !name.is_empty() {
-                return Some(Tag { name, text: &text[at..end], place: at..end });
+                from = at + memchr::memchr(b'>', &text.as_bytes()[at..])? + 1;
+                return Some(Tag { name, text: &text[at..from], place: at..from });
             }
         }
     })

@@ -8,7 +8,7 @@ use std::fmt;
 const PATTERN_BYTES_MAX: usize = 1000;
 
 /// How many bytes a compiled pattern may take.
-const COMPILED_BYTES_MAX: usize = 1 << 20;
+const COMPILED_BYTES_MAX: usize = 256 * 1024;
 
 /// A regular expression in the syntax of the `regex` crate, which knows no backtracking: time is linear in the text.
 #[derive(Clone)]
@@ -52,7 +52,14 @@ impl Pattern {
 
     /// What the group `stable` matches in a text; `None` when the pattern does not match or has no such group.
     pub fn stable<'t>(&self, text: &'t str) -> Option<&'t str> {
-        self.0.captures(text)?.name("stable").map(|found| found.as_str())
+        self.group("stable", text)
+    }
+
+    /// What a named group matches in a text.
+    pub(super) fn group<'t>(&self, name: &str, text: &'t str) -> Option<&'t str> {
+        // Captures cost more than a match, and most patterns have no such group.
+        let has = self.0.capture_names().flatten().any(|group| group == name);
+        has.then(|| self.0.captures(text))??.name(name).map(|found| found.as_str())
     }
 
     /// Where it occurs, from left to right.

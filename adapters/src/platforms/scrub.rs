@@ -10,7 +10,7 @@ use std::{borrow::Cow, fmt::Write as _, ops::Range};
 const SCRUBBERS_VERSION: u32 = 1;
 
 /// Longer texts are compared as they are, so that no pattern costs more than a poll may.
-const TEXT_BYTES_MAX: usize = 1 << 20;
+const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// How often one scrubber may find something in one text.
 const FINDS_MAX: usize = 1000;

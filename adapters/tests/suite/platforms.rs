@@ -3,12 +3,12 @@
 //! A fixture is `adapters/tests/platforms/NAME-*.xml`; NAME is the profile that must be recognised. A comment in the file,
 //! which is taken out before the document is read, holds one `Description:` line and any number of these:
 //! `Url: URL` and `Header: NAME: VALUE` say how the document came; `Expect: PATH = JSON` is as in the other fixtures, on
-//! `platform`, `why`, `weight`, `head`, `entries.N.(id, stable, published, updated, ...)`; `Churn: JSON -> JSON` replaces
+//! `platform`, `why`, `weight`, `generator`, `head`, `entries.N.(id, stable, published, updated, ...)`; `Churn: JSON -> JSON` replaces
 //! a text by another and must change no content digest, though it would without the profile; `Still: JSON -> JSON` must change none either
 //! way; `Edit: JSON -> JSON` must change one.
 
 use everfeed_adapters::{
-    Digest, Entry, Hints, Key, Window,
+    Body, Digest, Entry, Hints, Key, Text, Window,
     platforms::{
         Complete, GENERIC, IdSource, Platforms, Profile, Traces, Weight, content_digest, digest_version,
     },
@@ -117,6 +117,7 @@ fn told(fixture: &Fixture, window: &Window) -> Value {
         value
     });
     json!({
+        "generator": window.head.generator.as_ref().map(ToString::to_string),
         "platform": found.platform, "why": found.why, "weight": found.weight,
         "format": window.format, "head": window.head, "entries": entries.collect::<Vec<_>>(), "notes": window.notes,
     })
@@ -351,5 +352,76 @@ fn no_profile_takes_its_own_word_for_a_complete_feed_of_events() {
     for profile in Platforms::embedded().iter() {
         assert!(!profile.event_log || profile.complete == Complete::Never, "{}", profile.name);
         assert!(profile.deletions.confirmations_min.is_none_or(|min| min >= 2), "{}", profile.name);
+    }
+}
+
+/// An entry whose content is this text.
+fn saying(text: String) -> Entry {
+    let content = Some(Body { text: Text::html(text), ..Body::default() });
+    Entry { content, ..Entry::default() }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+
+    #[test]
+    fn scrubbing_anything_ends_and_what_is_left_was_there(
+        words in proptest::collection::vec(proptest::sample::select(SOUP), 0..40),
+    ) {
+        let text = words.concat();
+        let entry = saying(text.clone());
+        for profile in Platforms::embedded().iter() {
+            let once = profile.scrub(&entry);
+            let left = &once.content.as_ref().unwrap().text.value;
+            proptest::prop_assert!(is_left_of(left, &text), "{}: {text} -> {left}", profile.name);
+        }
+    }
+}
+
+/// Whether a text is another with parts taken out.
+fn is_left_of(left: &str, whole: &str) -> bool {
+    let mut rest = whole.chars();
+    left.chars().all(|wanted| rest.any(|c| c == wanted))
+}
+
+const SOUP: &[&str] = &[
+    "<",
+    ">",
+    "</",
+    "/>",
+    "<img src=\"http://feeds.feedburner.com/~r/b/~4/1\"",
+    "<div class=\"feedflare\">",
+    "</div>",
+    "<div>",
+    "é",
+    "<a href=\"http://feeds.feedburner.com/~ff/b?d=1\">",
+    "</a>",
+    "<p>The post <a href=\"x\">x</a>",
+    " appeared first on ",
+    "</p>",
+    "<p>Statistics: ",
+    "<hr />",
+    "<p><small>3 posts - 2 participants</small></p>",
+    "<script",
+    "</script>",
+    "\"",
+    "'",
+    "&amp;",
+    "<img width=1 height=1 >",
+    "12 comments</a>",
+    "<li class=\"comment_comments\">",
+    "</li>",
+    " ",
+    "\n",
+    "text",
+];
+
+#[test]
+fn texts_made_to_be_slow_are_scrubbed_all_the_same() {
+    for piece in SOUP {
+        let entry = saying(piece.repeat(200_000 / piece.len()));
+        for name in ["wordpress", "livejournal", "phpbb", "drupal"] {
+            Platforms::embedded().get(name).unwrap().scrub(&entry);
+        }
     }
 }

@@ -11,7 +11,10 @@ use crate::feed::{
     item::{Item, ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
 };
-use everfeed_adapters::{Deletion, Entry, Key};
+use everfeed_adapters::{
+    Deletion, Entry, Key,
+    platforms::{Profile, content_digest},
+};
 use std::collections::{HashMap, HashSet};
 
 /// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
@@ -61,7 +64,8 @@ pub fn reconcile(
                 }
                 let (row, known) = bound.row();
                 is_known = known;
-                puts.extend(put(bound, now).map(|(date, put)| (date, Change::Put(put))));
+                let put = put(bound, seen.profile.as_deref(), now);
+                puts.extend(put.map(|(date, put)| (date, Change::Put(put))));
                 row
             }
         };
@@ -115,12 +119,12 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
 }
 
 /// What an entry does to its item; `None` when the item holds the same content already.
-fn put(bound: Bound<'_>, now: Stamp) -> Option<(Option<Stamp>, Put)> {
+fn put(bound: Bound<'_>, profile: Option<&Profile>, now: Stamp) -> Option<(Option<Stamp>, Put)> {
     let Bound { reading, key, target } = bound;
     let (kind, id, iri, keys) = match target {
         Target::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
         Target::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
-        Target::Known(item) if is_edited(&item, &reading.seen) => {
+        Target::Known(item) if is_edited(&item, &reading.seen, profile) => {
             (PutKind::Edited, item.id, item.iri.clone(), Vec::new())
         }
         Target::Known(_) => return None,
@@ -132,12 +136,12 @@ fn put(bound: Bound<'_>, now: Stamp) -> Option<(Option<Stamp>, Put)> {
 }
 
 /// Equal bytes are never an edit, whatever parser made the digests; else the content decides. Digests of two versions
-/// are not compared: the held entry gets one of today's.
-fn is_edited(item: &Item, seen: &Seen) -> bool {
+/// are not compared: the held entry gets one of today's, made with the same scrubbers.
+fn is_edited(item: &Item, seen: &Seen, profile: Option<&Profile>) -> bool {
     let held = if item.seen.version == seen.version {
         Some(item.seen.content)
     } else {
-        item.entry().map(Entry::digest)
+        item.entry().map(|entry| content_digest(entry, profile))
     };
     item.seen.raw != seen.raw && held != Some(seen.content)
 }

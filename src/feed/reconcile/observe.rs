@@ -3,13 +3,24 @@
 
 use super::{Observation, Reading, Sighting, WindowRow};
 use crate::feed::{absence::Class, item::Seen};
-use everfeed_adapters::{DIGEST_VERSION, Digest, Key, Note, RawEntry, Window};
-use std::collections::{HashMap, HashSet};
+use everfeed_adapters::{
+    Digest, Key, Note, RawEntry, Window,
+    platforms::{Profile, content_digest, digest_version},
+};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// Compares a document with the window of the last one and parses what is new. An entry of the same bytes is not parsed
 /// again unless a deletion names it, whose date must be compared with the entry's, or its key occurs twice in the
-/// document, where the latest must win every time. The notes are those of the entries parsed.
-pub fn observe(window: &[WindowRow], document: &Window, class: Class) -> (Observation, Vec<Note>) {
+/// document, where the latest must win every time. What `profile` scrubs is in no content digest. The notes are those of the entries parsed.
+pub fn observe(
+    window: &[WindowRow],
+    document: &Window,
+    profile: Option<Arc<Profile>>,
+    class: Class,
+) -> (Observation, Vec<Note>) {
     let known: HashMap<Digest, &WindowRow> = window.iter().map(|row| (row.raw, row)).collect();
     let deleted: HashSet<String> =
         document.deletions.iter().map(|deletion| Key::Id(deletion.reference.clone()).stripped()).collect();
@@ -20,16 +31,17 @@ pub fn observe(window: &[WindowRow], document: &Window, class: Class) -> (Observ
     let mut notes = Vec::new();
     let sightings = document.entries.iter().map(|entry| match known.get(&entry.raw) {
         Some(row) if is_plain(entry) => Sighting::Same(**row),
-        _ => Sighting::Read(Box::new(read(entry, &mut notes))),
+        _ => Sighting::Read(Box::new(read(entry, profile.as_deref(), &mut notes))),
     });
     let sightings = sightings.collect();
-    (Observation { sightings, deletions: document.deletions.clone(), class }, notes)
+    (Observation { sightings, deletions: document.deletions.clone(), class, profile }, notes)
 }
 
-fn read(raw: &RawEntry, notes: &mut Vec<Note>) -> Reading {
+fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Reading {
     let (entry, of_entry) = raw.parse();
     notes.extend(of_entry);
-    let seen = Seen { raw: raw.raw, content: entry.digest(), version: DIGEST_VERSION };
+    let content = content_digest(&entry, profile);
+    let seen = Seen { raw: raw.raw, content, version: digest_version(profile) };
     Reading { key: raw.key.clone(), entry, seen }
 }
 
@@ -63,7 +75,7 @@ mod tests {
 
     /// What becomes of each entry: `=` and its row, or its title as parsed.
     fn check(window: &[WindowRow], document: &Window, expect: &[&str]) {
-        let (seen, _) = observe(window, document, Class::Audit);
+        let (seen, _) = observe(window, document, None, Class::Audit);
         let told: Vec<String> = seen
             .sightings
             .iter()

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::feed::{absence::Policy, item::Content};
-use everfeed_adapters::{Date, Link, Text};
+use everfeed_adapters::{
+    Body, Date, Link, Text,
+    platforms::{Platforms, content_digest, digest_version},
+};
 
 const NS: &str = "example.org/feed";
 const NOW: Stamp = Stamp::from_secs(1_700_000_000);
@@ -40,6 +43,7 @@ impl Held {
             sightings: sightings.collect(),
             deletions: deletions.to_vec(),
             class: Class::Audit,
+            profile: None,
         };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
         let items = keys_needed(NS, &self.last, &seen).into_iter().filter_map(found).collect();
@@ -287,6 +291,7 @@ fn unchanged_entries_need_no_look_up() {
         })],
         deletions: Vec::new(),
         class: Class::Audit,
+        profile: None,
     };
     assert!(keys_needed(NS, &Remembered::default(), &seen).is_empty());
 }
@@ -352,4 +357,41 @@ fn an_item_that_is_still_shown_is_not_renamed() {
     held.show(&[entry("a1", "http://x/1", "one", 1)], &[]);
     let shown = held.show(&[entry("b1", "http://x/1", "one", 1), entry("a1", "http://x/1", "one", 1)], &[]);
     assert_eq!(shown, ["+one"], "two entries that point to one page");
+}
+
+/// What a document that shows `content` does to an item that holds `held` with a digest of this version.
+fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile: &str) -> usize {
+    let profile = Platforms::embedded().get(profile).cloned();
+    let read = |text: &str, by: Option<&Profile>| {
+        let entry = Entry {
+            content: Some(Body { text: Text::html(text), ..Body::default() }),
+            title: Some(Text::plain("t")),
+            ..Entry::default()
+        };
+        let (raw, content) = (Digest::of(text.as_bytes()), content_digest(&entry, by));
+        Reading { key: Key::Id("a".into()), entry, seen: Seen { raw, content, version: digest_version(by) } }
+    };
+    let mut store = Held::default();
+    let mut old = read(held, None);
+    old.seen.version = version;
+    store.show(&[old], &[]);
+    let new = read(content, profile.as_deref());
+    let seen =
+        Observation { sightings: vec![Sighting::Read(Box::new(new))], profile, ..Observation::default() };
+    let found = |key: KeyHash| store.keys.get(&key).map(|id| (key, store.items[id].clone()));
+    let items = keys_needed(NS, &store.last, &seen).into_iter().filter_map(found).collect();
+    let known = Known { rev: 0, id_rule: IdRule::Id, last: store.last.clone(), items };
+    reconcile(NS, &known, &seen, &POLICY, NOW).changes.len()
+}
+
+#[test]
+fn new_scrubbers_are_no_edit_and_hide_none() {
+    // POLLING 1.3: a digest of other scrubbers, or of none, is not compared.
+    let pixel = |n: u32| format!("Rain.<img src=\"http://feeds.feedburner.com/~r/b/~4/{n}\"/>");
+    for version in [1, 7] {
+        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, &pixel(2), "wordpress"), 0);
+        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, &pixel(2), "generic"), 0);
+        assert_eq!(after_a_change_of_scrubbers(&pixel(1), version, "Snow.", "wordpress"), 1);
+    }
+    assert_eq!(after_a_change_of_scrubbers(&pixel(1), 1, &pixel(2), "no such profile"), 1);
 }

@@ -2,7 +2,7 @@
 
 use super::{FaultNote, GONE_SECS, Moved, Policy, PollState, Whose, calendar, interval};
 use crate::feed::stamp::Stamp;
-use everfeed_adapters::{Digest, Rhythm};
+use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
 
 /// What one poll brought.
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub struct Document<'a> {
     pub remark: Option<String>,
     /// Whether it lacks something that an unconditional request would prove.
     pub wants_audit: bool,
+    /// The software that makes it.
+    pub platform: Option<Detected>,
 }
 
 /// Why a poll brought nothing.
@@ -134,6 +136,7 @@ impl PollState {
         self.body = document.body.or(self.body);
         self.remark.clone_from(&document.remark);
         self.wants_audit = document.wants_audit;
+        self.platform.clone_from(&document.platform);
         let rhythm = document.rhythm;
         let ttl_secs = rhythm.ttl_mins.map(|mins| u64::from(mins) * 60);
         self.hinted_secs = ttl_secs.max(rhythm.update_secs.map(u64::from)).filter(|secs| *secs > 0);

@@ -48,7 +48,7 @@ fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_se
 }
 
 fn document(rhythm: &Rhythm) -> Document<'_> {
-    Document { body: None, rhythm, arrived: false, remark: None, wants_audit: false }
+    Document { body: None, rhythm, arrived: false, remark: None, wants_audit: false, platform: None }
 }
 
 #[test]

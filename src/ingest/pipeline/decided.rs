@@ -8,11 +8,19 @@ use crate::{
         schedule::{Failure, PollState, Whose},
         stamp::Stamp,
     },
-    ingest::{config::Deletions, upstream::Fetched},
+    ingest::{
+        config::Deletions,
+        platform::{self, Choice},
+        upstream::Fetched,
+    },
     store::Commit,
 };
 use bytes::Bytes;
-use everfeed_adapters::{Digest, Head, Hints, NotAFeed, Note, Window, slice, witness};
+use everfeed_adapters::{
+    Digest, Head, Hints, NotAFeed, Note, Window,
+    platforms::{Conditional, Detected, Platforms, Profile},
+    slice, witness,
+};
 use std::{collections::HashSet, sync::Arc};
 
 /// A document cut into entries.
@@ -22,6 +30,10 @@ pub(super) struct Sliced {
     pub(super) window: Window,
     /// What its silence may prove.
     pub(super) class: Class,
+    /// The software that it shows, if the configuration wants to know.
+    pub(super) platform: Option<Detected>,
+    /// What is known of that.
+    pub(super) profile: Option<Arc<Profile>>,
     is_part: bool,
     bytes: Bytes,
     content_type: Option<String>,
@@ -48,8 +60,33 @@ impl Sliced {
             class,
             is_part: fetched.is_part,
             bytes: fetched.body.clone(),
+            platform: None,
+            profile: None,
             content_type: fetched.content_type.clone(),
         }))
+    }
+
+    /// The same, with the platform that it shows or that the configuration names.
+    pub(super) fn recognised(
+        self,
+        choice: &Choice,
+        platforms: &Platforms,
+        known: Option<&Detected>,
+        fetched: &Fetched,
+    ) -> Self {
+        let platform = choice.of(platforms, known, &self.window, fetched);
+        let profile = platform::profile(platforms, platform.as_ref());
+        let is_part = profile.as_ref().is_some_and(|profile| {
+            let answers_deltas = profile.http.conditional == Conditional::Delta;
+            profile.event_log || (answers_deltas && self.class == Class::Conditional)
+        });
+        let class = if is_part { Class::Partial } else { self.class };
+        Self { platform, profile, class, ..self }
+    }
+
+    /// Whether the platform's validators hide deletions, so that only unconditional requests find them.
+    fn hides_deletions(&self) -> bool {
+        self.profile.as_ref().is_some_and(|profile| profile.http.hides_deletes)
     }
 
     /// Whether it holds neither entries nor deletions.
@@ -86,6 +123,8 @@ pub(super) struct Decided {
     keeps_last: bool,
     head: Option<Arc<Head>>,
     makes_ready: bool,
+    /// Whether unconditional requests are worth more here than elsewhere.
+    hides_deletions: bool,
     /// What was odd about the document.
     pub(super) remark: Option<String>,
 }
@@ -101,7 +140,10 @@ impl Decided {
         now: Stamp,
     ) -> Self {
         let head = &sliced.window.head;
-        let policy = deletions.policy(head.is_complete());
+        let mut policy = deletions.policy(head.is_complete());
+        // A profile raises what is asked, and never lowers it.
+        let least = sliced.profile.as_ref().and_then(|profile| profile.deletions.confirmations_min);
+        policy.confirmations = policy.confirmations.max(u8::try_from(least.unwrap_or(0)).unwrap_or(u8::MAX));
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
         let mut notes = notes;
         if seen.class != Class::Partial
@@ -115,11 +157,12 @@ impl Decided {
         if sliced.is_part {
             decisions.last.window.clone_from(&known.last.window);
         }
-        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head);
+        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head, sliced.profile.as_deref());
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
             head: speaks_anew.then(|| Arc::new(head.clone())),
+            hides_deletions: sliced.hides_deletions(),
             makes_ready: !sliced.is_part && !record.is_ready(),
             remark: remark(sliced.window.notes.iter().chain(&notes)),
             record,
@@ -141,7 +184,8 @@ impl Decided {
         let policy = deletions.policy(record.head.is_complete());
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.last.window.clone_from(&known.last.window);
-        Self { remark: Some(remark), ..Self::unheaded(record, known, decisions) }
+        let hides_deletions = sliced.hides_deletions();
+        Self { remark: Some(remark), hides_deletions, ..Self::unheaded(record, known, decisions) }
     }
 
     /// The last document once more, as the answer to an unconditional request.
@@ -158,6 +202,7 @@ impl Decided {
             keeps_last: decisions.last == known.last,
             decisions,
             head: None,
+            hides_deletions: false,
             makes_ready: false,
             remark: None,
             record,
@@ -166,7 +211,7 @@ impl Decided {
 
     /// Whether an unconditional request would prove or clear up something.
     pub(super) fn wants_audit(&self) -> bool {
-        self.decisions.last.absence.wants_audit()
+        self.hides_deletions || self.decisions.last.absence.wants_audit()
     }
 
     pub(super) fn events(&self) -> &[Event] {
@@ -219,11 +264,13 @@ fn class(window: &Window, fetched: &Fetched) -> Class {
 }
 
 /// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
-/// state.
-fn is_said_otherwise(old: &Head, new: &Head) -> bool {
+/// state. So does the id with software that writes today's date into it.
+fn is_said_otherwise(old: &Head, new: &Head, profile: Option<&Profile>) -> bool {
+    let id_churns = profile.is_some_and(|profile| profile.dates.feed_id_churns);
     let lasting = |head: &Head| {
         let (updated, published, rhythm, paging) = Default::default();
-        Head { updated, published, rhythm, paging, ..head.clone() }
+        let id = head.id.clone().filter(|_| !id_churns);
+        Head { id, updated, published, rhythm, paging, ..head.clone() }
     };
     lasting(old) != lasting(new)
 }
@@ -256,6 +303,17 @@ fn no_feed(why: &NotAFeed) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_in_the_id_of_the_feed_says_nothing_with_software_that_writes_one() {
+        let head = |id: &str| Head { id: Some(id.into()), ..Head::default() };
+        let (old, new) = (head("tag:x,2010-05-07:atom/1"), head("tag:x,2010-05-08:atom/1"));
+        let of = |name: &str| {
+            is_said_otherwise(&old, &new, Platforms::embedded().get(name).map(|profile| &**profile))
+        };
+        assert!(of("no such profile") && of("wordpress"));
+        assert!(!of("habari"));
+    }
 
     #[test]
     fn remarks_are_few_and_said_once() {

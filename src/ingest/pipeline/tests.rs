@@ -221,3 +221,58 @@ async fn a_json_feed_is_read_and_other_json_is_refused_by_its_name() {
     let seen = house.seen.lock().unwrap();
     assert!(seen[0].headers["accept"].to_str().unwrap().contains("application/feed+json"));
 }
+
+/// A journal whose software counts the comments of an entry in it; `says` is its generator.
+fn journal(says: bool, comments: u32, text: &str) -> &'static str {
+    let generator = if says { "<generator>LiveJournal / LiveJournal.com</generator>" } else { "" };
+    let image = format!("&lt;img src=\"http://www.livejournal.com/tools/commentcount?n={comments}\"&gt;");
+    let document = format!(
+        "<rss version=\"2.0\"><channel><title>t</title>{generator}<item><guid>1</guid>\
+         <title>one</title><description>{text}{image}</description></item></channel></rss>"
+    );
+    document.leak()
+}
+
+/// How often the only item changes when these documents come one after the other.
+async fn changes(platform: &str, documents: &'static [(bool, u32, &'static str)]) -> (u64, Vec<PollState>) {
+    let house = House::new(|n, _| {
+        let (says, comments, text) = documents[n];
+        ready(ok(journal(says, comments, text)))
+    });
+    let mut feed = house.feed("blog", URL, 1, 5).await;
+    feed.platform = platform.to_owned().into();
+    let (mut state, mut states, mut times, mut last) = (PollState::unpolled(URL), Vec::new(), 0, None);
+    for _ in documents {
+        state = house.pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap().state;
+        let t = house.store.feed(feed.no).await.unwrap().last_t;
+        times += u64::from(last.replace(t) != Some(t));
+        states.push(state.clone());
+    }
+    (times, states)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_platform_counts_in_its_entries_is_no_edit() {
+    const COUNTS: &[(bool, u32, &str)] = &[(true, 1, "Rain."), (true, 2, "Rain."), (true, 3, "Snow.")];
+    let (times, states) = changes("auto", COUNTS).await;
+    assert_eq!(times, 2, "once added, once edited");
+    let found = states[0].platform.as_ref().unwrap();
+    assert_eq!(found.platform, "livejournal");
+    assert!(found.why.contains("the generator is LiveJournal"), "{}", found.why);
+    assert_eq!(changes("none", COUNTS).await.0, 3, "nothing is scrubbed");
+    assert_eq!(changes("livejournal", COUNTS).await.0, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_no_longer_names_its_software_is_scrubbed_as_before() {
+    const SILENT: &[(bool, u32, &str)] = &[(true, 1, "Rain."), (false, 2, "Rain."), (true, 3, "Rain.")];
+    let (times, states) = changes("auto", SILENT).await;
+    assert_eq!(times, 1);
+    assert!(states.iter().all(|state| state.platform == states[0].platform));
+    // It is recognised late: what is held gets a digest of the new scrubbers.
+    const LATE: &[(bool, u32, &str)] = &[(false, 1, "Rain."), (true, 2, "Rain."), (true, 2, "Snow.")];
+    let (times, states) = changes("auto", LATE).await;
+    assert_eq!(times, 2);
+    assert_eq!(states[0].platform.as_ref().unwrap().platform, "generic");
+    assert_eq!(states[1].platform.as_ref().unwrap().platform, "livejournal");
+}

@@ -1,0 +1,105 @@
+//! Which platform profile holds for a feed: what the configuration says of it, and what its document shows; not what a
+//! profile says.
+
+use crate::ingest::upstream::Fetched;
+use everfeed_adapters::{
+    Window,
+    platforms::{Detected, Platforms, Profile, Traces},
+};
+use serde::Deserialize;
+use std::{fmt, path::PathBuf, sync::Arc};
+
+/// `[platforms]`: what is known of blog software besides what comes with everfeed.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// A folder of profiles (`NAME.toml`), read at the start. One of the name of an embedded profile replaces it.
+    pub folder: Option<PathBuf>,
+    /// The profiles of that folder and the embedded ones; `None` until the folder was read, or without one.
+    #[serde(skip)]
+    profiles: Option<Arc<Platforms>>,
+}
+
+impl Config {
+    /// Every profile there is.
+    pub fn profiles(&self) -> Arc<Platforms> {
+        self.profiles.clone().unwrap_or_else(embedded)
+    }
+
+    /// Takes over what the folder holds.
+    pub fn know(&mut self, profiles: Platforms) {
+        self.profiles = Some(Arc::new(profiles));
+    }
+}
+
+/// The profiles that come with everfeed.
+pub(super) fn embedded() -> Arc<Platforms> {
+    Arc::new(Platforms::embedded().clone())
+}
+
+/// Only what can be configured.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("folder", &self.folder).finish()
+    }
+}
+
+/// `platform = "auto"`, `"none"` or the name of a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "String")]
+pub enum Choice {
+    /// Whatever the documents show.
+    #[default]
+    Auto,
+    /// None: entries are compared as they are.
+    Nothing,
+    /// This one, whatever the documents show.
+    Named(String),
+}
+
+impl From<String> for Choice {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "auto" => Self::Auto,
+            "none" => Self::Nothing,
+            _ => Self::Named(word),
+        }
+    }
+}
+
+impl Choice {
+    /// The platform of a document of a feed of which `known` is remembered. A resource is compared as it is.
+    pub(super) fn of(
+        &self,
+        platforms: &Platforms,
+        known: Option<&Detected>,
+        window: &Window,
+        fetched: &Fetched,
+    ) -> Option<Detected> {
+        match self {
+            _ if fetched.resource.is_some() => None,
+            Self::Auto => {
+                let readable = |(name, value): (&'_ http::HeaderName, &'_ http::HeaderValue)| {
+                    Some((name.to_string(), value.to_str().ok()?.to_owned()))
+                };
+                let headers: Vec<(String, String)> = fetched.headers.iter().filter_map(readable).collect();
+                let headers: Vec<(&str, &str)> =
+                    headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+                let traces = Traces { window, url: Some(&fetched.base_url), headers: &headers };
+                Some(platforms.detect_again(known, &traces))
+            }
+            Self::Nothing => None,
+            // Without a weight, so that `auto` looks for itself later.
+            Self::Named(name) => Some(Detected {
+                platform: name.clone(),
+                why: "the configuration says so".into(),
+                weight: None,
+            }),
+        }
+    }
+}
+
+/// The profile of what was recognised.
+pub(super) fn profile(platforms: &Platforms, found: Option<&Detected>) -> Option<Arc<Profile>> {
+    platforms.get(&found?.platform).cloned()
+}
