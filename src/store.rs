@@ -2,6 +2,7 @@
 
 use crate::feed::{
     item::{Item, ItemId, KeyHash},
+    observed::Observed,
     page::{Page, PageQuery, Unanswerable},
     reconcile::{Change, Evidence, Known, Remembered},
     record::{FeedNo, FeedRecord, IdRule},
@@ -59,6 +60,9 @@ pub trait Store: Send + Sync + 'static {
     fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>>;
     /// What proves that an item is gone: its tombstones, oldest first, with their T.
     fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>>;
+    /// What the last documents of a feed came to, oldest first, by number; at most
+    /// [`OBSERVATIONS_MAX`](crate::feed::observed::OBSERVATIONS_MAX).
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>>;
     /// Makes or replaces a subscription, found by its topic and callback. A new one (number 0) gets a number; one that
     /// has a number is only written over itself, and is an `UnknownSub` when it has ended meanwhile.
     fn put_sub(&self, sub: Sub) -> Answer<'_, SubNo>;
@@ -103,6 +107,8 @@ pub struct Commit {
     pub ready: bool,
     /// The poll state, saved in the same transaction.
     pub poll: Option<PollState>,
+    /// What the document came to, kept as the next observation. If the window began anew, the feed gets a gap marker.
+    pub observed: Option<Observed>,
 }
 
 /// What came of a commit.

@@ -1,7 +1,7 @@
 //! What the operator may know, gathered from every room.
 
 use crate::{
-    feed::record::FeedRecord,
+    feed::{absence::Memory, record::FeedRecord},
     hub::Hub,
     ingest::Poller,
     notify::Notify,
@@ -40,7 +40,13 @@ impl House {
         Self { store, notify, poller, hub, waiters, offered, started_at }
     }
 
-    fn feed(&self, record: &FeedRecord, origin: &str, subscribers: SubscriberStatus) -> FeedStatus {
+    fn feed(
+        &self,
+        record: &FeedRecord,
+        absence: &Memory,
+        origin: &str,
+        subscribers: SubscriberStatus,
+    ) -> FeedStatus {
         let poll = self.poller.status(record.no).unwrap_or_default();
         FeedStatus {
             name: record.name.clone(),
@@ -53,6 +59,9 @@ impl House {
             fault: poll.fault.as_ref().map(Into::into),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             history: "unknown: archives are not read, so it begins with the first document".to_owned(),
+            gaps: record.gaps.iter().map(Into::into).collect(),
+            held_since: absence.held_since.map(|since| since.rfc3339()),
+            suspects: absence.suspects().count(),
             items: record.total,
             live_items: record.live,
             subscribers,
@@ -63,21 +72,23 @@ impl House {
     async fn gather(&self) -> Result<Status, String> {
         let records = self.store.feeds().await.map_err(|error| error.to_string())?;
         let counts = self.hub.counts();
-        let feed = |record: &FeedRecord| {
-            let offered = self.offered.get(&record.name)?;
+        let mut feeds = Vec::with_capacity(records.len());
+        for record in &records {
+            let Some(offered) = self.offered.get(&record.name) else { continue };
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
                 active: counted.active,
                 pending: counted.pending,
                 failing: counted.failing,
             });
-            Some(self.feed(record, &offered.origin, subscribers))
-        };
+            let known = self.store.known(record.no, Vec::new()).await.map_err(|error| error.to_string())?;
+            feeds.push(self.feed(record, &known.last.absence, &offered.origin, subscribers));
+        }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),
             started_at: self.started_at.clone(),
             waiters: self.waiters.held(),
-            feeds: records.iter().filter_map(feed).collect(),
+            feeds,
         })
     }
 }

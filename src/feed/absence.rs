@@ -131,6 +131,23 @@ pub enum Event {
     HoldEnded,
 }
 
+impl Event {
+    /// Whether the window began anew, so that items may be missing between what was held and what came with it.
+    pub fn leaves_a_gap(self) -> bool {
+        !matches!(self, Self::Held)
+    }
+
+    /// The same in the operator's words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Gap => "nothing of the last document was in the next one",
+            Self::Rebaselined => "the order of the documents could not be followed, so the window began anew",
+            Self::Held => "too much was missing at once, so nothing was concluded",
+            Self::HoldEnded => "too much stayed missing for a week, so the window began anew",
+        }
+    }
+}
+
 /// Rows that are remembered; what stands behind them is not missed when it goes.
 const ROWS_MAX: usize = 1000;
 
@@ -168,6 +185,17 @@ impl Memory {
         let mut memory = self.clone();
         memory.rows.retain(|row| !ended.contains(&row.id));
         memory
+    }
+
+    /// How many of the remembered items a document lacks.
+    pub fn lacked_by(&self, seen: &[Place]) -> usize {
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        self.rows.iter().filter(|row| !shown.contains(&row.id)).count()
+    }
+
+    /// Whether answers to conditional requests have proven to be parts of the feed, so that they show presence only.
+    pub fn has_caught_conditional(&self) -> bool {
+        self.trust <= CAUGHT
     }
 
     /// The items that are missed and not decided on.

@@ -1,6 +1,6 @@
 //! What is kept of a feed besides its items: its number, its name, how far it has come; not the poll state.
 
-use super::stamp::Stamp;
+use super::{absence::Event, stamp::Stamp};
 use everfeed_adapters::Head;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -34,7 +34,26 @@ pub struct FeedRecord {
     pub id_rule: IdRule,
     /// The cursor of the newest item when serving began; `None` until the first good document (503 until then).
     pub first_cursor: Option<String>,
+    /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
+    pub gaps: Vec<Gap>,
 }
+
+/// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
+/// that could be followed, so what stood between them, if anything, was never seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// When it was found.
+    pub at: Stamp,
+    /// What happened to the window.
+    pub event: Event,
+    /// Cursor of the newest item held before; empty if none was.
+    pub before: String,
+    /// Cursor of the first item that came after; `before` when nothing new came.
+    pub after: String,
+}
+
+/// Gaps that are remembered of a feed; the oldest are forgotten first.
+pub const GAPS_MAX: usize = 16;
 
 impl FeedRecord {
     /// A feed that nothing is known of yet.
@@ -51,6 +70,7 @@ impl FeedRecord {
             head_rev: 0,
             id_rule: IdRule::Id,
             first_cursor: None,
+            gaps: Vec::new(),
         }
     }
 

@@ -206,9 +206,6 @@ impl Pipeline {
         polled: Polled,
         started: Instant,
     ) -> Result<Option<Polled>, Failure> {
-        if decided.is_nothing() {
-            return Ok(Some(polled));
-        }
         let events = decided.events().to_vec();
         match self.store.commit(decided.commit(&polled.state)).await {
             Ok(receipt) => {

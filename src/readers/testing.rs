@@ -5,6 +5,7 @@ use crate::{
     clock::{Clock, Paused},
     feed::{
         item::{Item, ItemId, KeyHash, Reason, Seen},
+        observed::Observed,
         order::Order,
         page::{Page, PageQuery},
         reconcile::{Change, Delete, Evidence, Known, Put, PutKind},
@@ -98,6 +99,7 @@ impl House {
             id_rule: IdRule::Id,
             ready: true,
             poll: None,
+            observed: None,
         };
         self.store.commit(commit).await.unwrap().feed.mark()
     }
@@ -242,6 +244,7 @@ impl Store for Watched {
         hosts() -> Vec<(String, Stamp)>;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
+        observations(feed: FeedNo) -> Vec<(u64, Observed)>;
         put_sub(sub: Sub) -> SubNo;
         sub(sub: SubNo) -> Option<Sub>;
         subs() -> Vec<Sub>;

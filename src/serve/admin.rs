@@ -2,7 +2,7 @@
 
 use super::rescue::Response;
 use crate::{
-    feed::schedule::FaultNote,
+    feed::{record::Gap, schedule::FaultNote},
     telemetry::{Metrics, exposition},
 };
 use bytes::Bytes;
@@ -71,6 +71,12 @@ pub struct FeedStatus {
     pub platform: Option<String>,
     /// Whether all of its past is held.
     pub history: String,
+    /// Places where items may be missing, oldest first.
+    pub gaps: Vec<GapStatus>,
+    /// Since when too much is missing at once to believe it.
+    pub held_since: Option<String>,
+    /// Items that are missed and not decided on.
+    pub suspects: usize,
     /// Items held, tombstones included.
     pub items: u64,
     /// Items held that are no tombstones.
@@ -79,6 +85,26 @@ pub struct FeedStatus {
     pub subscribers: SubscriberStatus,
     /// Readers that wait for a change now: long polls and subscriptions.
     pub waiters: usize,
+}
+
+/// A place in a feed where items may be missing: between two cursors.
+#[derive(Clone, Debug, Serialize)]
+pub struct GapStatus {
+    /// When it was found.
+    pub at: String,
+    /// What happened.
+    pub why: &'static str,
+    /// The cursor before it.
+    pub before: String,
+    /// The cursor after it.
+    pub after: String,
+}
+
+impl From<&Gap> for GapStatus {
+    fn from(gap: &Gap) -> Self {
+        let (before, after) = (gap.before.clone(), gap.after.clone());
+        Self { at: gap.at.rfc3339(), why: gap.event.words(), before, after }
+    }
 }
 
 /// What is wrong with a feed.

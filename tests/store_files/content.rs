@@ -3,7 +3,9 @@
 use everfeed::{
     clock::Manual,
     feed::{
+        absence::{Class, Event},
         item::{ItemId, KeyHash, Reason, Seen},
+        observed::Observed,
         order::Order,
         page::PageQuery,
         reconcile::{Change, Delete, Evidence, Put, PutKind, Remembered, WindowRow},
@@ -57,6 +59,7 @@ pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
         id_rule: IdRule::Id,
         ready: true,
         poll: None,
+        observed: None,
     }
 }
 
@@ -257,6 +260,25 @@ fn poll() -> PollState {
     }
 }
 
+fn observed() -> Observed {
+    Observed {
+        at: START,
+        class: Class::Conditional,
+        partial: Some("cut".into()),
+        again: true,
+        entries: 15,
+        new: 1,
+        edited: 2,
+        revived: 3,
+        missing: 4,
+        suspects: 5,
+        rolled_off: 6,
+        gone: 7,
+        events: vec![Event::Held, Event::Gap],
+        remark: Some("odd".into()),
+    }
+}
+
 fn sub(feed: FeedNo) -> Sub {
     let terms = Terms {
         secret: Some(Secret::new("hush")),
@@ -301,6 +323,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         head: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
         poll: Some(poll()),
+        observed: Some(observed()),
         ..commit(&feed, added)
     };
     let feed = store.commit(first).await.unwrap().feed;
@@ -334,6 +357,9 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
             let known = store.known(feed.no, vec![key(n)]).await.unwrap();
             writeln!(text, "{known:?} {:?}", store.evidence(feed.no, id(n)).await.unwrap()).unwrap();
         }
+    }
+    for feed in &feeds {
+        writeln!(text, "{:?}", store.observations(feed.no).await.unwrap()).unwrap();
     }
     writeln!(text, "{feeds:?} {:?} {:?}", store.polls().await.unwrap(), store.hosts().await.unwrap())
         .unwrap();

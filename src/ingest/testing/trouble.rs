@@ -3,6 +3,7 @@
 use crate::{
     feed::{
         item::{Item, ItemId, KeyHash},
+        observed::Observed,
         page::{Page, PageQuery},
         reconcile::{Evidence, Known},
         record::{FeedNo, FeedRecord},
@@ -72,6 +73,7 @@ impl Store for Troubled {
                     id_rule: record.id_rule,
                     ready: false,
                     poll: None,
+                    observed: None,
                 };
                 self.memory.commit(theirs).await?;
             }
@@ -113,6 +115,7 @@ impl Store for Troubled {
         page(query: PageQuery) -> Page;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
+        observations(feed: FeedNo) -> Vec<(u64, Observed)>;
         put_sub(sub: Sub) -> SubNo;
         sub(sub: SubNo) -> Option<Sub>;
         subs() -> Vec<Sub>;

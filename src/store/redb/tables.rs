@@ -29,6 +29,8 @@ pub(super) type IdKey = [u8; 14];
 pub(super) type HashKey = [u8; 20];
 /// Feed, id, T.
 pub(super) type EvidenceKey = [u8; 22];
+/// Feed, number of an observation.
+pub(super) type SeqKey = [u8; 12];
 pub(super) type SubKey = [u8; 8];
 /// Feed, subscription.
 pub(super) type FeedSubKey = [u8; 12];
@@ -53,6 +55,8 @@ pub(super) const WINDOWS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition
 pub(super) const POLLS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("polls");
 /// `Evidence` of a tombstone.
 pub(super) const EVIDENCE: TableDefinition<'_, &EvidenceKey, Coded> = TableDefinition::new("evidence");
+/// (feed, number) to `Observed`; the last ones only.
+pub(super) const OBSERVATIONS: TableDefinition<'_, &SeqKey, Coded> = TableDefinition::new("observations");
 /// `Sub`.
 pub(super) const SUBS: TableDefinition<'_, &SubKey, Coded> = TableDefinition::new("subs");
 /// SHA-256 of `topic LF callback` to the subscription.
@@ -74,6 +78,7 @@ pub(super) fn make_all(tx: &WriteTransaction) -> Result<(), StoreError> {
     tx.open_table(WINDOWS)?;
     tx.open_table(POLLS)?;
     tx.open_table(EVIDENCE)?;
+    tx.open_table(OBSERVATIONS)?;
     tx.open_table(SUBS)?;
     tx.open_table(SUB_KEYS)?;
     tx.open_table(FEED_SUBS)?;
@@ -139,6 +144,15 @@ pub(super) fn hash_key(feed: FeedNo, key: KeyHash) -> HashKey {
 
 pub(super) fn evidence_key(feed: FeedNo, id: ItemId, t: Stamp) -> EvidenceKey {
     join(&id_key(feed, id), &stamp_value(t))
+}
+
+pub(super) fn seq_key(feed: FeedNo, seq: u64) -> SeqKey {
+    join(&feed_key(feed), &seq.to_be_bytes())
+}
+
+/// The number at the end of a key.
+pub(super) fn seq_of(key: &[u8]) -> u64 {
+    key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail))
 }
 
 pub(super) fn sub_key(sub: SubNo) -> SubKey {
