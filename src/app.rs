@@ -31,6 +31,8 @@ mod insight;
 
 pub mod probe;
 
+pub mod replay;
+
 /// A house that runs.
 pub struct App {
     address: SocketAddr,
@@ -197,6 +199,7 @@ impl Ground {
             format: feed.format,
             policy: feed.poll.policy(),
             deletions: feed.deletions,
+            record: feed.record.clone(),
             platform: feed.platform.clone(),
         };
         Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)

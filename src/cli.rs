@@ -15,6 +15,7 @@ mod ask;
 pub mod clock;
 pub mod demo;
 pub mod probe;
+pub mod replay;
 
 /// `EX_USAGE` of sysexits: the command or the configuration is wrong; nothing was started.
 const USAGE: u8 = 64;
@@ -40,6 +41,8 @@ enum Command {
     Demo(demo::Options),
     /// Fetch or read a document once, and say what would be kept of it.
     Probe(probe::Options),
+    /// Run recorded documents through the same decisions again, and print what they come to. Nothing is stored.
+    Replay(replay::Options),
     /// Questions of time.
     Clock {
         #[command(subcommand)]
@@ -102,6 +105,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Probe(options) => {
             telemetry::log(form, "error");
             probe::run(&options)
+        }
+        Command::Replay(options) => {
+            telemetry::log(form, "error");
+            runtime()?.block_on(replay::run(&options))
         }
         Command::Clock { command: ClockCommand::Accept(with) } => {
             let config = Config::load(&with.config, config::environment())?;

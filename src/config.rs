@@ -64,9 +64,12 @@ pub struct Feed {
     /// How often it is polled.
     #[serde(default)]
     pub poll: ingest::Poll,
-    /// How much absence proves that an item is gone. Checked; used by a later version.
+    /// How much absence proves that an item is gone.
     #[serde(default)]
     pub deletions: ingest::Deletions,
+    /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.
+    #[serde(default)]
+    pub record: Option<ingest::Record>,
 }
 
 /// The longest name of a feed, characters.
@@ -205,6 +208,7 @@ impl Feed {
         let of_feed = |mistake| refused(&format!("feed.{}", self.name), mistake);
         problems.extend(self.poll.check().err().map(of_feed));
         problems.extend(self.deletions.check().err().map(of_feed));
+        problems.extend(self.record.as_ref().and_then(|record| record.check().err()).map(of_feed));
         problems
     }
 

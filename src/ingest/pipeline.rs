@@ -86,6 +86,17 @@ impl Pipeline {
             reply = self.upstream.fetch(feed, &plan, state, subscribers) => reply,
             () = stop.cancelled() => return None,
         };
+        Some(self.answered(feed, state, reply, started).await)
+    }
+
+    /// What an answer comes to, wherever it came from: from the publisher now, or from a record of what it once sent.
+    pub async fn answered(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        reply: Reply,
+        started: Instant,
+    ) -> Polled {
         let polled = match reply {
             Reply::Unchanged(answer) => self.remember(feed, state, &Outcome::Unchanged(answer)),
             Reply::Deferred { wait_secs } => self.remember(feed, state, &Outcome::Deferred { wait_secs }),
@@ -100,7 +111,7 @@ impl Pipeline {
         }
         self.metrics.poll(outcome(&polled), started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.next_at.rfc3339(), "Polled `{}`", feed.name);
-        Some(polled)
+        polled
     }
 
     /// What a poll comes to that ended unexpectedly.
@@ -128,6 +139,7 @@ impl Pipeline {
         started: Instant,
     ) -> Result<Polled, Failure> {
         let answer = fetched.answer.clone();
+        let fetched = self.record(feed, fetched).await?;
         let last_body = state.body;
         // Behind a sidecar the document came from a place that only we can reach.
         let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
@@ -165,6 +177,20 @@ impl Pipeline {
             }
         }
         Err(ours("the feed kept changing while its document was decided on"))
+    }
+
+    /// Keeps the document as it came, if the feed is recorded. That it cannot be kept is no reason not to read it.
+    async fn record(&self, feed: &FeedSpec, fetched: Fetched) -> Result<Fetched, Failure> {
+        let Some(record) = feed.record.clone() else { return Ok(fetched) };
+        let (name, now) = (feed.name.clone(), self.now());
+        compute(move || {
+            if let Err(error) = record.keep(&name, &fetched, now) {
+                let folder = record.folder.display();
+                warn!(feed.name = %name, "A document of `{name}` could not be kept in {folder}: {error}");
+            }
+            fetched
+        })
+        .await
     }
 
     /// The last body came again, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).

@@ -6,6 +6,7 @@ use super::{
     pipeline::{Pipeline, Polled},
     platform::Choice,
     queue::Queue,
+    recording::Record,
     upstream::bare,
 };
 use crate::{
@@ -52,14 +53,16 @@ pub struct FeedSpec {
     pub deletions: Deletions,
     /// Whose scrubbers make its digests.
     pub platform: Choice,
+    /// Where its last documents are kept, if anywhere.
+    pub record: Option<Record>,
 }
 
 impl FeedSpec {
     /// A feed that is polled and judged as usual.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
         let (policy, deletions) = (Policy::default(), Deletions::default());
-        let (public_url, format, platform) = (None, Format::Auto, Choice::Auto);
-        Self { no, name: name.into(), url, public_url, format, policy, deletions, platform }
+        let (public_url, format, platform, record) = (None, Format::Auto, Choice::Auto, None);
+        Self { no, name: name.into(), url, public_url, format, policy, deletions, platform, record }
     }
 }
 
