@@ -20,6 +20,7 @@ use crate::{
     telemetry::Metrics,
 };
 use anyhow::Context as _;
+use explain::Explainer;
 use http::HeaderValue;
 use insight::House;
 use std::{collections::BTreeMap, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
@@ -28,6 +29,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::util::BoxCloneSyncService;
 
 mod insight;
+
+pub mod explain;
 
 pub mod probe;
 
@@ -71,8 +74,13 @@ impl App {
         let offered =
             |(no, feed): &(FeedNo, Feed)| (feed.name.clone(), Offered { no: *no, origin: public(&feed.url) });
         let offered: BTreeMap<String, Offered> = feeds.iter().map(offered).collect();
+        let explainer = Explainer {
+            store: store.clone(),
+            feeds: feeds.iter().map(|(_, feed)| feed.clone()).collect(),
+            platforms: config.platforms.profiles(),
+        };
         let house =
-            House::new(store.clone(), notify, poller.clone(), hub.clone(), waiters.clone(), offered.clone());
+            House::new(explainer, notify, poller.clone(), hub.clone(), waiters.clone(), offered.clone());
         let routes = Routes {
             readers,
             store: store.clone(),

@@ -1,5 +1,6 @@
 //! What the operator may know, gathered from every room.
 
+use super::explain::Explainer;
 use crate::{
     feed::{absence::Memory, record::FeedRecord},
     hub::Hub,
@@ -18,6 +19,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Every room that has something to tell.
 pub(super) struct House {
+    explainer: Explainer,
     store: Arc<dyn Store>,
     notify: Arc<Notify>,
     poller: Poller,
@@ -29,7 +31,7 @@ pub(super) struct House {
 
 impl House {
     pub(super) fn new(
-        store: Arc<dyn Store>,
+        explainer: Explainer,
         notify: Arc<Notify>,
         poller: Poller,
         hub: Arc<Hub>,
@@ -37,7 +39,8 @@ impl House {
         offered: BTreeMap<String, Offered>,
     ) -> Self {
         let started_at = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
-        Self { store, notify, poller, hub, waiters, offered, started_at }
+        let store = explainer.store.clone();
+        Self { explainer, store, notify, poller, hub, waiters, offered, started_at }
     }
 
     fn feed(
@@ -100,6 +103,19 @@ impl Insight for House {
 
     fn status(&self) -> BoxFuture<'_, Result<Status, String>> {
         Box::pin(self.gather())
+    }
+
+    fn explain<'a>(
+        &'a self,
+        feed: &'a str,
+        item: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            let told = self.explainer.explain(feed, item, |no| self.poller.status(no)).await;
+            let told = told.map_err(|error| error.to_string())?;
+            told.map(|told| serde_json::to_string_pretty(&told).map_err(|error| error.to_string()))
+                .transpose()
+        })
     }
 
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {

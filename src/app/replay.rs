@@ -3,6 +3,7 @@
 
 use crate::{
     clock::Manual,
+    config::Feed,
     feed::{
         item::{Item, ItemId, Reason},
         observed::Observed,
@@ -123,9 +124,9 @@ fn is_feed(folder: &Path) -> bool {
 }
 
 /// Plays a feed and tells what each poll came to. `unconditional` takes every document for the answer to a request
-/// without validators, which proves most.
-pub async fn play(folder: &Path, unconditional: bool) -> anyhow::Result<Vec<Step>> {
-    let mut player = Player::new(folder).await?;
+/// without validators, which proves most. `feed` is how it is configured, if it is.
+pub async fn play(folder: &Path, feed: Option<&Feed>, unconditional: bool) -> anyhow::Result<Vec<Step>> {
+    let mut player = Player::new(folder, feed).await?;
     match source(folder)? {
         Source::Recording(documents) => {
             for (path, came) in documents {
@@ -180,7 +181,7 @@ struct Player {
 const URL: &str = "http://replay.invalid/feed";
 
 impl Player {
-    async fn new(folder: &Path) -> anyhow::Result<Self> {
+    async fn new(folder: &Path, configured: Option<&Feed>) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let client = layers::upstream(&ClientConfig::default(), Governor::default())?;
@@ -189,8 +190,19 @@ impl Player {
         let pipeline =
             Pipeline { jitter: || 0.0, ..Pipeline::new(store.clone(), notify, clock.clone(), upstream) };
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let no = store.register("replay", &name).await?.no;
-        let feed = FeedSpec::new(no, name, Url::parse(URL)?);
+        let namespace = configured.map_or_else(|| name.clone(), Feed::namespace);
+        let no = store.register("replay", &namespace).await?.no;
+        let usual = FeedSpec::new(no, name, Url::parse(URL)?);
+        let feed = match configured {
+            Some(as_configured) => FeedSpec {
+                public_url: as_configured.aliases.first().cloned(),
+                policy: as_configured.poll.policy(),
+                deletions: as_configured.deletions,
+                platform: as_configured.platform.clone(),
+                ..usual
+            },
+            None => usual,
+        };
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());
         Ok(Self { pipeline, store, clock, feed, state, steps, seen: 0, cursor, known })

@@ -4,6 +4,7 @@
 use super::probe::sheet::{Column, Keep, table, tame, width};
 use crate::{
     app::replay::{Kind, Step, feeds, play},
+    config::{self, Config},
     feed::{absence::Event, reconcile::Evidence},
 };
 use clap::Args;
@@ -18,6 +19,9 @@ pub struct Options {
     /// A folder of recorded documents (`NNNN.xml` and `NNNN.json`), of versions with a `manifest.json`, or of such folders.
     #[arg(value_name = "FEED-DIR")]
     folder: PathBuf,
+    /// Decide as this configuration says of the feed that has the folder's name.
+    #[arg(long, short, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Take every document for the answer to a request without validators, which proves most.
     #[arg(long)]
     unconditional: bool,
@@ -29,9 +33,13 @@ pub struct Options {
 /// Plays every feed of the folder.
 pub(super) async fn run(options: &Options) -> anyhow::Result<()> {
     let mut rows = Vec::new();
+    let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
     for folder in feeds(&options.folder)? {
-        let name = tame(&folder.file_name().unwrap_or_default().to_string_lossy());
-        let steps = play(&folder, options.unconditional).await?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let mut configured = config.iter().flat_map(|config| &config.feed);
+        let feed = configured.find(|feed| feed.name == name);
+        let steps = play(&folder, feed, options.unconditional).await?;
+        let name = tame(&name);
         let lines: Vec<String> = steps.iter().flat_map(|step| lines(step, options.all)).collect();
         let mut out = io::stdout().lock();
         if !lines.is_empty() {
@@ -47,9 +55,10 @@ pub(super) async fn run(options: &Options) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     Column { name: "sequence", right: false, keep: Some((Keep::Start, 1)) },
     number("documents"),
+    number("at first"),
     number("adds"),
     number("edits"),
     number("tombstones"),
@@ -70,9 +79,11 @@ fn row(name: String, steps: &[Step]) -> Vec<String> {
         |of: fn(&crate::feed::observed::Observed) -> u32| observed().map(of).map(u64::from).sum::<u64>();
     let held = observed().filter(|seen| seen.events.contains(&Event::Held)).count() as u64;
     let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count() as u64;
+    let at_first = observed().next().map_or(0, |seen| u64::from(seen.new));
     let numbers = [
         observed().filter(|seen| !seen.again).count() as u64,
-        sum(|seen| seen.new),
+        at_first,
+        sum(|seen| seen.new) - at_first,
         sum(|seen| seen.edited),
         sum(|seen| seen.gone),
         sum(|seen| seen.revived),

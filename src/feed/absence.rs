@@ -17,7 +17,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub use verdict::{Missing, Proof};
+pub use verdict::{Missing, Needs, Proof};
 
 use orientation::Orientation;
 
@@ -354,12 +354,14 @@ impl Memory {
     /// The window is this document from now on; what is not in it has rolled off.
     fn begin_anew(mut self, before: &Self, view: &View, seen: &[Place], event: Event) -> Outcome {
         let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
-        let rolled_off = left.map(|row| row.id).collect();
+        let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
+        // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
+        let events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
         self.rows = rows(seen);
         (self.unstable, self.held_since) = (0, None);
         self.lengths.clear();
         self.note_length(seen);
-        Outcome { memory: self, rolled_off, events: vec![event], ..Outcome::default() }
+        Outcome { memory: self, rolled_off, events, ..Outcome::default() }
     }
 
     /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.

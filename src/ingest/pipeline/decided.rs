@@ -152,10 +152,7 @@ impl Decided {
         now: Stamp,
     ) -> Self {
         let head = &sliced.window.head;
-        let mut policy = deletions.policy(head.is_complete());
-        // A profile raises what is asked, and never lowers it.
-        let least = sliced.profile.as_ref().and_then(|profile| profile.deletions.confirmations_min);
-        policy.confirmations = policy.confirmations.max(u8::try_from(least.unwrap_or(0)).unwrap_or(u8::MAX));
+        let policy = deletions.policy_for(head.is_complete(), sliced.profile.as_deref());
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
         let (mut notes, mut partial) = (notes, sliced.partial);
         if seen.class == Class::Conditional && known.last.absence.has_caught_conditional() {
