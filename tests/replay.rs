@@ -159,3 +159,26 @@ async fn what_every_real_feed_comes_to_at_its_own_times_is_known() {
     }
     assert_eq!(all.len(), expected.len());
 }
+
+#[tokio::test]
+async fn what_is_no_feed_is_told_once_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let rss = |guids: &str| {
+        let items: String = guids.chars().map(|guid| format!("<item><guid>{guid}</guid></item>")).collect();
+        format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>")
+    };
+    let bodies = [rss("cba"), "<html><p>Down for maintenance</p></html>".to_owned(), rss("dcb")];
+    for (n, body) in bodies.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("{n:04}.xml")), body).unwrap();
+    }
+    let version = |n: usize| {
+        format!("{{\"file\": \"{n:04}.xml\", \"commit_time\": \"2012-07-{:02}T00:00:00Z\"}}", 1 + 10 * n)
+    };
+    let versions: Vec<String> = (0..bodies.len()).map(version).collect();
+    let manifest = format!("{{\"versions\": [{}]}}", versions.join(","));
+    std::fs::write(folder.path().join("manifest.json"), manifest).unwrap();
+    let steps = play(folder.path(), None, false).await.unwrap();
+    let told: Vec<_> =
+        steps.iter().map(|step| (step.file.as_str(), step.failure.is_some(), step.changes.len())).collect();
+    assert_eq!(told, [("0000.xml", false, 3), ("0001.xml", true, 0), ("0002.xml", false, 1)]);
+}

@@ -217,7 +217,8 @@ impl Player {
     async fn stay(&mut self, path: &Path, until: Stamp) -> anyhow::Result<()> {
         while self.state.next_at < until {
             let at = self.state.next_at;
-            if self.is_conditional(at) {
+            // Validators of a good document would not be answered by 304 while a bad one is in force.
+            if self.is_conditional(at) && self.state.failures == 0 {
                 self.set(at).await?;
                 let reply = Reply::Unchanged(Answer { conditional: true, ..Answer::default() });
                 self.state = self.answered(reply).await;
@@ -255,7 +256,9 @@ impl Player {
             self.seen = *seq;
         }
         let failure = self.state.fault.as_ref().map(|fault| fault.text.clone());
-        if new.is_none() && failure.is_none() {
+        // Whatever cannot be read is told once.
+        let is_known = self.steps.last().is_some_and(|last| last.file == file && last.failure == failure);
+        if new.is_none() && (failure.is_none() || is_known) {
             return Ok(());
         }
         let changes = self.changes().await?;

@@ -57,15 +57,15 @@ pub(super) async fn run(options: &Options) -> anyhow::Result<()> {
 
 const COLUMNS: [Column; 11] = [
     Column { name: "sequence", right: false, keep: Some((Keep::Start, 1)) },
-    number("documents"),
-    number("at first"),
+    number("read"),
+    number("first"),
     number("adds"),
     number("edits"),
     number("tombstones"),
     number("resurrections"),
     number("held"),
     number("gaps"),
-    number("rolled off"),
+    number("rolled"),
     number("failed"),
 ];
 
@@ -90,9 +90,11 @@ fn row(name: String, steps: &[Step]) -> Vec<String> {
         held,
         count(|step| step.gap),
         sum(|seen| seen.rolled_off),
-        count(|step| step.failure.is_some()),
     ];
-    std::iter::once(name).chain(numbers.map(|number| number.to_string())).collect()
+    let failed = count(|step| step.failure.is_some());
+    let failed = if failed == 0 { String::new() } else { failed.to_string() };
+    let numbers = numbers.map(|number| number.to_string());
+    std::iter::once(name).chain(numbers).chain(std::iter::once(failed)).collect()
 }
 
 /// What a poll came to, if it is worth a line.
