@@ -10,7 +10,7 @@ use crate::{
     feed::{
         absence::Event,
         reconcile::{keys_needed, observe},
-        schedule::{self, Document, Failure, Outcome, PollState, Whose},
+        schedule::{self, Document, Failure, FaultNote, Outcome, PollState, Whose},
         stamp::Stamp,
     },
     notify::Notify,
@@ -59,6 +59,9 @@ pub struct Polled {
     /// A host that wants to be left alone until then.
     pub hold: Option<(String, Stamp)>,
 }
+
+/// How long another feed must answer before it is taken for the feed itself, in seconds.
+const STRANGER_SECS: u64 = 7 * 86_400;
 
 /// How often one document is decided on again because the feed moved on meanwhile.
 const TRIES_MAX: usize = 5;
@@ -163,6 +166,14 @@ impl Pipeline {
         tell_platform(feed, state.platform.as_ref(), sliced.platform.as_ref());
         for _ in 0..TRIES_MAX {
             let Some(decided) = self.decide(feed, &sliced).await? else { continue };
+            if let Some(text) = decided.stranger.clone().filter(|text| !self.persists(state, text)) {
+                return Err(Failure {
+                    whose: Whose::Upstream,
+                    text,
+                    status: Some(200),
+                    retry_after_secs: None,
+                });
+            }
             let document = Document {
                 body: sliced.body,
                 rhythm: &sliced.window.head.rhythm,
@@ -191,6 +202,13 @@ impl Pipeline {
             fetched
         })
         .await
+    }
+
+    /// Whether polls have failed for the same reason for so long that it must be meant.
+    fn persists(&self, state: &PollState, text: &str) -> bool {
+        let is_old =
+            |fault: &FaultNote| fault.text == text && self.now() >= fault.since.plus_secs(STRANGER_SECS);
+        state.fault.as_ref().is_some_and(is_old)
     }
 
     /// The last body came again, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
