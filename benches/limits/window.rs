@@ -30,8 +30,14 @@ const MANY: u32 = 1_000_000;
 const COMMIT_ITEMS: u32 = 50_000;
 const DECISIONS: usize = 50;
 const ROUNDS: usize = 15;
-const POLICY: Policy =
-    Policy { confirmations: 2, apart_secs: 3600, weak_confirmations: 3, weak_secs: 86_400, complete: false };
+const POLICY: Policy = Policy {
+    confirmations: 2,
+    apart_secs: 3600,
+    weak_confirmations: 3,
+    weak_secs: 86_400,
+    complete: false,
+    ordered: true,
+};
 
 pub(crate) async fn ask(report: &Report) -> Result<()> {
     report.question(

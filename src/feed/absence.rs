@@ -103,6 +103,9 @@ pub struct Policy {
     pub weak_secs: u64,
     /// Whether the document says that it is the whole feed (`fh:complete`, `fh:stateful` false; H-2, H-20).
     pub complete: bool,
+    /// Whether the one assumption holds: a planet shows the newest of several feeds, and when one of them drops its old
+    /// entries, they vanish from the middle.
+    pub ordered: bool,
 }
 
 /// What a document proves by what it does not hold.
@@ -259,7 +262,7 @@ impl Memory {
             }
             return memory.begin_anew(self, &view, seen, Event::Rebaselined);
         } else {
-            Rule::Bracket { decides: memory.orientation.is_known() }
+            Rule::Bracket { decides: policy.ordered && memory.orientation.is_known() }
         };
         memory.unstable = 0;
         let missed = view.missed(self, seen, rule);

@@ -182,6 +182,7 @@ impl Deletions {
             weak_confirmations: few(self.weak_confirmations),
             weak_secs: self.weak_secs,
             complete,
+            ordered: true,
         }
     }
 

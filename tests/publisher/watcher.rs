@@ -44,6 +44,7 @@ pub(crate) fn watch(scenario: &Scenario, seed: u64) -> Score {
         weak_confirmations: 3,
         weak_secs: 86_400,
         complete: false,
+        ordered: true,
     };
     let mut publisher = Publisher::new(*scenario, seed);
     let mut memory = Memory::default();

@@ -22,6 +22,7 @@ impl Watched {
             weak_confirmations: 3,
             weak_secs: 86_400,
             complete: false,
+            ordered: true,
         };
         let mut watched = Self {
             memory: Memory::default(),

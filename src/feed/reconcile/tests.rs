@@ -9,8 +9,14 @@ use everfeed_adapters::{
 
 const NS: &str = "example.org/feed";
 const NOW: Stamp = Stamp::from_secs(1_700_000_000);
-const POLICY: Policy =
-    Policy { confirmations: 2, apart_secs: 3600, weak_confirmations: 3, weak_secs: 86_400, complete: false };
+const POLICY: Policy = Policy {
+    confirmations: 2,
+    apart_secs: 3600,
+    weak_confirmations: 3,
+    weak_secs: 86_400,
+    complete: false,
+    ordered: true,
+};
 
 /// A store in its simplest form, to feed decisions back.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use crate::{
     feed::{
-        absence::{Class, Event},
+        absence::{Class, Event, Policy},
         observed::Observed,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again},
         record::FeedRecord,
@@ -18,11 +18,14 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Head, Hints, NotAFeed, Note, Window,
+    Digest, Head, Hints, Key, NotAFeed, Note, Window,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice, witness,
 };
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 use url::Url;
 
 /// A document cut into entries.
@@ -156,6 +159,7 @@ impl Decided {
     ) -> Self {
         let head = &sliced.window.head;
         let policy = deletions.policy_for(head.is_complete(), sliced.profile.as_deref());
+        let policy = Policy { ordered: !is_planet(&sliced.window), ..policy };
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
         let (mut notes, mut partial) = (notes, sliced.partial);
         if seen.class == Class::Conditional && known.last.absence.has_caught_conditional() {
@@ -284,6 +288,27 @@ fn stranger(held: &Head, found: &Head) -> Option<String> {
             || differ(site(held).as_deref(), site(found).as_deref()));
     let name = || title(found).unwrap_or_default();
     is_other.then(|| format!("the URL answers with another feed, \"{}\"", name()))
+}
+
+/// Hosts from which a planet's entries come at least.
+const PLANET_HOSTS_MIN: usize = 3;
+
+/// Whether the entries of a document come from several blogs: their ids, or where they have none their links, name three
+/// hosts and more, none of which has four fifths of them.
+fn is_planet(window: &Window) -> bool {
+    let mut hosts: HashMap<String, usize> = HashMap::new();
+    for entry in &window.entries {
+        let (Key::Id(name) | Key::Link(name)) = &entry.key else { continue };
+        let host = match name.strip_prefix("tag:") {
+            Some(tag) => tag.split([',', ':']).next().map(str::to_ascii_lowercase),
+            None => Url::parse(name).ok().and_then(|url| url.host_str().map(str::to_owned)),
+        };
+        if let Some(host) = host {
+            *hosts.entry(host).or_default() += 1;
+        }
+    }
+    let most = hosts.values().max().copied().unwrap_or_default();
+    hosts.len() >= PLANET_HOSTS_MIN && most * 5 < hosts.values().sum::<usize>() * 4
 }
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what

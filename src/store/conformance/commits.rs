@@ -210,6 +210,7 @@ fn absence() -> Memory {
         weak_confirmations: 3,
         weak_secs: 86_400,
         complete: false,
+        ordered: true,
     };
     Memory::default().observe(&[place(2), place(1)], Class::Audit, &policy, START).memory
 }
