@@ -201,3 +201,14 @@ fn a_resource_is_one_item_whatever_it_is() {
             .map(|(media_type, bytes)| read(Some(media_type), bytes).2);
     assert!(digests[0] != digests[1] && digests[0] != digests[2] && digests[0] == digests[3]);
 }
+
+#[test]
+fn what_nobody_ended_swallows_no_tag_of_an_entry() {
+    let items = "<item><guid>1</guid></item><item><guid>2</guid></item>";
+    for unended in ["<?php echo 1; ", "<?x>", "<!DOCTYPE a [", "<!x ", "<!DOCTYPE a [<!ENTITY b 'c'>"] {
+        assert_eq!(ids(&rss(&format!("{unended}{items}"))), ["1", "2"], "{unended}");
+        let between = items.replacen("</item>", &format!("</item>{unended}"), 1);
+        assert_eq!(ids(&rss(&between)), ["1", "2"], "{unended}");
+        assert_eq!(ids(&rss(&format!("{between}<?y?> ]>"))), ["1", "2"], "{unended}");
+    }
+}
