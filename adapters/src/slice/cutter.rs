@@ -13,7 +13,7 @@ use crate::extensions::tombstones;
 use crate::formats::{Dialect, Place, cdf, rdf};
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
-use crate::text::markup::tree::{Bindings, grow, is_void};
+use crate::text::markup::tree::{Bindings, grow, is_void, limit_note};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Element, Format, Key, Note};
@@ -184,6 +184,7 @@ impl<'t> Cutter<'t> {
         // Beyond the limit only the tag is passed over; an empty element opens nothing anyway.
         if self.open.len() >= OPEN_MAX && !empty {
             self.mended = true;
+            self.notes.add(Note::Other(format!("more than {OPEN_MAX} levels of elements")));
             return;
         }
         self.open.push(name);
@@ -285,7 +286,7 @@ impl<'t> Cutter<'t> {
         let outside = Arc::clone(self.context());
         self.contained += 1;
         if self.contained > CONTAINERS_MAX {
-            self.mended = true;
+            self.notes.add(Note::Other(format!("more than {CONTAINERS_MAX} channels")));
             self.containers.push(Container { depth: self.open.len(), context: outside });
             return;
         }
@@ -338,6 +339,9 @@ impl<'t> Cutter<'t> {
         let context = Arc::clone(self.context());
         let Some(grown) = grow(&self.text[span], &context.bindings) else { return };
         self.mended |= grown.mended;
+        if grown.limited {
+            self.notes.add(limit_note());
+        }
         if tombstones::is_deletion(&grown.element) {
             if self.deletions.len() < ENTRIES_MAX {
                 self.deletions.extend(tombstones::read(&grown.element, &mut self.notes));
