@@ -3,6 +3,7 @@
 mod cutter;
 mod items;
 mod open_elements;
+mod signs;
 
 use std::collections::HashMap;
 use std::sync::Arc;

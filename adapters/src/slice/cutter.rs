@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::open_elements::OpenElements;
+use super::signs;
 use super::{Context, ENTRIES_MAX, Inside, Marks, RawEntry};
 use crate::detect::{NotAFeed, Root};
 use crate::entry::notes::Notes;
@@ -421,8 +422,8 @@ impl<'t> Cutter<'t> {
         if self.mended || mended {
             self.notes.add_first(Note::Mismatched);
         }
-        self.lost |= self.entry.is_some() || cut_at.is_some_and(|at| holds_entry(&self.text[at..]));
-        let lost = self.entries.is_empty() && self.lost;
+        self.lost |= self.entry.is_some() || cut_at.is_some_and(|at| signs::hold_entry(&self.text[at..]));
+        let mut lost = self.entries.is_empty() && self.lost;
         if let Some(entry) = self.entry.take_if(|_| lost) {
             self.keep(entry, cut_at.unwrap_or(self.text.len()));
         }
@@ -433,6 +434,7 @@ impl<'t> Cutter<'t> {
         if !lost && self.entries.is_empty() && !self.seen_channel && is_other_rdf {
             return Err(NotAFeed::OtherRdf { root: root.to_owned() });
         }
+        lost |= self.entries.is_empty() && signs::hold_entry(self.text);
         Ok(Cut {
             dialect: self.dialect,
             place: self.head_place.unwrap_or_else(|| self.outermost.place.clone()),
@@ -501,13 +503,4 @@ fn declared<'b>(outside: &'b Bindings, raw: &str) -> Cow<'b, Bindings> {
     let mut bindings = outside.clone();
     bindings.declare(attributes(raw));
     Cow::Owned(bindings)
-}
-
-/// Whether something that looks like an entry stands in a text that could not be cut.
-fn holds_entry(text: &str) -> bool {
-    memchr::memchr_iter(b'<', text.as_bytes()).any(|at| {
-        let name = text[at + 1..].split(|c: char| !(c.is_alphanumeric() || c == ':')).next().unwrap_or("");
-        let (_, local) = split(name);
-        local.eq_ignore_ascii_case("item") || local.eq_ignore_ascii_case("entry")
-    })
 }

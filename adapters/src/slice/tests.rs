@@ -1,6 +1,6 @@
 //! Where entries begin and end, and what they are called; fixtures show the rest.
 
-use crate::{Format, Hints, Key, Note, Text, TextKind, Window, slice};
+use crate::{Format, Hints, Key, NotAFeed, Note, Text, TextKind, Window, slice};
 
 fn window(document: &str) -> Window {
     slice(document.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}: {document}"))
@@ -210,5 +210,35 @@ fn what_nobody_ended_swallows_no_tag_of_an_entry() {
         let between = items.replacen("</item>", &format!("</item>{unended}"), 1);
         assert_eq!(ids(&rss(&between)), ["1", "2"], "{unended}");
         assert_eq!(ids(&rss(&format!("{between}<?y?> ]>"))), ["1", "2"], "{unended}");
+    }
+}
+
+#[test]
+fn a_document_of_which_no_entry_can_be_cut_is_not_an_empty_feed() {
+    let read = |inside: &str| {
+        slice(format!("<rss><channel><title>t</title>{inside}</channel></rss>").as_bytes(), &Hints::default())
+    };
+    for broken in [
+        "<guid>1</guid></item>",
+        "<itm><guid>1</guid></item>",
+        "<x a='b' <![CDATA[c='d'/><item><guid>1</guid><description><![CDATA[x]]></description></item>",
+        "<copyright>c<![CDATA[</copyright><item><description><![CDATA[x]]></description></item>",
+    ] {
+        assert!(matches!(read(broken), Err(NotAFeed::NoWholeEntry { .. })), "{broken}: {:?}", read(broken));
+    }
+    for empty in [
+        "",
+        "<items/>",
+        "<!-- <item><guid>1</guid></item> -->",
+        "<description><![CDATA[no <item> yet]]></description>",
+    ] {
+        assert_eq!(read(empty).unwrap().entries.len(), 0, "{empty}");
+    }
+    let text = "<rss version=\"2.0\"><channel><title>t</title><item><guid>1</guid></item></channel></rss>";
+    let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf_32: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
+    for (mut bytes, width) in [(utf_16, 2), (utf_32, 4)] {
+        bytes.insert(text.find("</title>").unwrap() * width + 1, b'e');
+        assert!(slice(&bytes, &Hints::default()).is_err(), "UTF of {width} bytes");
     }
 }
