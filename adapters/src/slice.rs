@@ -2,6 +2,7 @@
 
 mod cutter;
 mod items;
+mod leaf;
 mod open_elements;
 mod signs;
 
