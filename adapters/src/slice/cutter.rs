@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::leaf::{Leaf, is_name_of_text};
+use super::leaf::{Leaf, ends_first, is_name_of_text};
 use super::open_elements::OpenElements;
 use super::signs;
 use super::{Context, ENTRIES_MAX, Inside, Marks, RawEntry};
@@ -156,7 +156,7 @@ impl<'t> Cutter<'t> {
                 // An entry cannot be the child of another: somebody forgot the end tag.
                 self.mended = true;
                 self.close_to(depth, span.start, None);
-            } else if !is_child && self.breaks_out(name, raw) {
+            } else if !is_child && self.breaks_out(name, raw, span.end) {
                 self.mended = true;
                 self.break_off(depth, span.start);
             } else {
@@ -171,7 +171,7 @@ impl<'t> Cutter<'t> {
     }
 
     /// Whether a start tag inside an entry's child is that of the next entry: the child, which holds text, was not ended.
-    fn breaks_out(&mut self, name: &str, raw: &str) -> bool {
+    fn breaks_out(&mut self, name: &str, raw: &str, end: usize) -> bool {
         if !self.is_entry(name, raw) {
             return false;
         }
@@ -185,12 +185,13 @@ impl<'t> Cutter<'t> {
         let declares = |raw: &str| raw.contains("xmlns=");
         let is_declared =
             || declares(raw) && !self.entry.as_ref().is_some_and(|entry| declares(entry.attributes));
-        match leaf {
+        let breaks_out = match leaf {
             Leaf::No => false,
             Leaf::Inner => in_text,
             Leaf::Text => in_text || is_direct,
             Leaf::Deep => is_direct || !is_declared(),
-        }
+        };
+        breaks_out && !self.open.name_at(child.depth).is_some_and(|name| ends_first(name, &self.text[end..]))
     }
 
     /// Ends the open entry before its open child: what that holds was meant for others, or is not whole.

@@ -84,6 +84,27 @@ pub(super) fn is_name_of_text(local: &str) -> bool {
     NAMES.iter().any(|name| local.eq_ignore_ascii_case(name))
 }
 
+/// Whether an element that is open at the start of a text ends in it before it begins anew, and before an entry begins or
+/// ends: then what opened before was a mere mention, as in `<description>the <item> element</description>`.
+pub(super) fn ends_first(name: &str, text: &str) -> bool {
+    let is_part = |c: char| !(c.is_whitespace() || matches!(c, '>' | '/' | '<'));
+    let tags = memchr::memchr_iter(b'<', text.as_bytes()).map(|at| {
+        let tag = &text[at + 1..];
+        let bare = tag.strip_prefix('/').unwrap_or(tag);
+        (tag.starts_with('/'), bare.split(|c| !is_part(c)).next().unwrap_or_default())
+    });
+    for (is_end, tag) in tags {
+        let local = split(tag).1;
+        if tag == name {
+            return is_end;
+        }
+        if local.eq_ignore_ascii_case("item") || local.eq_ignore_ascii_case("entry") {
+            return false;
+        }
+    }
+    false
+}
+
 /// Of one of Atom's text constructs or contents (RFC 4287 sections 3.1 and 4.1.3), or of those of 0.3.
 fn of_construct(raw: &str) -> Leaf {
     let kind = attributes(raw).find(|(name, _)| *name == "type").map(|(_, value)| value.to_ascii_lowercase());

@@ -24,6 +24,10 @@ impl<'t> OpenElements<'t> {
         self.names.last().copied()
     }
 
+    pub(super) fn name_at(&self, depth: usize) -> Option<&'t str> {
+        self.names.get(depth).copied()
+    }
+
     pub(super) fn push(&mut self, name: &'t str) {
         self.names.push(name);
         if let Some(counts) = &mut self.counts {

@@ -279,6 +279,9 @@ fn entries_that_somebody_embedded_stay_where_they_are() {
     assert_eq!(ids(&rss(sync)), ["1", "2"]);
     assert_eq!(rss(sync).notes, []);
     assert_eq!(ids(&rss("<item><guid>1</guid><list><item>a</item><item>b</item></list></item>")), ["1"]);
+    let mention =
+        "<item><guid>1</guid><description>the <item> element</description></item><item><guid>2</guid></item>";
+    assert_eq!(ids(&rss(mention)), ["1", "2"]);
     for kind in ["application/xml", "application/atom+xml", "Text/XML"] {
         let document = format!(
             "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id><content type='{kind}'><entry><id>no</id>\
