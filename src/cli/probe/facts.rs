@@ -170,6 +170,7 @@ fn odd(given: &Given, window: &Window, entries: &[Read<'_>]) -> Vec<String> {
         told.push("the server sent only what it takes for new (226), which nobody asked for".to_owned());
     }
     told.extend(window.notes.iter().map(|note| tame(&note.to_string())));
+    told.extend(history::contradiction(&window.head));
     let repeated = history::repeated(window);
     if repeated > 0 {
         let count = number(repeated);
