@@ -161,6 +161,10 @@ async fn an_error_says_whose_fault_it_is() {
     let expect = "the publisher answered 404 Not Found; the fault is the publisher's\n";
     assert_eq!(said.err, format!("everfeed: no feed at {}: {expect}", origin.url("/feed.xml")));
 
+    origin.says(with_headers(401, &[], b""));
+    let said = probe_url(&origin, &[]).await;
+    assert!(said.err.contains("wants credentials (401); give them in the URL"), "{said:?}");
+
     origin.says(ok(
         "text/html",
         b"<!DOCTYPE html><html><head><title>Parked</title></head><body>hi</body></html>",
@@ -351,6 +355,57 @@ fn what_a_document_leaves_open_is_not_made_up_and_what_it_contradicts_is_said() 
     assert!(said.fact("odd").contains("it contradicts itself: fh:complete says"), "{said:?}");
     assert!(said.fact("absence").contains("this is the whole feed (fh:complete)"), "{said:?}");
     assert!(!probe(&["-"], feed("<fh:complete/>").as_bytes()).out.contains("contradicts"));
+}
+
+#[test]
+fn a_configuration_brings_its_platforms() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = "title = \"Mine\"\nsources = [\"me\"]\n[[detect]]\ngenerator = \"^Serendipity\"\nwhy = \"it says so\"\n";
+    write(folder.path(), "profiles/serendipity.toml", profile);
+    let config = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1/\"\n[platforms]\nfolder = ";
+    write(folder.path(), "everfeed.toml", &format!("{config}{:?}\n", folder.path().join("profiles")));
+    let config = folder.path().join("everfeed.toml");
+    let said = probe(&["-", "-c", config.to_str().unwrap()], RSS.as_bytes());
+    assert_eq!(said.fact("platform"), "Mine: it says so", "{said:?}");
+    assert!(probe(&["-"], RSS.as_bytes()).fact("platform").starts_with("Serendipity: "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configured_feed_has_the_platform_that_it_is_given() {
+    let origin = Origin::start().await;
+    for (platform, expect) in
+        [("wordpress", "WordPress: the configuration says so"), ("none", "none: the configuration says so")]
+    {
+        origin.says(ok("text/xml", RSS.as_bytes()));
+        let folder = tempfile::tempdir().unwrap();
+        let url = origin.url("/feed.xml");
+        let text = format!("[[feed]]\nname = \"blog\"\nurl = {url:?}\nplatform = {platform:?}\n");
+        write(folder.path(), "everfeed.toml", &text);
+        let config = folder.path().join("everfeed.toml").to_str().unwrap().to_owned();
+        let run = move || probe(&[&url, "-c", &config], b"");
+        let said = tokio::task::spawn_blocking(run).await.unwrap();
+        assert!(said.fact("platform").starts_with(expect), "{said:?}");
+    }
+}
+
+#[test]
+fn a_date_that_cannot_be_meant_is_marked() {
+    let zero = RSS.replace("yesterday", "Mon, 01 Jan 0001 00:00:00 GMT");
+    let said = probe(&["-"], zero.as_bytes());
+    assert!(said.out.contains(" 0001-01-01 00:00? "), "{said:?}");
+    assert!(said.fact("odd").contains("1 entry has a date that nobody can mean"), "{said:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_may_have_any_name() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"odd\xFF.xml"));
+    fs::write(&path, RSS).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_everfeed")).arg("probe").arg(&path).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("odd\u{FFFD}.xml"));
 }
 
 #[test]
