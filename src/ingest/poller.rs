@@ -63,9 +63,6 @@ pub struct Poller {
 /// Polls in flight at most.
 const POLLS_MAX: usize = 64;
 
-/// A feed whose host has no place free is looked at again after this.
-const HOST_BUSY_SECS: u64 = 1;
-
 /// The due queue is looked at this often at least, in case the clock was set.
 const LOOK_SECS: u64 = 60;
 
@@ -126,6 +123,8 @@ struct Run<'a> {
     /// Polls in flight.
     polls: JoinSet<Option<Polled>>,
     tasks: HashMap<Id, InFlight>,
+    /// Feeds that are due while their host has no place free, and since when.
+    waiting: Vec<(FeedNo, Stamp)>,
     hints: HashMap<FeedNo, Hint>,
     /// States that no commit has saved yet. All that gather during one save go into the next.
     unsaved: BTreeMap<FeedNo, PollState>,
@@ -172,6 +171,7 @@ impl<'a> Run<'a> {
             polls: JoinSet::new(),
             tasks: HashMap::new(),
             hints: HashMap::new(),
+            waiting: Vec::new(),
             unsaved: BTreeMap::new(),
             saving: None,
             save_after: Instant::now(),
@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
     fn start_due(&mut self) {
         let now = self.poller.now();
         while self.polls.len() < POLLS_MAX
-            && let Some(feed) = self.queue.pop_due(now)
+            && let Some((feed, due)) = self.queue.pop_due(now)
         {
             let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed)) else {
                 continue;
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
             } else if self.hosts.enter(&hosts) {
                 self.start(Arc::clone(spec), state, hosts, now);
             } else {
-                self.queue.put(feed, now.plus_secs(HOST_BUSY_SECS));
+                self.waiting.push((feed, due));
             }
         }
     }
@@ -241,6 +241,7 @@ impl<'a> Run<'a> {
         };
         let Some(InFlight { feed, hosts }) = self.tasks.remove(&task) else { return };
         self.hosts.leave(&hosts);
+        self.call_up(feed);
         let polled = match polled {
             Ok(Some(polled)) => polled,
             Ok(None) => return,
@@ -263,6 +264,16 @@ impl<'a> Run<'a> {
         }
         self.poller.states.write().unwrap_or_else(PoisonError::into_inner).insert(feed, polled.state);
         self.enqueue(feed, now);
+    }
+
+    /// A place has become free: whoever waits for one stands in the queue again since when it was due, so that the feed
+    /// that has waited longest is next.
+    fn call_up(&mut self, polled: FeedNo) {
+        for (feed, due) in std::mem::take(&mut self.waiting) {
+            if feed != polled && self.tasks.values().all(|in_flight| in_flight.feed != feed) {
+                self.queue.put(feed, due);
+            }
+        }
     }
 
     /// Notes hints. One for a feed that is being polled counts after that: it may tell of something newer.
