@@ -40,7 +40,15 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     }
     let decoded = encoding::decode(bytes, hints.content_type);
     let (text, unreplaced) = doctype::expand(&decoded.text);
-    let root = detect::recognise(&text)?;
+    let is_wide = decoded.encoding.starts_with("UTF-16") || decoded.encoding.starts_with("UTF-32");
+    let root = detect::recognise(&text).map_err(|error| match error {
+        NotAFeed::Html { .. } | NotAFeed::OtherXml { .. } | NotAFeed::Text { .. }
+            if !is_wide && detect::is_noise(bytes) =>
+        {
+            NotAFeed::Binary { kind: "binary" }
+        }
+        error => error,
+    })?;
     // A response in several languages names none of its parts.
     let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
     let place = Place { base, language, ..Place::default() };
