@@ -161,6 +161,10 @@ async fn an_error_says_whose_fault_it_is() {
     let expect = "the publisher answered 404 Not Found; the fault is the publisher's\n";
     assert_eq!(said.err, format!("everfeed: no feed at {}: {expect}", origin.url("/feed.xml")));
 
+    origin.says(with_headers(401, &[], b""));
+    let said = probe_url(&origin, &[]).await;
+    assert!(said.err.contains("wants credentials (401); give them in the URL"), "{said:?}");
+
     origin.says(ok(
         "text/html",
         b"<!DOCTYPE html><html><head><title>Parked</title></head><body>hi</body></html>",
@@ -311,6 +315,99 @@ fn a_folder_becomes_a_line_for_each_document_in_order() {
     assert_eq!((&lines[2]["version"], &lines[2]["feed"]["title"]), (&"atom10".into(), &"\u{9B}".into()));
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_passed_over_and_links_to_folders_too() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "a.xml", RSS);
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("up")).unwrap();
+    std::os::unix::fs::symlink("a.xml", folder.path().join("b.xml")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("c")).unwrap();
+    // Nobody ever writes into it.
+    assert!(Command::new("mkfifo").arg(folder.path().join("d")).status().unwrap().success());
+    let said = probe(&["--corpus", folder.path().to_str().unwrap()], b"");
+    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let files: Vec<_> = lines.iter().map(|line| line["file"].as_str().unwrap()).collect();
+    assert_eq!((said.code, files), (0, vec!["a.xml", "b.xml"]));
+    for (name, why) in [("up", "a link to a folder"), ("c", "no regular file"), ("d", "no regular file")] {
+        assert!(said.err.contains(&format!("/{name} is passed over: it is {why}\n")), "{said:?}");
+    }
+}
+
+#[test]
+fn what_a_document_leaves_open_is_not_made_up_and_what_it_contradicts_is_said() {
+    let feed = |head: &str| {
+        format!(
+            "<feed xmlns='http://www.w3.org/2005/Atom' xmlns:o='http://a9.com/-/spec/opensearch/1.1/' \
+             xmlns:fh='http://purl.org/syndication/history/1.0'><title>t</title>{head}<entry><id>a</id></entry></feed>"
+        )
+    };
+    let history = |head: &str| probe(&["-"], feed(head).as_bytes()).fact("history");
+    let total = "<o:totalResults>42</o:totalResults>";
+    assert_eq!(history(total), "opensearch: 42 entries in all");
+    let start = format!("{total}<o:startIndex>3</o:startIndex>");
+    assert_eq!(history(&start), "opensearch: 42 entries in all, this one begins with number 3");
+    let page = format!("{start}<o:itemsPerPage>1</o:itemsPerPage>");
+    assert_eq!(history(&page), "opensearch: 42 entries in all, 1 on a page, this one begins with number 3");
+
+    let complete = "<fh:complete/><link rel='prev-archive' href='http://e.org/1'/>";
+    let said = probe(&["-"], feed(complete).as_bytes());
+    assert!(said.fact("odd").contains("it contradicts itself: fh:complete says"), "{said:?}");
+    assert!(said.fact("absence").contains("this is the whole feed (fh:complete)"), "{said:?}");
+    assert!(!probe(&["-"], feed("<fh:complete/>").as_bytes()).out.contains("contradicts"));
+}
+
+#[test]
+fn a_configuration_brings_its_platforms() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = "title = \"Mine\"\nsources = [\"me\"]\n[[detect]]\ngenerator = \"^Serendipity\"\nwhy = \"it says so\"\n";
+    write(folder.path(), "profiles/serendipity.toml", profile);
+    let config = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1/\"\n[platforms]\nfolder = ";
+    write(folder.path(), "everfeed.toml", &format!("{config}{:?}\n", folder.path().join("profiles")));
+    let config = folder.path().join("everfeed.toml");
+    let said = probe(&["-", "-c", config.to_str().unwrap()], RSS.as_bytes());
+    assert_eq!(said.fact("platform"), "Mine: it says so", "{said:?}");
+    assert!(probe(&["-"], RSS.as_bytes()).fact("platform").starts_with("Serendipity: "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configured_feed_has_the_platform_that_it_is_given() {
+    let origin = Origin::start().await;
+    for (platform, expect) in
+        [("wordpress", "WordPress: the configuration says so"), ("none", "none: the configuration says so")]
+    {
+        origin.says(ok("text/xml", RSS.as_bytes()));
+        let folder = tempfile::tempdir().unwrap();
+        let url = origin.url("/feed.xml");
+        let text = format!("[[feed]]\nname = \"blog\"\nurl = {url:?}\nplatform = {platform:?}\n");
+        write(folder.path(), "everfeed.toml", &text);
+        let config = folder.path().join("everfeed.toml").to_str().unwrap().to_owned();
+        let run = move || probe(&[&url, "-c", &config], b"");
+        let said = tokio::task::spawn_blocking(run).await.unwrap();
+        assert!(said.fact("platform").starts_with(expect), "{said:?}");
+    }
+}
+
+#[test]
+fn a_date_that_cannot_be_meant_is_marked() {
+    let zero = RSS.replace("yesterday", "Mon, 01 Jan 0001 00:00:00 GMT");
+    let said = probe(&["-"], zero.as_bytes());
+    assert!(said.out.contains(" 0001-01-01 00:00? "), "{said:?}");
+    assert!(said.fact("odd").contains("1 entry has a date that nobody can mean"), "{said:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_may_have_any_name() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(std::ffi::OsStr::from_bytes(b"odd\xFF.xml"));
+    fs::write(&path, RSS).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_everfeed")).arg("probe").arg(&path).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("odd\u{FFFD}.xml"));
+}
+
 #[test]
 fn versions_of_a_document_become_a_line_for_each_step() {
     let folder = tempfile::tempdir().unwrap();
@@ -327,7 +424,10 @@ fn versions_of_a_document_become_a_line_for_each_step() {
     write(folder.path(), "other/0000.xml", &document(&[("x", "X")]));
     let said = probe(&["--sequences", folder.path().to_str().unwrap()], b"");
     let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(said.err.contains("blog/0001.xml is passed over: the document is an HTML page"), "{said:?}");
     let expect = serde_json::json!([{
+        "sequence": "blog", "file": "0001.xml", "ok": false, "error": "the document is an HTML page, not a feed",
+    }, {
         "sequence": "blog", "from": "0000.xml", "to": "0002.xml", "added": ["c"], "gone": ["a"], "edited": ["b"],
     }]);
     assert_eq!(Value::from(lines), expect, "{said:?}");

@@ -116,13 +116,15 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
             Token::End { .. } | Token::Literal(_) => preceded = true,
         }
     }
-    if first.is_none_or(is_of_warning)
+    if (first.is_none_or(is_of_warning) || is_script(visible))
         && let Some(root) = inner_json_feed(visible)
     {
         return Ok(root);
     }
     Err(match first {
-        _ if visible.starts_with(['{', '[']) => NotAFeed::Json { start: start(visible) },
+        _ if visible.starts_with(['{', '[']) || is_script(visible) => {
+            NotAFeed::Json { start: start(visible) }
+        }
         Some(name) if is_html(name) => NotAFeed::Html { title: title(text) },
         Some(name) => NotAFeed::OtherXml { root: name.to_owned() },
         None if visible.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype")) => {
@@ -147,6 +149,19 @@ fn inner_json_feed(text: &str) -> Option<Root<'_>> {
     Some(Root { preceded: true, ..root })
 }
 
+/// Whether a text begins as JSON-P does, with a call, or as JSON that somebody has commented: any tags of it stand in its
+/// strings.
+fn is_script(text: &str) -> bool {
+    let behind = text.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'));
+    let is_call = || {
+        behind
+            .trim_start()
+            .strip_prefix('(')
+            .is_some_and(|inside| behind.len() < text.len() && inside.trim_start().starts_with(['{', '[']))
+    };
+    text.starts_with("/*") || text.starts_with("//") || is_call()
+}
+
 /// The tags of PHP's warnings; other markup with JSON in it is a page about JSON.
 fn is_of_warning(name: &str) -> bool {
     name.eq_ignore_ascii_case("br") || name.eq_ignore_ascii_case("b")
@@ -166,6 +181,20 @@ pub(crate) fn binary(bytes: &[u8]) -> Option<NotAFeed> {
     ];
     let (_, kind) = kinds.iter().find(|(magic, _)| bytes.starts_with(magic))?;
     Some(NotAFeed::Binary { kind })
+}
+
+/// How many of the first bytes are looked at for what no text has.
+const CONTROLS_WITHIN_BYTES: usize = 1024;
+
+/// One control character in so many bytes is no damage to a text any more. Of random bytes one in ten is one.
+const BYTES_PER_CONTROL_MIN: usize = 25;
+
+/// Whether bytes of which no feed could be made are no text at all. Not to be asked of UTF-16 and UTF-32.
+pub(crate) fn is_noise(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(CONTROLS_WITHIN_BYTES)];
+    let is_of_text = |b: u8| matches!(b, b'\t' | b'\n' | b'\x0B' | b'\x0C' | b'\r' | b'\x1B');
+    let controls = start.iter().filter(|b| **b < b' ' && !is_of_text(**b)).count();
+    controls * BYTES_PER_CONTROL_MIN > start.len()
 }
 
 fn format_of(name: &str, raw: &str) -> Option<Format> {
@@ -318,6 +347,18 @@ mod tests {
         check(&cut, Err(NotAFeed::Json { start: start(&cut) }));
         check(&cut.replace("\"url\"", "\"content_text\""), Ok(Format::JsonFeed));
         check("call({\"version\": \"https://jsonfeed.org/version/1\"});", Ok(Format::JsonFeed));
+        check(
+            "// x\ncall({\"html\": \"<p>\"})",
+            Err(NotAFeed::Json { start: "// x\ncall({\"html\": \"<p>\"})".into() }),
+        );
+        check(
+            "a.b([{\"html\": \"<p>\"}])",
+            Err(NotAFeed::Json { start: "a.b([{\"html\": \"<p>\"}])".into() }),
+        );
+        let with_html = "{\"version\": \"https://jsonfeed.org/version/1\", \"title\": \"<p>\"}";
+        check(&format!("/* x */ {with_html}"), Ok(Format::JsonFeed));
+        check(&format!("call({with_html});"), Ok(Format::JsonFeed));
+        check("Error (see <p>)", Err(NotAFeed::Html { title: None }));
         let page = "<p>So: {\"version\": \"https://jsonfeed.org/version/1\"}";
         check(page, Err(NotAFeed::Html { title: None }));
         check("[notice] cache is cold\n<rss>", Ok(Format::Rss));
@@ -327,6 +368,10 @@ mod tests {
         let page = "<!DOCTYPE html><html><head><title> 404 &amp; so </title></head><body><p>Not found<br>";
         assert!(
             matches!(recognise(page), Err(NotAFeed::Html { title: Some(title) }) if title.starts_with("404"))
+        );
+        assert!(
+            is_noise(b"<x>\0\x01\x02")
+                && !is_noise("<x>é\u{8}, and 60 other characters of an ordinary text beside it".as_bytes())
         );
         assert_eq!(binary(b"\x1F\x8B\x08"), Some(NotAFeed::Binary { kind: "compressed with gzip" }));
     }

@@ -84,8 +84,9 @@ fn feed(tag: &str, base: Option<&url::Url>) -> Option<Link> {
     if is("stylesheet") || !(is("feed") || is("alternate") && is_feed) {
         return None;
     }
-    Some(Link {
-        href: uri::resolve(base, &value(tag, "href")?),
+    let href = uri::resolve(base, &value(tag, "href")?);
+    uri::may_be_followed(&href).then_some(Link {
+        href,
         rel,
         title: value(tag, "title"),
         hreflang: value(tag, "hreflang"),
@@ -129,6 +130,7 @@ mod tests {
         );
         check("<link rel='alternate' type='application/json' href='/wp-json/posts/1'>", &[]);
         check("<link rel='alternate stylesheet' type='text/xml' href='x'><linked rel='feed' href='x'>", &[]);
+        check("<link rel=alternate type=text/xml href='javascript:x'><link rel=feed href='data:,x'>", &[]);
         check("<link rel='feed'><script>if (a<b) x='<link'</script", &[]);
         check("<lin\u{20AC}><", &[]);
     }

@@ -2,7 +2,9 @@
 
 mod cutter;
 mod items;
+mod leaf;
 mod open_elements;
+mod signs;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,8 +39,16 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
         return Err(binary);
     }
     let decoded = encoding::decode(bytes, hints.content_type);
-    let text = doctype::expand(&decoded.text);
-    let root = detect::recognise(&text)?;
+    let (text, unreplaced) = doctype::expand(&decoded.text);
+    let is_wide = decoded.encoding.starts_with("UTF-16") || decoded.encoding.starts_with("UTF-32");
+    let root = detect::recognise(&text).map_err(|error| match error {
+        NotAFeed::Html { .. } | NotAFeed::OtherXml { .. } | NotAFeed::Text { .. }
+            if !is_wide && detect::is_noise(bytes) =>
+        {
+            NotAFeed::Binary { kind: "binary" }
+        }
+        error => error,
+    })?;
     // A response in several languages names none of its parts.
     let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
     let place = Place { base, language, ..Place::default() };
@@ -53,6 +63,11 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     window.encoding = decoded.encoding;
     if root.preceded {
         notes.add_first(Note::Other("something stands before the document".to_owned()));
+    }
+    if unreplaced {
+        notes.add_first(Note::Other(
+            "some entities that it declares are too many or too long to be replaced".to_owned(),
+        ));
     }
     if let Some(note) = decoded.note {
         notes.add_first(note);
@@ -262,6 +277,9 @@ impl Context {
             return (Entry::default(), notes);
         };
         let (entry, mut notes) = formats::entry(grown.element, &self.dialect, &self.place);
+        if grown.limited {
+            notes.add_first(tree::limit_note());
+        }
         if grown.mended {
             notes.add_first(Note::Mismatched);
         }

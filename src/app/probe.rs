@@ -16,7 +16,7 @@ use http::HeaderMap;
 use std::sync::Arc;
 use url::Url;
 
-pub use crate::ingest::Format;
+pub use crate::ingest::{Format, platform::Choice};
 
 /// A body and what came with it.
 #[derive(Debug)]

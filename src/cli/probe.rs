@@ -1,16 +1,19 @@
 //! `everfeed probe`: fetches or reads a document once and says what would be kept of it. Nothing is stored.
 
 use crate::{
-    app::probe::Format,
+    app::probe::{Choice, Format},
     config::{self, Config},
 };
 use clap::Args;
-use everfeed_adapters::{neutral_line, slice};
+use everfeed_adapters::{neutral_line, platforms::Platforms, slice};
 use findings::Findings;
 use std::{
+    ffi::{OsStr, OsString},
     io::{self, Write},
     path::PathBuf,
+    sync::Arc,
 };
+use url::Url;
 
 mod source;
 
@@ -36,7 +39,7 @@ mod sequences;
 pub struct Options {
     /// An http or https URL, a file, or `-` for standard input.
     #[arg(value_name = "URL|FILE", required_unless_present_any = ["corpus", "sequences"])]
-    target: Option<String>,
+    target: Option<OsString>,
     /// Print the neutral form, one line of JSON, instead of a page for people.
     #[arg(long)]
     json: bool,
@@ -52,7 +55,8 @@ pub struct Options {
     /// Read folders of successive versions of a document, and print one line of JSON for each step from one to the next.
     #[arg(long, value_name = "DIR", conflicts_with = "target")]
     sequences: Option<PathBuf>,
-    /// Fetch by the limits and the contact URL of this configuration; the usual limits and no contact without it.
+    /// Fetch by the limits and the contact URL of this configuration, and know its platforms; the usual limits and no
+    /// contact without it.
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -96,11 +100,12 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-fn one(options: &Options, target: &str, out: &mut impl Write) -> anyhow::Result<()> {
+fn one(options: &Options, target: &OsStr, out: &mut impl Write) -> anyhow::Result<()> {
     let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
     let format = if options.resource { Format::Resource } else { Format::Auto };
     let given = source::read(target, config.as_ref(), format);
-    let given = given.or_else(|trouble| failed(options, &config::masked(target), trouble, out))?;
+    let given =
+        given.or_else(|trouble| failed(options, &config::masked(&target.to_string_lossy()), trouble, out))?;
     let read = slice(&given.bytes, &given.hints());
     if options.json {
         let line = neutral_line(&given.name, read.as_ref()).to_string();
@@ -109,9 +114,20 @@ fn one(options: &Options, target: &str, out: &mut impl Write) -> anyhow::Result<
     let window = read.map_err(|error| given.no_feed(&error))?;
     if !options.json {
         let shown_max = if options.all { usize::MAX } else { entries::SHOWN_MAX };
-        out.write_all(report::page(&Findings::of(&given, &window), shown_max, sheet::width()).as_bytes())?;
+        let (platforms, choice) = platform(config.as_ref(), &target.to_string_lossy());
+        let findings = Findings::of(&given, &window, &platforms, &choice);
+        out.write_all(report::page(&findings, shown_max, sheet::width()).as_bytes())?;
     }
     Ok(out.flush()?)
+}
+
+/// Every known profile, and what the configuration says of the platform of this feed.
+fn platform(config: Option<&Config>, target: &str) -> (Arc<Platforms>, Choice) {
+    let platforms = config.map(|config| config.platforms.profiles());
+    let platforms = platforms.unwrap_or_else(|| Arc::new(Platforms::embedded().clone()));
+    let url = Url::parse(target).ok();
+    let feed = config.iter().flat_map(|config| &config.feed).find(|feed| Some(&feed.url) == url.as_ref());
+    (platforms, feed.map(|feed| feed.platform.clone()).unwrap_or_default())
 }
 
 /// The trouble, which `--json` tells on standard output as well.

@@ -4,7 +4,7 @@ use super::Problem;
 use everfeed_adapters::platforms::{PROFILE_BYTES_MAX, PROFILES_MAX, Platforms};
 use std::path::Path;
 
-/// The embedded profiles and those of a folder. Files whose name does not end in `.toml` are none.
+/// The embedded profiles and those of a folder. Files whose name does not end in `.toml`, in whatever case, are none.
 pub(super) fn read(folder: &Path) -> Result<Platforms, Problem> {
     let shown = folder.display();
     let wanted = "give a folder of profiles NAME.toml, or leave it out";
@@ -13,7 +13,7 @@ pub(super) fn read(folder: &Path) -> Result<Platforms, Problem> {
     for file in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = file.map_err(unreadable)?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        let Some(name) = name.filter(|name| name.ends_with(".toml")) else { continue };
+        let Some(name) = name.filter(|name| name.to_ascii_lowercase().ends_with(".toml")) else { continue };
         files.push((name.to_owned(), text(&path)?));
         if files.len() > PROFILES_MAX {
             let found = format!("\"{shown}\", more than {PROFILES_MAX} profiles");

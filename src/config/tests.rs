@@ -138,6 +138,9 @@ fn a_folder_of_profiles_is_read_at_the_start_and_a_bad_one_refused() {
     for part in ["ever.toml", "platforms.folder", "wordpress.toml", "colour", "window"] {
         assert!(error.contains(part), "`{part}` is not in: {error}");
     }
+    std::fs::remove_file(folder.path().join("wordpress.toml")).unwrap();
+    write("wordpress.TOML", good);
+    assert!(config("auto").unwrap_err().contains("name it after the platform"));
     let nowhere = Config::parse("ever.toml", &format!("{GOOD}[platforms]\nfolder = \"/nowhere\"\n"));
     assert!(nowhere.unwrap_err().to_string().contains("give a folder of profiles"));
 }

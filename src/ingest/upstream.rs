@@ -164,7 +164,7 @@ impl Upstream {
             status => Reply::Failed {
                 failure: Failure {
                     whose: Whose::Upstream,
-                    text: refusal(status),
+                    text: refusal(status, credentials(&feed.url).is_some()),
                     status: Some(status.as_u16()),
                     retry_after_secs: self.retry_after_secs(&parts.headers),
                 },
@@ -208,11 +208,17 @@ fn failed(error: &FetchError) -> Reply {
 }
 
 /// What an answer without a document comes to, in the operator's words.
-fn refusal(status: StatusCode) -> String {
+fn refusal(status: StatusCode, has_credentials: bool) -> String {
     match status {
         StatusCode::GONE => "the publisher says that the feed is gone for good (410)".into(),
         StatusCode::TOO_MANY_REQUESTS => "the publisher asks us to come less often (429)".into(),
-        StatusCode::UNAUTHORIZED => "the publisher wants other credentials than the URL holds (401)".into(),
+        StatusCode::UNAUTHORIZED if has_credentials => {
+            "the publisher wants other credentials than the URL holds (401)".into()
+        }
+        StatusCode::UNAUTHORIZED => {
+            "the publisher wants credentials (401); give them in the URL, as https://user:password@host/"
+                .into()
+        }
         _ => format!("the publisher answered {status}"),
     }
 }

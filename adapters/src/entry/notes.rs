@@ -36,7 +36,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated => f.write_str("the document ends early; its last entry was dropped"),
-            Self::Mismatched => f.write_str("tags did not match and were mended"),
+            Self::Mismatched => f.write_str("it is not well-formed and was mended"),
             Self::Encoding(used) => write!(f, "the encoding declared was wrong, {used} was used"),
             Self::BadDate(text) => write!(f, "a date could not be understood: {text}"),
             Self::EntryLost(why) => write!(f, "an entry was left out: {why}"),

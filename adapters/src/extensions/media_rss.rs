@@ -5,7 +5,7 @@
 //! out the same; in 20 that one gives a medium the title of another, in one it drops a URL, and in one it takes the page of
 //! a player for the medium. One title that is empty or of an odd type costs it all media of the entry.
 
-use crate::formats::draft::add;
+use crate::formats::draft::{add, has_room};
 use crate::formats::{Place, rss};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
@@ -15,6 +15,8 @@ use crate::{Element, Enclosure, Text};
 #[derive(Debug, Default)]
 pub(crate) struct Media {
     pub(crate) enclosures: Vec<Enclosure>,
+    /// There were more objects than are kept.
+    pub(crate) full: bool,
     pub(crate) title: Option<Text>,
     pub(crate) description: Option<Text>,
 }
@@ -49,6 +51,7 @@ fn scope(elements: &[&Element], outside: Option<&str>, place: &Place, media: &mu
                 let own = describe(&children, place, object);
                 let title = own.or_else(|| title.map(str::to_owned));
                 if let Some(enclosure) = enclosure(element, title, place) {
+                    media.full |= !has_room(&media.enclosures);
                     add(&mut media.enclosures, enclosure);
                 }
             }

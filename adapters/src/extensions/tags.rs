@@ -1,7 +1,7 @@
 //! Categories that other vocabularies give: `itunes:category`, `itunes:keywords` and `media:category`. The elements stay
 //! foreign markup besides.
 
-use crate::formats::draft::add;
+use crate::formats::draft::{add, has_room};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Category, Element};
@@ -17,16 +17,21 @@ const KEYWORDS_MAX: usize = 256;
 
 /// Adds what the foreign markup of an entry or a head says of categories. A term that is there already, in whatever case
 /// and scheme, is not added again: publishers repeat their tags in every vocabulary that they know.
-pub(crate) fn settle(categories: &mut Vec<Category>, foreign: &[Element]) {
+///
+/// Whether there was room for all.
+pub(crate) fn settle(categories: &mut Vec<Category>, foreign: &[Element]) -> bool {
+    let mut room = true;
     let mut offered = Vec::new();
     for element in foreign {
         gather(element, &mut offered);
     }
     for category in offered {
         if !categories.iter().any(|known| known.term.eq_ignore_ascii_case(&category.term)) {
+            room &= has_room(categories);
             add(categories, category);
         }
     }
+    room
 }
 
 fn gather(element: &Element, offered: &mut Vec<Category>) {

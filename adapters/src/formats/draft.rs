@@ -10,7 +10,8 @@ use crate::{Body, Category, Date, Element, Enclosure, Entry, Link, Note, PROXIED
 /// How many foreign elements an entry keeps, nested ones counted; the rest are dropped with a note.
 const FOREIGN_ELEMENTS_MAX: usize = 1024;
 
-/// How many links, people, categories or enclosures are kept of one entry or head; the rest are dropped. It also keeps
+/// How many links, people, categories or enclosures are kept of one entry or head; the rest are dropped, those of
+/// an entry with a note. It also keeps
 /// the search for repetitions from growing with the square of hostile input.
 pub(super) const VALUES_MAX: usize = 1024;
 
@@ -179,31 +180,46 @@ impl<'d> Draft<'d> {
                 title: link.title,
             });
         } else {
+            let room = has_room(&self.entry.links);
             add(&mut self.entry.links, link);
+            self.limited(room, "links");
         }
     }
 
     pub(crate) fn enclosure(&mut self, enclosure: Enclosure) {
+        let room = has_room(&self.entry.enclosures);
         add(&mut self.entry.enclosures, enclosure);
+        self.limited(room, "enclosures");
     }
 
     pub(crate) fn author(&mut self, rank: Rank, person: Option<Person>) {
         let Some(person) = person else { return };
-        if rank == Rank::Fallback {
-            add_person(&mut self.fallback_authors, person);
-        } else {
-            add_person(&mut self.entry.authors, person);
-        }
+        let authors =
+            if rank == Rank::Fallback { &mut self.fallback_authors } else { &mut self.entry.authors };
+        let room = has_room(authors);
+        add_person(authors, person);
+        self.limited(room, "authors");
     }
 
     pub(crate) fn contributor(&mut self, person: Option<Person>) {
         if let Some(person) = person {
+            let room = has_room(&self.entry.contributors);
             add_person(&mut self.entry.contributors, person);
+            self.limited(room, "contributors");
         }
     }
 
     pub(crate) fn category(&mut self, category: Category) {
+        let room = has_room(&self.entry.categories);
         add(&mut self.entry.categories, category);
+        self.limited(room, "categories");
+    }
+
+    /// Says that there was no room for something.
+    fn limited(&mut self, room: bool, what: &str) {
+        if !room {
+            self.notes.add(Note::Other(format!("more than {VALUES_MAX} {what} in one entry")));
+        }
     }
 
     pub(crate) fn rights(&mut self, rights: Option<Text>) {
@@ -245,13 +261,15 @@ impl<'d> Draft<'d> {
     pub(crate) fn finish(mut self) -> (Entry, Notes) {
         let media = media_rss::read(&self.entry.foreign, self.place);
         if self.entry.enclosures.is_empty() {
+            self.limited(!media.full, "enclosures");
             self.entry.enclosures = media.enclosures;
         }
         self.title(Rank::Fallback, media.title);
         if self.content.0.as_ref().is_none_or(|(_, content)| content.text.value.is_empty()) {
             self.summary(Rank::Fallback, media.description);
         }
-        tags::settle(&mut self.entry.categories, &self.entry.foreign);
+        let room = tags::settle(&mut self.entry.categories, &self.entry.foreign);
+        self.limited(room, "categories");
         self.settle_links();
         let mut entry = self.entry;
         entry.id = self.id.take();
@@ -291,16 +309,21 @@ pub(crate) fn alternate_link(href: String) -> Link {
     Link { href, rel: "alternate".to_owned(), ..Link::default() }
 }
 
+/// Whether there is room for another value.
+pub(crate) fn has_room<T>(values: &[T]) -> bool {
+    values.len() < VALUES_MAX
+}
+
 /// Adds what is not there yet.
 pub(crate) fn add<T: PartialEq>(values: &mut Vec<T>, value: T) {
-    if values.len() < VALUES_MAX && !values.contains(&value) {
+    if has_room(values) && !values.contains(&value) {
         values.push(value);
     }
 }
 
 /// Adds a person, or what is new about one who is there already.
 pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
-    if people.len() >= VALUES_MAX {
+    if !has_room(people) {
         return;
     }
     let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::leaf::{Leaf, ends_first, is_name_of_text};
 use super::open_elements::OpenElements;
+use super::signs;
 use super::{Context, ENTRIES_MAX, Inside, Marks, RawEntry};
 use crate::detect::{NotAFeed, Root};
 use crate::entry::notes::Notes;
@@ -13,7 +15,7 @@ use crate::extensions::tombstones;
 use crate::formats::{Dialect, Place, cdf, rdf};
 use crate::text::entities::unescape;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
-use crate::text::markup::tree::{Bindings, grow, is_void};
+use crate::text::markup::tree::{Bindings, grow, is_void, limit_note};
 use crate::text::markup::{is_name, split};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
@@ -22,7 +24,7 @@ use crate::{Deletion, Digest, Element, Format, Key, Note};
 /// How many elements may be open at once; what is deeper is not followed.
 const OPEN_MAX: usize = 4096;
 
-/// How many elements of one entry are looked at for its key.
+/// How many elements of one entry are looked at for its key: of those that name it for certain, and of the others.
 const MARKS_MAX: usize = 64;
 
 /// How many elements the head may have in all, nested ones counted; the rest is left out with a note.
@@ -81,8 +83,8 @@ struct Cutter<'t> {
     /// How many there were.
     contained: usize,
     outermost: Arc<Context>,
-    /// Start and depth of the element of the head, or of the entry's child, that is open.
-    child: Option<(usize, usize)>,
+    /// The element of the head, or the entry's child, that is open.
+    child: Option<Child>,
     entry: Option<OpenEntry<'t>>,
     head_id: Option<String>,
     head: Vec<(Element, Place)>,
@@ -100,6 +102,13 @@ struct Cutter<'t> {
     full: bool,
 }
 
+struct Child {
+    start: usize,
+    depth: usize,
+    /// What it may hold, once somebody asked.
+    leaf: Option<Leaf>,
+}
+
 struct OpenEntry<'t> {
     start: usize,
     depth: usize,
@@ -108,6 +117,8 @@ struct OpenEntry<'t> {
     strong: Vec<Range<usize>>,
     /// Where those are that name it if nothing better does.
     weak: Vec<Range<usize>>,
+    /// The entry after it began before it was ended, in the middle of one of its children.
+    broken: bool,
 }
 
 impl<'t> Cutter<'t> {
@@ -141,18 +152,55 @@ impl<'t> Cutter<'t> {
     fn start(&mut self, name: &'t str, raw: &'t str, empty: bool, span: Range<usize>) {
         if let Some(depth) = self.entry.as_ref().map(|entry| entry.depth) {
             let is_child = self.open.len() == depth + 1;
-            if !(is_child && self.is_entry(name, raw)) {
+            if is_child && self.is_entry(name, raw) {
+                // An entry cannot be the child of another: somebody forgot the end tag.
+                self.mended = true;
+                self.close_to(depth, span.start, None);
+            } else if !is_child && self.breaks_out(name, raw, span.end) {
+                self.mended = true;
+                self.break_off(depth, span.start);
+            } else {
                 if is_child {
-                    self.child = Some((span.start, self.open.len()));
+                    self.child = Some(Child { start: span.start, depth: self.open.len(), leaf: None });
                 }
                 self.push(name, empty, &span);
                 return;
             }
-            // An entry cannot be the child of another: somebody forgot the end tag.
-            self.mended = true;
-            self.close_to(depth, span.start, None);
         }
         self.start_outside(name, raw, empty, span);
+    }
+
+    /// Whether a start tag inside an entry's child is that of the next entry: the child, which holds text, was not ended.
+    fn breaks_out(&mut self, name: &str, raw: &str, end: usize) -> bool {
+        if !self.is_entry(name, raw) {
+            return false;
+        }
+        let context = Arc::clone(self.context());
+        let Some(child) = &mut self.child else { return false };
+        let text = &self.text[child.start..];
+        let leaf = *child.leaf.get_or_insert_with(|| Leaf::of(text, &context.bindings, &context.dialect));
+        let in_text = self.open.innermost().is_some_and(|name| is_name_of_text(split(name).1));
+        let is_direct = self.open.len() == child.depth + 1;
+        // Somebody who embeds an entry in XHTML has to say that it is Atom; some feeds say so of each of their own.
+        let declares = |raw: &str| raw.contains("xmlns=");
+        let is_declared =
+            || declares(raw) && !self.entry.as_ref().is_some_and(|entry| declares(entry.attributes));
+        let breaks_out = match leaf {
+            Leaf::No => false,
+            Leaf::Inner => in_text,
+            Leaf::Text => in_text || is_direct,
+            Leaf::Deep => is_direct || !is_declared(),
+        };
+        breaks_out && !self.open.name_at(child.depth).is_some_and(|name| ends_first(name, &self.text[end..]))
+    }
+
+    /// Ends the open entry before its open child: what that holds was meant for others, or is not whole.
+    fn break_off(&mut self, depth: usize, end: usize) {
+        let end = self.child.take().map_or(end, |child| child.start);
+        if let Some(entry) = &mut self.entry {
+            entry.broken = true;
+        }
+        self.close_to(depth, end, None);
     }
 
     fn start_outside(&mut self, name: &'t str, raw: &'t str, empty: bool, span: Range<usize>) {
@@ -170,12 +218,13 @@ impl<'t> Cutter<'t> {
                 attributes: raw,
                 strong: Vec::new(),
                 weak: Vec::new(),
+                broken: false,
             });
         } else if self.child.is_none() {
             if self.is_container(name, raw) {
                 self.contain(name, raw);
             } else {
-                self.child = Some((span.start, self.open.len()));
+                self.child = Some(Child { start: span.start, depth: self.open.len(), leaf: None });
             }
         }
         self.push(name, empty, &span);
@@ -185,6 +234,7 @@ impl<'t> Cutter<'t> {
         // Beyond the limit only the tag is passed over; an empty element opens nothing anyway.
         if self.open.len() >= OPEN_MAX && !empty {
             self.mended = true;
+            self.notes.add(Note::Other(format!("more than {OPEN_MAX} levels of elements")));
             return;
         }
         self.open.push(name);
@@ -208,22 +258,27 @@ impl<'t> Cutter<'t> {
         while self.open.len() > depth {
             let Some(name) = self.open.pop() else { return };
             let closed = self.open.len();
-            let end = own_end.filter(|_| closed == depth).unwrap_or(end);
-            self.closed(name, closed, end);
+            let own_end = own_end.filter(|_| closed == depth);
+            self.closed(name, closed, own_end.unwrap_or(end), own_end.is_some());
         }
     }
 
-    /// The element at this depth has just been closed.
-    fn closed(&mut self, name: &str, depth: usize, end: usize) {
-        if let Some((start, _)) = self.child.take_if(|(_, of)| *of == depth) {
+    /// The element at this depth has just been closed, by its own tag or by another's.
+    fn closed(&mut self, name: &str, depth: usize, end: usize, by_own: bool) {
+        if let Some(Child { start, .. }) = self.child.take_if(|child| child.depth == depth) {
             match &mut self.entry {
                 Some(entry) => {
-                    if entry.strong.len() + entry.weak.len() < MARKS_MAX {
-                        match Mark::of(name) {
-                            Some(Mark::Strong) => entry.strong.push(start..end),
-                            Some(Mark::Weak) => entry.weak.push(start..end),
-                            None => {}
-                        }
+                    // One that lost its end names nothing if it swallowed what stood behind it.
+                    let swallowed = || memchr::memchr(b'<', &self.text.as_bytes()[start + 1..end]).is_some();
+                    let marks = match Mark::of(name) {
+                        Some(Mark::Strong) => Some(&mut entry.strong),
+                        Some(Mark::Weak) => Some(&mut entry.weak),
+                        None => None,
+                    };
+                    if let Some(marks) = marks.filter(|marks| marks.len() < MARKS_MAX)
+                        && (by_own || !swallowed())
+                    {
+                        marks.push(start..end);
                     }
                 }
                 None => self.head_child(start..end),
@@ -286,7 +341,7 @@ impl<'t> Cutter<'t> {
         let outside = Arc::clone(self.context());
         self.contained += 1;
         if self.contained > CONTAINERS_MAX {
-            self.mended = true;
+            self.notes.add(Note::Other(format!("more than {CONTAINERS_MAX} channels")));
             self.containers.push(Container { depth: self.open.len(), context: outside });
             return;
         }
@@ -339,6 +394,9 @@ impl<'t> Cutter<'t> {
         let context = Arc::clone(self.context());
         let Some(grown) = grow(&self.text[span], &context.bindings) else { return };
         self.mended |= grown.mended;
+        if grown.limited {
+            self.notes.add(limit_note());
+        }
         if tombstones::is_deletion(&grown.element) {
             if self.deletions.len() < ENTRIES_MAX {
                 self.deletions.extend(tombstones::read(&grown.element, &mut self.notes));
@@ -416,9 +474,38 @@ impl<'t> Cutter<'t> {
         }
     }
 
+    /// Leaves out what remains of broken entries that nothing names. A link or a title does only where no entry has
+    /// something better: what would have named it may be what is missing.
+    fn drop_nameless(&mut self) {
+        if !self.kept.iter().any(|(entry, _)| entry.broken) {
+            return;
+        }
+        let any_strong = self.entries.iter().any(|(_, marks)| marks.is_strong());
+        let kept = std::mem::take(&mut self.kept);
+        let entries = std::mem::take(&mut self.entries);
+        for (both, (entry, context)) in entries.into_iter().zip(kept) {
+            let marks = &both.1;
+            let is_named =
+                marks.is_strong() || (!any_strong && (marks.link.is_some() || marks.title.is_some()));
+            if entry.broken && !is_named {
+                self.lost = true;
+                self.notes.add(Note::EntryLost("it is cut before anything names it".to_owned()));
+                continue;
+            }
+            if entry.broken {
+                self.notes.add(Note::Other(
+                    "an entry is cut in the middle; what was whole of it is kept".to_owned(),
+                ));
+            }
+            self.entries.push(both);
+            self.kept.push((entry, context));
+        }
+    }
+
     /// The document is at its end.
     fn finish(mut self, root: &str, cut_at: Option<usize>, mended: bool) -> Result<Cut, NotAFeed> {
         self.read_weak_marks();
+        self.drop_nameless();
         if self.full {
             self.notes.add_first(Note::TooManyEntries);
         } else if cut_at.is_some() || !self.open.is_empty() {
@@ -427,8 +514,8 @@ impl<'t> Cutter<'t> {
         if self.mended || mended {
             self.notes.add_first(Note::Mismatched);
         }
-        self.lost |= self.entry.is_some() || cut_at.is_some_and(|at| holds_entry(&self.text[at..]));
-        let lost = self.entries.is_empty() && self.lost;
+        self.lost |= self.entry.is_some() || cut_at.is_some_and(|at| signs::hold_entry(&self.text[at..]));
+        let mut lost = self.entries.is_empty() && self.lost;
         if let Some(entry) = self.entry.take_if(|_| lost) {
             self.keep(entry, cut_at.unwrap_or(self.text.len()));
         }
@@ -439,6 +526,7 @@ impl<'t> Cutter<'t> {
         if !lost && self.entries.is_empty() && !self.seen_channel && is_other_rdf {
             return Err(NotAFeed::OtherRdf { root: root.to_owned() });
         }
+        lost |= self.entries.is_empty() && signs::hold_entry(self.text);
         Ok(Cut {
             dialect: self.dialect,
             place: self.head_place.unwrap_or_else(|| self.outermost.place.clone()),
@@ -530,13 +618,4 @@ fn declared<'b>(outside: &'b Bindings, raw: &str) -> Cow<'b, Bindings> {
     let mut bindings = outside.clone();
     bindings.declare(attributes(raw));
     Cow::Owned(bindings)
-}
-
-/// Whether something that looks like an entry stands in a text that could not be cut.
-fn holds_entry(text: &str) -> bool {
-    memchr::memchr_iter(b'<', text.as_bytes()).any(|at| {
-        let name = text[at + 1..].split(|c: char| !(c.is_alphanumeric() || c == ':')).next().unwrap_or("");
-        let (_, local) = split(name);
-        local.eq_ignore_ascii_case("item") || local.eq_ignore_ascii_case("entry")
-    })
 }

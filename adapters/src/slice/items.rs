@@ -8,6 +8,7 @@ use crate::entry::notes::Notes;
 use crate::formats::Place;
 use crate::formats::json_feed::{self, Shape};
 use crate::text::json::Value;
+use crate::text::json::list::{Objects, Piece};
 use crate::text::present;
 use crate::{Digest, Head, Key, Note};
 
@@ -28,39 +29,127 @@ pub(super) fn cut(text: &str, place: &Place) -> Result<Cut, NotAFeed> {
     let head = json_feed::head(shape.root, place, &mut notes);
     // Languages are those of the feed and of an item, not of a text.
     let inherited = Arc::new(Place { language: None, ..place.clone() });
-    let mut entries = Vec::new();
-    let mut lost = false;
-    let mut cut = None;
-    for (number, item) in (1_usize..).zip(shape.items.iter().flat_map(|items| items.elements())) {
-        if entries.len() >= ENTRIES_MAX {
-            notes.add_first(Note::TooManyEntries);
-            break;
-        }
-        if !item.whole || !item.is_object() {
-            lost = true;
-            if item.whole {
-                notes.add(Note::EntryLost(format!("item {number} is no object")));
-            } else if item.is_object() {
-                cut = Some((raw(item, &inherited), marks(item)));
+    let is_strict = is_strict(shape.root.text) && !goes_on(text, shape.root);
+    let bracket = if is_strict { None } else { bracket(text, &shape) };
+    let mut read = Read { inherited: &inherited, entries: Vec::new(), lost: false, cut: None, number: 0 };
+    let mut is_closed = shape.root.whole;
+    // The rest may be missing; that a brace is, somewhere before, is no such thing.
+    let is_ended = is_closed || text.trim_end().ends_with('}');
+    match bracket {
+        Some(bracket) => {
+            let mut objects = Objects::of(text, bracket);
+            for piece in objects.by_ref() {
+                if !read.piece(piece, &mut notes) {
+                    break;
+                }
             }
-            continue;
+            is_closed = is_ended && (objects.is_closed || read.entries.len() >= ENTRIES_MAX);
         }
-        entries.push((raw(item, &inherited), marks(item)));
+        None => {
+            for item in shape.items.iter().flat_map(|items| items.elements()) {
+                let piece =
+                    if item.is_object() && !item.whole { Piece::Cut(item) } else { Piece::Whole(item) };
+                if !read.piece(piece, &mut notes) {
+                    break;
+                }
+            }
+        }
     }
-    let lost = entries.is_empty() && lost;
+    let Read { mut entries, lost, cut, .. } = read;
+    let has_list = shape.items.is_some() || bracket.is_some();
+    let lost = entries.is_empty() && (lost || (!has_list && speaks_of_items(text)));
     entries.extend(cut.filter(|_| lost));
-    if !shape.root.whole {
+    if !is_closed {
         notes.add_first(Note::Truncated);
-    } else if serde_json::from_str::<serde::de::IgnoredAny>(shape.root.text).is_err() {
+    } else if !is_strict {
         notes.add_first(Note::Mismatched);
     }
     if !shape.versioned {
         notes.add(Note::Other("it names no version of JSON Feed, but has the shape of one".to_owned()));
     }
-    if shape.items.is_none() && shape.root.whole {
+    if !has_list && shape.root.whole {
         notes.add(Note::Other("it has no list of items".to_owned()));
     }
     Ok(Cut { version: shape.version, head, entries, notes, lost })
+}
+
+/// Items while they are read.
+struct Read<'p> {
+    inherited: &'p Arc<Place>,
+    entries: Vec<(RawEntry, Marks)>,
+    lost: bool,
+    cut: Option<(RawEntry, Marks)>,
+    number: usize,
+}
+
+impl Read<'_> {
+    /// Takes what stands at one place of the list; false when there is no room for more.
+    fn piece(&mut self, piece: Piece<'_>, notes: &mut Notes) -> bool {
+        if self.entries.len() >= ENTRIES_MAX {
+            notes.add_first(Note::TooManyEntries);
+            return false;
+        }
+        self.number += 1;
+        let number = self.number;
+        let entry = |item| (raw(item, self.inherited), marks(item));
+        match piece {
+            Piece::Whole(item) if item.whole && item.is_object() => self.entries.push(entry(item)),
+            Piece::Whole(item) => {
+                self.lost = true;
+                if item.whole {
+                    notes.add(Note::EntryLost(format!("item {number} is no object")));
+                }
+            }
+            Piece::Lost => {
+                self.lost = true;
+                notes.add(Note::EntryLost(format!("item {number} is broken")));
+            }
+            Piece::Cut(item) => {
+                self.lost = true;
+                self.cut = Some(entry(item));
+            }
+        }
+        true
+    }
+}
+
+fn is_strict(json: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok()
+}
+
+/// Whether a list seems to go on behind the end of the document: a bracket too many closed all of it.
+fn goes_on(text: &str, root: Value<'_>) -> bool {
+    let behind = text[root.text.len()..].trim_start().strip_prefix(',');
+    behind.is_some_and(|behind| behind.trim_start().starts_with('{'))
+}
+
+/// Where the list of items begins in a text that is not quite JSON. If no member of the document is one, the likeliest
+/// reason is that something before it was never closed.
+fn bracket(text: &str, shape: &Shape<'_>) -> Option<usize> {
+    if let Some(items) = shape.items {
+        return items.is_array().then(|| items.text.as_ptr().addr() - text.as_ptr().addr());
+    }
+    let mut lists = members_of(text, "\"items\"").filter(|at| text[*at..].starts_with('['));
+    lists.find(|at| text[at + 1..].trim_start().starts_with('{'))
+}
+
+/// Whether members that only items have stand anywhere, in a text in which no list of items was found.
+fn speaks_of_items(text: &str) -> bool {
+    let holds = |at: usize| {
+        let value = &text[at..];
+        let inside = value.strip_prefix(['[', '{', '"']).map_or(value, str::trim_start);
+        !inside.starts_with([']', '}', '"', ',']) && !value.starts_with("null")
+    };
+    let names = ["\"id\"", "\"content_html\"", "\"content_text\"", "\"items\""];
+    names.iter().any(|name| members_of(text, name).any(holds))
+}
+
+/// Where the values of the members of this name begin, whatever they are in.
+fn members_of<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
+    memchr::memmem::find_iter(text.as_bytes(), name).filter_map(move |at| {
+        let value = text[at + name.len()..].trim_start().strip_prefix(':')?.trim_start();
+        Some(text.len() - value.len())
+    })
 }
 
 fn raw(item: Value<'_>, place: &Arc<Place>) -> RawEntry {

@@ -20,6 +20,14 @@ impl<'t> OpenElements<'t> {
         self.names.is_empty()
     }
 
+    pub(super) fn innermost(&self) -> Option<&'t str> {
+        self.names.last().copied()
+    }
+
+    pub(super) fn name_at(&self, depth: usize) -> Option<&'t str> {
+        self.names.get(depth).copied()
+    }
+
     pub(super) fn push(&mut self, name: &'t str) {
         self.names.push(name);
         if let Some(counts) = &mut self.counts {

@@ -1,6 +1,6 @@
 //! Where entries begin and end, and what they are called; fixtures show the rest.
 
-use crate::{Format, Hints, Key, Note, Text, TextKind, Window, slice};
+use crate::{Format, Hints, Key, NotAFeed, Note, Text, TextKind, Window, slice};
 
 fn window(document: &str) -> Window {
     slice(document.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}: {document}"))
@@ -200,4 +200,135 @@ fn a_resource_is_one_item_whatever_it_is() {
         [("image/png", b"a".as_slice()), ("image/png", b"b"), ("image/gif", b"a"), ("image/png", b"a")]
             .map(|(media_type, bytes)| read(Some(media_type), bytes).2);
     assert!(digests[0] != digests[1] && digests[0] != digests[2] && digests[0] == digests[3]);
+}
+
+/// What is left of an entry that lost the end of an element and its own, and the whole ones behind it.
+#[test]
+fn an_entry_that_lost_its_end_swallows_none_of_those_behind_it() {
+    let whole =
+        |n: u32| format!("<item><guid>{n}</guid><title>T{n}</title><description>D{n}</description></item>");
+    for (cut, kept) in [
+        ("<guid>3</guid><description>foo", true),
+        ("<guid>3</guid><description><![CDATA[foo]]>", true),
+        ("<guid>3</guid><description>a <b>c</b> d", true),
+        ("<guid>3</guid><title>foo", true),
+        ("<guid>3</guid><desc", true),
+        ("<guid>3</guid><description>foo</descripton></itm>", true),
+        ("<guid>3</guid><content:encoded>foo", true),
+        ("<guid>3</guid><dc:creator>foo", true),
+        ("<guid>3</guid><source url='x'>foo", true),
+        ("<guid>3", false),
+        ("<title>T<guid>3", false),
+        ("<title>T</title><link>http://e.org/3</link><description>x", false),
+    ] {
+        let found = rss(&format!("{}<item>{cut}{}{}{}", whole(1), whole(4), whole(5), whole(6)));
+        let expect: &[&str] = if kept { &["1", "3", "4", "5", "6"] } else { &["1", "4", "5", "6"] };
+        assert_eq!(ids(&found), expect, "{cut}");
+        assert_eq!(found.notes[0], Note::Mismatched, "{cut}");
+        let is_lost = |note: &Note| matches!(note, Note::EntryLost(_));
+        assert_eq!(found.notes.iter().any(is_lost), !kept, "{cut}");
+        let (entry, notes) = found.entries.last().unwrap().parse();
+        assert_eq!((entry.title.unwrap().value.as_str(), notes), ("T6", Vec::new()), "{cut}");
+    }
+    let atom = |cut: &str| {
+        let whole = |n: u32| format!("<entry><id>{n}</id><title>T</title></entry>");
+        ids(&window(&format!(
+            "<feed xmlns='http://www.w3.org/2005/Atom'>{}<entry><id>3</id>{cut}{}{}</feed>",
+            whole(1),
+            whole(4),
+            whole(5)
+        )))
+    };
+    for cut in [
+        "<content>foo",
+        "<content type='html'>foo",
+        "<summary>foo",
+        "<author><name>foo",
+        "<updated>2003",
+        "<source><id>no</id><title>foo",
+        "<source><author><name>foo",
+        "<content type='xhtml'><div xmlns='http://www.w3.org/1999/xhtml'><p>foo",
+    ] {
+        assert_eq!(atom(cut), ["1", "3", "4", "5"], "{cut}");
+    }
+    let cdf = "<CHANNEL HREF='http://e/'><ITEM HREF='3'><ABSTRACT>foo<ITEM HREF='4'><TITLE>T</TITLE></ITEM>\
+        <ITEM HREF='5'><TITLE>T</TITLE></ITEM></CHANNEL>";
+    assert_eq!(ids(&window(cdf)), ["3", "4", "5"]);
+    let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'>\
+        <channel/><item rdf:about='3'><description>foo<item rdf:about='4'><title>T</title></item>\
+        <item rdf:about='5'/></rdf:RDF>";
+    assert_eq!(ids(&window(rdf)), ["3", "4", "5"]);
+    // Where nothing has a better name, a title is as good as any.
+    assert_eq!(
+        ids(&rss("<item><title>a</title><link>x<item><title>b</title></item>")),
+        ["title\na", "title\nb"]
+    );
+}
+
+#[test]
+fn an_entry_is_not_named_by_what_an_element_swallowed() {
+    assert_eq!(ids(&rss("<item><guid>1</item><item><guid>2</guid></item>")), ["1", "2"]);
+    let found = rss("<item><guid>1<title>x</title></item>");
+    assert!(matches!(found.entries[0].key, Key::Digest(_)), "{:?}", found.entries[0].key);
+}
+
+#[test]
+fn entries_that_somebody_embedded_stay_where_they_are() {
+    let sync = "<item><guid>1</guid><sx:sync xmlns:sx='http://feedsync.org/2007/feedsync'><sx:conflicts>\
+        <item><guid>no</guid></item></sx:conflicts></sx:sync></item><item><guid>2</guid></item>";
+    assert_eq!(ids(&rss(sync)), ["1", "2"]);
+    assert_eq!(rss(sync).notes, []);
+    assert_eq!(ids(&rss("<item><guid>1</guid><list><item>a</item><item>b</item></list></item>")), ["1"]);
+    let mention =
+        "<item><guid>1</guid><description>the <item> element</description></item><item><guid>2</guid></item>";
+    assert_eq!(ids(&rss(mention)), ["1", "2"]);
+    for kind in ["application/xml", "application/atom+xml", "Text/XML"] {
+        let document = format!(
+            "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id><content type='{kind}'><entry><id>no</id>\
+            </entry></content></entry><entry><id>2</id></entry></feed>"
+        );
+        assert_eq!(ids(&window(&document)), ["1", "2"]);
+        assert_eq!(window(&document).notes, []);
+    }
+}
+
+#[test]
+fn a_document_of_which_no_entry_can_be_cut_is_not_an_empty_feed() {
+    let read = |inside: &str| {
+        slice(format!("<rss><channel><title>t</title>{inside}</channel></rss>").as_bytes(), &Hints::default())
+    };
+    for broken in [
+        "<guid>1</guid></item>",
+        "<itm><guid>1</guid></item>",
+        "<x a='b' <![CDATA[c='d'/><item><guid>1</guid><description><![CDATA[x]]></description></item>",
+        "<copyright>c<![CDATA[</copyright><item><description><![CDATA[x]]></description></item>",
+    ] {
+        assert!(matches!(read(broken), Err(NotAFeed::NoWholeEntry { .. })), "{broken}: {:?}", read(broken));
+    }
+    for empty in [
+        "",
+        "<items/>",
+        "<!-- <item><guid>1</guid></item> -->",
+        "<description><![CDATA[no <item> yet]]></description>",
+    ] {
+        assert_eq!(read(empty).unwrap().entries.len(), 0, "{empty}");
+    }
+    let text = "<rss version=\"2.0\"><channel><title>t</title><item><guid>1</guid></item></channel></rss>";
+    let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf_32: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
+    for (mut bytes, width) in [(utf_16, 2), (utf_32, 4)] {
+        bytes.insert(text.find("</title>").unwrap() * width + 1, b'e');
+        assert!(slice(&bytes, &Hints::default()).is_err(), "UTF of {width} bytes");
+    }
+}
+
+#[test]
+fn what_nobody_ended_swallows_no_tag_of_an_entry() {
+    let items = "<item><guid>1</guid></item><item><guid>2</guid></item>";
+    for unended in ["<?php echo 1; ", "<?x>", "<!DOCTYPE a [", "<!x ", "<!DOCTYPE a [<!ENTITY b 'c'>"] {
+        assert_eq!(ids(&rss(&format!("{unended}{items}"))), ["1", "2"], "{unended}");
+        let between = items.replacen("</item>", &format!("</item>{unended}"), 1);
+        assert_eq!(ids(&rss(&between)), ["1", "2"], "{unended}");
+        assert_eq!(ids(&rss(&format!("{between}<?y?> ]>"))), ["1", "2"], "{unended}");
+    }
 }

@@ -22,18 +22,20 @@ const REPLACEMENT_BYTES_MAX: usize = 4096;
 /// By how many bytes all replacements may make a document longer; what comes after that is left as it stands.
 const GROWTH_BYTES_MAX: usize = 1 << 20;
 
-/// The document with the entities replaced that it declares. Predefined names keep their meaning, whatever it declares.
-pub(crate) fn expand(text: &str) -> Cow<'_, str> {
-    let Some((declared, end)) = declared(text) else { return Cow::Borrowed(text) };
+/// The document with the entities replaced that it declares, and whether a limit kept some from it. Predefined names keep
+/// their meaning, whatever it declares.
+pub(crate) fn expand(text: &str) -> (Cow<'_, str>, bool) {
+    let mut limited = false;
+    let Some((declared, end)) = declared(text, &mut limited) else { return (Cow::Borrowed(text), limited) };
     let mut replacements = HashMap::new();
     for name in declared.keys().filter(|name| !is_predefined(name)) {
         flatten(name, &declared, &mut replacements);
     }
-    replaced(text, end, &replacements)
+    (replaced(text, end, &replacements, &mut limited), limited)
 }
 
 /// Name and literal value of each entity, and where the document type ends.
-fn declared(text: &str) -> Option<(HashMap<&str, &str>, usize)> {
+fn declared<'t>(text: &'t str, limited: &mut bool) -> Option<(HashMap<&'t str, &'t str>, usize)> {
     let mut near = text.len().min(DECLARATIONS_BYTES_MAX);
     while !text.is_char_boundary(near) {
         near -= 1;
@@ -45,15 +47,19 @@ fn declared(text: &str) -> Option<(HashMap<&str, &str>, usize)> {
     let start = memchr::memmem::find(near.as_bytes(), b"<!DOCTYPE").filter(|start| !is_part(start))?;
     let mut at = start + near[start..].find(['[', '>']).filter(|at| near[start + at..].starts_with('['))? + 1;
     let mut found = HashMap::new();
+    let declares = || near[start..].contains("<!ENTITY") && !near[start..].contains("]>");
+    *limited = near.len() < text.len() && declares();
     loop {
         at = near.len() - near[at..].trim_start().len();
         let rest = &near[at..];
         if let Some(after) = rest.strip_prefix("<!ENTITY") {
-            if let Some((name, value)) = entity(after)
-                && found.len() < ENTITIES_MAX
-            {
-                // The first declaration binds (XML 1.0 section 4.2).
-                found.entry(name).or_insert(value);
+            if let Some((name, value)) = entity(after) {
+                if found.len() < ENTITIES_MAX {
+                    // The first declaration binds (XML 1.0 section 4.2).
+                    found.entry(name).or_insert(value);
+                } else {
+                    *limited |= !found.contains_key(name);
+                }
             }
             at += declaration(rest)?;
         } else if rest.starts_with("<!--") {
@@ -77,8 +83,7 @@ fn entity(after: &str) -> Option<(&str, &str)> {
     let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
     let value = &value[1..];
     let value = &value[..value.find(quote)?];
-    (!name.contains(['<', '>', '&', ';', '%', '"', '\'']) && value.len() <= REPLACEMENT_BYTES_MAX)
-        .then_some((name, value))
+    (!name.contains(['<', '>', '&', ';', '%', '"', '\''])).then_some((name, value))
 }
 
 /// The length of a declaration: up to a `>` outside of quotes.
@@ -149,7 +154,12 @@ fn reference_at(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The text with its references replaced, those in comments and CDATA sections left alone.
-fn replaced<'t>(text: &'t str, end: usize, replacements: &HashMap<&str, Option<String>>) -> Cow<'t, str> {
+fn replaced<'t>(
+    text: &'t str,
+    end: usize,
+    replacements: &HashMap<&str, Option<String>>,
+    limited: &mut bool,
+) -> Cow<'t, str> {
     let mut out = text[..end].to_owned();
     let mut rest = &text[end..];
     let mut room = GROWTH_BYTES_MAX;
@@ -161,11 +171,18 @@ fn replaced<'t>(text: &'t str, end: usize, replacements: &HashMap<&str, Option<S
         } else if rest.starts_with("<!--") {
             rest.find("-->")
         } else if let Some((name, after)) = reference_at(rest)
-            && let Some(Some(replacement)) = replacements.get(name)
-            && replacement.len() <= room
+            && let Some(replacement) = replacements.get(name)
         {
-            room -= replacement.len();
-            out.push_str(replacement);
+            match replacement.as_ref().filter(|replacement| replacement.len() <= room) {
+                Some(replacement) => {
+                    room -= replacement.len();
+                    out.push_str(replacement);
+                }
+                None => {
+                    *limited = true;
+                    out.push_str(&rest[..rest.len() - after.len()]);
+                }
+            }
             rest = after;
             continue;
         } else {
@@ -185,7 +202,7 @@ mod tests {
 
     fn check(declarations: &str, text: &str, expect: &str) {
         let before = format!("<?xml version='1.0'?><!DOCTYPE rss [{declarations}]>");
-        assert_eq!(expand(&format!("{before}{text}")), format!("{before}{expect}"));
+        assert_eq!(expand(&format!("{before}{text}")).0, format!("{before}{expect}"));
     }
 
     #[test]
@@ -223,8 +240,23 @@ mod tests {
         check(&laughs("ha"), "&l79;&l0;", "&l79;ha");
         check(&laughs(""), "&l79;", "");
         let many = "&a;".repeat(100_000);
-        let grown = expand(&format!("<!DOCTYPE x [<!ENTITY a '{}'>]>{many}", "x".repeat(4000))).len();
+        let grown = expand(&format!("<!DOCTYPE x [<!ENTITY a '{}'>]>{many}", "x".repeat(4000))).0.len();
         assert!(grown < many.len() + GROWTH_BYTES_MAX + 5000, "{grown}");
+    }
+
+    #[test]
+    fn a_limit_that_kept_an_entity_from_being_replaced_is_told() {
+        let limited =
+            |declarations: &str, text: &str| expand(&format!("<!DOCTYPE x [{declarations}]>{text}")).1;
+        let many: String = (0..=ENTITIES_MAX).map(|n| format!("<!ENTITY e{n} 'x'>")).collect();
+        let long = format!("<!ENTITY a '{}'>", "x".repeat(REPLACEMENT_BYTES_MAX + 1));
+        assert!(limited(&many, ""));
+        assert!(limited(&long, "&a;"));
+        assert!(limited(&"<!ENTITY a 'b'>".repeat(DECLARATIONS_BYTES_MAX / 10), "&a;"));
+        assert!(limited(&long.replace("xx", "x"), &"&a;".repeat(1000)));
+        assert!(limited("<!ENTITY a '&a;'>", "&a;"), "one that stands in itself is endless");
+        assert!(!limited(&long, "&b;"));
+        assert!(!limited("<!ENTITY a 'b'>", &"&a;".repeat(1000)));
     }
 
     #[test]
@@ -238,7 +270,7 @@ mod tests {
             "<!DOCTYPE x [<!ENTITY é'é'>]>&é;",
             "<rss>&a;</rss>",
         ] {
-            assert_eq!(expand(text), text);
+            assert_eq!(expand(text), (text.into(), false));
         }
     }
 }

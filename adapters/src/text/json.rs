@@ -6,6 +6,8 @@
 
 use super::clean;
 
+pub(crate) mod list;
+
 /// How many members or elements of one value are looked at; the rest is passed over.
 pub(crate) const VALUES_MAX: usize = 1 << 20;
 

@@ -204,6 +204,90 @@ impl Sound {
     }
 }
 
+impl Sound {
+    /// The end of an element and that of its entry are lost: the entries around keep their names.
+    pub(crate) fn lose_ends(&self, chance: &mut Chance) {
+        let hurt = chance.below(self.places.len());
+        let place = self.places[hurt].clone();
+        let inside = &self.text[place.clone()];
+        let below = inside.get(1..).unwrap_or_default().to_ascii_lowercase();
+        if self.text.trim_start().starts_with('{')
+            || ["<item", "<entry"].iter().any(|tag| below.contains(tag))
+        {
+            return;
+        }
+        // XML of another kind may hold entries, and so may what stands between these.
+        let next = self.places.get(hurt + 1).map_or("", |next| &self.text[place.end..next.start]);
+        if below.contains("xml\"") || below.contains("xml'") || !next.trim().is_empty() {
+            return;
+        }
+        let Some(end_of_entry) = inside.rfind("</") else { return };
+        let ends: Vec<_> = LEAVES
+            .iter()
+            .flat_map(|name| {
+                inside[..end_of_entry]
+                    .match_indices(&format!("</{name}>"))
+                    .map(|(at, _)| at)
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        if ends.is_empty() {
+            return;
+        }
+        // Behind it nothing is left of the entry: a response that was cut, and one that was joined to it.
+        let at = place.start + *chance.one_of(&ends);
+        let text = [&self.text[..at], &self.text[place.end..]].concat();
+        let what = || format!("entry {hurt} is cut at {at}, after {}", &text[place.start..at]);
+        let others = |names: &[(Key, String)], all: usize| -> Vec<String> {
+            let before = names.iter().take(hurt);
+            let after = names.iter().skip(names.len().saturating_sub(all - hurt - 1).max(hurt));
+            before.chain(after).map(|(_, raw)| raw.clone()).collect()
+        };
+        let count = self.names.len();
+        let window =
+            slice(text.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}: {}", what()));
+        let found = names(&window);
+        if hurt + 1 == count {
+            // What ends the list ends the last entry too.
+            assert_eq!(others(&found, count), others(&self.names, count), "{}", what());
+            return;
+        }
+        assert!((count - 1..=count).contains(&found.len()), "{} of {count} entries: {}", found.len(), what());
+        assert_eq!(others(&found, count), others(&self.names, count), "{}", what());
+        for (key, raw) in &found {
+            let known = self.names.iter().find(|(_, other)| other == raw);
+            let is_strong = known.is_some_and(|(known, _)| matches!(known, Key::Id(_)));
+            assert!(!is_strong || known.is_some_and(|(known, _)| known == key), "another key: {}", what());
+        }
+        if found.len() == count && matches!(found[hurt].0, Key::Id(_)) {
+            assert_eq!(found[hurt].0, self.names[hurt].0, "an invented key: {}", what());
+        }
+    }
+}
+
+/// Elements of an entry that hold text.
+const LEAVES: &[&str] = &[
+    "title",
+    "link",
+    "guid",
+    "id",
+    "description",
+    "summary",
+    "content",
+    "pubDate",
+    "updated",
+    "published",
+    "author",
+    "category",
+    "comments",
+    "name",
+    "content:encoded",
+    "dc:creator",
+    "dc:date",
+    "ABSTRACT",
+    "TITLE",
+];
+
 /// What goes wrong inside of a text.
 const HURTS: &[&[u8]] = &[
     b"&",

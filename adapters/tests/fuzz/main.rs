@@ -85,6 +85,7 @@ impl Run {
         match chance.below(10) {
             0 | 1 => chance.one_of(&self.sound).cut(&mut chance),
             2 | 3 => chance.one_of(&self.sound).hurt(&mut chance),
+            5 => chance.one_of(&self.sound).lose_ends(&mut chance),
             4 if chance.below(4) == 0 => {
                 let length = chance.below(400);
                 let bytes: Vec<u8> = (0..length).map(|_| chance.byte()).collect();

@@ -96,3 +96,39 @@ fn entries_that_are_there_are_never_silently_none() {
         assert!(matches!(error, NotAFeed::NoWholeEntry { .. }), "{document}: {error}");
     }
 }
+
+/// Every limit that keeps something out says so, and none of them passes for a broken tag.
+#[test]
+fn no_limit_is_silent() {
+    let many = |element: &dyn Fn(u32) -> String, count| (0..count).map(element).collect::<String>();
+    let element = |name: &'static str| move |n: u32| format!("<{name}>{n}</{name}>");
+    for (inside, expect) in [
+        (many(&element("category"), 1025), "more than 1024 categories in one entry"),
+        (
+            many(&|n| format!("<atom:link rel='related' href='http://e.org/{n}'/>"), 1025),
+            "more than 1024 links in one entry",
+        ),
+        (
+            many(&|n| format!("<enclosure url='http://e.org/{n}'/>"), 1025),
+            "more than 1024 enclosures in one entry",
+        ),
+        (many(&element("dc:creator"), 1025), "more than 1024 authors in one entry"),
+        (many(&element("dc:contributor"), 1025), "more than 1024 contributors in one entry"),
+        (many(&element("category"), 40_000), "more than 32768 elements in one"),
+        (
+            format!("<x:a>{}{}</x:a>", "<x:b>".repeat(300), "</x:b>".repeat(300)),
+            "more than 240 levels of them",
+        ),
+    ] {
+        let document = format!("<rss><channel><item><guid>1</guid>{inside}</item></channel></rss>");
+        let window = slice(document.as_bytes(), &Hints::default()).unwrap();
+        let (_, notes) = window.entries[0].parse();
+        assert!(notes.iter().any(|note| note.to_string().contains(expect)), "{expect}: {notes:?}");
+        assert!(!notes.contains(&Note::Mismatched) && window.notes.is_empty(), "{expect}: {notes:?}");
+    }
+    let declared: String = (0..300).map(|n| format!("<!ENTITY e{n} 'v'>")).collect();
+    let document =
+        format!("<!DOCTYPE rss [{declared}]><rss><channel><item><guid>&e299;</guid></item></channel></rss>");
+    let window = slice(document.as_bytes(), &Hints::default()).unwrap();
+    assert!(window.notes[0].to_string().contains("entities"), "{:?}", window.notes);
+}

@@ -1,7 +1,7 @@
 //! A folder of documents, each as one line of JSON in the neutral form: all cores read, the lines come in order.
 
 use super::{
-    sheet::tame_json,
+    sheet::{tame, tame_json},
     source::{self, Given},
 };
 use crate::config::Config;
@@ -79,20 +79,35 @@ fn read(file: &str, given: &Given) -> serde_json::Value {
     neutral_line(file, slice(&given.bytes, &given.hints()).as_ref())
 }
 
-/// The documents below a folder, in the order of their names.
+/// The documents below a folder, in the order of their names. Links to folders may lead anywhere, back up as well, and what
+/// is no regular file may never end: both are passed over and told of on standard error.
 pub(super) fn documents(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let listing = std::fs::read_dir(folder).with_context(|| format!("the folder {}", folder.display()))?;
     let mut paths = listing.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
     paths.sort();
     let mut found = Vec::new();
     for path in paths.into_iter().filter(|path| is_document(path)) {
-        if path.is_dir() {
-            found.extend(documents(&path)?);
-        } else {
+        // A link that leads nowhere is told of when it is read.
+        let Ok(kind) = std::fs::metadata(&path).map(|metadata| metadata.file_type()) else {
             found.push(path);
+            continue;
+        };
+        if kind.is_file() {
+            found.push(path);
+        } else if !kind.is_dir() {
+            passed_over(&path, "it is no regular file");
+        } else if path.is_symlink() {
+            passed_over(&path, "it is a link to a folder");
+        } else {
+            found.extend(documents(&path)?);
         }
     }
     Ok(found)
+}
+
+/// Tells of something that has no line, or one without entries.
+pub(super) fn passed_over(path: &Path, why: &str) {
+    eprintln!("everfeed: {} is passed over: {}", tame(&path.display().to_string()), tame(why));
 }
 
 /// Whether a name is that of a document, or of a folder of them, and not of what is said about them.

@@ -1,7 +1,7 @@
 //! The entries as a table, and what was odd about them; not what the document says of itself.
 
 use super::sheet::{self, Column, Keep};
-use crate::render;
+use crate::{feed::item::plausible, render};
 use chrono::DateTime;
 use everfeed_adapters::{Date, Entry, Key, Note, RawEntry, Text, TextKind, Window};
 
@@ -32,6 +32,13 @@ pub(super) struct Read<'w> {
     pub(super) raw: &'w RawEntry,
     pub(super) entry: Entry,
     pub(super) notes: Vec<Note>,
+}
+
+impl Read<'_> {
+    /// Whether one of its dates cannot be meant: .NET's zero, the year 2106.
+    pub(super) fn has_implausible_date(&self) -> bool {
+        [&self.entry.published, &self.entry.updated].into_iter().flatten().any(is_implausible)
+    }
 }
 
 /// Reads every entry.
@@ -145,11 +152,17 @@ pub(super) fn ranges(numbers: &[usize]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// A date in UTC, `form` as chrono has it; its own text where it could not be understood.
+/// Whether a date was understood, and still cannot be meant.
+fn is_implausible(date: &Date) -> bool {
+    date.at_us.is_some() && plausible(date.at_us).is_none()
+}
+
+/// A date in UTC, `form` as chrono has it, with a question mark if it cannot be meant; its own text where it could not be understood.
 pub(super) fn date(date: &Date, form: &str) -> String {
     let understood = date.at_us.and_then(DateTime::from_timestamp_micros);
     let raw = || format!("“{}”", sheet::cut(&sheet::tame(&date.raw), RAW_DATE_COLUMNS, Keep::Start));
-    understood.map_or_else(raw, |at| at.format(form).to_string())
+    let doubt = if is_implausible(date) { "?" } else { "" };
+    understood.map_or_else(raw, |at| format!("{}{doubt}", at.format(form)))
 }
 
 /// A text's words, without its markup.

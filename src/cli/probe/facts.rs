@@ -47,7 +47,11 @@ pub(super) fn facts(findings: &Findings<'_>) -> Vec<Fact> {
 
 /// Which software made the document, and by what it is recognised.
 fn platform(findings: &Findings<'_>) -> Vec<String> {
-    let Some(profile) = findings.profile else { return vec!["none is recognised".to_owned()] };
+    let Some(profile) = findings.profile else {
+        // That nobody recognised any is told in words of its own.
+        let why = Some(&findings.platform.why).filter(|_| findings.is_configured);
+        return vec![why.map_or("none is recognised".to_owned(), |why| format!("none: {why}"))];
+    };
     let window = profile.window.map(|window| format!("; a window of {window} entries by default"));
     vec![tame(&format!("{}: {}{}", profile.title, findings.platform.why, window.unwrap_or_default()))]
 }
@@ -111,10 +115,13 @@ fn absence(findings: &Findings<'_>) -> Vec<String> {
         ));
     }
     if !window.deletions.is_empty() {
-        told.push(format!(
-            "{} tombstones (at:deleted-entry) say it outright",
-            number(window.deletions.len())
-        ));
+        let count = window.deletions.len();
+        let tombstones = if count == 1 {
+            "tombstone (at:deleted-entry) says"
+        } else {
+            "tombstones (at:deleted-entry) say"
+        };
+        told.push(format!("{} {tombstones} it outright", number(count)));
     }
     told
 }
@@ -170,11 +177,19 @@ fn odd(given: &Given, window: &Window, entries: &[Read<'_>]) -> Vec<String> {
         told.push("the server sent only what it takes for new (226), which nobody asked for".to_owned());
     }
     told.extend(window.notes.iter().map(|note| tame(&note.to_string())));
+    told.extend(history::contradiction(&window.head));
     let repeated = history::repeated(window);
     if repeated > 0 {
         let count = number(repeated);
+        let entries = if repeated == 1 { "entry has" } else { "entries have" };
+        told.push(format!("{count} {entries} a key that an earlier one has, too: the latest update counts"));
+    }
+    let unbelievable = entries.iter().filter(|read| read.has_implausible_date()).count();
+    if unbelievable > 0 {
+        let entries = if unbelievable == 1 { "entry has" } else { "entries have" };
+        let count = number(unbelievable);
         told.push(format!(
-            "{count} entries have a key that an earlier one has, too: the latest update counts"
+            "{count} {entries} a date that nobody can mean (marked ?): consumers do not see it"
         ));
     }
     told.extend(entries::oddities(entries));

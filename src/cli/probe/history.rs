@@ -3,7 +3,7 @@
 
 use super::{entries::number, findings::Findings};
 use everfeed_adapters::{
-    Format, Head, Key, Window,
+    Format, Head, Key, Note, Window,
     platforms::{Complete, End, Recipe},
 };
 use std::collections::HashSet;
@@ -89,10 +89,11 @@ fn is_relation(rel: &str, name: &str) -> bool {
 fn open_search(head: &Head, shown: usize) -> Option<String> {
     let shown = shown as u64;
     let total = head.paging.total_items.filter(|total| *total > shown)?;
-    let (page, start) =
-        (number(head.paging.page_items.unwrap_or(shown)), number(head.paging.first_index.unwrap_or(1)));
-    let total = number(total);
-    Some(format!("opensearch: {total} entries in all, {page} on a page, this one begins with number {start}"))
+    let page = head.paging.page_items.map(|page| format!(", {} on a page", number(page)));
+    let start =
+        head.paging.first_index.map(|start| format!(", this one begins with number {}", number(start)));
+    let told = [Some(format!("opensearch: {} entries in all", number(total))), page, start];
+    Some(told.into_iter().flatten().collect())
 }
 
 /// What it proves that an entry is not in the document any more (POLLING 2.2, LEGACY H-1 to H-5, H-20).
@@ -103,6 +104,8 @@ pub(super) fn absence(findings: &Findings<'_>) -> String {
         "never: the document is the only entry".to_owned()
     } else if window.is_truncated() {
         "proves nothing: the document is cut short".to_owned()
+    } else if window.notes.iter().any(|note| matches!(note, Note::EntryLost(_) | Note::TooManyEntries)) {
+        "proves nothing: entries of the document were left out".to_owned()
     } else if profile.is_some_and(|profile| profile.event_log) {
         "proves nothing ever: the feed is a log of events".to_owned()
     } else if history.complete {
@@ -121,6 +124,16 @@ pub(super) fn absence(findings: &Findings<'_>) -> String {
     } else {
         "proves nothing by itself: nothing says that this is the whole feed".to_owned()
     }
+}
+
+/// What the document says that cannot all be true. That it is the whole feed wins (LEGACY H-26).
+pub(super) fn contradiction(head: &Head) -> Option<String> {
+    let older = OLDER.iter().find(|(rel, _)| head.links.iter().any(|link| is_relation(&link.rel, rel)));
+    let older = head.history.prev.as_ref().map(|_| "fh:prev").or(older.map(|(rel, _)| *rel));
+    let older = older.filter(|_| head.history.complete)?;
+    Some(format!(
+        "it contradicts itself: fh:complete says that this is the whole feed, {older} that there is more"
+    ))
 }
 
 /// Whether the document holds as many entries as it says that there are (POLLING 3.2, Blogger).

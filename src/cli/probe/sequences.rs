@@ -1,7 +1,11 @@
 //! Folders of successive versions of one document: which keys come and go from each to the next, and which entries
 //! change. What absence means is not asked: this is what the documents show.
 
-use super::{corpus::documents, sheet::tame_json, source};
+use super::{
+    corpus::{documents, passed_over},
+    sheet::tame_json,
+    source,
+};
 use crate::config::Config;
 use anyhow::Context as _;
 use everfeed_adapters::{Digest, Key, slice};
@@ -20,16 +24,24 @@ pub(super) fn run(folder: &Path, out: &mut impl Write) -> anyhow::Result<()> {
     for path in &documents {
         let sequence = path.parent().unwrap_or(folder);
         let given = source::file(path, bytes_max).with_context(|| path.display().to_string())?;
-        // A version that is no feed changes nothing, as in polling.
-        let Ok(window) = slice(&given.bytes, &given.hints()) else { continue };
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = sequence.file_name().unwrap_or_default().to_string_lossy();
+        let window = match slice(&given.bytes, &given.hints()) {
+            Ok(window) => window,
+            // A version that is no feed changes nothing, as in polling.
+            Err(error) => {
+                let line = json!({ "sequence": name, "file": file, "ok": false, "error": error.to_string() });
+                writeln!(out, "{}", tame_json(&line.to_string()))?;
+                passed_over(path, &error.to_string());
+                continue;
+            }
+        };
         let mut seen = Seen::new();
         for raw in &window.entries {
             let (Key::Id(key) | Key::Link(key) | Key::Title(key) | Key::Digest(key)) = &raw.key;
             seen.entry(key.clone()).or_insert_with(|| raw.parse().0.digest());
         }
-        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some((_, from, old)) = before.take().filter(|(folder, ..)| *folder == sequence) {
-            let name = sequence.file_name().unwrap_or_default().to_string_lossy();
             writeln!(out, "{}", tame_json(&step(&name, (&from, &old), (&file, &seen))))?;
         }
         before = Some((sequence, file, seen));

@@ -13,7 +13,7 @@ use everfeed_adapters::{Hints, NotAFeed, feeds_of_page};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::File,
     io::{self, Read},
     path::Path,
@@ -83,7 +83,7 @@ impl Given {
 }
 
 /// Reads what a target of the command line names.
-pub(super) fn read(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+pub(super) fn read(target: &OsStr, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
     let given = read_as(target, config, format)?;
     // A file is named by the URL that it came from, if that is known.
     let name = || given.base_url.clone().unwrap_or_else(|| given.name.clone());
@@ -91,22 +91,24 @@ pub(super) fn read(target: &str, config: Option<&Config>, format: Format) -> Res
     Ok(Given { resource, ..given })
 }
 
-fn read_as(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+fn read_as(target: &OsStr, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
     let usual = Config::default();
     let bytes_max = config.unwrap_or(&usual).upstream.body_bytes_max;
-    if target == "-" {
+    // What is no UTF-8 is a file.
+    let text = target.to_str().unwrap_or_default();
+    if text == "-" {
         let bytes = limited(io::stdin().lock(), bytes_max)
             .map_err(|error| Trouble::new(format!("standard input cannot be read: {error}")))?;
-        return Ok(Given { name: target.to_owned(), bytes, ..Given::default() });
+        return Ok(Given { name: text.to_owned(), bytes, ..Given::default() });
     }
-    if target.contains("://") || target.starts_with("feed:") {
-        return fetch(target, config, format);
+    if text.contains("://") || text.starts_with("feed:") {
+        return fetch(text, config, format);
     }
     let path = Path::new(target);
     file(path, bytes_max).map_err(|error| {
         let is_missing = error.kind() == io::ErrorKind::NotFound;
         let hint = if is_missing { "; a URL begins with http:// or https://" } else { "" };
-        Trouble::new(format!("{target} cannot be read: {error}{hint}"))
+        Trouble::new(format!("{} cannot be read: {error}{hint}", path.display()))
     })
 }
 

@@ -392,7 +392,7 @@ mod tests {
         let told = remark(notes.iter()).unwrap();
         assert_eq!(
             told,
-            "the document ends early; its last entry was dropped; tags did not match and were mended; \
+            "the document ends early; its last entry was dropped; it is not well-formed and was mended; \
              there are more entries than are read; and 1 more"
         );
         assert_eq!(remark([].iter()), None);

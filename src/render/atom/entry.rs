@@ -6,7 +6,7 @@ use crate::{
     feed::item::{Content, Item, Reason, plausible},
     render::{
         foreign, target,
-        text::{plain, visible},
+        text::visible,
         xhtml,
         xml::{self, Xml},
     },
@@ -57,7 +57,7 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, dialect: Dialect) {
     }
     bodies(xml, entry, has_alternate, dialect);
     if let Some(source) = &entry.source {
-        origin(xml, source);
+        origin(xml, source, dialect);
     }
     for element in entry.foreign.iter().filter(|element| !is_ours(element)) {
         xml.aside(|out| foreign::write(out, element, dialect.declared()));
@@ -97,31 +97,10 @@ fn dates(xml: &mut Xml, item: &Item, dialect: Dialect) {
     }
 }
 
-/// Links, enclosures and the comments page; tells whether one is an alternate. Of the alternates with one type and
-/// language only the first is written.
+/// Links, enclosures and the comments page; tells whether one is an alternate.
 fn links(xml: &mut Xml, entry: &Entry) -> bool {
-    let mut alternates = HashSet::new();
     let wanted = entry.links.iter().filter(|link| !FEED_RELATIONS.contains(&relation(link)));
-    for link in wanted {
-        let Some(href) = target::link(&link.href) else { continue };
-        let rel = relation(link);
-        let media_type = link.media_type.as_deref().and_then(construct::media_type);
-        let hreflang = link.hreflang.as_deref().and_then(construct::language);
-        if rel == "alternate" && !alternates.insert((media_type, hreflang)) {
-            continue;
-        }
-        xml.empty(
-            "link",
-            &[
-                ("rel", Some(rel)),
-                ("type", media_type),
-                ("hreflang", hreflang),
-                ("title", link.title.as_deref()),
-                ("href", Some(&href)),
-                ("length", construct::length(link.length.as_deref())),
-            ],
-        );
-    }
+    let has_alternate = plain_links(xml, wanted);
     for Enclosure { url, media_type, length, title } in &entry.enclosures {
         let Some(href) = target::image(url) else { continue };
         xml.empty(
@@ -143,6 +122,32 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
         // RFC 4685 section 4.
         let html = Some("text/html");
         xml.empty("link", &[("rel", Some("replies")), ("type", html), ("href", Some(&href))]);
+    }
+    has_alternate
+}
+
+/// Links; tells whether one is an alternate. Of the alternates with one type and language only the first is written.
+fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool {
+    let mut alternates = HashSet::new();
+    for link in links {
+        let Some(href) = target::link(&link.href) else { continue };
+        let rel = relation(link);
+        let media_type = link.media_type.as_deref().and_then(construct::media_type);
+        let hreflang = link.hreflang.as_deref().and_then(construct::language);
+        if rel == "alternate" && !alternates.insert((media_type, hreflang)) {
+            continue;
+        }
+        xml.empty(
+            "link",
+            &[
+                ("rel", Some(rel)),
+                ("type", media_type),
+                ("hreflang", hreflang),
+                ("title", link.title.as_deref()),
+                ("href", Some(&href)),
+                ("length", construct::length(link.length.as_deref())),
+            ],
+        );
     }
     !alternates.is_empty()
 }
@@ -223,37 +228,43 @@ fn is_xml(media_type: &str) -> bool {
     lower.ends_with("+xml") || lower.ends_with("/xml")
 }
 
-/// Where an aggregated entry came from. `atom:source` should be whole; of what RSS says of a source, a name and
-/// a URL, a `via` link tells the same.
-fn origin(xml: &mut Xml, source: &Source) {
+/// Where an aggregated entry came from, as far as it is known: `atom:source` requires nothing (RFC 4287 section
+/// 4.2.11). Of a source that has neither an id nor a title, a `via` link tells as much.
+fn origin(xml: &mut Xml, source: &Source, dialect: Dialect) {
     let id = source.id.as_deref().and_then(xml::iri);
-    let url = source.url().and_then(target::link);
-    let title = source.title.as_ref().map(plain);
-    let title = title.as_deref();
-    let updated = source.updated.as_ref().and_then(|date| plausible(date.at_us));
-    let is_whole = id.is_some() && title.is_some() && updated.is_some();
-    match url {
-        Some(url) if !is_whole => {
-            xml.empty("link", &[("rel", Some("via")), ("title", title), ("href", Some(&url))]);
+    let title = visible(source.title.as_ref());
+    if id.is_none() && title.is_none() {
+        if let Some(url) = source.url().and_then(target::link) {
+            xml.empty("link", &[("rel", Some("via")), ("href", Some(&url))]);
         }
-        url if id.is_some() || title.is_some() => {
-            xml.open("source", &[]);
-            if let Some(id) = id {
-                xml.leaf("id", &[], &id);
-            }
-            if let Some(title) = title {
-                xml.leaf("title", &[], title);
-            }
-            if let Some(updated) = updated {
-                xml.leaf("updated", &[], &updated.rfc3339());
-            }
-            if let Some(url) = url {
-                xml.empty("link", &[("rel", Some("alternate")), ("href", Some(&url))]);
-            }
-            xml.close("source");
-        }
-        _ => {}
+        return;
     }
+    xml.open("source", &[]);
+    if let Some(id) = id {
+        xml.leaf("id", &[], &id);
+    }
+    for (name, text) in [
+        ("title", title),
+        ("subtitle", visible(source.subtitle.as_ref())),
+        ("rights", visible(source.rights.as_ref())),
+    ] {
+        if let Some(text) = text {
+            construct::text(xml, name, text, dialect);
+        }
+    }
+    if let Some(updated) = source.updated.as_ref().and_then(|date| plausible(date.at_us)) {
+        xml.leaf("updated", &[], &updated.rfc3339());
+    }
+    construct::people(xml, "author", &source.authors);
+    construct::people(xml, "contributor", &source.contributors);
+    plain_links(xml, source.links.iter());
+    construct::categories(xml, &source.categories);
+    for (name, url) in [("icon", &source.icon), ("logo", &source.logo)] {
+        if let Some(url) = url.as_deref().and_then(target::image) {
+            xml.leaf(name, &[], &url);
+        }
+    }
+    xml.close("source");
 }
 
 /// Foreign markup that would contradict what we write ourselves: a Smart Feed upstream has its own ids, cursors and

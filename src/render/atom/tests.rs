@@ -112,7 +112,7 @@ fn a_post_keeps_all_that_it_has() {
             "<id>tag:example.com,2005:feed</id>",
             "<title>Elsewhere</title>",
             "<updated>2014-01-06T10:18:47Z</updated>",
-            r#"<link rel="alternate" href="http://example.com/feed"/>"#,
+            r#"<link rel="self" href="http://example.com/feed"/>"#,
             "</source>",
             r#"<media:credit xmlns:media="http://search.yahoo.com/mrss/" role="author">Ann &amp; Bob</media:credit>"#,
             "<fo:id>01010101010101010101</fo:id>",
@@ -300,13 +300,19 @@ fn the_page_of_the_comments_is_linked_beside_their_feed() {
 }
 
 #[test]
-fn a_source_that_is_half_known_is_a_via_link() {
-    let links = vec![link("self", "http://s/")];
+fn a_source_says_what_is_known_of_it() {
+    let links =
+        vec![link("self", "http://s/"), link("alternate", "http://t/"), link("alternate", "javascript:x")];
     let source = Source { title: Some(Text::plain("S")), links, ..Source::default() };
-    check(
-        Entry { source: Some(Box::new(source)), ..Entry::default() },
-        &[r#"<link rel="via" title="S" href="http://s/"/>"#],
-    );
+    let check_source = |source: Source, expect: &[&str]| {
+        check(Entry { source: Some(Box::new(source)), ..Entry::default() }, expect);
+    };
+    let links = [r#"<link rel="self" href="http://s/"/>"#, r#"<link rel="alternate" href="http://t/"/>"#];
+    check_source(source.clone(), &["<source>", "<title>S</title>", links[0], links[1], "</source>"]);
+    let id = Source { id: Some("urn:x:1".into()), ..Source::default() };
+    check_source(id, &["<source>", "<id>urn:x:1</id>", "</source>"]);
+    let nameless = Source { title: None, ..source };
+    check_source(nameless, &[r#"<link rel="via" href="http://s/"/>"#]);
 }
 
 #[test]

@@ -80,6 +80,11 @@ impl<'t> Tokens<'t> {
                             continue;
                         }
                     }
+                    if matches!(bytes.get(start + 1), Some(b'!' | b'?'))
+                        && self.runaway_declaration(start, construct.is_some())
+                    {
+                        continue;
+                    }
                     match construct {
                         Some((kind, _)) => kind,
                         None => self.mend(start)?,
@@ -165,6 +170,24 @@ impl<'t> Tokens<'t> {
         runs_on
     }
 
+    /// A processing instruction or a document type that nobody ended, so that it swallows the tags of entries.
+    fn runaway_declaration(&mut self, start: usize, ended: bool) -> bool {
+        let whole = &self.text[start..self.at];
+        if is_comment_or_section(whole) || self.is_worn_out() {
+            return false;
+        }
+        let swallows = |length: usize| {
+            let at = length + unended::entry_tag(&whole[length..])?;
+            // The replacement of an entity may well hold an entry, in quotes.
+            (!ended || whole.starts_with("<?") || !is_in_quotes(&whole[..at])).then_some(length)
+        };
+        let runs_on = declaration_length(whole).filter(|length| *length < whole.len()).and_then(swallows);
+        if let Some(length) = runs_on {
+            self.go_back(start + length);
+        }
+        runs_on.is_some()
+    }
+
     /// Reads on from a place that was passed already.
     fn go_back(&mut self, to: usize) {
         self.mended = true;
@@ -177,16 +200,15 @@ impl<'t> Tokens<'t> {
     }
 
     /// After all of the text was looked at for the end of something. A tag (its quotes do not
-    /// match) ends where it was meant to, an odd declaration at the next `>`; a comment or a CDATA section runs to the end
+    /// match) ends where it was meant to, an odd declaration behind the next `>` or before the next `<`; a comment or a CDATA section runs to the end
     /// of the text, which is cut then.
     fn mend(&mut self, start: usize) -> Option<Option<Kind>> {
         let rest = &self.text[start..];
         let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
-        let end = if [COMMENT, SECTION].iter().any(|opening| rest.starts_with(opening)) || self.is_worn_out()
-        {
+        let end = if is_comment_or_section(rest) || self.is_worn_out() {
             None
         } else if is_declaration {
-            memchr::memchr(b'>', rest.as_bytes()).map(|end| end + 1)
+            declaration_length(rest)
         } else {
             tag::length(rest)
         };
@@ -199,6 +221,30 @@ impl<'t> Tokens<'t> {
         self.go_back(start + end);
         Some((!is_declaration).then_some(Kind::OddTag))
     }
+}
+
+fn is_comment_or_section(text: &str) -> bool {
+    [COMMENT, SECTION].iter().any(|opening| text.starts_with(opening))
+}
+
+/// The length of a declaration or a processing instruction that was not ended as it should be: HTML ends them at the first
+/// `>`, but that may be the one of a tag behind.
+fn declaration_length(text: &str) -> Option<usize> {
+    let inside = text.as_bytes().get(1..)?;
+    let end = memchr::memchr2(b'<', b'>', inside)?;
+    Some(1 + end + usize::from(inside[end] == b'>'))
+}
+
+/// Whether a text ends between two quotes.
+fn is_in_quotes(text: &str) -> bool {
+    let mut open = None;
+    for quote in text.bytes().filter(|b| matches!(b, b'"' | b'\'')) {
+        open = match open {
+            None => Some(quote),
+            Some(other) => (other != quote).then_some(other),
+        };
+    }
+    open.is_some()
 }
 
 /// What has a token.

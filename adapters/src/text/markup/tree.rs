@@ -6,10 +6,17 @@ use crate::text::entities;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::{ATTRIBUTES_MAX, DEPTH_MAX, XHTML, XML, is_name, split};
 use crate::vocabulary::conventional;
-use crate::{Attribute, Element, Node};
+use crate::{Attribute, Element, Node, Note};
 
 /// How many elements one tree may have; as with depth, the text of the rest stays.
 pub(crate) const ELEMENTS_MAX: usize = 32_768;
+
+/// The note on an element that is too deep or too large.
+pub(crate) fn limit_note() -> Note {
+    Note::Other(format!(
+        "more than {ELEMENTS_MAX} elements in one, or more than {DEPTH_MAX} levels of them; the tags of the rest are dropped"
+    ))
+}
 
 /// How many namespace declarations may be in force at once; the rest are dropped.
 const BINDINGS_MAX: usize = 256;
@@ -71,8 +78,10 @@ fn declaration((name, value): (&str, impl AsRef<str>)) -> Option<(&str, String)>
 #[derive(Debug)]
 pub(crate) struct Grown {
     pub(crate) element: Element,
-    /// Tags did not match, or something was too deep, too many or no name.
+    /// Tags did not match, or something was no name.
     pub(crate) mended: bool,
+    /// Something was too deep, or there was too much of it; its tags were dropped.
+    pub(crate) limited: bool,
 }
 
 /// The first element of some markup, given the declarations that it stands in.
@@ -105,7 +114,7 @@ fn grown<'t>(mut grower: Grower<'t, '_>, markup: &'t str) -> Option<Grown> {
     }
     grower.mended |= tokens.is_mended() || !grower.open.is_empty();
     grower.close_to(0);
-    Some(Grown { element: grower.root?, mended: grower.mended })
+    Some(Grown { element: grower.root?, mended: grower.mended, limited: grower.limited })
 }
 
 struct Grower<'t, 'b> {
@@ -120,7 +129,10 @@ struct Grower<'t, 'b> {
     /// The texts that stand directly in the root are left out.
     is_record: bool,
     elements: usize,
+    /// The names in start tags that were dropped beyond a limit and whose end tags are still to come.
+    dropped: Vec<&'t str>,
     mended: bool,
+    limited: bool,
 }
 
 struct Open<'t> {
@@ -142,16 +154,22 @@ impl<'t, 'b> Grower<'t, 'b> {
             root: None,
             is_record: false,
             elements: 0,
+            dropped: Vec::new(),
             mended: false,
+            limited: false,
         }
     }
 
     fn take(&mut self, token: Token<'t>) {
         match token {
             Token::Start { name, attributes, empty } => self.start(name, attributes, empty),
+            Token::End { name } if self.dropped.last().is_some_and(|dropped| *dropped == name) => {
+                self.dropped.pop();
+            }
             Token::End { name } => match self.open.iter().rposition(|open| open.name == name) {
                 Some(place) => {
                     self.mended |= place + 1 != self.open.len();
+                    self.dropped.clear();
                     self.close_to(place);
                 }
                 // `</br>` after `<br>` is what the element was closed for already.
@@ -164,8 +182,14 @@ impl<'t, 'b> Grower<'t, 'b> {
 
     fn start(&mut self, name: &'t str, raw: &'t str, empty: bool) {
         let (prefix, local) = split(name);
-        let full = self.open.len() >= DEPTH_MAX || self.elements >= ELEMENTS_MAX;
-        if full || !is_name(local) || !(prefix.is_empty() || is_name(prefix)) {
+        if self.open.len() >= DEPTH_MAX || self.elements >= ELEMENTS_MAX {
+            self.limited = true;
+            if !empty && self.dropped.len() < ELEMENTS_MAX {
+                self.dropped.push(name);
+            }
+            return;
+        }
+        if !is_name(local) || !(prefix.is_empty() || is_name(prefix)) {
             self.mended = true;
             return;
         }

@@ -6,15 +6,25 @@ use crate::text::markup::split;
 /// Where an entry ends in a text that began before it; `None` when none does, or another entry begins first, as in a whole
 /// entry that somebody put into a comment.
 pub(crate) fn entry_end(text: &str) -> Option<usize> {
-    memchr::memchr_iter(b'<', text.as_bytes()).find_map(|at| {
+    entry_tags(text).next().and_then(|(at, is_end)| is_end.then_some(at))
+}
+
+/// Where the first entry begins or ends in a text.
+pub(crate) fn entry_tag(text: &str) -> Option<usize> {
+    entry_tags(text).next().map(|(at, _)| at)
+}
+
+/// Where the tags of entries stand, and whether they are end tags.
+fn entry_tags(text: &str) -> impl Iterator<Item = (usize, bool)> {
+    memchr::memchr_iter(b'<', text.as_bytes()).filter_map(|at| {
         let tag = &text[at + 1..];
         let name = tag.strip_prefix('/').unwrap_or(tag);
         let name =
             name.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-'))).next()?;
         let (_, local) = split(name);
         let is_entry = local.eq_ignore_ascii_case("item") || local.eq_ignore_ascii_case("entry");
-        is_entry.then_some(tag.starts_with('/').then_some(at))
-    })?
+        is_entry.then_some((at, tag.starts_with('/')))
+    })
 }
 
 /// How long the inside of a CDATA section is that runs over the end of its entry, and how much of the text belongs to the
