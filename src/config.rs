@@ -64,9 +64,12 @@ pub struct Feed {
     /// How often it is polled.
     #[serde(default)]
     pub poll: ingest::Poll,
-    /// How much absence proves that an item is gone. Checked; used by a later version.
+    /// How much absence proves that an item is gone.
     #[serde(default)]
     pub deletions: ingest::Deletions,
+    /// How its archives are read.
+    #[serde(default)]
+    pub import: ingest::Import,
 }
 
 /// The longest name of a feed, characters.
@@ -141,7 +144,8 @@ impl Config {
     /// What is bold, but allowed.
     pub fn warnings(&self) -> Vec<String> {
         let of = |feed: &Feed| {
-            let found = feed.deletions.check().unwrap_or_default();
+            let mut found = feed.deletions.check().unwrap_or_default();
+            found.extend(feed.import.warnings());
             let name = feed.name.clone();
             found.into_iter().map(move |warning| format!("feed.{name}: {warning}"))
         };

@@ -15,7 +15,7 @@ pub mod pipeline;
 
 pub mod upstream;
 
-pub use config::{Config, Deletions, Format, Mistake, Poll};
+pub use config::{Config, Deletions, Format, Import, Mistake, Poll};
 pub use pipeline::Pipeline;
 pub use poller::{FeedSpec, Poller};
 pub use upstream::Upstream;

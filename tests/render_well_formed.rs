@@ -248,6 +248,7 @@ fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
         head_rev: 1,
         id_rule: IdRule::Id,
         first_cursor: Some(String::new()),
+        history: everfeed::feed::archive::History::Unknown,
     };
     let found = Page {
         items: vec![item(1, iri.to_owned(), live, published), item(2, "urn:x:2".into(), gone, None)],

@@ -52,7 +52,7 @@ impl House {
             failures: poll.failures,
             fault: poll.fault.as_ref().map(Into::into),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
-            history: "unknown: archives are not read, so it begins with the first document".to_owned(),
+            history: record.history.to_string(),
             items: record.total,
             live_items: record.live,
             subscribers,

@@ -37,6 +37,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "platforms.folder" => "the path of a folder, in quotes",
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",
+        "feed.import" => {
+            "a table, for instance { serve_after_secs = 60, pages_max = 1000, page_gap_secs = 1 }"
+        }
         "feed.deletions.unsafe" | "hub.callbacks_private" => "true or false",
         "feed" => "one [[feed]] for each feed, with at least name and url",
         "server" | "store" | "upstream" | "hub" | "platforms" => {

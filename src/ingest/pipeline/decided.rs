@@ -3,8 +3,9 @@
 use crate::{
     feed::{
         absence::{Class, Event},
+        archive::chronological,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again},
-        record::FeedRecord,
+        record::{FeedRecord, IdRule},
         schedule::{Failure, PollState, Whose},
         stamp::Stamp,
     },
@@ -13,7 +14,7 @@ use crate::{
         platform::{self, Choice},
         upstream::Fetched,
     },
-    store::Commit,
+    store::{Archives, Commit},
 };
 use bytes::Bytes;
 use everfeed_adapters::{
@@ -34,9 +35,9 @@ pub(super) struct Sliced {
     pub(super) platform: Option<Detected>,
     /// What is known of that.
     pub(super) profile: Option<Arc<Profile>>,
-    is_part: bool,
-    bytes: Bytes,
-    content_type: Option<String>,
+    pub(super) is_part: bool,
+    pub(super) bytes: Bytes,
+    pub(super) content_type: Option<String>,
 }
 
 impl Sliced {
@@ -125,6 +126,8 @@ pub(super) struct Decided {
     makes_ready: bool,
     /// Whether unconditional requests are worth more here than elsewhere.
     hides_deletions: bool,
+    /// What it means for the feed's archives.
+    archives: Option<Archives>,
     /// What was odd about the document.
     pub(super) remark: Option<String>,
 }
@@ -164,6 +167,7 @@ impl Decided {
             head: speaks_anew.then(|| Arc::new(head.clone())),
             hides_deletions: sliced.hides_deletions(),
             makes_ready: !sliced.is_part && !record.is_ready(),
+            archives: None,
             remark: remark(sliced.window.notes.iter().chain(&notes)),
             record,
             decisions,
@@ -204,9 +208,28 @@ impl Decided {
             head: None,
             hides_deletions: false,
             makes_ready: false,
+            archives: None,
             remark: None,
             record,
         }
+    }
+
+    /// The same, with what older documents change, before and between what this one does.
+    pub(super) fn with_older(mut self, older: Decisions) -> Self {
+        let newer = std::mem::take(&mut self.decisions.changes);
+        self.decisions.changes = chronological(older.changes, newer);
+        self.decisions.aliases.extend(older.aliases);
+        if older.id_rule == IdRule::IdAndLink {
+            self.decisions.id_rule = IdRule::IdAndLink;
+        }
+        self
+    }
+
+    /// The same, with a word on the feed's archives, if it is a new one.
+    pub(super) fn saying(mut self, archives: Option<Archives>) -> Self {
+        let says_more = |said: &Archives| said.unstage.is_some() || said.history != self.record.history;
+        self.archives = archives.filter(says_more);
+        self
     }
 
     /// Whether an unconditional request would prove or clear up something.
@@ -230,6 +253,7 @@ impl Decided {
             && self.keeps_last
             && self.head.is_none()
             && !self.makes_ready
+            && self.archives.is_none()
             && self.decisions.id_rule == self.record.id_rule
     }
 
@@ -244,6 +268,7 @@ impl Decided {
             id_rule: self.decisions.id_rule,
             ready: self.makes_ready || self.record.is_ready(),
             poll: Some(poll.clone()),
+            archives: self.archives,
         }
     }
 }

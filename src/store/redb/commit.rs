@@ -3,13 +3,15 @@
 use super::{
     rows,
     tables::{
-        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, POLLS, Source, WINDOWS, evidence_key,
-        feed_key, feed_of, hash_key, id_key, stamp_key, stamp_of, stamp_value,
+        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, POLLS, STAGING, Source, WALKS,
+        WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key, stamp_key, stamp_of,
+        stamp_value,
     },
     writer::Writing,
 };
 use crate::{
     feed::{
+        archive::{StagedPage, Unstage, Walk},
         item::ItemId,
         reconcile::WINDOW_ROWS_MAX,
         record::{FeedNo, FeedRecord},
@@ -67,6 +69,9 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     if let Some(poll) = &commit.poll {
         tx.open_table(POLLS)?.insert(&feed_key(feed), encode(poll)?.as_slice())?;
     }
+    if let Some(unstage) = commit.archives.as_ref().and_then(|archives| archives.unstage) {
+        unstage_pages(tx, feed, unstage)?;
+    }
     write_record(tx, &plan.receipt.feed)?;
     writing.record_clock();
     Ok(plan.receipt)
@@ -112,6 +117,45 @@ fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<()
     for (id, t, evidence) in &plan.evidence {
         table.insert(&evidence_key(feed, *id, *t), encode(evidence)?.as_slice())?;
     }
+    Ok(())
+}
+
+/// Forgets the pages that are items now, or their bytes.
+fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: Unstage) -> Result<(), StoreError> {
+    let until = match unstage {
+        Unstage::All => u32::MAX,
+        Unstage::Below(no) => no.saturating_sub(1),
+    };
+    let pages = rows::staged(tx, feed)?.pages;
+    let mut table = tx.open_table(STAGING)?;
+    for page in pages.into_iter().filter(|page| page.no <= until) {
+        let key = page_key(feed, page.no);
+        match unstage {
+            Unstage::All => drop(table.remove(&key)?),
+            Unstage::Below(0) => {}
+            Unstage::Below(_) => {
+                let page = StagedPage { deflated: Vec::new(), ..page };
+                table.insert(&key, encode(&page)?.as_slice())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Keeps a walk and the page that it read.
+pub(super) fn stage(
+    writing: &mut Writing<'_>,
+    feed: FeedNo,
+    walk: &Walk,
+    page: Option<&StagedPage>,
+) -> Result<(), StoreError> {
+    known_feed(writing.look(), feed)?;
+    let tx = writing.change();
+    tx.open_table(WALKS)?.insert(&feed_key(feed), encode(walk)?.as_slice())?;
+    if let Some(page) = page {
+        tx.open_table(STAGING)?.insert(&page_key(feed, page.no), encode(page)?.as_slice())?;
+    }
+    writing.record_clock();
     Ok(())
 }
 
