@@ -6,11 +6,17 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "support/ask.rs"]
+mod ask;
+#[allow(dead_code, reason = "each test binary uses a part of it")]
 #[path = "support/house.rs"]
 mod house;
 
+use ask::ask;
 use everfeed::{
+    app::App,
     clock::System,
+    config::Config,
     feed::{archive::History, order::Order, page::PageQuery, record::FeedNo},
     ingest::{FeedSpec, Import, Pipeline, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
@@ -21,6 +27,7 @@ use everfeed::{
     },
 };
 use house::Mirror;
+use http::Method;
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
@@ -43,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks at what comes over real sockets.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Documents by path and query; anything else is 404. `{site}` in them is the publisher's own address.
+/// Documents by path and query; anything else is 404, and nothing at all 410. `{site}` in them is the publisher's own address.
 type Documents = BTreeMap<String, String>;
 
 /// A publisher. It ends when it is dropped.
@@ -121,7 +128,11 @@ async fn answer(
         return stream.read_u8().await.map(drop);
     }
     let found = documents.get(&path).cloned();
-    let (status, body) = found.map_or((404, "nothing".to_owned()), |body| (200, body));
+    let (status, body) = match found {
+        None => (404, "nothing".to_owned()),
+        Some(body) if body.is_empty() => (410, "nothing any more".to_owned()),
+        Some(body) => (200, body),
+    };
     let body = body.replace("{site}", &format!("http://{address}"));
     let text = format!(
         "HTTP/1.1 {status} Said\r\nconnection: close\r\netag: \"{path}\"\r\ncontent-length: {}\r\n\r\n{body}",
@@ -412,4 +423,39 @@ async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
     let late = ["p4", "p5", "p6", "p1", "p2", "p3"];
     assert_eq!(process.titles().await, late, "what is found late comes after, oldest first");
     process.stop().await;
+}
+
+#[tokio::test]
+async fn the_operator_and_consumers_are_told_how_far_back_it_reaches_and_why() {
+    // H-11.
+    let mut rows = four();
+    rows[3].1.clear();
+    let publisher = Publisher::start(documents(&rows)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n\
+         public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
+         [[feed]]\nname = \"blog\"\nurl = \"{}\"\nimport = {{ page_gap_secs = 0 }}\n",
+        folder.path().join("everfeed.redb").display().to_string(),
+        publisher.url("/feed")
+    );
+    let app = App::start(Config::parse("the test's configuration", &config).unwrap()).await.unwrap();
+    let get = async |at, target: &str| {
+        let answer = ask(at, Method::GET, target, &[("accept", "application/json")], "").await.unwrap();
+        (answer.status, serde_json::from_slice::<serde_json::Value>(&answer.body).unwrap_or_default())
+    };
+    let served = async {
+        while get(app.address(), "/feeds/blog.json").await.0 != 200 {
+            sleep(LOOK).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("the feed is served");
+    let (_, page) = get(app.address(), "/feeds/blog.json").await;
+    assert_eq!(page["totalItems"], 5, "what there is is kept (H-12)");
+    let (_, about) = get(app.address(), "/feeds/blog/about").await;
+    let why = "a page of the archives is missing (410)";
+    assert_eq!((about["history"].as_str(), about["history_reason"].as_str()), (Some("partial"), Some(why)));
+    let (_, status) = get(app.admin_address(), "/status").await;
+    assert_eq!(status["feeds"][0]["history"], format!("partial ({why})"));
+    timeout(PATIENCE, app.stop()).await.expect("a stop is bounded").unwrap();
 }

@@ -332,3 +332,10 @@ fn versions_of_a_document_become_a_line_for_each_step() {
     }]);
     assert_eq!(Value::from(lines), expect, "{said:?}");
 }
+
+#[test]
+fn the_readme_shows_what_comes_out() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let said = probe(&["adapters/tests/platforms/wordpress-com.xml"], b"");
+    assert!(readme.contains(&format!("```\n{}```\n", said.out)), "{}", said.out);
+}

@@ -501,7 +501,11 @@ impl Text {
 
     /// Without white space around it, as titles are kept.
     pub fn trimmed(self) -> Self {
-        Self { value: crate::text::trim(&self.value).to_owned(), ..self }
+        let trimmed = crate::text::trim(&self.value);
+        if trimmed.len() == self.value.len() {
+            return self;
+        }
+        Self { value: trimmed.to_owned(), ..self }
     }
 
     /// An HTML fragment.

@@ -105,8 +105,13 @@ impl Place {
     }
 
     /// An HTML text of this place, its relative references resolved.
-    pub(crate) fn html(&self, html: &str) -> Text {
-        self.text(TextKind::Html, html::absolutise(html, self.base.as_ref()))
+    pub(crate) fn html<'h>(&self, html: impl Into<Cow<'h, str>>) -> Text {
+        let html = html.into();
+        let resolved = match html::absolutise(&html, self.base.as_ref()) {
+            Cow::Owned(resolved) => Some(resolved),
+            Cow::Borrowed(_) => None,
+        };
+        self.text(TextKind::Html, resolved.unwrap_or_else(|| html.into_owned()))
     }
 
     /// A text of this place.

@@ -5,7 +5,7 @@ mod extensions;
 
 use serde_json::{Map, Value, json};
 
-use crate::text::{base64, present};
+use crate::text::{base64, clean, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
     Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Head, Image, Link, NotAFeed, PROXIED,
@@ -141,7 +141,7 @@ fn content(body: &Body) -> Value {
     if body.text.kind == TextKind::Base64
         && let Some(text) = base64::decode(&body.text.value).and_then(|bytes| String::from_utf8(bytes).ok())
     {
-        value["value"] = text.into();
+        value["value"] = clean(&text).into();
     }
     if let Some(src) = &body.src {
         value["src"] = src.as_str().into();

@@ -256,7 +256,7 @@ impl RawEntry {
 impl Context {
     /// Reads an entry that stands here.
     fn parse(&self, markup: &str) -> (Entry, Notes) {
-        let Some(grown) = tree::grow(markup, &self.bindings) else {
+        let Some(grown) = tree::grow_record(markup, &self.bindings) else {
             let mut notes = Notes::default();
             notes.add(Note::EntryLost("its markup has no element".to_owned()));
             return (Entry::default(), notes);

@@ -43,6 +43,22 @@ pub(crate) fn added(n: u32) -> Change {
     })
 }
 
+/// The n-th item appears, with nothing but a title: where a million of them must fit.
+pub(crate) fn thin(n: u32) -> Change {
+    let key = KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped());
+    let digest = Digest::of(&n.to_be_bytes());
+    let entry = Entry { id: Some(guid(n)), title: Some(Text::plain(format!("Day {n}"))), ..Entry::default() };
+    Change::Put(Put {
+        kind: PutKind::Added,
+        id: key.item_id(),
+        iri: guid(n),
+        keys: vec![key],
+        entry: Box::new(entry),
+        published_us: None,
+        seen: Seen { raw: digest, content: digest, version: 1 },
+    })
+}
+
 fn entry(n: u32, published_us: i64) -> Entry {
     let date = || Date { raw: "Wed, 02 Oct 2002 13:00:00 GMT".into(), at_us: Some(published_us) };
     let html = Text { kind: TextKind::Html, value: prose(n).into(), ..Text::default() };

@@ -1,7 +1,7 @@
-//! What everfeed costs beside the physical limit of the same work: five questions, both sides asked in turn by the same
+//! What everfeed costs beside the physical limit of the same work: six questions, both sides asked in turn by the same
 //! tool in one process. No test: the machine is what it is, so only counts are asserted and figures are printed.
 //!
-//! `cargo bench` asks all five, `cargo bench -- hot poll` some of them.
+//! `cargo bench` asks all six, `cargo bench -- hot poll` some of them.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -22,8 +22,9 @@ mod cursor;
 mod hot_page;
 mod poll;
 mod wake_up;
+mod window;
 
-const QUESTIONS: [&str; 5] = ["hot", "cold", "wake", "cursor", "poll"];
+const QUESTIONS: [&str; 6] = ["hot", "cold", "wake", "cursor", "poll", "window"];
 
 fn main() -> Result<()> {
     // Cargo adds flags of its own.
@@ -56,6 +57,9 @@ fn main() -> Result<()> {
         }
         if is_wanted("poll") {
             poll::ask(&report).await.context("poll")?;
+        }
+        if is_wanted("window") {
+            window::ask(&report).await.context("window")?;
         }
         Ok(())
     })

@@ -8,6 +8,7 @@ use blog::{Blog, Deed};
 use clap::Args;
 use serde_json::Value;
 use std::{
+    collections::HashMap,
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -52,7 +53,8 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let config = format!(
         "[server]\nlisten = \"{listen}\"\npublic_url = \"http://{listen}\"\nadmin_listen = \"{admin}\"\n\
          [store]\npath = {:?}\n[hub]\ncallbacks_private = true\n\
-         [[feed]]\nname = \"blog\"\nurl = \"{origin}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n",
+         [[feed]]\nname = \"blog\"\nurl = \"{origin}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
+         deletions = {{ apart_secs = 2, weak_secs = 4, audit_secs = 1 }}\n",
         store.display().to_string()
     );
     let app = App::start(Config::parse("the demo's configuration", &config)?).await?;
@@ -80,6 +82,8 @@ async fn show(
     let mut last = String::new();
     let mut arrived = 0;
     let mut first = true;
+    // A tombstone names nothing but its id.
+    let mut titles: HashMap<String, String> = HashMap::new();
     while changes.is_none_or(|enough| arrived < enough) {
         let url = format!("{base}&timeout=55&max=1000&since=cursor%3A{last}");
         let answer = tokio::select! {
@@ -96,13 +100,17 @@ async fn show(
         let page: Value = serde_json::from_str(&answer.1).context("everfeed sent a page that is no JSON")?;
         last = page["last_cursor"].as_str().unwrap_or_default().to_owned();
         let items = page["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let titled = items.iter().filter_map(|item| {
+            Some((item["id"].as_str()?.to_owned(), item["object"]["displayName"].as_str()?.to_owned()))
+        });
+        titles.extend(titled);
         if first {
             println!("everfeed read {} posts from the blog's feed. Every change from now on:\n", items.len());
             first = false;
             continue;
         }
         for item in items {
-            println!("{}", line(item, &page, deeds));
+            println!("{}", line(item, &page, &titles, deeds));
             arrived += 1;
         }
     }
@@ -110,18 +118,19 @@ async fn show(
 }
 
 /// One change, as a line.
-fn line(item: &Value, page: &Value, deeds: &Deeds) -> String {
+fn line(item: &Value, page: &Value, titles: &HashMap<String, String>, deeds: &Deeds) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let title = text(&item["object"]["displayName"]);
+    let title = item["id"].as_str().and_then(|id| titles.get(id)).cloned().unwrap_or_default();
     let what = match item["verb"].as_str() {
         Some("post") => "new    ",
         Some("delete") => "deleted",
         _ => "edited ",
     };
+    let why = item["reason"].as_str().map(|reason| format!(", {reason}")).unwrap_or_default();
     let after = deeds.ago(&title).map(|ago| format!(", {:.1} s after the blog did it", ago.as_secs_f64()));
     let t = text(&item["updated"]);
     let (t, after, total) = (t.get(11..19).unwrap_or(&t), after.unwrap_or_default(), &page["totalItems"]);
-    format!("{t}  {what}  “{title}”  ({total} items held{after})")
+    format!("{t}  {what}  “{title}”  ({total} items held{why}{after})")
 }
 
 /// What the blog did last, and when, to tell how long a change took.
@@ -178,7 +187,7 @@ Try, in another terminal:
   # the newest item, then the next change as it happens:
   L=$(curl -s 'http://{address}/feeds/blog.json?order=-modified&max=1' | grep -o '"last_cursor":"[^"]*' | cut -d'"' -f4)
   curl -s "http://{address}/feeds/blog.json?since=cursor:$L"
-Deletions do not show yet: absence from a feed of ten posts proves nothing by itself. Ctrl-C stops it.
+A deletion is told from rolling off the end of the feed, with proof: it takes a few seconds here and hours elsewhere. Ctrl-C stops it.
 "#
     )
 }

@@ -11,7 +11,7 @@ use crate::{
         absence::Event,
         archive::Walk,
         reconcile::{keys_needed, observe},
-        schedule::{self, Document, Failure, Outcome, PollState, Whose},
+        schedule::{self, Document, Failure, FaultNote, Outcome, PollState, Whose},
         stamp::Stamp,
     },
     notify::Notify,
@@ -66,6 +66,9 @@ pub struct Polled {
     /// A walk through the feed's archives that begins with this document.
     pub walk: Option<Walk>,
 }
+
+/// How long another feed must answer before it is taken for the feed itself, in seconds.
+const STRANGER_SECS: u64 = 7 * 86_400;
 
 /// How often one document is decided on again because the feed moved on meanwhile.
 const TRIES_MAX: usize = 5;
@@ -166,6 +169,14 @@ impl Pipeline {
         };
         for _ in 0..TRIES_MAX {
             let Some(decided) = self.decide(feed, &sliced, &import).await? else { continue };
+            if let Some(text) = decided.stranger.clone().filter(|text| !self.persists(state, text)) {
+                return Err(Failure {
+                    whose: Whose::Upstream,
+                    text,
+                    status: Some(200),
+                    retry_after_secs: None,
+                });
+            }
             let document = Document {
                 body: sliced.body,
                 rhythm: &sliced.window.head.rhythm,
@@ -180,6 +191,13 @@ impl Pipeline {
             }
         }
         Err(ours("the feed kept changing while its document was decided on"))
+    }
+
+    /// Whether polls have failed for the same reason for so long that it must be meant.
+    fn persists(&self, state: &PollState, text: &str) -> bool {
+        let is_old =
+            |fault: &FaultNote| fault.text == text && self.now() >= fault.since.plus_secs(STRANGER_SECS);
+        state.fault.as_ref().is_some_and(is_old)
     }
 
     /// The last body came again, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).

@@ -80,7 +80,7 @@ fn enclosure(element: &Element, title: Option<String>, place: &Place) -> Option<
 /// Plain text unless it says otherwise or shows it.
 fn text(element: &Element, place: &Place) -> Option<Text> {
     if element.attribute("type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("html")) {
-        return present(&element.text()).map(|text| place.html(&text));
+        return present(&element.text()).map(|text| place.html(text));
     }
     rss::title(element, place)
 }

@@ -173,9 +173,9 @@ pub(crate) fn text(mut element: Element, place: &Place) -> Option<Text> {
             references::resolve_markup(&mut element, place.base.as_ref());
             fragment(element, place)
         }
-        Kind::Html => visible(element.characters()).map(|text| place.html(&text)),
+        Kind::Html => visible(element.into_characters()).map(|text| place.html(text)),
         Kind::Base64 => visible(element.text()).map(|text| unpack(text, place)),
-        Kind::Plain => visible(element.characters()).map(|text| place.text(TextKind::Plain, text)),
+        Kind::Plain => visible(element.into_characters()).map(|text| place.text(TextKind::Plain, text)),
         // No text construct is of another type; some of 0.3 were base64 under the name of one.
         Kind::Other(_) => visible(element.text()).map(|text| unpack(text, place)),
     }
@@ -185,7 +185,7 @@ pub(crate) fn text(mut element: Element, place: &Place) -> Option<Text> {
 fn unpack(text: String, place: &Place) -> Text {
     let decoded = base64::decode(&text).and_then(|bytes| String::from_utf8(bytes).ok());
     match decoded.map(|decoded| clean(&decoded).into_owned()).and_then(visible) {
-        Some(decoded) => place.html(&decoded),
+        Some(decoded) => place.html(decoded),
         None => place.text(TextKind::Plain, text),
     }
 }

@@ -184,7 +184,7 @@ fn bodies(html: Option<String>, plain: Option<Value<'_>>, place: &Place, draft: 
         keep("content_text", plain, draft);
     }
     let plain = || plain.and_then(Value::string).and_then(visible).map(Text::plain);
-    let text = html.map(|html| place.html(&html)).or_else(plain);
+    let text = html.map(|html| place.html(html)).or_else(plain);
     draft.content(Rank::Native, text.map(|text| Body { text, ..Body::default() }));
 }
 

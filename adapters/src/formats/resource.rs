@@ -72,7 +72,7 @@ impl Resource {
                 let decoded = encoding::decode(&self.bytes, self.content_type.as_deref());
                 decoded.note.into_iter().for_each(|note| notes.add(note));
                 match kind {
-                    Kind::Html => Place { base: self.base.clone(), ..Place::default() }.html(&decoded.text),
+                    Kind::Html => Place { base: self.base.clone(), ..Place::default() }.html(decoded.text),
                     _ => Text::plain(decoded.text),
                 }
             }

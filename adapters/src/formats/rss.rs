@@ -11,16 +11,17 @@ use crate::{Body, Category, Element, Enclosure, Generator, Head, Image, Link, Pe
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
-    match element.name.to_ascii_lowercase().as_str() {
+    let lower = lower_case(&element.name);
+    match lower.as_deref().unwrap_or(&element.name) {
         "title" => draft.title(Rank::Native, title(&element, place)),
         "link" => draft_link(&element, place, draft),
-        "description" => draft.summary(Rank::Native, html(&element, place)),
+        "description" => draft.summary(Rank::Native, html(element, place)),
         // Not of RSS: Atom's, without its namespace.
-        "summary" => draft.lead(html(&element, place)),
+        "summary" => draft.lead(html(element, place)),
         "guid" => guid(&element, place, draft),
         // `content` is Atom's, without its namespace, but what is in it is what RSS would have there.
         "fullitem" | "content" => {
-            draft.content(Rank::Borrowed, html(&element, place).map(|text| Body { text, ..Body::default() }))
+            draft.content(Rank::Borrowed, html(element, place).map(|text| Body { text, ..Body::default() }))
         }
         "author" => draft.author(Rank::Native, person(&element.text())),
         "category" => draft.category(category(&element)?),
@@ -50,12 +51,17 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
     None
 }
 
+/// The name in lower case, unless it is.
+fn lower_case(name: &str) -> Option<String> {
+    name.bytes().any(|b| b.is_ascii_uppercase()).then(|| name.to_ascii_lowercase())
+}
+
 /// `content:encoded`, the whole post beside a shorter description.
 pub(crate) fn content(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
     if element.name != "encoded" {
         return Some(element);
     }
-    draft.content(Rank::Native, html(&element, place).map(|text| Body { text, ..Body::default() }));
+    draft.content(Rank::Native, html(element, place).map(|text| Body { text, ..Body::default() }));
     None
 }
 
@@ -71,14 +77,15 @@ pub(crate) fn original_link(element: Element, draft: &mut Draft<'_>) -> Option<E
 /// An RSS child of the head; comes back when it is not understood.
 pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut Notes) -> Option<Element> {
     let text = || present(&element.text());
-    match element.name.to_ascii_lowercase().as_str() {
+    let lower = lower_case(&element.name);
+    match lower.as_deref().unwrap_or(&element.name) {
         "title" => head.title = head.title.take().or_else(|| title(&element, place)),
         "link" => {
             if let Some(link) = link(&element, place) {
                 add(&mut head.links, link);
             }
         }
-        "description" => head.description = head.description.take().or_else(|| html(&element, place)),
+        "description" => head.description = head.description.take().or_else(|| html(element, place)),
         "language" => head.language = text().or(head.language.take()),
         "copyright" => head.rights = head.rights.take().or_else(|| title(&element, place)),
         "managingeditor" | "author" => {
@@ -116,7 +123,12 @@ pub(crate) fn head(element: Element, place: &Place, head: &mut Head, notes: &mut
 /// RSS never says whether a title is HTML. It is taken for HTML only if, read as XML, it still holds a tag or a reference
 /// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
 pub(crate) fn title(element: &Element, place: &Place) -> Option<Text> {
-    let text = html(element, place)?.trimmed();
+    let text = if element.elements().next().is_none() {
+        visible(element.characters()).map(|text| place.html(text))
+    } else {
+        unescaped(element.clone(), place)
+    };
+    let text = text?.trimmed();
     Some(if holds_markup(&text.value) { text } else { Text { kind: TextKind::Plain, base: None, ..text } })
 }
 
@@ -130,18 +142,22 @@ fn holds_markup(text: &str) -> bool {
         || entities::holds_reference(text)
 }
 
-/// A text as HTML. Markup that somebody forgot to escape is written anew as HTML.
-fn html(element: &Element, place: &Place) -> Option<Text> {
+/// A text as HTML.
+fn html(element: Element, place: &Place) -> Option<Text> {
     if element.elements().next().is_none() {
-        return visible(element.characters()).map(|text| place.html(&text));
+        return visible(element.into_characters()).map(|text| place.html(text));
     }
-    let mut element = element.clone();
+    unescaped(element, place)
+}
+
+/// Markup that somebody forgot to escape, written anew as HTML.
+fn unescaped(mut element: Element, place: &Place) -> Option<Text> {
     let unlabelled = std::mem::take(&mut element.ns);
     super::atom::adopt(&mut element, &unlabelled);
     references::resolve_markup(&mut element, place.base.as_ref());
     let mut value = String::new();
     write_nodes(&mut value, &element.children, &[("", XHTML)]);
-    visible(value).map(|text| place.html(&text))
+    visible(value).map(|text| place.html(text))
 }
 
 fn draft_link(element: &Element, place: &Place, draft: &mut Draft<'_>) {

@@ -11,9 +11,10 @@ use crate::detect::{NotAFeed, Root};
 use crate::entry::notes::Notes;
 use crate::extensions::tombstones;
 use crate::formats::{Dialect, Place, cdf, rdf};
-use crate::text::markup::split;
+use crate::text::entities::unescape;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::{Bindings, grow, is_void};
+use crate::text::markup::{is_name, split};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Digest, Element, Format, Key, Note};
@@ -400,7 +401,16 @@ impl<'t> Cutter<'t> {
     ) {
         let bindings = declared(&context.bindings, entry.attributes);
         for span in spans {
-            if let Some(grown) = grow(&self.text[span.clone()], &bindings) {
+            let markup = &self.text[span.clone()];
+            if let Some((name, text)) = plain_element(markup) {
+                let (prefix, local) = split(name);
+                let vocabulary = self.dialect.vocabulary(&bindings.namespace(prefix));
+                if let Some(field) = marks.field(vocabulary, local) {
+                    *field = field.take().or_else(|| present(&text));
+                    continue;
+                }
+            }
+            if let Some(grown) = grow(markup, &bindings) {
                 marks.take(&grown.element, self.dialect.vocabulary(&grown.element.ns));
             }
         }
@@ -448,26 +458,33 @@ impl Marks {
     }
 
     fn take(&mut self, element: &Element, vocabulary: Vocabulary) {
-        let field = match (vocabulary, element.name.to_ascii_lowercase().as_str()) {
-            (Vocabulary::Rss, "guid") => &mut self.guid,
-            (Vocabulary::Atom, "id") => &mut self.id,
-            (Vocabulary::Rss | Vocabulary::Atom | Vocabulary::Cdf, "title") => &mut self.title,
-            (Vocabulary::Cdf, "a") => {
+        if let Some(field) = self.field(vocabulary, &element.name) {
+            *field = field.take().or_else(|| present(&element.characters()));
+            return;
+        }
+        match vocabulary {
+            Vocabulary::Cdf if element.name.eq_ignore_ascii_case("a") => {
                 self.id = self.id.take().or_else(|| cdf::href(element));
-                return;
             }
-            (Vocabulary::Rss | Vocabulary::Atom, "link") => {
+            Vocabulary::Rss | Vocabulary::Atom if element.name.eq_ignore_ascii_case("link") => {
                 let is_alternate = element.attribute("rel").is_none_or(|rel| rel.trim() == "alternate");
                 if self.link.is_none() && is_alternate {
                     self.link =
                         present(&element.characters()).or_else(|| present(element.attribute("href")?));
                 }
-                return;
             }
-            _ => return,
-        };
-        if field.is_none() {
-            *field = present(&element.characters());
+            _ => {}
+        }
+    }
+
+    /// Where the text of an element belongs, if it is one whose text is all that counts.
+    fn field(&mut self, vocabulary: Vocabulary, name: &str) -> Option<&mut Option<String>> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        match vocabulary {
+            Vocabulary::Rss if is("guid") => Some(&mut self.guid),
+            Vocabulary::Atom if is("id") => Some(&mut self.id),
+            Vocabulary::Rss | Vocabulary::Atom | Vocabulary::Cdf if is("title") => Some(&mut self.title),
+            _ => None,
         }
     }
 }
@@ -487,6 +504,22 @@ impl Mark {
         }
         is_one_of(&["link", "title"]).then_some(Self::Weak)
     }
+}
+
+/// Name and text of an element that has one text and declares nothing, as nearly all have that name an entry. It means
+/// what the grown element would.
+fn plain_element(markup: &str) -> Option<(&str, Cow<'_, str>)> {
+    let mut tokens = Tokens::new(markup);
+    let (Token::Start { name, attributes, empty: false }, _) = tokens.next()? else { return None };
+    let text = match tokens.next()?.0 {
+        Token::Text(text) => unescape(text),
+        Token::Literal(text) => Cow::Borrowed(text),
+        Token::Start { .. } | Token::End { .. } => return None,
+    };
+    let (Token::End { name: ended }, _) = tokens.next()? else { return None };
+    let (prefix, local) = split(name);
+    let is_plain = name == ended && is_name(local) && (prefix.is_empty() || is_name(prefix));
+    (is_plain && !attributes.contains("xmlns")).then_some((name, text))
 }
 
 /// The bindings with those that a start tag declares.

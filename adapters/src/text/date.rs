@@ -1,6 +1,7 @@
 //! Dates as feeds have written them since 1997: what instant they mean. Whether that is plausible is judged elsewhere.
 
 mod names;
+mod usual;
 
 use std::borrow::Cow;
 
@@ -30,6 +31,9 @@ const SECOND_US: i64 = 1_000_000;
 pub fn parse(raw: &str) -> Option<i64> {
     if raw.len() > DATE_BYTES_MAX {
         return None;
+    }
+    if let Some(instant) = usual::parse(raw.trim()) {
+        return Some(instant);
     }
     let mut text = lower_case(raw);
     if text.contains('(') || text.contains(')') {

@@ -41,7 +41,8 @@ fn declared(text: &str) -> Option<(HashMap<&str, &str>, usize)> {
     let near = &text[..near];
     // One inside a CDATA section, or inside JSON, is part of somebody's text.
     let is_part = |start: &usize| near[..*start].contains("<![CDATA[") || near.trim_start().starts_with('{');
-    let start = near.find("<!DOCTYPE").filter(|start| !is_part(start))?;
+    // Most documents have none, and this looks at all of them.
+    let start = memchr::memmem::find(near.as_bytes(), b"<!DOCTYPE").filter(|start| !is_part(start))?;
     let mut at = start + near[start..].find(['[', '>']).filter(|at| near[start + at..].starts_with('['))? + 1;
     let mut found = HashMap::new();
     loop {

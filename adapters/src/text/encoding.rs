@@ -44,14 +44,15 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
         None => (bytes, [content_type.and_then(charset), declared(bytes)]),
     };
     let labels = labels.into_iter().flatten();
-    let utf8 = std::str::from_utf8(bytes);
-    let sequences = || if utf8.is_ok() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
+    // The same as `str::from_utf8`, and faster.
+    let utf8 = UTF_8.decode_without_bom_handling_and_without_replacement(bytes);
+    let sequences = || if utf8.is_some() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
     let mut wrong: Option<&'static Encoding> = None;
     for label in labels.filter(|label| *label != UTF_16LE && *label != UTF_16BE) {
         if label == UTF_8 {
             match utf8 {
-                Ok(text) => return decoded(Cow::Borrowed(text), wrong, UTF_8),
-                Err(_) => wrong = wrong.or(Some(UTF_8)),
+                Some(text) => return decoded(text, wrong, UTF_8),
+                None => wrong = wrong.or(Some(UTF_8)),
             }
             continue;
         }
@@ -67,12 +68,12 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
         wrong = wrong.or(Some(label));
     }
     match (utf8, wrong) {
-        (Ok(text), _) => decoded(Cow::Borrowed(text), wrong, UTF_8),
+        (Some(text), _) => decoded(text, wrong, UTF_8),
         // A multi-byte label with a few bad bytes is still the best reading there is.
-        (Err(_), Some(label)) if label != UTF_8 && !label.is_single_byte() => {
+        (None, Some(label)) if label != UTF_8 && !label.is_single_byte() => {
             decoded(label.decode_without_bom_handling(bytes).0, Some(UTF_8), label)
         }
-        (Err(_), _) => mend(bytes),
+        (None, _) => mend(bytes),
     }
 }
 

@@ -37,13 +37,31 @@ const CANDIDATE_ATTRIBUTES: [&str; 2] = ["srcset", "imagesrcset"];
 
 /// What an attribute says when its relative references are resolved; `None` when that is what it says already.
 pub(crate) fn resolve_attribute(name: &str, value: &str, base: &Url) -> Option<String> {
-    let is_one_of = |known: &[&str]| known.iter().any(|known| name.eq_ignore_ascii_case(known));
-    if is_one_of(&URL_ATTRIBUTES) {
-        is_relative(super::trim(value)).then(|| uri::resolve(Some(base), value))
-    } else if is_one_of(&CANDIDATE_ATTRIBUTES) {
-        Some(candidates(value, base)).filter(|resolved| resolved != value)
-    } else {
-        None
+    resolve_held(Holding::of(name)?, value, base)
+}
+
+/// What an attribute holds of which references may be relative.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holding {
+    Url,
+    Candidates,
+}
+
+impl Holding {
+    fn of(name: &str) -> Option<Self> {
+        let is_one_of = |known: &[&str]| known.iter().any(|known| name.eq_ignore_ascii_case(known));
+        if is_one_of(&URL_ATTRIBUTES) {
+            Some(Self::Url)
+        } else {
+            is_one_of(&CANDIDATE_ATTRIBUTES).then_some(Self::Candidates)
+        }
+    }
+}
+
+fn resolve_held(holding: Holding, value: &str, base: &Url) -> Option<String> {
+    match holding {
+        Holding::Url => is_relative(super::trim(value)).then(|| uri::resolve(Some(base), value)),
+        Holding::Candidates => Some(candidates(value, base)).filter(|resolved| resolved != value),
     }
 }
 
@@ -103,8 +121,14 @@ pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> 
             tag.skip(|b| !matches!(b, b'>' | b'/') && !b.is_ascii_whitespace());
             let element = &html[open + 1..tag.at];
             while let Some((name, value)) = tag.attribute() {
-                let written = unescape(&html[value.clone()]);
-                let Some(resolved) = resolve_attribute(name, &written, base) else { continue };
+                let Some(holding) = Holding::of(name) else { continue };
+                let written = &html[value.clone()];
+                // Nearly all of them, as they stand.
+                let is_web = || written.starts_with("https://") || written.starts_with("http://");
+                if holding == Holding::Url && is_web() {
+                    continue;
+                }
+                let Some(resolved) = resolve_held(holding, &unescape(written), base) else { continue };
                 gained += resolved.len().saturating_sub(value.len());
                 if gained > GAIN_BYTES_MAX {
                     break;
@@ -196,7 +220,10 @@ impl<'h> Tag<'h> {
         self.at += usize::from(quote.is_some());
         let start = self.at;
         match quote {
-            Some(quote) => self.skip(|b| b != quote),
+            Some(quote) => {
+                let rest = &self.html.as_bytes()[self.at..];
+                self.at += memchr::memchr(quote, rest).unwrap_or(rest.len());
+            }
             None => self.skip(|b| b != b'>' && !b.is_ascii_whitespace()),
         }
         let value = start..self.at;

@@ -85,19 +85,15 @@ fn duration(secs: u64) -> String {
 /// Who would tell of changes: hubs and rssCloud.
 fn push(findings: &Findings<'_>) -> Vec<String> {
     let head = &findings.window.head;
-    let is_hub = |rel: &str| rel.eq_ignore_ascii_case("hub") || rel.ends_with("hub.subscribe");
-    let hubs =
-        head.links.iter().filter(|link| is_hub(&link.rel)).map(|link| format!("hub {}", tame(&link.href)));
-    let clouds =
-        head.foreign.iter().filter(|element| element.name.eq_ignore_ascii_case("cloud")).map(|cloud| {
-            let say = |name: &str| cloud.attribute(name).unwrap_or_default();
-            let (domain, port, path) = (say("domain"), say("port"), say("path"));
-            tame(&format!(
-                "rssCloud at {domain}:{port}{path} by {} {}",
-                say("protocol"),
-                say("registerProcedure")
-            ))
-        });
+    let hubs = head.hubs().map(|hub| format!("hub {}", tame(hub)));
+    let clouds = head.cloud.iter().map(|cloud| {
+        let said = |text: &Option<String>| text.clone().unwrap_or_default();
+        let port = cloud.port.map(|port| format!(":{port}")).unwrap_or_default();
+        let (path, protocol) = (said(&cloud.path), said(&cloud.protocol));
+        let procedure = said(&cloud.register_procedure);
+        let told = format!("rssCloud at {}{port}{path} by {protocol} {procedure}", cloud.domain);
+        tame(told.trim_end())
+    });
     let pings = findings.profile.filter(|profile| profile.pings.xml_rpc);
     let pings = pings.map(|_| "XML-RPC pings, if its owner lists us".to_owned());
     hubs.chain(clouds).chain(pings).collect()

@@ -87,18 +87,12 @@ fn is_relation(rel: &str, name: &str) -> bool {
 
 /// OpenSearch response elements: how many there are in all.
 fn open_search(head: &Head, shown: usize) -> Option<String> {
-    let total = open_search_number(head, "totalResults")?;
-    if total <= shown as u64 {
-        return None;
-    }
-    let page = number(open_search_number(head, "itemsPerPage").unwrap_or(shown as u64));
-    let (total, start) = (number(total), number(open_search_number(head, "startIndex").unwrap_or(1)));
+    let shown = shown as u64;
+    let total = head.paging.total_items.filter(|total| *total > shown)?;
+    let (page, start) =
+        (number(head.paging.page_items.unwrap_or(shown)), number(head.paging.first_index.unwrap_or(1)));
+    let total = number(total);
     Some(format!("opensearch: {total} entries in all, {page} on a page, this one begins with number {start}"))
-}
-
-fn open_search_number(head: &Head, name: &str) -> Option<u64> {
-    let is_it = |ns: &str| ns.to_ascii_lowercase().contains("a9.com/-/spec/opensearch");
-    head.foreign.iter().find(|element| element.name == name && is_it(&element.ns))?.text().trim().parse().ok()
 }
 
 /// What it proves that an entry is not in the document any more (POLLING 2.2, LEGACY H-1 to H-5, H-20).
@@ -131,9 +125,9 @@ pub(super) fn absence(findings: &Findings<'_>) -> String {
 
 /// Whether the document holds as many entries as it says that there are (POLLING 3.2, Blogger).
 fn counts_itself_whole(window: &Window) -> bool {
-    let total = open_search_number(&window.head, "totalResults");
-    let is_first = open_search_number(&window.head, "startIndex").is_none_or(|start| start <= 1);
-    is_first && !window.entries.is_empty() && total == Some(window.entries.len() as u64)
+    let paging = &window.head.paging;
+    let is_first = paging.first_index.is_none_or(|start| start <= 1);
+    is_first && !window.entries.is_empty() && paging.total_items == Some(window.entries.len() as u64)
 }
 
 /// How many entries have no name that lasts, so that their absence never counts.

@@ -1,7 +1,7 @@
 //! A feed's archives: whether a first document waits for them, one step of a walk through them, and the commit that makes
 //! items of what was staged. Where a walk goes is `feed::archive`'s business, when it steps the poller's.
 
-use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, ours};
+use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, decided::stranger, ours};
 use crate::{
     feed::{
         absence::{Class, Policy},
@@ -82,7 +82,10 @@ impl Pipeline {
             return open(None);
         };
         let record = self.store.feed(feed.no).await.map_err(ours)?;
-        if record.is_ready() && record.history != History::Unknown {
+        // Of another feed's document under this URL no archives are read.
+        let is_settled =
+            record.history != History::Unknown || stranger(&record.head, &sliced.window.head).is_some();
+        if record.is_ready() && is_settled {
             return open(None);
         }
         let staged = self.store.staged(feed.no).await.map_err(ours)?;

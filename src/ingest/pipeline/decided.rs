@@ -23,6 +23,7 @@ use everfeed_adapters::{
     slice, witness,
 };
 use std::{collections::HashSet, sync::Arc};
+use url::Url;
 
 /// A document cut into entries.
 pub(super) struct Sliced {
@@ -130,6 +131,8 @@ pub(super) struct Decided {
     archives: Option<Archives>,
     /// What was odd about the document.
     pub(super) remark: Option<String>,
+    /// Set when the document is that of another feed, with what it calls itself.
+    pub(super) stranger: Option<String>,
 }
 
 impl Decided {
@@ -160,12 +163,15 @@ impl Decided {
         if sliced.is_part {
             decisions.last.window.clone_from(&known.last.window);
         }
+        let overlaps = !decisions.events.contains(&Event::Gap);
+        let stranger = if overlaps { None } else { stranger(&record.head, head) };
         let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head, sliced.profile.as_deref());
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
             head: speaks_anew.then(|| Arc::new(head.clone())),
             hides_deletions: sliced.hides_deletions(),
+            stranger,
             makes_ready: !sliced.is_part && !record.is_ready(),
             archives: None,
             remark: remark(sliced.window.notes.iter().chain(&notes)),
@@ -209,6 +215,7 @@ impl Decided {
             hides_deletions: false,
             makes_ready: false,
             archives: None,
+            stranger: None,
             remark: None,
             record,
         }
@@ -271,6 +278,21 @@ impl Decided {
             archives: self.archives,
         }
     }
+}
+
+/// Whether a document of which nothing was known is that of another feed: a hoster's parking page in RSS, a proxy that mixed
+/// two up (POLLING 2.2). Its title differs, and its id or the host of its site; a feed that only renames itself changes
+/// less.
+pub(super) fn stranger(held: &Head, found: &Head) -> Option<String> {
+    let differ =
+        |held: Option<&str>, found: Option<&str>| matches!((held, found), (Some(a), Some(b)) if a != b);
+    let title = |head: &'_ Head| head.title.as_ref().map(|title| title.value.clone());
+    let site = |head: &Head| Url::parse(head.link("alternate")?).ok()?.host_str().map(str::to_owned);
+    let is_other = differ(title(held).as_deref(), title(found).as_deref())
+        && (differ(held.id.as_deref(), found.id.as_deref())
+            || differ(site(held).as_deref(), site(found).as_deref()));
+    let name = || title(found).unwrap_or_default();
+    is_other.then(|| format!("the URL answers with another feed, \"{}\"", name()))
 }
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what

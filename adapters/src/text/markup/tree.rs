@@ -42,7 +42,7 @@ impl Bindings {
 
     /// The namespace of an element's prefix.
     pub(crate) fn namespace(&self, prefix: &str) -> Cow<'_, str> {
-        if let Some((_, namespace)) = self.0.iter().rev().find(|(bound, _)| bound == prefix) {
+        if let Some((_, namespace)) = self.0.iter().rev().find(|(bound, _)| is_same(bound, prefix)) {
             return Cow::Borrowed(namespace);
         }
         match prefix {
@@ -52,6 +52,11 @@ impl Bindings {
                 .map_or_else(|| Cow::Owned(format!("{UNDECLARED}{prefix}")), Cow::Borrowed),
         }
     }
+}
+
+/// Whether two prefixes are the same. They are too short for the comparison that is made for long texts.
+fn is_same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().eq(b.bytes())
 }
 
 /// Prefix and namespace, if the attribute declares one.
@@ -72,7 +77,25 @@ pub(crate) struct Grown {
 
 /// The first element of some markup, given the declarations that it stands in.
 pub(crate) fn grow(markup: &str, outside: &Bindings) -> Option<Grown> {
+    grown(Grower::new(outside), markup)
+}
+
+/// The same, of an element that has nothing but elements to say, as an entry: the texts between those, which are the
+/// white space that its writer laid it out with, are left out.
+pub(crate) fn grow_record(markup: &str, outside: &Bindings) -> Option<Grown> {
     let mut grower = Grower::new(outside);
+    grower.is_record = true;
+    grower.nodes.reserve((markup.len() / NODE_BYTES_USUAL).min(NODES_RESERVED_MAX));
+    grown(grower, markup)
+}
+
+/// How many bytes of markup there are to a node where room for them is made before they are known.
+const NODE_BYTES_USUAL: usize = 64;
+
+/// For how many nodes room is made then.
+const NODES_RESERVED_MAX: usize = 32;
+
+fn grown<'t>(mut grower: Grower<'t, '_>, markup: &'t str) -> Option<Grown> {
     let mut tokens = Tokens::new(markup);
     while let Some((token, _)) = tokens.next() {
         grower.take(token);
@@ -94,6 +117,8 @@ struct Grower<'t, 'b> {
     /// when it is closed.
     nodes: Vec<Node>,
     root: Option<Element>,
+    /// The texts that stand directly in the root are left out.
+    is_record: bool,
     elements: usize,
     mended: bool,
 }
@@ -115,6 +140,7 @@ impl<'t, 'b> Grower<'t, 'b> {
             open: Vec::new(),
             nodes: Vec::new(),
             root: None,
+            is_record: false,
             elements: 0,
             mended: false,
         }
@@ -168,7 +194,7 @@ impl<'t, 'b> Grower<'t, 'b> {
     }
 
     fn namespace(&self, prefix: &str) -> String {
-        match self.inside.iter().rev().find(|(bound, _)| *bound == prefix) {
+        match self.inside.iter().rev().find(|(bound, _)| is_same(bound, prefix)) {
             Some((_, namespace)) => namespace.clone(),
             None => self.outside.namespace(prefix).into_owned(),
         }
@@ -208,6 +234,9 @@ impl<'t, 'b> Grower<'t, 'b> {
     /// Adds characters to the innermost element, written by `write`.
     fn text(&mut self, text: &str, write: impl Fn(&mut String, &str)) {
         let Some(open) = self.open.last() else { return };
+        if self.is_record && self.open.len() == 1 {
+            return;
+        }
         if let Some(Node::Text(before)) = self.nodes[open.first..].last_mut() {
             write(before, text);
             return;
@@ -276,6 +305,14 @@ impl Element {
             [] => Cow::Borrowed(""),
             [Node::Text(text)] => Cow::Borrowed(text),
             _ => Cow::Owned(self.text()),
+        }
+    }
+
+    /// The same, of an element that is not needed any more.
+    pub(crate) fn into_characters(mut self) -> String {
+        match self.children.as_mut_slice() {
+            [Node::Text(text)] => std::mem::take(text),
+            _ => self.text(),
         }
     }
 

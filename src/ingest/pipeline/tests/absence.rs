@@ -163,3 +163,48 @@ fn all(feed: &FeedSpec) -> PageQuery {
         live_only: false,
     }
 }
+
+/// A feed of this name at this site, whose posts are these.
+fn of(title: &str, letters: &str) -> &'static str {
+    let head = format!("<title>{title}</title><link>http://{title}.example/</link>");
+    let ids = posts(letters).replace("<guid>", &format!("<guid>{title}-"));
+    String::leak(ids.replace("<title>t</title>", &head))
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
+    // POLLING 2.2, INVALID: "title of another feed".
+    let house = House::new(move |n, _| {
+        ready(Response::new(if n == 1 || n > 2 { of("parked", "cba") } else { of("blog", "zyxw") }))
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let mut state = PollState::unpolled(URL);
+    let mut faults = Vec::new();
+    for _ in 0..4 {
+        state = house.pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap().state;
+        faults.push(state.fault.clone().map(|fault| fault.text));
+        tokio::time::advance(Duration::from_secs(3600)).await;
+    }
+    let parked = Some("the URL answers with another feed, \"parked\"".to_owned());
+    assert_eq!(faults, [None, parked.clone(), None, parked]);
+    assert_eq!(told(&house, &feed).await, "wxyz gone 0");
+    tokio::time::advance(Duration::from_secs(8 * 86_400)).await;
+    state = house.pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap().state;
+    assert_eq!(state.fault, None, "it must be meant");
+    assert_eq!(told(&house, &feed).await, "abcwxyz gone 0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_renames_itself_is_no_other_feed() {
+    let house = House::new(move |n, _| {
+        let body = if n == 0 { of("blog", "zyxw") } else { of("blog", "cba") };
+        ready(Response::new(if n == 0 {
+            body
+        } else {
+            String::leak(body.replace("<title>blog</title>", "<title>Blog!</title>")) as &str
+        }))
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (state, told) = watch(&house, &feed, 2).await;
+    assert_eq!((state.fault, told.as_str()), (None, "abcwxyz gone 0"));
+}
