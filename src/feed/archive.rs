@@ -160,7 +160,7 @@ pub enum Verdict {
 }
 
 /// Bytes of archives at most, inflated: all of them are one commit.
-pub const BYTES_MAX: u64 = 256 << 20;
+pub const BYTES_MAX: u64 = 128 << 20;
 
 /// Pages in a row without anything new that end a walk (POLLING 3.1).
 const BARREN_MAX: u8 = 2;
@@ -228,9 +228,23 @@ impl Walk {
         }
     }
 
-    /// As it is stored.
-    pub fn without_trail(self) -> Self {
-        Self { trail: Trail::default(), ..self }
+    /// As it is stored: without what it has seen, which is not copied either.
+    pub fn token(&self) -> Self {
+        Self {
+            started_at: self.started_at,
+            feed: self.feed.clone(),
+            ways: self.ways.clone(),
+            phase: self.phase.clone(),
+            next_at: self.next_at,
+            pages: self.pages,
+            on_way: self.on_way,
+            barren: self.barren,
+            tries: self.tries,
+            bytes: self.bytes,
+            kept: self.kept,
+            flaw: self.flaw.clone(),
+            trail: Trail::default(),
+        }
     }
 
     /// What to do next.

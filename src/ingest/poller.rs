@@ -83,6 +83,9 @@ const POLLS_MAX: usize = 64;
 /// Steps of walks through archives in flight at most.
 const STEPS_MAX: usize = 16;
 
+/// After a step of a walk that broke off.
+const BROKEN_SECS: u64 = 3600;
+
 /// A feed whose host has no place free is looked at again after this.
 const HOST_BUSY_SECS: u64 = 1;
 
@@ -167,7 +170,7 @@ struct Run<'a> {
     walk_queue: Queue,
     /// Steps of walks in flight.
     steps: JoinSet<Option<Stepped>>,
-    step_tasks: HashMap<Id, InFlight>,
+    step_tasks: HashMap<Id, (InFlight, Walk)>,
     hints: HashMap<FeedNo, Hint>,
     /// States that no commit has saved yet. All that gather during one save go into the next.
     unsaved: BTreeMap<FeedNo, PollState>,
@@ -280,10 +283,11 @@ impl<'a> Run<'a> {
             } else if let Some(walk) = self.walks.remove(&feed) {
                 let (pipeline, stop, spec) =
                     (self.poller.pipeline.clone(), self.stop.clone(), Arc::clone(spec));
+                let token = walk.token();
                 let span = info_span!("walk", feed.name = %spec.name);
                 let step = async move { pipeline.step(&spec, &state, walk, &stop).await }.instrument(span);
                 let task = self.steps.spawn(step).id();
-                self.step_tasks.insert(task, InFlight { feed, hosts });
+                self.step_tasks.insert(task, (InFlight { feed, hosts }, token));
             } else {
                 self.hosts.leave(&hosts);
             }
@@ -293,13 +297,21 @@ impl<'a> Run<'a> {
     /// Takes in what came of a step.
     fn stepped(&mut self, ended: Result<(Id, Option<Stepped>), JoinError>) {
         let (task, stepped) = match ended {
-            Ok((task, stepped)) => (task, stepped),
-            Err(error) => (error.id(), None),
+            Ok((task, stepped)) => (task, Ok(stepped)),
+            Err(error) => (error.id(), Err(error)),
         };
-        let Some(InFlight { feed, hosts }) = self.step_tasks.remove(&task) else { return };
+        let Some((InFlight { feed, hosts }, before)) = self.step_tasks.remove(&task) else { return };
         self.hosts.leave(&hosts);
-        // One that broke off goes on from what is stored, after the next start.
-        let Some(stepped) = stepped else { return };
+        let stepped = match stepped {
+            Ok(Some(stepped)) => stepped,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::error!("A walk through archives broke off; this is a bug in everfeed: {error}");
+                self.walks.insert(feed, before);
+                self.walk_queue.put(feed, self.poller.now().plus_secs(BROKEN_SECS));
+                return;
+            }
+        };
         let now = self.poller.now();
         if let Some((host, until)) = stepped.hold {
             self.hosts.hold(host, until, now);

@@ -247,7 +247,7 @@ impl State {
         now: Stamp,
     ) -> Result<(), StoreError> {
         let held = self.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
-        held.walk = Some(walk.without_trail());
+        held.walk = Some(walk.token());
         held.staged.extend(page.map(|page| (page.no, page)));
         self.guard.record(now);
         Ok(())

@@ -116,7 +116,7 @@ impl Pipeline {
                 keys: keys.clone(),
                 deflated: deflate(sliced.bytes.clone()).await?,
             };
-            self.store.stage(feed.no, walk.clone(), Some(page)).await.map_err(ours)?;
+            self.store.stage(feed.no, walk.token(), Some(page)).await.map_err(ours)?;
             info!(feed.name = %feed.name, way = ?walk.way(), "Reading the archives of `{}`", feed.name);
             let walk = Some(Box::new(walk));
             if record.is_ready() || import.serve_after_secs == 0 {
@@ -196,7 +196,7 @@ impl Pipeline {
         walk: Walk,
         stop: &CancellationToken,
     ) -> Option<Stepped> {
-        let before = walk.clone();
+        let before = walk.token();
         match self.try_step(feed, state, walk, stop).await {
             Ok(stepped) => stepped,
             Err(failure) => {
@@ -229,7 +229,7 @@ impl Pipeline {
             };
             let (page, held) = self.take_page(feed, &mut walk, &url, reply).await?;
             hold = held;
-            self.store.stage(feed.no, walk.clone(), page).await.map_err(ours)?;
+            self.store.stage(feed.no, walk.token(), page).await.map_err(ours)?;
         }
         let next_at = walk.next_at();
         if !walk.is_over() {
@@ -391,6 +391,10 @@ impl Older {
         policy: &Policy,
         now: Stamp,
     ) -> Decisions {
+        if self.readings.is_empty() && self.deletions.is_empty() {
+            let (last, id_rule) = (known.last.clone(), known.id_rule);
+            return Decisions { last, id_rule, ..Decisions::default() };
+        }
         let sightings = settle_known(namespace, known, self.readings);
         let seen = Observation { sightings, deletions: self.deletions, class: Class::Partial, profile };
         reconcile(namespace, known, &seen, policy, now)

@@ -223,8 +223,10 @@ impl Decided {
 
     /// The same, with what older documents change, before and between what this one does.
     pub(super) fn with_older(mut self, older: Decisions) -> Self {
-        let newer = std::mem::take(&mut self.decisions.changes);
-        self.decisions.changes = chronological(older.changes, newer);
+        if !older.changes.is_empty() {
+            let newer = std::mem::take(&mut self.decisions.changes);
+            self.decisions.changes = chronological(older.changes, newer);
+        }
         self.decisions.aliases.extend(older.aliases);
         if older.id_rule == IdRule::IdAndLink {
             self.decisions.id_rule = IdRule::IdAndLink;

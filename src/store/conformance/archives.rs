@@ -65,10 +65,10 @@ async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
     let rig = rig.reopen();
     let staged = rig.staged(feed).await.unwrap();
     assert_eq!(staged.pages, [page(0), again, page(300)]);
-    assert_eq!(staged.walk, Some(further.clone().without_trail()), "what was seen is told again");
+    assert_eq!(staged.walk, Some(further.token()), "what was seen is told again");
     assert!(staged.recalled().unwrap().remembers());
     assert_eq!(rig.staged(other).await.unwrap().pages, [page(5)]);
-    let further = further.without_trail();
+    let further = further.token();
     assert_eq!(rig.walks().await.unwrap(), [(feed, further.clone()), (other, further)]);
     assert_eq!(rig.feed(feed).await.unwrap().rev, 0, "a staged page is no commit");
 }
