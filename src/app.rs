@@ -20,6 +20,7 @@ use crate::{
     telemetry::Metrics,
 };
 use anyhow::Context as _;
+use explain::Explainer;
 use http::HeaderValue;
 use insight::House;
 use std::{collections::BTreeMap, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
@@ -29,7 +30,11 @@ use tower::util::BoxCloneSyncService;
 
 mod insight;
 
+pub mod explain;
+
 pub mod probe;
+
+pub mod replay;
 
 /// A house that runs.
 pub struct App {
@@ -69,8 +74,13 @@ impl App {
         let offered =
             |(no, feed): &(FeedNo, Feed)| (feed.name.clone(), Offered { no: *no, origin: public(&feed.url) });
         let offered: BTreeMap<String, Offered> = feeds.iter().map(offered).collect();
+        let explainer = Explainer {
+            store: store.clone(),
+            feeds: feeds.iter().map(|(_, feed)| feed.clone()).collect(),
+            platforms: config.platforms.profiles(),
+        };
         let house =
-            House::new(store.clone(), notify, poller.clone(), hub.clone(), waiters.clone(), offered.clone());
+            House::new(explainer, notify, poller.clone(), hub.clone(), waiters.clone(), offered.clone());
         let routes = Routes {
             readers,
             store: store.clone(),
@@ -199,6 +209,7 @@ impl Ground {
             format: feed.format,
             policy: feed.poll.policy(),
             deletions: feed.deletions,
+            record: feed.record.clone(),
             platform: feed.platform.clone(),
         };
         Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)

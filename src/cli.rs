@@ -14,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 mod ask;
 pub mod clock;
 pub mod demo;
+pub mod explain;
 pub mod probe;
+pub mod replay;
 
 /// `EX_USAGE` of sysexits: the command or the configuration is wrong; nothing was started.
 const USAGE: u8 = 64;
@@ -40,6 +42,10 @@ enum Command {
     Demo(demo::Options),
     /// Fetch or read a document once, and say what would be kept of it.
     Probe(probe::Options),
+    /// Say why an item is deleted, suspected or kept, and why a feed was or was not polled.
+    Explain(explain::Options),
+    /// Run recorded documents through the same decisions again, and print what they come to. Nothing is stored.
+    Replay(replay::Options),
     /// Questions of time.
     Clock {
         #[command(subcommand)]
@@ -102,6 +108,15 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Probe(options) => {
             telemetry::log(form, "error");
             probe::run(&options)
+        }
+        Command::Explain(options) => {
+            let config = Config::load(&options.with.config, config::environment())?;
+            telemetry::log(form, "warn");
+            runtime()?.block_on(explain::run(&options, &config))
+        }
+        Command::Replay(options) => {
+            telemetry::log(form, "error");
+            runtime()?.block_on(replay::run(&options))
         }
         Command::Clock { command: ClockCommand::Accept(with) } => {
             let config = Config::load(&with.config, config::environment())?;

@@ -70,6 +70,9 @@ pub struct Feed {
     /// How its archives are read.
     #[serde(default)]
     pub import: ingest::Import,
+    /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.
+    #[serde(default)]
+    pub record: Option<ingest::Record>,
 }
 
 /// The longest name of a feed, characters.
@@ -209,6 +212,7 @@ impl Feed {
         let of_feed = |mistake| refused(&format!("feed.{}", self.name), mistake);
         problems.extend(self.poll.check().err().map(of_feed));
         problems.extend(self.deletions.check().err().map(of_feed));
+        problems.extend(self.record.as_ref().and_then(|record| record.check().err()).map(of_feed));
         problems
     }
 

@@ -13,11 +13,14 @@ mod hosts;
 
 pub mod pipeline;
 
+pub mod recording;
+
 pub mod upstream;
 
 pub use config::{Config, Deletions, Format, Import, Mistake, Poll};
 pub use pipeline::Pipeline;
 pub use poller::{FeedSpec, Poller};
+pub use recording::Record;
 pub use upstream::Upstream;
 
 #[cfg(test)]

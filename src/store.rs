@@ -3,6 +3,7 @@
 use crate::feed::{
     archive::{History, Staged, StagedPage, Unstage, Walk},
     item::{Item, ItemId, KeyHash},
+    observed::Observed,
     page::{Page, PageQuery, Unanswerable},
     reconcile::{Change, Evidence, Known, Remembered},
     record::{FeedNo, FeedRecord, IdRule},
@@ -67,6 +68,9 @@ pub trait Store: Send + Sync + 'static {
     fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>>;
     /// What proves that an item is gone: its tombstones, oldest first, with their T.
     fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>>;
+    /// What the last documents of a feed came to, oldest first, by number; at most
+    /// [`OBSERVATIONS_MAX`](crate::feed::observed::OBSERVATIONS_MAX).
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>>;
     /// Makes or replaces a subscription, found by its topic and callback. A new one (number 0) gets a number; one that
     /// has a number is only written over itself, and is an `UnknownSub` when it has ended meanwhile.
     fn put_sub(&self, sub: Sub) -> Answer<'_, SubNo>;
@@ -113,6 +117,8 @@ pub struct Commit {
     pub poll: Option<PollState>,
     /// What it means for the feed's archives, if it concerns them.
     pub archives: Option<Archives>,
+    /// What the document came to, kept as the next observation. If the window began anew, the feed gets a gap marker.
+    pub observed: Option<Observed>,
 }
 
 /// What a commit means for a feed's archives.

@@ -249,6 +249,7 @@ fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
         id_rule: IdRule::Id,
         first_cursor: Some(String::new()),
         history: everfeed::feed::archive::History::Unknown,
+        gaps: Vec::new(),
     };
     let found = Page {
         items: vec![item(1, iri.to_owned(), live, published), item(2, "urn:x:2".into(), gone, None)],

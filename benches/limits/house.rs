@@ -94,6 +94,7 @@ impl House {
             ready: true,
             poll: None,
             archives: None,
+            observed: None,
         };
         let Receipt { feed, stamped } = self.store.commit(commit).await?;
         self.record = feed;

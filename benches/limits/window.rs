@@ -115,6 +115,7 @@ fn nothing(record: &FeedRecord) -> Commit {
         ready: true,
         poll: None,
         archives: None,
+        observed: None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! What the operator may know, gathered from every room.
 
+use super::explain::Explainer;
 use crate::{
-    feed::record::FeedRecord,
+    feed::{absence::Memory, record::FeedRecord},
     hub::Hub,
     ingest::Poller,
     notify::Notify,
@@ -18,6 +19,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Every room that has something to tell.
 pub(super) struct House {
+    explainer: Explainer,
     store: Arc<dyn Store>,
     notify: Arc<Notify>,
     poller: Poller,
@@ -29,7 +31,7 @@ pub(super) struct House {
 
 impl House {
     pub(super) fn new(
-        store: Arc<dyn Store>,
+        explainer: Explainer,
         notify: Arc<Notify>,
         poller: Poller,
         hub: Arc<Hub>,
@@ -37,10 +39,17 @@ impl House {
         offered: BTreeMap<String, Offered>,
     ) -> Self {
         let started_at = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
-        Self { store, notify, poller, hub, waiters, offered, started_at }
+        let store = explainer.store.clone();
+        Self { explainer, store, notify, poller, hub, waiters, offered, started_at }
     }
 
-    fn feed(&self, record: &FeedRecord, origin: &str, subscribers: SubscriberStatus) -> FeedStatus {
+    fn feed(
+        &self,
+        record: &FeedRecord,
+        absence: &Memory,
+        origin: &str,
+        subscribers: SubscriberStatus,
+    ) -> FeedStatus {
         let poll = self.poller.status(record.no).unwrap_or_default();
         FeedStatus {
             name: record.name.clone(),
@@ -53,6 +62,9 @@ impl House {
             fault: poll.fault.as_ref().map(Into::into),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             history: record.history.to_string(),
+            gaps: record.gaps.iter().map(Into::into).collect(),
+            held_since: absence.held_since.map(|since| since.rfc3339()),
+            suspects: absence.suspects().count(),
             items: record.total,
             live_items: record.live,
             subscribers,
@@ -63,21 +75,23 @@ impl House {
     async fn gather(&self) -> Result<Status, String> {
         let records = self.store.feeds().await.map_err(|error| error.to_string())?;
         let counts = self.hub.counts();
-        let feed = |record: &FeedRecord| {
-            let offered = self.offered.get(&record.name)?;
+        let mut feeds = Vec::with_capacity(records.len());
+        for record in &records {
+            let Some(offered) = self.offered.get(&record.name) else { continue };
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
                 active: counted.active,
                 pending: counted.pending,
                 failing: counted.failing,
             });
-            Some(self.feed(record, &offered.origin, subscribers))
-        };
+            let known = self.store.known(record.no, Vec::new()).await.map_err(|error| error.to_string())?;
+            feeds.push(self.feed(record, &known.last.absence, &offered.origin, subscribers));
+        }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),
             started_at: self.started_at.clone(),
             waiters: self.waiters.held(),
-            feeds: records.iter().filter_map(feed).collect(),
+            feeds,
         })
     }
 }
@@ -89,6 +103,19 @@ impl Insight for House {
 
     fn status(&self) -> BoxFuture<'_, Result<Status, String>> {
         Box::pin(self.gather())
+    }
+
+    fn explain<'a>(
+        &'a self,
+        feed: &'a str,
+        item: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Option<String>, String>> {
+        Box::pin(async move {
+            let told = self.explainer.explain(feed, item, |no| self.poller.status(no)).await;
+            let told = told.map_err(|error| error.to_string())?;
+            told.map(|told| serde_json::to_string_pretty(&told).map_err(|error| error.to_string()))
+                .transpose()
+        })
     }
 
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {

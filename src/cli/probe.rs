@@ -24,7 +24,7 @@ mod history;
 
 mod entries;
 
-mod sheet;
+pub(super) mod sheet;
 
 mod corpus;
 

@@ -88,6 +88,11 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
     );
     check(&format!("{GOOD}poll = {{ min = 5 }}\n"), &["feed.blog.poll", "min_secs"]);
     check(
+        &format!("{GOOD}record = {{ folder = \"x\", bodies = 0 }}\n"),
+        &["feed.blog.record.bodies", "found 0", "leave `record` out"],
+    );
+    check(&format!("{GOOD}[feed.record]\nbodies = 5\n"), &["feed", "record", "folder"]);
+    check(
         &format!("{GOOD}deletions = {{ confirmations = 1 }}\n"),
         &["feed.blog.deletions.confirmations", "unsafe"],
     );

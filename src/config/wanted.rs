@@ -36,6 +36,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.platform" => "\"auto\", \"none\", or the name of a profile such as \"wordpress\"",
         "platforms.folder" => "the path of a folder, in quotes",
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
+        "feed.record" => "a table, for instance { folder = \"recordings\", bodies = 50 }",
+        "feed.record.folder" => "the path of a folder, in quotes",
+        "feed.record.bodies" => COUNT,
         "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",
         "feed.import" => {
             "a table, for instance { serve_after_secs = 60, pages_max = 1000, page_gap_secs = 1 }"

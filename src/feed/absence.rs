@@ -17,7 +17,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-pub use verdict::{Missing, Proof};
+pub use verdict::{Missing, Needs, Proof};
 
 use orientation::Orientation;
 
@@ -131,6 +131,23 @@ pub enum Event {
     HoldEnded,
 }
 
+impl Event {
+    /// Whether the window began anew, so that items may be missing between what was held and what came with it.
+    pub fn leaves_a_gap(self) -> bool {
+        !matches!(self, Self::Held)
+    }
+
+    /// The same in the operator's words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Gap => "nothing of the last document was in the next one",
+            Self::Rebaselined => "the order of the documents could not be followed, so the window began anew",
+            Self::Held => "too much was missing at once, so nothing was concluded",
+            Self::HoldEnded => "too much stayed missing for a week, so the window began anew",
+        }
+    }
+}
+
 /// Rows that are remembered; what stands behind them is not missed when it goes.
 const ROWS_MAX: usize = 1000;
 
@@ -168,6 +185,17 @@ impl Memory {
         let mut memory = self.clone();
         memory.rows.retain(|row| !ended.contains(&row.id));
         memory
+    }
+
+    /// How many of the remembered items a document lacks.
+    pub fn lacked_by(&self, seen: &[Place]) -> usize {
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        self.rows.iter().filter(|row| !shown.contains(&row.id)).count()
+    }
+
+    /// Whether answers to conditional requests have proven to be parts of the feed, so that they show presence only.
+    pub fn has_caught_conditional(&self) -> bool {
+        self.trust <= CAUGHT
     }
 
     /// The items that are missed and not decided on.
@@ -326,12 +354,14 @@ impl Memory {
     /// The window is this document from now on; what is not in it has rolled off.
     fn begin_anew(mut self, before: &Self, view: &View, seen: &[Place], event: Event) -> Outcome {
         let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
-        let rolled_off = left.map(|row| row.id).collect();
+        let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
+        // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
+        let events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
         self.rows = rows(seen);
         (self.unstable, self.held_since) = (0, None);
         self.lengths.clear();
         self.note_length(seen);
-        Outcome { memory: self, rolled_off, events: vec![event], ..Outcome::default() }
+        Outcome { memory: self, rolled_off, events, ..Outcome::default() }
     }
 
     /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.

@@ -120,6 +120,12 @@ pub struct Decisions {
     pub last: Remembered,
     /// What an operator should know.
     pub events: Vec<Event>,
+    /// What the document's silence was taken to prove.
+    pub class: Class,
+    /// Items of the remembered window that the document lacks.
+    pub missing: usize,
+    /// Items that left by the end of the window with it.
+    pub rolled_off: usize,
     /// How ids are told apart from now on.
     pub id_rule: IdRule,
 }

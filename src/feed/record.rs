@@ -1,6 +1,6 @@
 //! What is kept of a feed besides its items: its number, its name, how far it has come; not the poll state.
 
-use super::{archive::History, stamp::Stamp};
+use super::{absence::Event, archive::History, stamp::Stamp};
 use everfeed_adapters::Head;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -36,7 +36,26 @@ pub struct FeedRecord {
     pub first_cursor: Option<String>,
     /// How far back the memory reaches.
     pub history: History,
+    /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
+    pub gaps: Vec<Gap>,
 }
+
+/// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
+/// that could be followed, so what stood between them, if anything, was never seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// When it was found.
+    pub at: Stamp,
+    /// What happened to the window.
+    pub event: Event,
+    /// Cursor of the newest item held before; empty if none was.
+    pub before: String,
+    /// Cursor of the first item that came after; `before` when nothing new came.
+    pub after: String,
+}
+
+/// Gaps that are remembered of a feed; the oldest are forgotten first.
+pub const GAPS_MAX: usize = 16;
 
 impl FeedRecord {
     /// A feed that nothing is known of yet.
@@ -54,6 +73,7 @@ impl FeedRecord {
             id_rule: IdRule::Id,
             first_cursor: None,
             history: History::Unknown,
+            gaps: Vec::new(),
         }
     }
 

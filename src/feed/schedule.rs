@@ -173,11 +173,16 @@ impl PollState {
     /// was taken back is noticed, and so that no validator hides a deletion for ever; every `audit_secs` while something
     /// is missed.
     pub fn plan(&self, audit_secs: u64, now: Stamp) -> Plan {
-        let secs = if self.wants_audit { audit_secs.min(UNCONDITIONAL_SECS) } else { UNCONDITIONAL_SECS };
-        let recent = self.unconditional_at.is_some_and(|at| at <= now && now < at.plus_secs(secs));
+        let recent = self.unconditional_at.is_some_and(|at| at <= now && now < self.audit_at(audit_secs));
         let conditional = recent && (self.etag.is_some() || self.last_modified.is_some());
         let moved = self.moved.as_ref().filter(|moved| conditional && moved.is_believed(now));
         Plan { url: moved.map_or(&self.url, |moved| &moved.url).clone(), conditional }
+    }
+
+    /// From when on the next request carries no validators.
+    pub fn audit_at(&self, audit_secs: u64) -> Stamp {
+        let secs = if self.wants_audit { audit_secs.min(UNCONDITIONAL_SECS) } else { UNCONDITIONAL_SECS };
+        self.unconditional_at.map_or(Stamp::ZERO, |at| at.plus_secs(secs))
     }
 
     /// Whether the server named the time before which it wants no poll.

@@ -4,6 +4,7 @@ use crate::{
     feed::{absence, schedule::Policy},
     layers::ClientConfig,
 };
+use everfeed_adapters::platforms::Profile;
 use serde::Deserialize;
 use thiserror::Error;
 use url::Url;
@@ -209,6 +210,14 @@ impl Deletions {
             weak_secs: self.weak_secs,
             complete,
         }
+    }
+
+    /// The same with software that is known: its profile raises what is asked, and never lowers it.
+    pub fn policy_for(&self, complete: bool, profile: Option<&Profile>) -> absence::Policy {
+        let policy = self.policy(complete);
+        let least = profile.and_then(|profile| profile.deletions.confirmations_min).unwrap_or(0);
+        let confirmations = policy.confirmations.max(u8::try_from(least).unwrap_or(u8::MAX));
+        absence::Policy { confirmations, ..policy }
     }
 
     /// Refuses what would make tombstones of accidents; answers with warnings about what is merely bold.

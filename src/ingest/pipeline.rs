@@ -96,6 +96,17 @@ impl Pipeline {
             reply = self.upstream.fetch(feed, &plan, state, subscribers) => reply,
             () = stop.cancelled() => return None,
         };
+        Some(self.answered(feed, state, reply, started).await)
+    }
+
+    /// What an answer comes to, wherever it came from: from the publisher now, or from a record of what it once sent.
+    pub async fn answered(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        reply: Reply,
+        started: Instant,
+    ) -> Polled {
         let polled = match reply {
             Reply::Unchanged(answer) => self.remember(feed, state, &Outcome::Unchanged(answer)),
             Reply::Deferred { wait_secs } => self.remember(feed, state, &Outcome::Deferred { wait_secs }),
@@ -110,7 +121,7 @@ impl Pipeline {
         }
         self.metrics.poll(outcome(&polled), started.elapsed().as_secs_f64());
         debug!(feed.name = %feed.name, next_at = %polled.state.next_at.rfc3339(), "Polled `{}`", feed.name);
-        Some(polled)
+        polled
     }
 
     /// What a poll comes to that ended unexpectedly.
@@ -138,6 +149,7 @@ impl Pipeline {
         started: Instant,
     ) -> Result<Polled, Failure> {
         let answer = fetched.answer.clone();
+        let fetched = self.record(feed, fetched).await?;
         let last_body = state.body;
         // Behind a sidecar the document came from a place that only we can reach.
         let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
@@ -193,6 +205,20 @@ impl Pipeline {
         Err(ours("the feed kept changing while its document was decided on"))
     }
 
+    /// Keeps the document as it came, if the feed is recorded. That it cannot be kept is no reason not to read it.
+    async fn record(&self, feed: &FeedSpec, fetched: Fetched) -> Result<Fetched, Failure> {
+        let Some(record) = feed.record.clone() else { return Ok(fetched) };
+        let (name, now) = (feed.name.clone(), self.now());
+        compute(move || {
+            if let Err(error) = record.keep(&name, &fetched, now) {
+                let folder = record.folder.display();
+                warn!(feed.name = %name, "A document of `{name}` could not be kept in {folder}: {error}");
+            }
+            fetched
+        })
+        .await
+    }
+
     /// Whether polls have failed for the same reason for so long that it must be meant.
     fn persists(&self, state: &PollState, text: &str) -> bool {
         let is_old =
@@ -239,9 +265,6 @@ impl Pipeline {
         polled: Polled,
         started: Instant,
     ) -> Result<Option<Polled>, Failure> {
-        if decided.is_nothing() {
-            return Ok(Some(polled));
-        }
         let events = decided.events().to_vec();
         match self.store.commit(decided.commit(&polled.state)).await {
             Ok(receipt) => {

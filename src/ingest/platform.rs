@@ -100,6 +100,6 @@ impl Choice {
 }
 
 /// The profile of what was recognised.
-pub(super) fn profile(platforms: &Platforms, found: Option<&Detected>) -> Option<Arc<Profile>> {
+pub fn profile(platforms: &Platforms, found: Option<&Detected>) -> Option<Arc<Profile>> {
     platforms.get(&found?.platform).cloned()
 }

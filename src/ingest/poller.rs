@@ -6,6 +6,7 @@ use super::{
     pipeline::{Pipeline, Polled, Stepped},
     platform::Choice,
     queue::Queue,
+    recording::Record,
     upstream::bare,
 };
 use crate::{
@@ -57,15 +58,18 @@ pub struct FeedSpec {
     pub deletions: Deletions,
     /// Whose scrubbers make its digests.
     pub platform: Choice,
+    /// Where its last documents are kept, if anywhere.
+    pub record: Option<Record>,
 }
 
 impl FeedSpec {
     /// A feed that is polled and judged as usual.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
         let (policy, deletions) = (Policy::default(), Deletions::default());
-        let (public_url, aliases, import) = (None, Vec::new(), None);
+        let (public_url, aliases, import, record) = (None, Vec::new(), None, None);
         let (format, platform) = (Format::Auto, Choice::Auto);
-        Self { no, name: name.into(), url, public_url, aliases, import, format, policy, deletions, platform }
+        let name = name.into();
+        Self { no, name, url, public_url, aliases, import, format, policy, deletions, platform, record }
     }
 }
 
@@ -171,6 +175,8 @@ struct Run<'a> {
     /// Steps of walks in flight.
     steps: JoinSet<Option<Stepped>>,
     step_tasks: HashMap<Id, (InFlight, Walk)>,
+    /// Feeds that are due while their host has no place free, and since when.
+    waiting: Vec<(FeedNo, Stamp)>,
     hints: HashMap<FeedNo, Hint>,
     /// States that no commit has saved yet. All that gather during one save go into the next.
     unsaved: BTreeMap<FeedNo, PollState>,
@@ -226,6 +232,7 @@ impl<'a> Run<'a> {
             steps: JoinSet::new(),
             step_tasks: HashMap::new(),
             hints: HashMap::new(),
+            waiting: Vec::new(),
             unsaved: BTreeMap::new(),
             saving: None,
             save_after: Instant::now(),
@@ -236,7 +243,7 @@ impl<'a> Run<'a> {
     fn start_due(&mut self) {
         let now = self.poller.now();
         while self.polls.len() < POLLS_MAX
-            && let Some(feed) = self.queue.pop_due(now)
+            && let Some((feed, due)) = self.queue.pop_due(now)
         {
             let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed)) else {
                 continue;
@@ -248,7 +255,7 @@ impl<'a> Run<'a> {
             } else if self.hosts.enter(&hosts) {
                 self.start(Arc::clone(spec), state, hosts, now);
             } else {
-                self.queue.put(feed, now.plus_secs(HOST_BUSY_SECS));
+                self.waiting.push((feed, due));
             }
         }
     }
@@ -269,7 +276,7 @@ impl<'a> Run<'a> {
     fn start_steps(&mut self) {
         let now = self.poller.now();
         while self.steps.len() < STEPS_MAX
-            && let Some(feed) = self.walk_queue.pop_due(now)
+            && let Some((feed, _)) = self.walk_queue.pop_due(now)
         {
             let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed)) else {
                 continue;
@@ -302,6 +309,7 @@ impl<'a> Run<'a> {
         };
         let Some((InFlight { feed, hosts }, before)) = self.step_tasks.remove(&task) else { return };
         self.hosts.leave(&hosts);
+        self.call_up(None);
         let stepped = match stepped {
             Ok(Some(stepped)) => stepped,
             Ok(None) => return,
@@ -358,6 +366,7 @@ impl<'a> Run<'a> {
         };
         let Some(InFlight { feed, hosts }) = self.tasks.remove(&task) else { return };
         self.hosts.leave(&hosts);
+        self.call_up(Some(feed));
         let polled = match polled {
             Ok(Some(polled)) => polled,
             Ok(None) => return,
@@ -384,6 +393,16 @@ impl<'a> Run<'a> {
         }
         self.poller.states.write().unwrap_or_else(PoisonError::into_inner).insert(feed, polled.state);
         self.enqueue(feed, now);
+    }
+
+    /// A place has become free: whoever waits for one stands in the queue again since when it was due, so that the feed
+    /// that has waited longest is next.
+    fn call_up(&mut self, polled: Option<FeedNo>) {
+        for (feed, due) in std::mem::take(&mut self.waiting) {
+            if Some(feed) != polled && self.tasks.values().all(|in_flight| in_flight.feed != feed) {
+                self.queue.put(feed, due);
+            }
+        }
     }
 
     /// Notes hints. One for a feed that is being polled counts after that: it may tell of something newer.

@@ -19,12 +19,12 @@ impl Queue {
         self.due.insert((at, feed));
     }
 
-    /// Takes out the feed that has been due for longest.
-    pub(super) fn pop_due(&mut self, now: Stamp) -> Option<FeedNo> {
+    /// Takes out the feed that has been due for longest, and tells since when.
+    pub(super) fn pop_due(&mut self, now: Stamp) -> Option<(FeedNo, Stamp)> {
         let (at, feed) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
         self.due.remove(&(at, feed));
         self.at.remove(&feed);
-        Some(feed)
+        Some((feed, at))
     }
 
     /// When the next feed is due.
@@ -47,7 +47,7 @@ mod tests {
         queue.put(a, at(10));
         assert_eq!(queue.next_at(), Some(at(10)));
         assert_eq!(queue.pop_due(at(9)), None);
-        assert_eq!((queue.pop_due(at(30)), queue.pop_due(at(30))), (Some(a), Some(b)));
+        assert_eq!((queue.pop_due(at(30)), queue.pop_due(at(30))), (Some((a, at(10))), Some((b, at(20)))));
         assert_eq!((queue.pop_due(Stamp::MAX), queue.next_at()), (None, None));
     }
 }

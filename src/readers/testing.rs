@@ -6,6 +6,7 @@ use crate::{
     feed::{
         archive::{Staged, StagedPage, Walk},
         item::{Item, ItemId, KeyHash, Reason, Seen},
+        observed::Observed,
         order::Order,
         page::{Page, PageQuery},
         reconcile::{Change, Delete, Evidence, Known, Put, PutKind},
@@ -100,6 +101,7 @@ impl House {
             ready: true,
             poll: None,
             archives: None,
+            observed: None,
         };
         self.store.commit(commit).await.unwrap().feed.mark()
     }
@@ -247,6 +249,7 @@ impl Store for Watched {
         walks() -> Vec<(FeedNo, Walk)>;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
+        observations(feed: FeedNo) -> Vec<(u64, Observed)>;
         put_sub(sub: Sub) -> SubNo;
         sub(sub: SubNo) -> Option<Sub>;
         subs() -> Vec<Sub>;

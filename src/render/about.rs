@@ -4,7 +4,7 @@
 use super::{identity, target, text::plain, urls::Site};
 use crate::feed::{
     order::Order,
-    record::FeedRecord,
+    record::{FeedRecord, Gap},
     stamp::Stamp,
     view::Format::{Atom, ClassicAtom, ClassicRss, Json},
 };
@@ -67,12 +67,22 @@ struct Description<'a> {
     history: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     history_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<Missed<'a>>,
     access: Access,
     orders: Orders,
     default_order: &'static str,
     item_format: BTreeMap<&'static str, &'static str>,
     max: Limit<usize>,
     timeout: Limit<u64>,
+}
+
+/// Items may be missing between these two cursors.
+#[derive(Serialize)]
+struct Missed<'a> {
+    before: &'a str,
+    after: &'a str,
+    found: String,
 }
 
 /// How to reach a feed.
@@ -140,6 +150,12 @@ pub(super) fn updated(feed: &FeedRecord) -> Option<Stamp> {
     (feed.last_t != Stamp::ZERO).then_some(feed.last_t)
 }
 
+impl<'a> Missed<'a> {
+    fn of(gap: &'a Gap) -> Self {
+        Self { before: &gap.before, after: &gap.after, found: gap.at.rfc3339() }
+    }
+}
+
 impl<'a> Description<'a> {
     fn of(about: &About<'a>) -> Self {
         let About { feed, site, caps, .. } = *about;
@@ -157,6 +173,7 @@ impl<'a> Description<'a> {
             updated: updated(feed).map(Stamp::rfc3339),
             history: feed.history.name(),
             history_reason: feed.history.why(),
+            gaps: feed.gaps.iter().map(Missed::of).collect(),
             access: Access::of(site, &feed.name, about.hub),
             orders: Orders,
             default_order: Order::default().name(),

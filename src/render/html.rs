@@ -170,6 +170,15 @@ fn facts(page: &mut Xml, about: &About<'_>) {
     }
     page.leaf("dt", &[], "History");
     page.leaf("dd", &[], &history(&feed.history));
+    for gap in &feed.gaps {
+        page.leaf("dt", &[], "May lack");
+        page.holding("dd", &[], |out| {
+            out.push_str("posts between the cursors ");
+            code(out, &gap.before);
+            out.push_str(" and ");
+            code(out, &gap.after);
+        });
+    }
     if let Some(site) = feed.head.link("alternate").and_then(web) {
         page.leaf("dt", &[], "Site");
         page.holding("dd", &[], |out| anchor(out, site, site));

@@ -2,7 +2,7 @@
 
 use super::rescue::Response;
 use crate::{
-    feed::schedule::FaultNote,
+    feed::{record::Gap, schedule::FaultNote},
     telemetry::{Metrics, exposition},
 };
 use bytes::Bytes;
@@ -31,6 +31,12 @@ pub trait Insight: Send + Sync + 'static {
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
     /// How everything is.
     fn status(&self) -> BoxFuture<'_, Result<Status, String>>;
+    /// Why a feed, and an item of it, are as they are: JSON. `None` for a feed that is not configured.
+    fn explain<'a>(
+        &'a self,
+        feed: &'a str,
+        item: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Option<String>, String>>;
     /// Takes the clock for right although it jumped.
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>>;
 }
@@ -71,6 +77,12 @@ pub struct FeedStatus {
     pub platform: Option<String>,
     /// Whether all of its past is held.
     pub history: String,
+    /// Places where items may be missing, oldest first.
+    pub gaps: Vec<GapStatus>,
+    /// Since when too much is missing at once to believe it.
+    pub held_since: Option<String>,
+    /// Items that are missed and not decided on.
+    pub suspects: usize,
     /// Items held, tombstones included.
     pub items: u64,
     /// Items held that are no tombstones.
@@ -79,6 +91,26 @@ pub struct FeedStatus {
     pub subscribers: SubscriberStatus,
     /// Readers that wait for a change now: long polls and subscriptions.
     pub waiters: usize,
+}
+
+/// A place in a feed where items may be missing: between two cursors.
+#[derive(Clone, Debug, Serialize)]
+pub struct GapStatus {
+    /// When it was found.
+    pub at: String,
+    /// What happened.
+    pub why: &'static str,
+    /// The cursor before it.
+    pub before: String,
+    /// The cursor after it.
+    pub after: String,
+}
+
+impl From<&Gap> for GapStatus {
+    fn from(gap: &Gap) -> Self {
+        let (before, after) = (gap.before.clone(), gap.after.clone());
+        Self { at: gap.at.rfc3339(), why: gap.event.words(), before, after }
+    }
 }
 
 /// What is wrong with a feed.
@@ -124,7 +156,7 @@ impl Admin {
         Self { insight, metrics }
     }
 
-    async fn answer(&self, method: &Method, path: &str) -> (StatusCode, &'static str, String) {
+    async fn answer(&self, method: &Method, path: &str, query: &str) -> (StatusCode, &'static str, String) {
         const TEXT: &str = "text/plain; charset=utf-8";
         const JSON: &str = "application/json; charset=utf-8";
         const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -146,17 +178,28 @@ impl Admin {
                 Ok(status) => (StatusCode::OK, OPEN_METRICS, self.exposition(&status)),
                 Err(why) => failed(why),
             },
+            ("GET" | "HEAD", _) if path.starts_with(EXPLAIN) => {
+                let item = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "item");
+                let item = item.as_ref().map(|(_, value)| &**value);
+                match self.insight.explain(&path[EXPLAIN.len()..], item).await {
+                    Ok(Some(json)) => (StatusCode::OK, JSON, json + "\n"),
+                    Ok(None) => (StatusCode::NOT_FOUND, TEXT, "no feed of that name is configured\n".into()),
+                    Err(why) => failed(why),
+                }
+            }
             ("POST", "/clock/accept") => match self.insight.accept_clock().await {
                 Ok(()) => (StatusCode::OK, TEXT, "the clock is accepted\n".into()),
                 Err(why) => failed(why),
             },
+            (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
             (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept") => {
                 (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, except for POST /clock/accept\n".into())
             }
             _ => (
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "here are /live, /ready, /status, /metrics and POST /clock/accept\n".into(),
+                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM and POST /clock/accept\n"
+                    .into(),
             ),
         }
     }
@@ -171,6 +214,9 @@ impl Admin {
         exposition(&registry)
     }
 }
+
+/// Before the name of a feed.
+const EXPLAIN: &str = "/explain/";
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct OfFeed {
@@ -229,7 +275,8 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
         use http_body_util::BodyExt as _;
         let admin = self.clone();
         Box::pin(async move {
-            let (status, media, body) = admin.answer(request.method(), request.uri().path()).await;
+            let query = request.uri().query().unwrap_or_default();
+            let (status, media, body) = admin.answer(request.method(), request.uri().path(), query).await;
             let mut response = Response::new(Full::from(body));
             *response.status_mut() = status;
             let headers = response.headers_mut();
@@ -266,6 +313,14 @@ mod tests {
             })
         }
 
+        fn explain<'a>(
+            &'a self,
+            feed: &'a str,
+            item: Option<&'a str>,
+        ) -> BoxFuture<'a, Result<Option<String>, String>> {
+            Box::pin(async move { Ok((feed == "blog").then(|| format!("{{\"item\":{item:?}}}"))) })
+        }
+
         fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {
             Box::pin(async { Ok(()) })
         }
@@ -286,6 +341,15 @@ mod tests {
         assert_eq!(ask(broken.clone(), Method::GET, "/live").await.0, 200);
         assert_eq!(ask(broken, Method::GET, "/ready").await, (503, "the clock jumped\n".into()));
         assert_eq!(ask(Ok(()), Method::GET, "/ready").await.0, 200);
+    }
+
+    #[tokio::test]
+    async fn an_item_of_a_feed_is_explained_by_any_of_its_names() {
+        let (status, body) = ask(Ok(()), Method::GET, "/explain/blog?item=http%3A%2F%2Fx%2F%3Fp%3D1").await;
+        assert_eq!((status, &*body), (200, "{\"item\":Some(\"http://x/?p=1\")}\n"));
+        assert_eq!(ask(Ok(()), Method::GET, "/explain/blog").await.1, "{\"item\":None}\n");
+        assert_eq!(ask(Ok(()), Method::GET, "/explain/other").await.0, 404);
+        assert_eq!(ask(Ok(()), Method::POST, "/explain/blog").await.0, 405);
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ use crate::{
     feed::{
         archive::{Staged, StagedPage, Unstage, Walk},
         item::{Item, ItemId, KeyHash},
+        observed::{OBSERVATIONS_MAX, Observed},
         order::Axis,
         page::{Listing, Page, PageQuery, Place, Range, Row, Rows},
         reconcile::{Evidence, Known, Remembered, WINDOW_ROWS_MAX},
@@ -43,6 +44,7 @@ struct Feed {
     created: BTreeMap<Stamp, Stamp>,
     keys: HashMap<KeyHash, ItemId>,
     evidence: BTreeMap<(ItemId, Stamp), Evidence>,
+    observations: BTreeMap<u64, Observed>,
     last: Remembered,
     poll: Option<PollState>,
     walk: Option<Walk>,
@@ -144,6 +146,13 @@ impl Store for Memory {
             let Some(feed) = state.feeds.get(&feed) else { return Ok(Vec::new()) };
             let of_item = feed.evidence.range((id, Stamp::ZERO)..=(id, Stamp::MAX));
             Ok(of_item.map(|((_, t), evidence)| (*t, evidence.clone())).collect())
+        })
+    }
+
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>> {
+        self.answer(move |state, _| {
+            let Some(feed) = state.feeds.get(&feed) else { return Ok(Vec::new()) };
+            Ok(feed.observations.iter().map(|(seq, observed)| (*seq, observed.clone())).collect())
         })
     }
 
@@ -283,6 +292,7 @@ impl Feed {
             created: BTreeMap::new(),
             keys: HashMap::new(),
             evidence: BTreeMap::new(),
+            observations: BTreeMap::new(),
             last: Remembered::default(),
             poll: None,
             walk: None,
@@ -321,6 +331,11 @@ impl Feed {
         if let Some(mut last) = commit.last {
             last.window.truncate(WINDOW_ROWS_MAX);
             self.last = last;
+        }
+        if let Some(observed) = commit.observed {
+            let seq = self.observations.keys().last().map_or(1, |last| last + 1);
+            self.observations.insert(seq, observed);
+            self.observations.retain(|old, _| old + OBSERVATIONS_MAX > seq);
         }
         self.poll = commit.poll.or(self.poll.take());
         match commit.archives.and_then(|archives| archives.unstage) {

@@ -5,7 +5,7 @@ use crate::feed::{
     cursor::Toc,
     item::{Content, Item, ItemId, KeyHash},
     reconcile::{Change, Delete, Evidence, Put, PutKind},
-    record::FeedRecord,
+    record::{FeedRecord, GAPS_MAX, Gap},
     stamp::Stamp,
 };
 use everfeed_adapters::Head;
@@ -47,6 +47,7 @@ pub(super) fn plan(
     if record.rev != commit.rev {
         return Err(StoreError::Conflict { found: record.rev });
     }
+    let before = record.last_t;
     let receipt = Receipt { feed: record, stamped: Vec::with_capacity(commit.changes.len()) };
     let mut plan = Plan { receipt, items: BTreeMap::new(), evidence: Vec::new() };
     for change in &commit.changes {
@@ -55,6 +56,7 @@ pub(super) fn plan(
         plan.receipt.feed.last_t = t;
     }
     plan.close(commit, held)?;
+    plan.mark_gap(commit, before, held)?;
     Ok(plan)
 }
 
@@ -117,6 +119,28 @@ impl Plan {
         // What was held is stripped, and what the next poll is compared with stays.
         let deaths = before.deaths.saturating_add(1);
         Ok(Item { content, modified: t, iri: before.iri.clone(), deaths, ..*before })
+    }
+
+    /// Notes that items may be missing before those of this commit, when its document began the window anew.
+    fn mark_gap(&mut self, commit: &Commit, before: Stamp, held: &impl Held) -> Result<(), StoreError> {
+        let Some(observed) = &commit.observed else { return Ok(()) };
+        let Some(event) = observed.events.iter().copied().find(|event| event.leaves_a_gap()) else {
+            return Ok(());
+        };
+        let newest = held.id_at(before)?;
+        let cursor = |t: Stamp, id: ItemId| {
+            Toc::of(t, [id.to_string()]).map_or_else(String::new, |toc| toc.to_string())
+        };
+        let before = newest.map_or_else(String::new, |id| cursor(before, id));
+        // Of an item that changed twice in one commit only the later T stands for something.
+        let stands =
+            |(id, t): &&(ItemId, Stamp)| self.items.get(id).is_some_and(|kept| kept.item.modified == *t);
+        let first = self.receipt.stamped.iter().find(stands);
+        let after = first.map_or_else(|| before.clone(), |(id, t)| cursor(*t, *id));
+        let gaps = &mut self.receipt.feed.gaps;
+        gaps.push(Gap { at: observed.at, event, before, after });
+        gaps.drain(..gaps.len().saturating_sub(GAPS_MAX));
+        Ok(())
     }
 
     /// What a commit does to the feed itself.

@@ -6,6 +6,7 @@ use crate::{
     feed::{
         archive::{Staged, StagedPage, Walk},
         item::{Item, ItemId, KeyHash},
+        observed::Observed,
         page::{Page, PageQuery},
         reconcile::{Evidence, Known},
         record::{FeedNo, FeedRecord},
@@ -135,6 +136,10 @@ impl Store for Redb {
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>> {
         Box::pin(self.reader.run(move |snapshot| rows::evidence(snapshot, feed, id)))
+    }
+
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>> {
+        Box::pin(self.reader.run(move |snapshot| rows::observations(snapshot, feed)))
     }
 
     fn put_sub(&self, sub: Sub) -> Answer<'_, SubNo> {

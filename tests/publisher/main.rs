@@ -1,5 +1,7 @@
 //! A publisher with every fault that is known of real ones, polled for months: what is taken for deleted, and whether it was.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::process::ExitCode;
 
 mod publisher;

@@ -3,8 +3,10 @@
 use everfeed::{
     clock::Manual,
     feed::{
+        absence::{Class, Event},
         archive::{History as Reach, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk},
         item::{ItemId, KeyHash, Reason, Seen},
+        observed::Observed,
         order::Order,
         page::PageQuery,
         reconcile::{Change, Delete, Evidence, Put, PutKind, Remembered, WindowRow},
@@ -60,6 +62,7 @@ pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
         ready: true,
         poll: None,
         archives: None,
+        observed: None,
     }
 }
 
@@ -260,6 +263,25 @@ fn poll() -> PollState {
     }
 }
 
+fn observed() -> Observed {
+    Observed {
+        at: START,
+        class: Class::Conditional,
+        partial: Some("cut".into()),
+        again: true,
+        entries: 15,
+        new: 1,
+        edited: 2,
+        revived: 3,
+        missing: 4,
+        suspects: 5,
+        rolled_off: 6,
+        gone: 7,
+        events: vec![Event::Held, Event::Gap],
+        remark: Some("odd".into()),
+    }
+}
+
 fn sub(feed: FeedNo) -> Sub {
     let terms = Terms {
         secret: Some(Secret::new("hush")),
@@ -337,6 +359,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         head: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
         poll: Some(poll()),
+        observed: Some(observed()),
         ..commit(&feed, added)
     };
     let feed = store.commit(first).await.unwrap().feed;
@@ -378,6 +401,7 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
     }
     for feed in &feeds {
         writeln!(text, "{:?}", store.staged(feed.no).await.unwrap()).unwrap();
+        writeln!(text, "{:?}", store.observations(feed.no).await.unwrap()).unwrap();
     }
     writeln!(text, "{:?}", store.walks().await.unwrap()).unwrap();
     writeln!(text, "{feeds:?} {:?} {:?}", store.polls().await.unwrap(), store.hosts().await.unwrap())

@@ -12,14 +12,14 @@ const WIDTH_MIN: usize = 60;
 const WIDTH_MAX: usize = 160;
 
 /// How wide the terminal is, in columns.
-pub(super) fn width() -> usize {
+pub(in crate::cli) fn width() -> usize {
     let width = terminal_size::terminal_size().map_or(WIDTH_USUAL, |(width, _)| usize::from(width.0));
     width.clamp(WIDTH_MIN, WIDTH_MAX)
 }
 
 /// A text on one line that cannot steer a terminal: white space is one blank, control characters and those that turn
 /// the direction of writing around are spelt out.
-pub(super) fn tame(text: &str) -> String {
+pub(in crate::cli) fn tame(text: &str) -> String {
     let mut tamed = String::with_capacity(text.len());
     for c in text.trim().chars() {
         match c {
@@ -47,7 +47,7 @@ fn steers(c: char) -> bool {
 
 /// JSON that cannot steer a terminal either: serde_json escapes C0 controls, but no others. All of them can only stand
 /// inside of strings.
-pub(super) fn tame_json(json: &str) -> String {
+pub(in crate::cli) fn tame_json(json: &str) -> String {
     if !json.contains(|c: char| c.is_control()) {
         return json.to_owned();
     }
@@ -66,7 +66,7 @@ pub(super) fn tame_json(json: &str) -> String {
 
 /// Which end of a text is dropped when it is too wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(in crate::cli) enum Keep {
     /// The start: titles.
     Start,
     /// The end: URLs, which differ there.
@@ -74,7 +74,7 @@ pub(super) enum Keep {
 }
 
 /// The text within so many columns.
-pub(super) fn cut(text: &str, columns: usize, keep: Keep) -> String {
+pub(in crate::cli) fn cut(text: &str, columns: usize, keep: Keep) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
@@ -107,13 +107,13 @@ fn fitting(
 }
 
 /// The text, and blanks up to so many columns.
-pub(super) fn pad(text: &str, columns: usize) -> String {
+pub(in crate::cli) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
 /// Words on lines of at most so many columns; a word that is wider has a line of its own and stays whole, so that a
 /// URL can be copied.
-pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
+pub(in crate::cli) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -129,13 +129,13 @@ pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
-    pub(super) name: &'static str,
+pub(in crate::cli) struct Column {
+    pub(in crate::cli) name: &'static str,
     /// Whether its texts end where it ends, as numbers do.
-    pub(super) right: bool,
+    pub(in crate::cli) right: bool,
     /// Which end of its texts stays when there is not enough room, and by what weight it shares the room with others;
     /// `None` for a column that is never cut.
-    pub(super) keep: Option<(Keep, usize)>,
+    pub(in crate::cli) keep: Option<(Keep, usize)>,
 }
 
 /// Columns between two columns of a table.
@@ -145,7 +145,7 @@ const GAP: usize = 2;
 const CUT_MIN: usize = 12;
 
 /// Rows below the names of their columns, within so many columns. A column without a text anywhere is left out.
-pub(super) fn table(columns: &[Column], rows: &[Vec<String>], width: usize) -> Vec<String> {
+pub(in crate::cli) fn table(columns: &[Column], rows: &[Vec<String>], width: usize) -> Vec<String> {
     let widest = |at: usize| rows.iter().map(|row| row[at].width()).max().unwrap_or(0);
     let natural = columns.iter().enumerate().map(|(at, column)| (widest(at), column));
     let natural =

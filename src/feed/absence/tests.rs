@@ -341,3 +341,28 @@ fn the_window_keeps_a_suspect_at_its_place() {
     let order: String = feed.memory.rows.iter().map(|row| letter(row.id)).collect();
     assert_eq!(order, "zyxwvutsr");
 }
+
+#[test]
+fn a_feed_of_two_entries_that_stays_as_it_is_loses_nothing() {
+    // Fewer than three survivors are no order; nothing has left the window all the same.
+    let mut feed = Watched::new("ba");
+    for _ in 0..20 {
+        assert_eq!(feed.again(), "");
+    }
+    assert_eq!(feed.audit("cb"), "", "not followed, so nothing is concluded");
+}
+
+#[test]
+fn what_is_still_needed_is_what_is_asked_for() {
+    let mut feed = Watched::new("gfedcb");
+    assert_eq!(feed.poll("gfdcba"), "?e");
+    let suspect = *feed.memory.suspects().next().unwrap();
+    let missing = suspect.missing.unwrap();
+    let needs = missing.needs(suspect.deaths, &feed.policy);
+    assert_eq!((missing.count, needs.confirmations, missing.audited), (1, 2, false));
+    assert_eq!(needs.not_before, missing.since.plus_secs(3600));
+    let often = missing.needs(3, &feed.policy);
+    assert_eq!(often.not_before, missing.since.plus_secs(72 * 3600), "one that comes and goes");
+    feed.now = needs.not_before.plus_secs(0);
+    assert_eq!(feed.audit("gfdcba"), "-e");
+}

@@ -1,6 +1,6 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
-use super::{Class, Missed, Rule, Sight};
+use super::{Class, Missed, Policy, Rule, Sight};
 use crate::feed::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,15 @@ pub struct Missing {
     pub behind: u16,
     /// Whether older items had moved up into the window.
     pub backfilled: bool,
+}
+
+/// What proof of an item's end takes, besides one answer to an unconditional request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// Full documents without it.
+    pub confirmations: u8,
+    /// No tombstone before that.
+    pub not_before: Stamp,
 }
 
 /// Why an item is gone.
@@ -70,15 +79,20 @@ impl Missing {
 
     /// Whether that is proof of its end.
     pub(super) fn proves(&self, deaths: u8, sight: &Sight<'_>) -> Option<Proof> {
-        let policy = sight.policy;
+        let needs = self.needs(deaths, sight.policy);
+        let proven = self.count >= needs.confirmations && sight.now >= needs.not_before && self.audited;
         let is_complete = sight.rule == Rule::Complete;
-        let (count, secs) = if self.strong || is_complete {
+        proven.then_some(if is_complete { Proof::LeftComplete(*self) } else { Proof::Bracketed(*self) })
+    }
+
+    /// What proof of its end takes.
+    pub fn needs(&self, deaths: u8, policy: &Policy) -> Needs {
+        let (confirmations, secs) = if self.strong || policy.complete {
             (policy.confirmations, policy.apart_secs)
         } else {
             (policy.weak_confirmations, policy.weak_secs)
         };
         let secs = if deaths >= DEATHS_MANY { secs.max(FLAPPING_SECS) } else { secs };
-        let proven = self.count >= count && sight.now.secs_since(self.since) >= secs && self.audited;
-        proven.then_some(if is_complete { Proof::LeftComplete(*self) } else { Proof::Bracketed(*self) })
+        Needs { confirmations, not_before: self.since.plus_secs(secs) }
     }
 }

@@ -7,7 +7,7 @@ use super::{
     chronology,
 };
 use crate::feed::{
-    absence::{Outcome, Place, Policy, Proof},
+    absence::{Class, Outcome, Place, Policy, Proof},
     item::{Item, ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
 };
@@ -79,15 +79,17 @@ pub fn reconcile(
     }
     decisions.changes = chronology::oldest_first(puts);
     decisions.changes.extend(verdicts.tombstones(now));
-    let outcome = known.last.absence.without(&verdicts.ended).observe(&places, seen.class, policy, now);
-    decisions.conclude(outcome, now);
+    let before = known.last.absence.without(&verdicts.ended);
+    (decisions.class, decisions.missing) = (seen.class, before.lacked_by(&places));
+    decisions.conclude(before.observe(&places, seen.class, policy, now), now);
     decisions
 }
 
 /// The last document once more, as the answer to an unconditional request: what it lacks is confirmed.
 pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions {
-    let mut decisions =
-        Decisions { id_rule: known.id_rule, last: known.last.clone(), ..Decisions::default() };
+    let (class, missing) = (Class::Audit, known.last.absence.suspects().count());
+    let (id_rule, last) = (known.id_rule, known.last.clone());
+    let mut decisions = Decisions { id_rule, last, class, missing, ..Decisions::default() };
     decisions.conclude(known.last.absence.observe_again(policy, now), now);
     decisions
 }
@@ -104,6 +106,7 @@ impl Decisions {
     fn conclude(&mut self, outcome: Outcome, now: Stamp) {
         self.changes
             .extend(outcome.gone.into_iter().map(|(id, proof)| Change::Delete(ended(id, proof, now))));
+        self.rolled_off = outcome.rolled_off.len();
         self.last.absence = outcome.memory;
         self.events = outcome.events;
     }

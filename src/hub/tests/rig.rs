@@ -330,6 +330,7 @@ impl Rig {
             ready: true,
             poll: None,
             archives: None,
+            observed: None,
         };
         let receipt = self.store.commit(commit).await.unwrap();
         self.notify.moved(self.feed, receipt.feed.mark());

@@ -150,6 +150,7 @@ impl Pipeline {
             ready: record.is_ready(),
             poll: None,
             archives: Some(Archives { history, unstage: None }),
+            observed: None,
         };
         match self.store.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
@@ -359,6 +360,7 @@ impl Pipeline {
                 ready: record.is_ready(),
                 poll: None,
                 archives: import.said,
+                observed: None,
             };
             match self.store.commit(commit).await {
                 Ok(receipt) => {

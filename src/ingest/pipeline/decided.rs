@@ -4,6 +4,7 @@ use crate::{
     feed::{
         absence::{Class, Event},
         archive::chronological,
+        observed::Observed,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again},
         record::{FeedRecord, IdRule},
         schedule::{Failure, PollState, Whose},
@@ -32,6 +33,8 @@ pub(super) struct Sliced {
     pub(super) window: Window,
     /// What its silence may prove.
     pub(super) class: Class,
+    /// Why it shows presence only.
+    partial: Option<&'static str>,
     /// The software that it shows, if the configuration wants to know.
     pub(super) platform: Option<Detected>,
     /// What is known of that.
@@ -55,11 +58,12 @@ impl Sliced {
             resource: fetched.resource.as_deref(),
         };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
-        let class = class(&window, fetched);
+        let (class, partial) = class(&window, fetched);
         Ok(Some(Self {
             body,
             window,
             class,
+            partial,
             is_part: fetched.is_part,
             bytes: fetched.body.clone(),
             platform: None,
@@ -78,12 +82,18 @@ impl Sliced {
     ) -> Self {
         let platform = choice.of(platforms, known, &self.window, fetched);
         let profile = platform::profile(platforms, platform.as_ref());
-        let is_part = profile.as_ref().is_some_and(|profile| {
+        let of_profile = profile.as_ref().and_then(|profile| {
             let answers_deltas = profile.http.conditional == Conditional::Delta;
-            profile.event_log || (answers_deltas && self.class == Class::Conditional)
+            match self.class {
+                _ if profile.event_log => Some("the software shows events, not what there is"),
+                Class::Conditional if answers_deltas => {
+                    Some("the software answers conditional requests with what is new only")
+                }
+                _ => None,
+            }
         });
-        let class = if is_part { Class::Partial } else { self.class };
-        Self { platform, profile, class, ..self }
+        let class = if of_profile.is_some() { Class::Partial } else { self.class };
+        Self { platform, profile, class, partial: self.partial.or(of_profile), ..self }
     }
 
     /// Whether the platform's validators hide deletions, so that only unconditional requests find them.
@@ -131,6 +141,8 @@ pub(super) struct Decided {
     archives: Option<Archives>,
     /// What was odd about the document.
     pub(super) remark: Option<String>,
+    /// What is kept of it for the operator.
+    observed: Observed,
     /// Set when the document is that of another feed, with what it calls itself.
     pub(super) stranger: Option<String>,
 }
@@ -146,12 +158,12 @@ impl Decided {
         now: Stamp,
     ) -> Self {
         let head = &sliced.window.head;
-        let mut policy = deletions.policy(head.is_complete());
-        // A profile raises what is asked, and never lowers it.
-        let least = sliced.profile.as_ref().and_then(|profile| profile.deletions.confirmations_min);
-        policy.confirmations = policy.confirmations.max(u8::try_from(least.unwrap_or(0)).unwrap_or(u8::MAX));
+        let policy = deletions.policy_for(head.is_complete(), sliced.profile.as_deref());
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
-        let mut notes = notes;
+        let (mut notes, mut partial) = (notes, sliced.partial);
+        if seen.class == Class::Conditional && known.last.absence.has_caught_conditional() {
+            partial = Some("answers to conditional requests have proven to be parts");
+        }
         if seen.class != Class::Partial
             && decisions.misses_something()
             && let Some(more) = sliced.overlooked()
@@ -159,10 +171,17 @@ impl Decided {
             let seen = Observation { class: Class::Partial, ..seen.clone() };
             decisions = reconcile(&record.namespace, known, &seen, &policy, now);
             notes.push(Note::Other(format!("another reader finds {more} more entries in the document")));
+            partial = Some("another reader finds more entries in it");
         }
         if sliced.is_part {
             decisions.last.window.clone_from(&known.last.window);
         }
+        let remark = remark(sliced.window.notes.iter().chain(&notes));
+        let observed = Observed {
+            partial: partial.map(str::to_owned),
+            remark: remark.clone(),
+            ..Observed::of(&decisions, seen.sightings.len(), now)
+        };
         let overlaps = !decisions.events.contains(&Event::Gap);
         let stranger = if overlaps { None } else { stranger(&record.head, head) };
         let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head, sliced.profile.as_deref());
@@ -174,7 +193,8 @@ impl Decided {
             stranger,
             makes_ready: !sliced.is_part && !record.is_ready(),
             archives: None,
-            remark: remark(sliced.window.notes.iter().chain(&notes)),
+            remark,
+            observed,
             record,
             decisions,
         }
@@ -195,18 +215,22 @@ impl Decided {
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.last.window.clone_from(&known.last.window);
         let hides_deletions = sliced.hides_deletions();
-        Self { remark: Some(remark), hides_deletions, ..Self::unheaded(record, known, decisions) }
+        let observed = Observed { remark: Some(remark.clone()), ..Observed::of(&decisions, 0, now) };
+        let of_document = Self::unheaded(record, known, decisions, observed);
+        Self { remark: Some(remark), hides_deletions, ..of_document }
     }
 
     /// The last document once more, as the answer to an unconditional request.
     pub(super) fn again(record: FeedRecord, known: &Known, deletions: &Deletions, now: Stamp) -> Self {
         let policy = deletions.policy(record.head.is_complete());
         let decisions = reconcile_again(known, &policy, now);
-        Self::unheaded(record, known, decisions)
+        let entries = known.last.window.len();
+        let observed = Observed { again: true, ..Observed::of(&decisions, entries, now) };
+        Self::unheaded(record, known, decisions, observed)
     }
 
     /// Decisions of a document that says nothing of the feed.
-    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions) -> Self {
+    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions, observed: Observed) -> Self {
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
@@ -217,6 +241,7 @@ impl Decided {
             archives: None,
             stranger: None,
             remark: None,
+            observed,
             record,
         }
     }
@@ -255,17 +280,6 @@ impl Decided {
         self.decisions.changes.iter().any(is_added)
     }
 
-    /// Whether there is nothing to commit.
-    pub(super) fn is_nothing(&self) -> bool {
-        self.decisions.changes.is_empty()
-            && self.decisions.aliases.is_empty()
-            && self.keeps_last
-            && self.head.is_none()
-            && !self.makes_ready
-            && self.archives.is_none()
-            && self.decisions.id_rule == self.record.id_rule
-    }
-
     pub(super) fn commit(self, poll: &PollState) -> Commit {
         Commit {
             feed: self.record.no,
@@ -278,6 +292,7 @@ impl Decided {
             ready: self.makes_ready || self.record.is_ready(),
             poll: Some(poll.clone()),
             archives: self.archives,
+            observed: Some(self.observed),
         }
     }
 }
@@ -299,16 +314,18 @@ pub(super) fn stranger(held: &Head, found: &Head) -> Option<String> {
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
-fn class(window: &Window, fetched: &Fetched) -> Class {
+fn class(window: &Window, fetched: &Fetched) -> (Class, Option<&'static str>) {
     let is_damaged = window.notes.iter().any(|note| {
         matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)
     });
-    if fetched.is_part || is_damaged {
-        Class::Partial
+    if fetched.is_part {
+        (Class::Partial, Some("the server sent what it takes for new (226)"))
+    } else if is_damaged {
+        (Class::Partial, Some("the document is cut, mended or lacks an entry"))
     } else if fetched.answer.conditional {
-        Class::Conditional
+        (Class::Conditional, None)
     } else {
-        Class::Audit
+        (Class::Audit, None)
     }
 }
 

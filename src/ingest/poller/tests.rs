@@ -364,3 +364,24 @@ async fn a_poll_that_breaks_off_is_our_fault_and_the_feed_is_polled_again() {
     assert_eq!((house.total(feed.no).await, house.requests_at()), (1, vec![HOUR, 2 * HOUR]));
     running.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_many_feeds_of_one_host_none_starves() {
+    // Each answer takes longer than the interval of every feed, so somebody waits for a place all the time.
+    let house = House::new(|_, _| async {
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        ok(ONE)
+    });
+    let mut feeds = Vec::new();
+    for n in 0..13 {
+        feeds.push(house.feed(&format!("feed-{n}"), &format!("http://blog.example/{n}"), 1, 1).await);
+    }
+    let running = house.start(&feeds).await;
+    pass(240).await;
+    running.stop().await;
+    let seen = house.seen.lock().unwrap();
+    let polls = |n: usize| seen.iter().filter(|seen| seen.url == format!("http://blog.example/{n}")).count();
+    let polls: Vec<usize> = (0..13).map(polls).collect();
+    let (least, most) = (polls.iter().min().unwrap(), polls.iter().max().unwrap());
+    assert!(*least > 10 && most - least <= least / 4, "{polls:?}");
+}

@@ -4,6 +4,7 @@ use crate::{
     feed::{
         archive::{Staged, StagedPage, Walk},
         item::{Item, ItemId, KeyHash},
+        observed::Observed,
         page::{Page, PageQuery},
         reconcile::{Evidence, Known},
         record::{FeedNo, FeedRecord},
@@ -74,6 +75,7 @@ impl Store for Troubled {
                     ready: false,
                     poll: None,
                     archives: None,
+                    observed: None,
                 };
                 self.memory.commit(theirs).await?;
             }
@@ -118,6 +120,7 @@ impl Store for Troubled {
         page(query: PageQuery) -> Page;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
+        observations(feed: FeedNo) -> Vec<(u64, Observed)>;
         put_sub(sub: Sub) -> SubNo;
         sub(sub: SubNo) -> Option<Sub>;
         subs() -> Vec<Sub>;

@@ -1,10 +1,12 @@
 //! The description document and the list, as values.
 
 use super::{About, Caps, json};
-use crate::feed::archive::History;
-use crate::render::{
-    list::{self, List},
-    samples::{feed, head, site},
+use crate::{
+    feed::{absence::Event, archive::History, record::Gap},
+    render::{
+        list::{self, List},
+        samples::{feed, head, site},
+    },
 };
 use serde_json::{Value, json as value};
 
@@ -94,4 +96,18 @@ fn the_list_names_every_feed_and_the_ways_to_it() {
         (&value!(3), &value!(2), &value!("ready"))
     );
     assert_eq!(first["access"]["classic_rss"], "http://127.0.0.1/feeds/x/classic.rss");
+}
+
+#[test]
+fn a_feed_says_between_which_cursors_posts_may_be_missing() {
+    let (mut feed, site) = (feed(head()), site());
+    let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
+    let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
+    feed.gaps = vec![Gap { at, event: Event::Gap, before, after }];
+    let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
+    let found: Value = serde_json::from_slice(&json(&about)).unwrap();
+    let expect = value!([{"before": "1_0_2", "after": "3_0_4", "found": "2014-01-06T10:18:47Z"}]);
+    assert_eq!(found["gaps"], expect);
+    let page = String::from_utf8(crate::render::html::about(&about)).unwrap();
+    assert!(page.contains("posts between the cursors <code>1_0_2</code> and <code>3_0_4</code>"), "{page}");
 }

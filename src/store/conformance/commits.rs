@@ -6,11 +6,12 @@ use super::rig::{
 use crate::{
     clock::Clock as _,
     feed::{
-        absence::{Class, Memory, Place, Policy},
+        absence::{Class, Event, Memory, Place, Policy},
         item::{Content, KeyHash, Reason},
+        observed::{OBSERVATIONS_MAX, Observed},
         order::Order,
         reconcile::{Change, PutKind, Remembered, WINDOW_ROWS_MAX, WindowRow},
-        record::IdRule,
+        record::{FeedNo, GAPS_MAX, Gap, IdRule},
         stamp::Stamp,
     },
     store::{Receipt, StoreError},
@@ -37,6 +38,9 @@ on_every_store![
     the_head_has_a_new_revision_only_when_something_rendered_changes,
     serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_ready,
     an_edit_without_a_date_keeps_the_one_that_was_known,
+    the_last_observations_are_kept_with_the_commits_that_they_came_with,
+    a_window_that_begins_anew_leaves_a_marker_between_two_cursors,
+    only_the_last_gaps_are_remembered,
 ];
 
 fn stamps(receipt: &Receipt) -> Vec<u64> {
@@ -307,4 +311,68 @@ async fn an_edit_without_a_date_keeps_the_one_that_was_known(rig: Rig) {
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
     assert_eq!((item.published_us, &*item.iri), (Some(1_000_000_000_000_001), &*guid(1)));
     assert_ne!(item.modified, Stamp::ZERO);
+}
+
+/// Commits what a document came to.
+async fn observe(rig: &Rig, feed: FeedNo, changes: Vec<Change>, observed: Observed) -> Receipt {
+    let commit = commit(&rig.feed(feed).await.unwrap(), changes);
+    rig.commit(crate::store::Commit { observed: Some(observed), ..commit }).await.unwrap()
+}
+
+async fn the_last_observations_are_kept_with_the_commits_that_they_came_with(rig: Rig) {
+    let feed = rig.blog().await;
+    let other = rig.register("other", "other").await.unwrap().no;
+    let observed = |entries| Observed { entries, remark: Some("odd".into()), ..Observed::default() };
+    observe(&rig, other, vec![], observed(9)).await;
+    observe(&rig, feed, vec![add(1)], observed(1)).await;
+    rig.change(feed, vec![add(2)]).await.unwrap();
+    let stale = crate::store::Commit {
+        rev: 0,
+        observed: Some(observed(7)),
+        ..commit(&rig.feed(feed).await.unwrap(), vec![])
+    };
+    rig.commit(stale).await.unwrap_err();
+    assert_eq!(rig.observations(feed).await.unwrap(), [(1, observed(1))], "with a commit, or not at all");
+    for n in 2..=205 {
+        observe(&rig, feed, vec![], observed(n)).await;
+    }
+    let rig = rig.reopen();
+    let kept = rig.observations(feed).await.unwrap();
+    assert_eq!(kept.len() as u64, OBSERVATIONS_MAX);
+    assert_eq!((&kept[0], kept.last()), (&(6, observed(6)), Some(&(205, observed(205)))));
+    assert_eq!(rig.observations(other).await.unwrap(), [(1, observed(9))], "each feed its own");
+}
+
+async fn a_window_that_begins_anew_leaves_a_marker_between_two_cursors(rig: Rig) {
+    let feed = rig.blog().await;
+    let seen = |event| Observed { at: START, events: vec![event], ..Observed::default() };
+    rig.change(feed, vec![add(1), add(2)]).await.unwrap();
+    let before = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
+    observe(&rig, feed, vec![edit(1, "x")], seen(Event::Held)).await;
+    assert_eq!(rig.feed(feed).await.unwrap().gaps, [], "what is held may still come back");
+    let held = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
+    assert_ne!(held, before);
+    let gapped = observe(&rig, feed, vec![add(3), add(4)], seen(Event::Gap)).await.feed;
+    let Gap { at, event, before, after } = &gapped.gaps[0];
+    assert_eq!((*at, *event, before), (START, Event::Gap, &held));
+    // What stands after the first cursor begins with the item of the second.
+    let page = rig.list(feed, Order::MODIFIED, Some(before)).await;
+    assert_eq!(ids(&page), ids_of(&[3, 4]));
+    assert_eq!(ids(&rig.list(feed, Order::MODIFIED, Some(after)).await), ids_of(&[4]));
+    let again = observe(&rig, feed, vec![], seen(Event::HoldEnded)).await.feed;
+    assert_eq!(again.gaps.len(), 2);
+    assert_eq!(again.gaps[1].before, again.gaps[1].after, "nothing new came");
+    let empty = rig.register("empty", "empty").await.unwrap().no;
+    let first = observe(&rig, empty, vec![], seen(Event::Gap)).await.feed;
+    assert_eq!((&*first.gaps[0].before, &*first.gaps[0].after), ("", ""));
+}
+
+async fn only_the_last_gaps_are_remembered(rig: Rig) {
+    let feed = rig.blog().await;
+    for n in 0..20 {
+        let observed = Observed { at: START.plus_secs(n), events: vec![Event::Gap], ..Observed::default() };
+        observe(&rig, feed, vec![], observed).await;
+    }
+    let gaps = rig.reopen().feed(feed).await.unwrap().gaps;
+    assert_eq!((gaps.len(), gaps[0].at), (GAPS_MAX, START.plus_secs(4)));
 }

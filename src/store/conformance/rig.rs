@@ -109,6 +109,7 @@ pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
         ready: true,
         poll: None,
         archives: None,
+        observed: None,
     }
 }
 

@@ -3,9 +3,9 @@
 use super::{
     rows,
     tables::{
-        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, POLLS, STAGING, Source, WALKS,
-        WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key, stamp_key, stamp_of,
-        stamp_value,
+        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, STAGING, SeqKey,
+        Source, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key, seq_key, seq_of,
+        stamp_key, stamp_of, stamp_value,
     },
     writer::Writing,
 };
@@ -13,6 +13,7 @@ use crate::{
     feed::{
         archive::{StagedPage, Unstage, Walk},
         item::ItemId,
+        observed::{OBSERVATIONS_MAX, Observed},
         reconcile::WINDOW_ROWS_MAX,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -65,6 +66,9 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
         let mut kept = last.clone();
         kept.window.truncate(WINDOW_ROWS_MAX);
         tx.open_table(WINDOWS)?.insert(&feed_key(feed), encode(&kept)?.as_slice())?;
+    }
+    if let Some(observed) = &commit.observed {
+        write_observed(tx, feed, observed)?;
     }
     if let Some(poll) = &commit.poll {
         tx.open_table(POLLS)?.insert(&feed_key(feed), encode(poll)?.as_slice())?;
@@ -138,6 +142,19 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: Unstage) -> Resul
                 table.insert(&key, encode(&page)?.as_slice())?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Adds an observation after the last, and takes out the one that is too old now.
+fn write_observed(tx: &WriteTransaction, feed: FeedNo, observed: &Observed) -> Result<(), StoreError> {
+    let mut table = tx.open_table(OBSERVATIONS)?;
+    let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
+    let newest = table.range::<&SeqKey>(&first..=&last)?.next_back().transpose()?;
+    let seq = newest.map_or(1, |(key, _)| seq_of(key.value()).saturating_add(1));
+    table.insert(&seq_key(feed, seq), encode(observed)?.as_slice())?;
+    if let Some(old) = seq.checked_sub(OBSERVATIONS_MAX) {
+        table.remove(&seq_key(feed, old))?;
     }
     Ok(())
 }

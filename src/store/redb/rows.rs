@@ -1,13 +1,15 @@
 //! What is read the same way in a snapshot and in a write transaction; not pages, and nothing is written.
 
 use super::tables::{
-    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, POLLS, STAGING, Source, StampKey,
-    WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key, stamp_key, stamp_of,
+    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, OBSERVATIONS, POLLS, STAGING,
+    SeqKey, Source, StampKey, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key,
+    seq_key, seq_of, stamp_key, stamp_of,
 };
 use crate::{
     feed::{
         archive::{Staged, Walk},
         item::{Item, ItemId, KeyHash},
+        observed::Observed,
         reconcile::{Evidence, Known, Remembered},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -101,6 +103,17 @@ pub(super) fn evidence(
     for row in source.table(EVIDENCE)?.range::<&tables::EvidenceKey>(&first..=&last)? {
         let (key, value) = row?;
         all.push((stamp_of(key.value()), decode("the evidence of a tombstone", value.value())?));
+    }
+    Ok(all)
+}
+
+/// What the last documents came to, oldest first.
+pub(super) fn observations(source: &impl Source, feed: FeedNo) -> Result<Vec<(u64, Observed)>, StoreError> {
+    let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
+    let mut all = Vec::new();
+    for row in source.table(OBSERVATIONS)?.range::<&SeqKey>(&first..=&last)? {
+        let (key, value) = row?;
+        all.push((seq_of(key.value()), decode("an observation", value.value())?));
     }
     Ok(all)
 }

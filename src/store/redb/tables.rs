@@ -31,6 +31,8 @@ pub(super) type HashKey = [u8; 20];
 pub(super) type EvidenceKey = [u8; 22];
 /// Feed, number of a page.
 pub(super) type PageKey = [u8; 8];
+/// Feed, number of an observation.
+pub(super) type SeqKey = [u8; 12];
 pub(super) type SubKey = [u8; 8];
 /// Feed, subscription.
 pub(super) type FeedSubKey = [u8; 12];
@@ -59,6 +61,8 @@ pub(super) const EVIDENCE: TableDefinition<'_, &EvidenceKey, Coded> = TableDefin
 pub(super) const WALKS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("walks");
 /// `StagedPage`.
 pub(super) const STAGING: TableDefinition<'_, &PageKey, Coded> = TableDefinition::new("staging");
+/// (feed, number) to `Observed`; the last ones only.
+pub(super) const OBSERVATIONS: TableDefinition<'_, &SeqKey, Coded> = TableDefinition::new("observations");
 /// `Sub`.
 pub(super) const SUBS: TableDefinition<'_, &SubKey, Coded> = TableDefinition::new("subs");
 /// SHA-256 of `topic LF callback` to the subscription.
@@ -82,6 +86,7 @@ pub(super) fn make_all(tx: &WriteTransaction) -> Result<(), StoreError> {
     tx.open_table(EVIDENCE)?;
     tx.open_table(WALKS)?;
     tx.open_table(STAGING)?;
+    tx.open_table(OBSERVATIONS)?;
     tx.open_table(SUBS)?;
     tx.open_table(SUB_KEYS)?;
     tx.open_table(FEED_SUBS)?;
@@ -151,6 +156,15 @@ pub(super) fn evidence_key(feed: FeedNo, id: ItemId, t: Stamp) -> EvidenceKey {
 
 pub(super) fn page_key(feed: FeedNo, no: u32) -> PageKey {
     join(&feed_key(feed), &no.to_be_bytes())
+}
+
+pub(super) fn seq_key(feed: FeedNo, seq: u64) -> SeqKey {
+    join(&feed_key(feed), &seq.to_be_bytes())
+}
+
+/// The number at the end of a key.
+pub(super) fn seq_of(key: &[u8]) -> u64 {
+    key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail))
 }
 
 pub(super) fn sub_key(sub: SubNo) -> SubKey {

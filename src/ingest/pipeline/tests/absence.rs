@@ -3,7 +3,9 @@
 
 use super::*;
 use crate::feed::{
+    absence::{Class, Event},
     item::{Content, Item, Reason},
+    observed::Observed,
     page::PageQuery,
 };
 use http::Response;
@@ -162,6 +164,45 @@ fn all(feed: &FeedSpec) -> PageQuery {
         bytes_max: usize::MAX,
         live_only: false,
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_document_read_leaves_an_observation_and_a_304_leaves_none() {
+    let house = publisher(&["zyxwvu", "zyxvut"]);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (state, _) = watch(&house, &feed, 26).await;
+    let kept: Vec<_> =
+        house.store.observations(feed.no).await.unwrap().into_iter().map(|row| row.1).collect();
+    let told = |seen: &Observed| {
+        (seen.class, seen.again, [seen.entries, seen.new, seen.missing, seen.suspects, seen.gone])
+    };
+    assert_eq!(
+        kept.iter().map(told).collect::<Vec<_>>(),
+        [
+            (Class::Audit, false, [6, 6, 0, 0, 0]),
+            (Class::Conditional, false, [6, 1, 1, 1, 0]),
+            (Class::Audit, true, [6, 0, 1, 0, 1]),
+        ],
+        "26 polls, of which 23 were answered by 304"
+    );
+    assert!(kept[2].at < state.polled_at.unwrap(), "the poll state says when the last poll was");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_shares_nothing_with_the_last_leaves_a_gap_marker() {
+    let house = publisher(&["ihgfedcba", "zyxwvutsr"]);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    watch(&house, &feed, 3).await;
+    let record = house.store.feed(feed.no).await.unwrap();
+    assert_eq!(record.gaps.len(), 1);
+    let since = |cursor: &str| PageQuery {
+        since: Some(crate::feed::position::Position::of_cursor(cursor)),
+        ..all(&feed)
+    };
+    assert_eq!(house.store.page(since(&record.gaps[0].before)).await.unwrap().items.len(), 9);
+    assert_eq!(house.store.page(since(&record.gaps[0].after)).await.unwrap().items.len(), 8);
+    let kept = house.store.observations(feed.no).await.unwrap();
+    assert_eq!((kept[1].1.events.as_slice(), kept[1].1.rolled_off), ([Event::Gap].as_slice(), 9));
 }
 
 /// A feed of this name at this site, whose posts are these.

@@ -1,0 +1,428 @@
+//! Why a feed, and an item of it, are as they are: what is remembered, laid beside what would prove more. It is gathered
+//! here, in words that another process can read; how it is printed is the command line's business.
+
+use crate::{
+    clock,
+    config::{Config, Feed, public},
+    feed::{
+        absence::{Class, Missing, Policy},
+        item::{Content, Item, ItemId, KeyHash},
+        observed::Observed,
+        order::Order,
+        page::PageQuery,
+        position::Position,
+        reconcile::{Evidence, Known, Remembered},
+        record::{FeedNo, FeedRecord},
+        schedule::PollState,
+        stamp::Stamp,
+    },
+    ingest::platform,
+    store::{Store, StoreError},
+};
+use everfeed_adapters::{Key, platforms::Platforms};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What is told of a feed. Moments are RFC 3339.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The feed's name.
+    pub feed: String,
+    /// Its upstream, without credentials.
+    pub url: String,
+    /// Why it was or was not polled.
+    pub polling: Polling,
+    /// The software that it is read as, and why.
+    pub platform: Option<String>,
+    /// Whether its documents say that they are the whole feed.
+    pub is_complete: bool,
+    /// Items held, tombstones included; and those alive.
+    pub items: (u64, u64),
+    /// Entries in the last document.
+    pub window: usize,
+    /// How far back its memory reaches.
+    pub history: String,
+    /// Since when too much is missing at once to believe it.
+    pub held_since: Option<String>,
+    /// Whether answers to conditional requests have proven to be parts.
+    pub distrusts_conditional: bool,
+    /// Items that are missed and not decided on.
+    pub suspects: Vec<Told>,
+    /// Where items may be missing: found at, why, cursor before, cursor after.
+    pub gaps: Vec<(String, String, String, String)>,
+    /// The last documents, oldest first.
+    pub observations: Vec<Seen>,
+    /// The item that was asked for; `None` when none was, or none is known by that name.
+    pub item: Option<Told>,
+}
+
+/// The state of polling.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Polling {
+    /// When the feed was last polled.
+    pub last_at: Option<String>,
+    /// When it last answered well.
+    pub good_at: Option<String>,
+    /// When it is due; `None`: only a hint or a restart polls it.
+    pub next_at: Option<String>,
+    /// Why then.
+    pub why: String,
+    /// From when on the next request carries no validators; `None`: it carries none.
+    pub audit_at: Option<String>,
+    /// Whether an answer to one would prove something.
+    pub wants_audit: bool,
+    /// What was odd about the last document.
+    pub remark: Option<String>,
+}
+
+/// One document that was read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Its number.
+    pub number: u64,
+    /// When.
+    pub at: String,
+    /// `full`, `full, to validators`, `partial`.
+    pub class: String,
+    /// Why it shows presence only.
+    pub partial: Option<String>,
+    /// Whether it is the last one again.
+    pub again: bool,
+    /// Entries, new, edited, revived, missing, suspects, rolled off, gone.
+    pub counts: [u32; 8],
+    /// What happened to the window.
+    pub events: Vec<String>,
+    /// What was odd about it.
+    pub remark: Option<String>,
+}
+
+/// One item.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// Our id.
+    pub id: String,
+    /// What `atom:id` carries.
+    pub iri: String,
+    /// Its title, while it is alive.
+    pub title: Option<String>,
+    /// When it was first stored.
+    pub created: String,
+    /// When it last changed.
+    pub modified: String,
+    /// What it is.
+    pub state: State,
+    /// How often it became a tombstone.
+    pub deaths: u8,
+    /// How it is missed, if it is suspected.
+    pub missing: Option<Missed>,
+    /// What proved each of its ends, oldest first.
+    pub evidence: Vec<Proof>,
+}
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// In the last document.
+    #[default]
+    Shown,
+    /// Missed, and not decided on.
+    Suspected,
+    /// Not in the last document, from which nothing was concluded.
+    Undecided,
+    /// Behind the end of the window: kept.
+    RolledOff,
+    /// A tombstone.
+    Deleted,
+}
+
+/// How an item is missed, and what is still needed to take it for deleted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Missed {
+    /// When it was first missed.
+    pub since: String,
+    /// When it was last seen.
+    pub last_seen: String,
+    /// Documents that lack it, as far as they count; of how many.
+    pub count: (u8, u8),
+    /// No tombstone before that.
+    pub not_before: Option<String>,
+    /// Whether one of them answered a request without validators.
+    pub audited: bool,
+    /// Whether as many came as went when it was first missed.
+    pub strong: bool,
+    /// Items that stood behind it and still do.
+    pub behind: u16,
+    /// Whether older items had moved up.
+    pub backfilled: bool,
+}
+
+/// What proved an item's end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Proof {
+    /// T of the tombstone.
+    pub at: String,
+    /// The reason code.
+    pub reason: String,
+    /// When the document that proves it was read.
+    pub observed_at: String,
+    /// What the publisher said: when, and why.
+    pub said: Vec<String>,
+    /// How it was missed.
+    pub missing: Option<Missed>,
+}
+
+/// Who can tell.
+pub(super) struct Explainer {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) feeds: Vec<Feed>,
+    pub(super) platforms: Arc<Platforms>,
+}
+
+/// Observations told.
+const OBSERVATIONS_SHOWN: usize = 20;
+
+/// Suspects told.
+const SUSPECTS_SHOWN: usize = 50;
+
+/// Items looked through for a permalink, which is in no index.
+const SCAN_ITEMS_MAX: usize = 100_000;
+
+/// Items of a page of that.
+const SCAN_PAGE_ITEMS: usize = 500;
+
+/// Asks a store that nobody serves. It is not made when it is missing, and nothing is written to it.
+pub async fn from_file(
+    config: &Config,
+    feed: &str,
+    item: Option<&str>,
+) -> anyhow::Result<Option<Explanation>> {
+    let path = &config.store.path;
+    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    let store = super::open(config, Arc::new(clock::System)).await?;
+    let (feeds, platforms) = (config.feed.clone(), config.platforms.profiles());
+    let polls = store.polls().await?;
+    let poll = |no: FeedNo| polls.iter().find(|(of, _)| *of == no).map(|(_, poll)| poll.clone());
+    let told = Explainer { store: store.clone(), feeds, platforms }.explain(feed, item, poll).await;
+    store.close().await?;
+    Ok(told?)
+}
+
+impl Explainer {
+    /// `None` for a feed that is not configured, or was never polled.
+    pub(super) async fn explain(
+        &self,
+        name: &str,
+        item: Option<&str>,
+        poll: impl Fn(FeedNo) -> Option<PollState>,
+    ) -> Result<Option<Explanation>, StoreError> {
+        let records = self.store.feeds().await?;
+        let Some(record) = records.into_iter().find(|record| record.name == name) else { return Ok(None) };
+        let Some(feed) = self.feeds.iter().find(|feed| feed.name == name) else { return Ok(None) };
+        let poll = poll(record.no).unwrap_or_default();
+        let known = self.store.known(record.no, Vec::new()).await?;
+        let profile = platform::profile(&self.platforms, poll.platform.as_ref());
+        let policy = feed.deletions.policy_for(record.head.is_complete(), profile.as_deref());
+        let absence = &known.last.absence;
+        let mut suspects = Vec::new();
+        for row in absence.suspects().take(SUSPECTS_SHOWN) {
+            if let Some(found) = self.store.item(record.no, row.id).await? {
+                suspects.push(self.told(&record, &known.last, &policy, &found).await?);
+            }
+        }
+        let found = match item {
+            Some(name) => self.find(&record, name).await?,
+            None => None,
+        };
+        let item = match found {
+            Some(found) => Some(self.told(&record, &known.last, &policy, &found).await?),
+            None => None,
+        };
+        let observations = self.store.observations(record.no).await?;
+        let skipped = observations.len().saturating_sub(OBSERVATIONS_SHOWN);
+        let rfc = |at: Stamp| at.rfc3339();
+        Ok(Some(Explanation {
+            feed: record.name.clone(),
+            url: public(&feed.url),
+            polling: polling(&poll, feed.deletions.audit_secs),
+            platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
+            is_complete: record.head.is_complete(),
+            items: (record.total, record.live),
+            window: known.last.window.len(),
+            history: HISTORY.to_owned(),
+            held_since: absence.held_since.map(rfc),
+            distrusts_conditional: absence.has_caught_conditional(),
+            suspects,
+            gaps: record
+                .gaps
+                .iter()
+                .map(|gap| (rfc(gap.at), gap.event.words().to_owned(), gap.before.clone(), gap.after.clone()))
+                .collect(),
+            observations: observations.into_iter().skip(skipped).map(seen).collect(),
+            item,
+        }))
+    }
+
+    /// The item of this name: our id, its publisher's, or its permalink.
+    async fn find(&self, record: &FeedRecord, name: &str) -> Result<Option<Arc<Item>>, StoreError> {
+        if let Ok(id) = name.parse::<ItemId>()
+            && let Some(item) = self.store.item(record.no, id).await?
+        {
+            return Ok(Some(item));
+        }
+        // A link that is a key is hashed as an id is; titles and digests are marked.
+        let keys = [Key::Id(name.to_owned()), Key::Title(name.to_owned())];
+        let keys: Vec<KeyHash> =
+            keys.iter().map(|key| KeyHash::of(&record.namespace, &key.stripped())).collect();
+        let Known { mut items, .. } = self.store.known(record.no, keys.clone()).await?;
+        if let Some(item) = keys.iter().find_map(|key| items.remove(key)) {
+            return Ok(Some(item));
+        }
+        let mut since = None;
+        for _ in 0..SCAN_ITEMS_MAX / SCAN_PAGE_ITEMS {
+            let query = PageQuery {
+                feed: record.no,
+                order: Order::MODIFIED_REVERSE,
+                since,
+                until: None,
+                max: SCAN_PAGE_ITEMS,
+                bytes_max: usize::MAX,
+                live_only: true,
+            };
+            let page = self.store.page(query).await?;
+            let is_it = |item: &&Arc<Item>| {
+                item.iri == name || item.entry().is_some_and(|entry| entry.permalink() == Some(name))
+            };
+            if let Some(item) = page.items.iter().find(is_it) {
+                return Ok(Some(Arc::clone(item)));
+            }
+            if !page.more {
+                break;
+            }
+            since = Some(Position::of_cursor(&page.last_cursor));
+        }
+        Ok(None)
+    }
+
+    async fn told(
+        &self,
+        record: &FeedRecord,
+        last: &Remembered,
+        policy: &Policy,
+        item: &Item,
+    ) -> Result<Told, StoreError> {
+        let row = last.absence.rows.iter().find(|row| row.id == item.id);
+        let missing = row.and_then(|row| row.missing);
+        let is_shown = last.window.iter().any(|row| row.id == item.id);
+        let state = match &item.content {
+            Content::Gone { .. } => State::Deleted,
+            Content::Live(_) if missing.is_some() => State::Suspected,
+            Content::Live(_) if is_shown => State::Shown,
+            Content::Live(_) if row.is_some() => State::Undecided,
+            Content::Live(_) => State::RolledOff,
+        };
+        let title = item.entry().and_then(|entry| entry.title.as_ref()).map(|title| title.value.clone());
+        let evidence = self.store.evidence(record.no, item.id).await?;
+        Ok(Told {
+            id: item.id.to_string(),
+            iri: item.iri.clone(),
+            title,
+            created: item.created.rfc3339(),
+            modified: item.modified.rfc3339(),
+            state,
+            deaths: item.deaths,
+            missing: missing.map(|missing| missed(&missing, Some((item.deaths, policy)))),
+            evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
+        })
+    }
+}
+
+/// What is known of the time before the first document.
+const HISTORY: &str = "unknown: archives are not read, so it begins with the first document";
+
+fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
+    let needs = open.map(|(deaths, policy)| missing.needs(deaths, policy));
+    Missed {
+        since: missing.since.rfc3339(),
+        last_seen: missing.last_seen.rfc3339(),
+        count: (missing.count, needs.map_or(missing.count, |needs| needs.confirmations)),
+        not_before: needs.map(|needs| needs.not_before.rfc3339()),
+        audited: missing.audited,
+        strong: missing.strong,
+        behind: missing.behind,
+        backfilled: missing.backfilled,
+    }
+}
+
+fn proof(at: Stamp, evidence: &Evidence) -> Proof {
+    Proof {
+        at: at.rfc3339(),
+        reason: evidence.reason.code().to_owned(),
+        observed_at: evidence.observed_at.rfc3339(),
+        said: [&evidence.when, &evidence.comment].into_iter().flatten().cloned().collect(),
+        missing: evidence.missing.as_ref().map(|missing| missed(missing, None)),
+    }
+}
+
+fn seen((number, observed): (u64, Observed)) -> Seen {
+    let class = match observed.class {
+        Class::Audit => "full",
+        Class::Conditional => "full, to validators",
+        Class::Partial => "partial",
+    };
+    let Observed { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } = observed;
+    Seen {
+        number,
+        at: observed.at.rfc3339(),
+        class: class.to_owned(),
+        partial: observed.partial,
+        again: observed.again,
+        counts: [entries, new, edited, revived, missing, suspects, rolled_off, gone],
+        events: observed.events.iter().map(|event| event.words().to_owned()).collect(),
+        remark: observed.remark,
+    }
+}
+
+fn polling(poll: &PollState, audit_secs: u64) -> Polling {
+    let rfc = |at: Stamp| at.rfc3339();
+    let audit_at = poll.audit_at(audit_secs);
+    let has_validators = poll.etag.is_some() || poll.last_modified.is_some();
+    Polling {
+        last_at: poll.polled_at.map(rfc),
+        good_at: poll.good_at.map(rfc),
+        next_at: (poll.next_at != Stamp::MAX).then(|| rfc(poll.next_at)),
+        why: why_then(poll),
+        audit_at: (has_validators && audit_at > Stamp::ZERO).then(|| rfc(audit_at)),
+        wants_audit: poll.wants_audit,
+        remark: poll.remark.clone(),
+    }
+}
+
+/// Why a feed is due when it is.
+fn why_then(poll: &PollState) -> String {
+    let mut why = match (&poll.fault, poll.gone_at, poll.polled_at) {
+        (_, Some(since), _) => {
+            format!("the publisher has said since {} that the feed is gone (410)", since.rfc3339())
+        }
+        (Some(fault), ..) => format!(
+            "the last {} polls failed, since {}: {}",
+            poll.failures,
+            fault.since.rfc3339(),
+            fault.text
+        ),
+        (.., None) => "it was never polled".to_owned(),
+        (.., Some(_)) => format!(
+            "it answers well; {} arrivals of new items are remembered to go by{}",
+            poll.arrivals.len(),
+            poll.hinted_secs.map_or_else(String::new, |secs| format!(", and the document asks for {secs} s"))
+        ),
+    };
+    if !poll.skip_hours.is_empty() || !poll.skip_days.is_empty() {
+        why += "; the publisher wants no polls in some hours or on some days";
+    }
+    if let Some(moved) = &poll.moved {
+        why +=
+            &format!("; it has been redirecting for good since {} to {}", moved.since.rfc3339(), moved.url);
+    }
+    why
+}

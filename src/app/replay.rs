@@ -1,0 +1,337 @@
+//! Recorded documents, or successive versions of one, through the code that polls: the same reading, matching and
+//! deciding, over a store in memory and a clock that is set. Nothing is asked of anybody, and nothing is kept.
+
+use crate::{
+    clock::Manual,
+    config::Feed,
+    feed::{
+        item::{Item, ItemId, Reason},
+        observed::Observed,
+        order::Order,
+        page::PageQuery,
+        position::Position,
+        reconcile::Evidence,
+        schedule::{Answer, PollState},
+        stamp::Stamp,
+    },
+    ingest::{
+        FeedSpec, Pipeline, Upstream,
+        recording::{Recorded, recorded},
+        upstream::{Fetched, Reply},
+    },
+    layers::{self, ClientConfig, Governor},
+    notify::Notify,
+    store::{Store, memory::Memory},
+};
+use anyhow::Context as _;
+use bytes::Bytes;
+use chrono::DateTime;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+use url::Url;
+
+/// What one poll came to.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The file of the document.
+    pub file: String,
+    /// When it was read.
+    pub at: Stamp,
+    /// What it came to; `None` for what could not be read.
+    pub observed: Option<Observed>,
+    /// Why it could not be read.
+    pub failure: Option<String>,
+    /// The items that it changed, in the order of their T.
+    pub changes: Vec<Changed>,
+    /// Whether it left a marker that items may be missing.
+    pub gap: bool,
+}
+
+/// An item that changed.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// Our id.
+    pub id: ItemId,
+    /// What its publisher calls it: the id, else the permalink, else the title, of its last content.
+    pub name: String,
+    /// What happened to it.
+    pub kind: Kind,
+}
+
+/// What happened to an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is new.
+    New,
+    /// It has another content.
+    Edited,
+    /// It came back to life.
+    Revived,
+    /// It became a tombstone.
+    Gone(Reason, Box<Evidence>),
+}
+
+/// The documents of one feed, in order, and how they were got.
+enum Source {
+    /// Recorded by everfeed: every answer is there with its time.
+    Recording(Vec<(PathBuf, Recorded)>),
+    /// Versions of a document, each in force until the next: asked for when it appears, and in between whenever a poll
+    /// is due.
+    Versions(Vec<(PathBuf, Stamp)>),
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    versions: Vec<Version>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    file: String,
+    commit_time: String,
+}
+
+const MANIFEST: &str = "manifest.json";
+
+/// The feeds in a folder: itself, or those in its folders.
+pub fn feeds(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let at = || folder.display().to_string();
+    if is_feed(folder) {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(at)? {
+        found.push(entry?.path());
+    }
+    found.retain(|path| path.is_dir() && is_feed(path));
+    found.sort();
+    anyhow::ensure!(
+        !found.is_empty(),
+        "{}: holds neither recorded documents (NNNN.xml and NNNN.json) nor versions with a {MANIFEST}",
+        at()
+    );
+    Ok(found)
+}
+
+fn is_feed(folder: &Path) -> bool {
+    folder.join(MANIFEST).exists() || recorded(folder).is_ok_and(|found| !found.is_empty())
+}
+
+/// Plays a feed and tells what each poll came to. `unconditional` takes every document for the answer to a request
+/// without validators, which proves most. `feed` is how it is configured, if it is.
+pub async fn play(folder: &Path, feed: Option<&Feed>, unconditional: bool) -> anyhow::Result<Vec<Step>> {
+    let mut player = Player::new(folder, feed).await?;
+    match source(folder)? {
+        Source::Recording(documents) => {
+            for (path, came) in documents {
+                let conditional = came.conditional && !unconditional;
+                player.read(&path, Stamp::from_micros(came.at_us), conditional, Some(&came)).await?;
+            }
+        }
+        Source::Versions(versions) => {
+            for (n, (path, at)) in versions.iter().enumerate() {
+                player.read(path, *at, !unconditional && player.is_conditional(*at), None).await?;
+                let until = versions.get(n + 1).map_or(*at, |next| next.1);
+                player.stay(path, until).await?;
+            }
+        }
+    }
+    Ok(player.steps)
+}
+
+fn source(folder: &Path) -> anyhow::Result<Source> {
+    let manifest = folder.join(MANIFEST);
+    if !manifest.exists() {
+        return Ok(Source::Recording(recorded(folder)?));
+    }
+    let manifest: Manifest =
+        serde_json::from_slice(&std::fs::read(&manifest)?).with_context(|| manifest.display().to_string())?;
+    let version = |version: Version| {
+        let at = DateTime::parse_from_rfc3339(&version.commit_time)
+            .with_context(|| format!("{}: {}", version.file, version.commit_time))?;
+        // A path that leads elsewhere is none of ours.
+        let file = Path::new(&version.file).file_name().context("a version without a file")?;
+        let at = u64::try_from(at.timestamp_micros()).unwrap_or(0);
+        Ok((folder.join(file), Stamp::from_micros(at)))
+    };
+    Ok(Source::Versions(manifest.versions.into_iter().map(version).collect::<anyhow::Result<_>>()?))
+}
+
+/// A feed that is played.
+struct Player {
+    pipeline: Pipeline,
+    store: Arc<Memory>,
+    clock: Arc<Manual>,
+    feed: FeedSpec,
+    state: PollState,
+    steps: Vec<Step>,
+    seen: u64,
+    cursor: String,
+    /// What each item was called, and whether it was alive.
+    known: HashMap<ItemId, (String, bool)>,
+}
+
+/// Where played feeds are said to live.
+const URL: &str = "http://replay.invalid/feed";
+
+impl Player {
+    async fn new(folder: &Path, configured: Option<&Feed>) -> anyhow::Result<Self> {
+        let clock = Arc::new(Manual::at(0));
+        let store = Arc::new(Memory::new(clock.clone()));
+        let client = layers::upstream(&ClientConfig::default(), Governor::default())?;
+        let upstream = Upstream::new(client, None, clock.clone());
+        let notify = Arc::new(Notify::new());
+        let pipeline =
+            Pipeline { jitter: || 0.0, ..Pipeline::new(store.clone(), notify, clock.clone(), upstream) };
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let namespace = configured.map_or_else(|| name.clone(), Feed::namespace);
+        let no = store.register("replay", &namespace).await?.no;
+        let usual = FeedSpec::new(no, name, Url::parse(URL)?);
+        let feed = match configured {
+            Some(as_configured) => FeedSpec {
+                public_url: as_configured.aliases.first().cloned(),
+                policy: as_configured.poll.policy(),
+                deletions: as_configured.deletions,
+                platform: as_configured.platform.clone(),
+                ..usual
+            },
+            None => usual,
+        };
+        let state = PollState::unpolled(URL);
+        let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());
+        Ok(Self { pipeline, store, clock, feed, state, steps, seen: 0, cursor, known })
+    }
+
+    /// Whether the next request would carry validators.
+    fn is_conditional(&self, at: Stamp) -> bool {
+        self.state.plan(self.feed.deletions.audit_secs, at).conditional
+    }
+
+    /// Polls whenever a poll is due while a version is in force: 304, except for audits.
+    async fn stay(&mut self, path: &Path, until: Stamp) -> anyhow::Result<()> {
+        while self.state.next_at < until {
+            let at = self.state.next_at;
+            // Validators of a good document would not be answered by 304 while a bad one is in force.
+            if self.is_conditional(at) && self.state.failures == 0 {
+                self.set(at).await?;
+                let reply = Reply::Unchanged(Answer { conditional: true, ..Answer::default() });
+                self.state = self.answered(reply).await;
+            } else {
+                self.read(path, at, false, None).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn set(&self, at: Stamp) -> anyhow::Result<()> {
+        self.clock.set(at.micros());
+        // What is played may be years old, and years may lie between two documents of it.
+        Ok(self.store.accept_clock().await?)
+    }
+
+    async fn answered(&self, reply: Reply) -> PollState {
+        self.pipeline.answered(&self.feed, &self.state, reply, Instant::now()).await.state
+    }
+
+    async fn read(
+        &mut self,
+        path: &Path,
+        at: Stamp,
+        conditional: bool,
+        came: Option<&Recorded>,
+    ) -> anyhow::Result<()> {
+        let body = std::fs::read(path).with_context(|| path.display().to_string())?;
+        self.set(at).await?;
+        self.state = self.answered(Reply::Document(fetched(body, conditional, came))).await;
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let observations = self.store.observations(self.feed.no).await?;
+        let new = observations.into_iter().find(|(seq, _)| *seq > self.seen);
+        if let Some((seq, _)) = &new {
+            self.seen = *seq;
+        }
+        let failure = self.state.fault.as_ref().map(|fault| fault.text.clone());
+        // Whatever cannot be read is told once.
+        let is_known = self.steps.last().is_some_and(|last| last.file == file && last.failure == failure);
+        if new.is_none() && (failure.is_none() || is_known) {
+            return Ok(());
+        }
+        let changes = self.changes().await?;
+        let gap = new.as_ref().is_some_and(|(_, seen)| seen.events.iter().any(|event| event.leaves_a_gap()));
+        let observed = new.map(|(_, observed)| observed);
+        self.steps.push(Step { file, at, observed, failure, changes, gap });
+        Ok(())
+    }
+
+    /// What stands behind the cursor, as a consumer reads it.
+    async fn changes(&mut self) -> anyhow::Result<Vec<Changed>> {
+        let query = PageQuery {
+            feed: self.feed.no,
+            order: Order::MODIFIED,
+            since: (!self.cursor.is_empty()).then(|| Position::of_cursor(&self.cursor)),
+            until: None,
+            max: usize::MAX,
+            bytes_max: usize::MAX,
+            live_only: false,
+        };
+        let page = self.store.page(query).await?;
+        self.cursor = page.last_cursor;
+        let mut changes = Vec::with_capacity(page.items.len());
+        for item in page.items {
+            let kind = self.kind(&item).await?;
+            let name = name(&item).or_else(|| self.known.get(&item.id).map(|known| known.0.clone()));
+            let name = name.unwrap_or_default();
+            self.known.insert(item.id, (name.clone(), !item.is_gone()));
+            changes.push(Changed { id: item.id, name, kind });
+        }
+        Ok(changes)
+    }
+
+    async fn kind(&self, item: &Item) -> anyhow::Result<Kind> {
+        if item.is_gone() {
+            let evidence = self.store.evidence(self.feed.no, item.id).await?;
+            let (_, evidence) = evidence.into_iter().next_back().context("a tombstone without evidence")?;
+            return Ok(Kind::Gone(evidence.reason, Box::new(evidence)));
+        }
+        Ok(match self.known.get(&item.id) {
+            None => Kind::New,
+            Some((_, true)) => Kind::Edited,
+            Some((_, false)) => Kind::Revived,
+        })
+    }
+}
+
+/// The id, else the permalink, else the title.
+fn name(item: &Item) -> Option<String> {
+    let entry = item.entry()?;
+    let title = || entry.title.as_ref().map(|title| title.value.as_str());
+    entry.id.as_deref().or(entry.permalink()).or_else(title).map(|name| name.trim().to_owned())
+}
+
+fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched {
+    let url = came.map_or_else(|| URL.to_owned(), |came| came.url.clone());
+    let headers = came.into_iter().flat_map(|came| &came.headers).filter_map(|(name, value)| {
+        Some((name.parse::<HeaderName>().ok()?, value.parse::<HeaderValue>().ok()?))
+    });
+    Fetched {
+        answer: Answer {
+            asked: URL.to_owned(),
+            conditional,
+            // What they are does not matter: who has some may ask by them.
+            validators: Some((Some("\"replay\"".to_owned()), None, URL.to_owned())),
+            ..Answer::default()
+        },
+        body: Bytes::from(body),
+        content_type: came.and_then(|came| came.content_type.clone()),
+        content_language: came.and_then(|came| came.content_language.clone()),
+        headers: Box::new(HeaderMap::from_iter(headers)),
+        base_url: url,
+        resource: None,
+        is_part: came.is_some_and(|came| came.is_part),
+    }
+}

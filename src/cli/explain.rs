@@ -1,0 +1,249 @@
+//! `everfeed explain`: asks the running process, or the store itself when nobody serves it, and prints the answer for
+//! people; not what there is to tell.
+
+use super::{
+    WithConfig,
+    ask::ask,
+    probe::sheet::{tame, tame_json},
+};
+use crate::{
+    app::explain::{Explanation, Missed, Seen, State, Told, from_file},
+    config::Config,
+};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use http::{Method, StatusCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use std::io::{self, Write};
+
+/// What is asked.
+#[derive(Debug, Args)]
+pub struct Options {
+    #[command(flatten)]
+    pub(super) with: WithConfig,
+    /// The name of a feed.
+    feed: String,
+    /// An item of it: our id, its publisher's, or its permalink.
+    item: Option<String>,
+    /// Print the whole answer as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Asks, and prints.
+pub(super) async fn run(options: &Options, config: &Config) -> anyhow::Result<()> {
+    let told = answer(options, config).await?;
+    let Some(told) = told else {
+        bail!("no feed `{}` is configured, or it was never served", tame(&options.feed));
+    };
+    let mut out = io::stdout().lock();
+    if options.json {
+        writeln!(out, "{}", tame_json(&serde_json::to_string_pretty(&told)?))?;
+    } else {
+        lines(&told, options.item.is_some()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    }
+    out.flush()?;
+    if let Some(item) = options.item.as_ref().filter(|_| told.item.is_none()) {
+        bail!("feed `{}` has never held an item of that id or permalink: {}", told.feed, tame(item));
+    }
+    Ok(())
+}
+
+async fn answer(options: &Options, config: &Config) -> anyhow::Result<Option<Explanation>> {
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    // What is configured is a name that is a path as it stands.
+    if config.feed.iter().all(|feed| feed.name != options.feed) {
+        return Ok(None);
+    }
+    let mut url = format!("http://{}/explain/{}", config.server.admin_listen, options.feed);
+    if let Some(item) = &options.item {
+        url += &format!("?item={}", encoded(item));
+    }
+    match ask(Method::GET, &url).await {
+        Ok((StatusCode::NOT_FOUND, _)) => Ok(None),
+        Ok((status, text)) if status.is_success() => {
+            let told = serde_json::from_str(&text);
+            Ok(Some(told.context("the running everfeed answered something else; is it another version?")?))
+        }
+        Ok((status, text)) => bail!("the running everfeed answered {status}: {}", tame(&text)),
+        Err(_) => from_file(config, &options.feed, options.item.as_deref())
+            .await
+            .context("no everfeed answers at admin_listen, and its store"),
+    }
+}
+
+/// Everything, as lines.
+fn lines(told: &Explanation, of_item: bool) -> Vec<String> {
+    match &told.item {
+        Some(item) => item_lines(item, told),
+        None if of_item => Vec::new(),
+        None => feed_lines(told),
+    }
+}
+
+fn feed_lines(told: &Explanation) -> Vec<String> {
+    let polling = &told.polling;
+    let or = |text: &Option<String>, else_: &str| text.clone().unwrap_or_else(|| else_.to_owned());
+    let mut lines = vec![
+        format!("{}: {}", told.feed, tame(&told.url)),
+        format!(
+            "  holds       {} items, {} of them alive; {} in the last document",
+            told.items.0, told.items.1, told.window
+        ),
+        format!("  history     {}", tame(&told.history)),
+        format!(
+            "  last poll   {}; last good answer {}",
+            or(&polling.last_at, "never"),
+            or(&polling.good_at, "never")
+        ),
+        format!("  next poll   {}", or(&polling.next_at, "on a hint or a restart only")),
+        format!("  because     {}", tame(&polling.why)),
+        audit_line(told),
+    ];
+    lines.extend(told.platform.iter().map(|text| format!("  software    {}", tame(text))));
+    lines.extend(polling.remark.iter().map(|text| format!("  remark      {}", tame(text))));
+    if told.is_complete {
+        lines.push("  window      its documents say that they are the whole feed".to_owned());
+    }
+    if told.distrusts_conditional {
+        lines.push(
+            "  validators  answers to conditional requests have proven to be parts: only audits prove absence"
+                .to_owned(),
+        );
+    }
+    lines.extend(told.held_since.iter().map(|since| {
+        format!("  held        since {since} too much is missing at once: nothing is concluded for a week")
+    }));
+    lines.extend(told.gaps.iter().map(|(at, why, before, after)| {
+        format!("  may lack    items between {} and {}: at {at} {}", cursor(before), cursor(after), tame(why))
+    }));
+    for suspect in &told.suspects {
+        lines.push(format!(
+            "  suspected   {} {}",
+            suspect.id,
+            tame(suspect.title.as_deref().unwrap_or(&suspect.iri))
+        ));
+        lines.extend(
+            suspect
+                .missing
+                .iter()
+                .flat_map(|missing| needed(missing, told))
+                .map(|line| format!("              {line}")),
+        );
+    }
+    lines.push("  documents, the latest last:".to_owned());
+    if told.observations.is_empty() {
+        lines.push("    none was read yet".to_owned());
+    }
+    lines.extend(told.observations.iter().flat_map(seen_lines));
+    lines
+}
+
+fn cursor(text: &str) -> String {
+    if text.is_empty() { "the beginning".to_owned() } else { tame(text) }
+}
+
+fn audit_line(told: &Explanation) -> String {
+    let wanted = if told.polling.wants_audit { ", which is wanted" } else { "" };
+    match &told.polling.audit_at {
+        Some(at) => format!("  next audit  the first poll from {at} on goes without validators{wanted}"),
+        None => "  next audit  the next poll: there are no validators to send".to_owned(),
+    }
+}
+
+fn seen_lines(seen: &Seen) -> Vec<String> {
+    let [entries, new, edited, revived, missing, suspects, rolled_off, gone] = seen.counts;
+    let counts = [
+        ("new", new),
+        ("edited", edited),
+        ("revived", revived),
+        ("missing", missing),
+        ("suspected", suspects),
+        ("rolled off", rolled_off),
+        ("deleted", gone),
+    ];
+    let counts: String = counts
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!(", {name} {count}"))
+        .collect();
+    let again = if seen.again { " the same again;" } else { "" };
+    let mut lines = vec![format!("    {} {}:{again} {entries} entries{counts}", seen.at, tame(&seen.class))];
+    let more = seen.partial.iter().chain(&seen.events).chain(&seen.remark);
+    lines.extend(more.map(|text| format!("      {}", tame(text))));
+    lines
+}
+
+fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
+    let mut lines = vec![format!("{} {}", item.id, tame(&item.iri))];
+    lines.extend(item.title.iter().map(|title| format!("  {}", tame(title))));
+    lines.push(format!("  first stored {}, last changed {}", item.created, item.modified));
+    lines.push(format!(
+        "  {}",
+        match item.state {
+            State::Shown => "kept: it is in the last document",
+            State::Suspected =>
+                "suspected: the last document lacks it, although what stood behind it is still there",
+            State::Undecided if told.held_since.is_some() => {
+                "kept: the last document lacks it, and too much else, so nothing is concluded"
+            }
+            State::Undecided => "kept: the last document lacks it, and proves nothing",
+            State::RolledOff => "kept: it has rolled off the end of the window, which says nothing about it",
+            State::Deleted => "deleted",
+        }
+    ));
+    if let Some(missing) = &item.missing {
+        lines.extend(needed(missing, told).into_iter().map(|line| format!("  {line}")));
+    }
+    for proof in &item.evidence {
+        lines.push(format!(
+            "  deleted at {}: {}, by the document read at {}",
+            proof.at,
+            tame(&proof.reason),
+            proof.observed_at
+        ));
+        lines.extend(proof.said.iter().map(|text| format!("    the publisher said: {}", tame(text))));
+        lines.extend(proof.missing.iter().flat_map(circumstances).map(|line| format!("    {line}")));
+    }
+    if !item.evidence.is_empty() && item.state != State::Deleted {
+        lines.push("  it came back after that".to_owned());
+    }
+    lines
+}
+
+/// How an item was missed.
+fn circumstances(missing: &Missed) -> Vec<String> {
+    let behind =
+        if missing.backfilled { "older items had moved up into the window" } else { "in their order" };
+    let window = if missing.strong { "as many came as went" } else { "not as many came as went" };
+    let audited = if missing.audited { "one of them" } else { "none of them" };
+    vec![
+        format!("last seen {}, missed since {}", missing.last_seen, missing.since),
+        format!("{} items that stood behind it were still there, {behind}", missing.behind),
+        format!(
+            "{} documents without it, {audited} the answer to a request without validators; {window} at first",
+            missing.count.0
+        ),
+    ]
+}
+
+/// How an item is missed, and what is still needed.
+fn needed(missing: &Missed, told: &Explanation) -> Vec<String> {
+    let (count, of) = missing.count;
+    let mut lines = circumstances(missing);
+    let mut open = Vec::new();
+    if count < of {
+        open.push(format!("{} more documents without it ({count} of {of})", of - count));
+    }
+    open.extend(missing.not_before.iter().map(|at| format!("not before {at}")));
+    if !missing.audited {
+        let when = told
+            .polling
+            .audit_at
+            .as_ref()
+            .map_or_else(|| "with the next poll".to_owned(), |at| format!("due from {at} on"));
+        open.push(format!("one of them to a request without validators, {when}"));
+    }
+    lines.push(format!("for a deletion: {}", open.join("; ")));
+    lines
+}

@@ -1,0 +1,228 @@
+//! The last documents of a feed as they came, kept in a folder so that what was decided on them can be played again; not
+//! what was decided.
+
+use super::{config::Mistake, upstream::Fetched};
+use crate::feed::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// `record` of a feed: how many of its documents are kept, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// The folder in which each feed that is recorded has one of its own name. Made when it is missing; relative paths
+    /// count from the working directory.
+    pub folder: PathBuf,
+    /// Documents kept of the feed.
+    #[serde(default = "bodies_usual")]
+    pub bodies: usize,
+    /// Bytes of documents kept of the feed at most; the oldest go first.
+    #[serde(default = "bytes_max_usual")]
+    pub bytes_max: u64,
+}
+
+const fn bodies_usual() -> usize {
+    50
+}
+
+const fn bytes_max_usual() -> u64 {
+    64 << 20
+}
+
+/// What came with a document: `NNNN.json` beside `NNNN.xml`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// When it was read, microseconds since 1970.
+    pub at_us: u64,
+    /// The same for people, RFC 3339.
+    pub at: String,
+    /// The URL that answered, without credentials.
+    pub url: String,
+    /// Whether it answered a request with validators.
+    pub conditional: bool,
+    /// Whether the server sent a part (226).
+    pub is_part: bool,
+    /// `Content-Type`.
+    pub content_type: Option<String>,
+    /// `Content-Language`.
+    pub content_language: Option<String>,
+    /// The other headers by which software is recognised; never cookies.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Record {
+    /// Refuses what cannot work.
+    pub fn check(&self) -> Result<(), Mistake> {
+        let zero = |key| Mistake { key, found: "0".into(), remedy: "give at least 1, or leave `record` out" };
+        match (self.bodies, self.bytes_max) {
+            (0, _) => Err(zero("record.bodies")),
+            (_, 0) => Err(zero("record.bytes_max")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps a document of the feed of this name, and lets go of the oldest. Blocks. Only the owner of the process may
+    /// read what is kept: a feed may be private.
+    pub(super) fn keep(&self, name: &str, fetched: &Fetched, at: Stamp) -> io::Result<()> {
+        if fetched.body.len() as u64 > self.bytes_max {
+            return Ok(());
+        }
+        let folder = self.folder.join(name);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let mut kept = numbers(&folder)?;
+        let number = kept.last().map_or(0, |last| last + 1);
+        let (body, beside) = files(&folder, number);
+        let last = kept.last().map(|last| files(&folder, *last).0);
+        let is_again = |last: &PathBuf| fs::read(last).is_ok_and(|bytes| bytes == fetched.body);
+        let linked = last.filter(is_again).is_some_and(|last| fs::hard_link(last, &body).is_ok());
+        if !linked {
+            write(&body, &fetched.body)?;
+        }
+        // The body first: what a crash leaves without its JSON is overwritten by the next.
+        write(&beside, &serde_json::to_vec_pretty(&Recorded::of(fetched, at))?)?;
+        kept.push(number);
+        self.trim(&folder, &kept)
+    }
+
+    fn trim(&self, folder: &Path, kept: &[u64]) -> io::Result<()> {
+        let mut bytes = 0;
+        for (at, number) in kept.iter().rev().enumerate() {
+            let (body, beside) = files(folder, *number);
+            bytes += body.metadata().map_or(0, |found| found.len());
+            if at >= self.bodies || bytes > self.bytes_max {
+                fs::remove_file(beside)?;
+                fs::remove_file(body)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Headers that say nothing of the software, or too much of us.
+const HEADERS_LEFT_OUT: &[&str] = &["set-cookie", "set-cookie2", "www-authenticate", "authorization"];
+
+impl Recorded {
+    fn of(fetched: &Fetched, at: Stamp) -> Self {
+        let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+            let told = !HEADERS_LEFT_OUT.contains(&name.as_str());
+            told.then(|| Some((name.to_string(), value.to_str().ok()?.to_owned())))?
+        };
+        Self {
+            at_us: at.micros(),
+            at: at.rfc3339(),
+            url: fetched.base_url.clone(),
+            conditional: fetched.answer.conditional,
+            is_part: fetched.is_part,
+            content_type: fetched.content_type.clone(),
+            content_language: fetched.content_language.clone(),
+            headers: fetched.headers.iter().filter_map(header).collect(),
+        }
+    }
+}
+
+/// What a folder of recorded documents holds, oldest first: the documents and what came with them.
+pub fn recorded(folder: &Path) -> io::Result<Vec<(PathBuf, Recorded)>> {
+    let read = |number: u64| {
+        let (body, beside) = files(folder, number);
+        let told = serde_json::from_slice(&fs::read(&beside)?);
+        let told = told.map_err(|error| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", beside.display()))
+        })?;
+        Ok((body, told))
+    };
+    numbers(folder)?.into_iter().map(read).collect()
+}
+
+/// The numbers of the documents in a folder that are there whole, in order.
+fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        let number = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+        numbers.extend(number.filter(|_: &u64| is_json && path.with_extension("xml").exists()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// The document of this number and what came with it.
+fn files(folder: &Path, number: u64) -> (PathBuf, PathBuf) {
+    (folder.join(format!("{number:04}.xml")), folder.join(format!("{number:04}.json")))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A link to the body of another document must not be written through.
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    io::Write::write_all(&mut file, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::schedule::Answer;
+    use bytes::Bytes;
+    use http::HeaderMap;
+
+    fn fetched(body: &'static str) -> Fetched {
+        let headers = [("server", "Apache"), ("set-cookie", "secret")];
+        let header = |(name, value): (&'static str, &'static str)| {
+            (http::HeaderName::from_static(name), http::HeaderValue::from_static(value))
+        };
+        Fetched {
+            answer: Answer { conditional: true, ..Answer::default() },
+            body: Bytes::from_static(body.as_bytes()),
+            content_type: Some("text/xml".into()),
+            content_language: None,
+            headers: Box::new(HeaderMap::from_iter(headers.map(header))),
+            base_url: "http://blog.example/rss.xml".into(),
+            resource: None,
+            is_part: false,
+        }
+    }
+
+    /// Keeps these documents, and tells what is there: file, content.
+    fn check(bodies: usize, bytes_max: u64, documents: &[&'static str], expect: &[(&str, &str)]) {
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record { folder: folder.path().join("made"), bodies, bytes_max };
+        for (n, document) in (0..).zip(documents) {
+            record.keep("blog", &fetched(document), Stamp::from_secs(n)).unwrap();
+        }
+        let found = recorded(&record.folder.join("blog")).unwrap();
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        let found: Vec<_> =
+            found.iter().map(|(path, _)| (name(path), fs::read_to_string(path).unwrap())).collect();
+        let expect: Vec<_> = expect.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn the_last_documents_are_kept_and_no_more_bytes_than_allowed() {
+        check(2, 100, &["a", "b", "c"], &[("0001.xml", "b"), ("0002.xml", "c")]);
+        check(9, 5, &["aaa", "bbb", "cc"], &[("0001.xml", "bbb"), ("0002.xml", "cc")]);
+        check(9, 5, &["aaa", "bbbbbbb"], &[("0000.xml", "aaa")]);
+        check(2, 100, &["a", "a", "a", "b"], &[("0002.xml", "a"), ("0003.xml", "b")]);
+    }
+
+    #[test]
+    fn what_came_with_a_document_stands_beside_it_without_cookies() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
+        record.keep("blog", &fetched("x"), Stamp::from_secs(1_780_272_000)).unwrap();
+        let (_, told) = recorded(&folder.path().join("blog")).unwrap().remove(0);
+        assert_eq!((&*told.at, told.conditional), ("2026-06-01T00:00:00Z", true));
+        assert_eq!(told.headers, [("server".to_owned(), "Apache".to_owned())]);
+        let mode = std::os::unix::fs::PermissionsExt::mode;
+        let of = |path: &str| mode(&folder.path().join("blog").join(path).metadata().unwrap().permissions());
+        assert_eq!((of("0000.xml") & 0o777, of("") & 0o777), (0o600, 0o700));
+    }
+}

@@ -1,0 +1,117 @@
+//! `everfeed explain` and `everfeed replay` as an operator runs them, beside a house that serves, and after it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "support/origin.rs"]
+mod origin;
+
+use everfeed::{app::App, config::Config};
+use origin::{Origin, ok};
+use std::{fmt::Write as _, path::Path, process::Command, time::Duration};
+use tokio::time::{Instant, sleep};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A feed of these posts, the title of one of which would steer a terminal.
+fn posts(letters: &str) -> origin::Answer {
+    let mut items = String::new();
+    for letter in letters.chars() {
+        let minute = u32::from(letter) - u32::from('a');
+        write!(
+            items,
+            "<item><guid>http://blog.example/?p={letter}</guid><link>http://blog.example/{letter}.html</link>\
+             <title>{letter} &#x202e;title&#x9b;2J</title><pubDate>Mon, 02 Feb 2026 01:{minute:02}:00 GMT</pubDate></item>"
+        )
+        .unwrap();
+    }
+    let text = format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>");
+    ok("application/rss+xml", text.as_bytes())
+}
+
+/// Runs the program: its output, what it said of errors, and whether it succeeded.
+async fn run(arguments: Vec<String>) -> (String, String, bool) {
+    let run = move || {
+        let output = Command::new(env!("CARGO_BIN_EXE_everfeed"))
+            .args(arguments)
+            .env_remove("RUST_LOG")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr), output.status.success())
+    };
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+fn config(folder: &Path, origin: &Origin, admin: &str) -> String {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let url = origin.url("/rss.xml");
+    format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{admin}\"\nshutdown_secs = 5\n\
+         public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
+         [[feed]]\nname = \"quick\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
+         deletions = {{ apart_secs = 1, audit_secs = 1 }}\n[feed.record]\nfolder = {:?}\nbodies = 20\n\
+         [[feed]]\nname = \"usual\"\nid_namespace = \"usual\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n",
+        path("everfeed.redb"),
+        path("recordings"),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_to_the_same_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start().await;
+    origin.says(posts("zyxwvut"));
+    let given = Config::parse("test", &config(folder.path(), &origin, "127.0.0.1:0")).unwrap();
+    let app = App::start(given).await.unwrap();
+    let file = folder.path().join("everfeed.toml");
+    std::fs::write(&file, config(folder.path(), &origin, &app.admin_address().to_string())).unwrap();
+    let file = file.display().to_string();
+    let explain = async |rest: &[&str]| {
+        let rest = rest.iter().map(|word| (*word).to_owned());
+        run(["explain".to_owned(), "--config".to_owned(), file.clone()].into_iter().chain(rest).collect())
+            .await
+    };
+    let until = async |rest: &[&str], expect: &str| {
+        let started = Instant::now();
+        loop {
+            let (out, err, _) = explain(rest).await;
+            if out.contains(expect) {
+                assert!(!out.contains(['\u{9b}', '\u{202e}']), "{out}");
+                return out;
+            }
+            assert!(started.elapsed() < PATIENCE, "no {expect:?} in {out}{err}");
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    until(&["quick"], "7 items, 7 of them alive").await;
+    until(&["usual"], "7 items, 7 of them alive").await;
+    // One is taken out of the middle; an older one moves up.
+    origin.says(posts("zyxvuts"));
+    let gone = until(&["quick", "http://blog.example/?p=w"], "deleted at").await;
+    assert!(gone.contains("absent-bracketed") && gone.contains("2 documents without it"), "{gone}");
+    let open = until(&["usual", "http://blog.example/w.html"], "suspected").await;
+    assert!(open.contains("for a deletion: 1 more documents without it (1 of 2); not before 20"), "{open}");
+    let kept = until(&["usual", "http://blog.example/?p=v"], "it is in the last document").await;
+    assert!(kept.contains("http://blog.example/?p=v"), "{kept}");
+    let feed = until(&["usual"], "suspected   ").await;
+    for line in ["next poll", "because     it answers well", "missing 1, suspected 1", "history"] {
+        assert!(feed.contains(line), "{line}: {feed}");
+    }
+    let (_, err, good) = explain(&["usual", "http://blog.example/?p=never"]).await;
+    assert!(!good && err.contains("has never held"), "{err}");
+    let (_, err, good) = explain(&["other"]).await;
+    assert!(!good && err.contains("no feed `other`"), "{err}");
+    app.stop().await.unwrap();
+
+    // Nobody serves it any more: the store itself is asked.
+    let (out, err, _) = explain(&["quick", "http://blog.example/?p=w"]).await;
+    assert_eq!(out, gone, "{err}");
+    let recordings = folder.path().join("recordings").display().to_string();
+    let played = run(vec!["replay".into(), "--config".into(), file.clone(), recordings]).await;
+    assert!(played.2, "{}", played.1);
+    assert!(played.0.contains("deleted http://blog.example/?p=w: absent-bracketed"), "{}", played.0);
+    let row = played.0.lines().last().unwrap().split_whitespace().skip(2).take(4).collect::<Vec<_>>();
+    assert_eq!(row, ["7", "1", "0", "1"], "at first, adds, edits, tombstones: {}", played.0);
+}
