@@ -204,6 +204,8 @@ impl Ground {
             name: feed.name.clone(),
             url: feed.url.clone(),
             public_url: feed.aliases.first().cloned(),
+            aliases: feed.aliases.clone(),
+            import: (feed.import.pages_max > 0).then_some(feed.import),
             format: feed.format,
             policy: feed.poll.policy(),
             deletions: feed.deletions,

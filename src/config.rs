@@ -67,6 +67,9 @@ pub struct Feed {
     /// How much absence proves that an item is gone.
     #[serde(default)]
     pub deletions: ingest::Deletions,
+    /// How its archives are read.
+    #[serde(default)]
+    pub import: ingest::Import,
     /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.
     #[serde(default)]
     pub record: Option<ingest::Record>,
@@ -144,7 +147,8 @@ impl Config {
     /// What is bold, but allowed.
     pub fn warnings(&self) -> Vec<String> {
         let of = |feed: &Feed| {
-            let found = feed.deletions.check().unwrap_or_default();
+            let mut found = feed.deletions.check().unwrap_or_default();
+            found.extend(feed.import.warnings());
             let name = feed.name.clone();
             found.into_iter().map(move |warning| format!("feed.{name}: {warning}"))
         };

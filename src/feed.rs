@@ -21,6 +21,7 @@ pub mod reconcile;
 
 pub mod absence;
 
+pub mod archive;
 pub mod observed;
 
 pub mod schedule;

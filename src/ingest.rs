@@ -17,7 +17,7 @@ pub mod recording;
 
 pub mod upstream;
 
-pub use config::{Config, Deletions, Format, Mistake, Poll};
+pub use config::{Config, Deletions, Format, Import, Mistake, Poll};
 pub use pipeline::Pipeline;
 pub use poller::{FeedSpec, Poller};
 pub use recording::Record;

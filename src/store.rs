@@ -1,6 +1,7 @@
 //! Where feeds are kept: the trait that every store fulfils, and what goes in and out; no store in particular.
 
 use crate::feed::{
+    archive::{History, Staged, StagedPage, Unstage, Walk},
     item::{Item, ItemId, KeyHash},
     observed::Observed,
     page::{Page, PageQuery, Unanswerable},
@@ -54,6 +55,13 @@ pub trait Store: Send + Sync + 'static {
     fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> Answer<'_, ()>;
     /// Until when hosts want to be left alone.
     fn hosts(&self) -> Answer<'_, Vec<(String, Stamp)>>;
+    /// Keeps how far the walk through a feed's archives has come, and the page that it has just read, in one. A page of the
+    /// same number is replaced.
+    fn stage(&self, feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> Answer<'_, ()>;
+    /// The walk through a feed's archives, the pages that wait to be committed, and the traces of those that are.
+    fn staged(&self, feed: FeedNo) -> Answer<'_, Staged>;
+    /// Every walk, by feed, without what it has seen.
+    fn walks(&self) -> Answer<'_, Vec<(FeedNo, Walk)>>;
     /// A page, read in one snapshot.
     fn page(&self, query: PageQuery) -> Answer<'_, Page>;
     /// One item.
@@ -107,8 +115,19 @@ pub struct Commit {
     pub ready: bool,
     /// The poll state, saved in the same transaction.
     pub poll: Option<PollState>,
+    /// What it means for the feed's archives, if it concerns them.
+    pub archives: Option<Archives>,
     /// What the document came to, kept as the next observation. If the window began anew, the feed gets a gap marker.
     pub observed: Option<Observed>,
+}
+
+/// What a commit means for a feed's archives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archives {
+    /// How far back the memory reaches from now on.
+    pub history: History,
+    /// What becomes of the staged pages; `None` leaves them.
+    pub unstage: Option<Unstage>,
 }
 
 /// What came of a commit.

@@ -248,6 +248,7 @@ fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
         head_rev: 1,
         id_rule: IdRule::Id,
         first_cursor: Some(String::new()),
+        history: everfeed::feed::archive::History::Unknown,
         gaps: Vec::new(),
     };
     let found = Page {

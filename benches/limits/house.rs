@@ -93,6 +93,7 @@ impl House {
             id_rule,
             ready: true,
             poll: None,
+            archives: None,
             observed: None,
         };
         let Receipt { feed, stamped } = self.store.commit(commit).await?;

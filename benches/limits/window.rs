@@ -120,6 +120,7 @@ fn nothing(record: &FeedRecord) -> Commit {
         id_rule: record.id_rule,
         ready: true,
         poll: None,
+        archives: None,
         observed: None,
     }
 }

@@ -61,7 +61,7 @@ impl House {
             failures: poll.failures,
             fault: poll.fault.as_ref().map(Into::into),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
-            history: "unknown: archives are not read, so it begins with the first document".to_owned(),
+            history: record.history.to_string(),
             gaps: record.gaps.iter().map(Into::into).collect(),
             held_since: absence.held_since.map(|since| since.rfc3339()),
             suspects: absence.suspects().count(),

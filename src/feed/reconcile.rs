@@ -16,7 +16,7 @@ mod bind;
 
 mod rename;
 
-mod chronology;
+pub(super) mod chronology;
 
 mod decide;
 

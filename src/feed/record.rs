@@ -1,6 +1,6 @@
 //! What is kept of a feed besides its items: its number, its name, how far it has come; not the poll state.
 
-use super::{absence::Event, stamp::Stamp};
+use super::{absence::Event, archive::History, stamp::Stamp};
 use everfeed_adapters::Head;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -34,6 +34,8 @@ pub struct FeedRecord {
     pub id_rule: IdRule,
     /// The cursor of the newest item when serving began; `None` until the first good document (503 until then).
     pub first_cursor: Option<String>,
+    /// How far back the memory reaches.
+    pub history: History,
     /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
 }
@@ -70,6 +72,7 @@ impl FeedRecord {
             head_rev: 0,
             id_rule: IdRule::Id,
             first_cursor: None,
+            history: History::Unknown,
             gaps: Vec::new(),
         }
     }

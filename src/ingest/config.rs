@@ -65,6 +65,19 @@ pub struct Deletions {
     pub is_unsafe: bool,
 }
 
+/// `import` of a feed: how its archives are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Import {
+    /// Seconds for which the feed is not served yet, so that it begins with its oldest item. What is found later comes
+    /// after what is served by then.
+    pub serve_after_secs: u64,
+    /// Pages read at most; 0 reads none.
+    pub pages_max: u32,
+    /// Seconds between two of them at least.
+    pub page_gap_secs: u64,
+}
+
 /// A value that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{key}` is {found}; {remedy}")]
@@ -108,6 +121,20 @@ impl Default for Deletions {
             audit_secs: 86_400,
             is_unsafe: false,
         }
+    }
+}
+
+impl Default for Import {
+    fn default() -> Self {
+        Self { serve_after_secs: 60, pages_max: 1000, page_gap_secs: PAGE_GAP_SECS_USUAL }
+    }
+}
+
+impl Import {
+    /// What is merely bold.
+    pub fn warnings(&self) -> Option<String> {
+        let hurries = self.page_gap_secs < PAGE_GAP_SECS_USUAL;
+        hurries.then(|| format!("`import.page_gap_secs` is {}, shorter than the usual 1", self.page_gap_secs))
     }
 }
 
@@ -218,6 +245,9 @@ impl Deletions {
         })
     }
 }
+
+/// One page a second, as the governor has it for every host.
+const PAGE_GAP_SECS_USUAL: u64 = 1;
 
 fn at_least_one(key: &'static str, value: u64, remedy: &'static str) -> Result<(), Mistake> {
     mistaken(value == 0, || Mistake { key, found: "0".into(), remedy })

@@ -9,6 +9,7 @@ use crate::{
     clock::Clock,
     feed::{
         absence::Event,
+        archive::Walk,
         reconcile::{keys_needed, observe},
         schedule::{self, Document, Failure, FaultNote, Outcome, PollState, Whose},
         stamp::Stamp,
@@ -25,6 +26,10 @@ use url::Url;
 
 mod decided;
 
+mod archives;
+
+pub use archives::Stepped;
+use archives::{Gate, Import};
 use decided::{Decided, Sliced};
 
 #[cfg(test)]
@@ -58,6 +63,8 @@ pub struct Polled {
     pub is_saved: bool,
     /// A host that wants to be left alone until then.
     pub hold: Option<(String, Stamp)>,
+    /// A walk through the feed's archives that begins with this document.
+    pub walk: Option<Walk>,
 }
 
 /// How long another feed must answer before it is taken for the feed itself, in seconds.
@@ -146,12 +153,14 @@ impl Pipeline {
         let last_body = state.body;
         // Behind a sidecar the document came from a place that only we can reach.
         let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
-        let fetched = Fetched { base_url, ..fetched };
+        let landed = fetched.base_url.clone();
+        let fetched = Arc::new(Fetched { base_url, ..fetched });
+        let document = Arc::clone(&fetched);
         let (choice, known, platforms) =
             (feed.platform.clone(), state.platform.clone(), self.platforms.clone());
         let sliced = compute(move || {
-            let sliced = Sliced::new(&fetched, last_body)?;
-            Ok(sliced.map(|sliced| sliced.recognised(&choice, &platforms, known.as_ref(), &fetched)))
+            let sliced = Sliced::new(&document, last_body)?;
+            Ok(sliced.map(|sliced| sliced.recognised(&choice, &platforms, known.as_ref(), &document)))
         });
         let Some(sliced) = sliced.await?? else {
             let confirms = state.wants_audit && !answer.conditional;
@@ -164,8 +173,14 @@ impl Pipeline {
         };
         let sliced = Arc::new(sliced);
         tell_platform(feed, state.platform.as_ref(), sliced.platform.as_ref());
+        let (begun, import) = match self.gate(feed, &sliced, &fetched, &landed).await? {
+            Gate::Open(begun, import) => (begun, import),
+            Gate::Closed(begun, until) => {
+                return Ok(self.held_back(feed, state, &sliced, answer, begun.map(|walk| *walk), until));
+            }
+        };
         for _ in 0..TRIES_MAX {
-            let Some(decided) = self.decide(feed, &sliced).await? else { continue };
+            let Some(decided) = self.decide(feed, &sliced, &import).await? else { continue };
             if let Some(text) = decided.stranger.clone().filter(|text| !self.persists(state, text)) {
                 return Err(Failure {
                     whose: Whose::Upstream,
@@ -184,7 +199,7 @@ impl Pipeline {
             };
             let polled = self.remember(feed, state, &Outcome::Document(answer.clone(), document));
             if let Some(polled) = self.settle(feed, decided, polled, started).await? {
-                return Ok(polled);
+                return Ok(Polled { walk: begun.map(|walk| *walk), ..polled });
             }
         }
         Err(ours("the feed kept changing while its document was decided on"))
@@ -266,7 +281,12 @@ impl Pipeline {
     }
 
     /// What a document changes; `None` when the feed moved on between two looks at it.
-    async fn decide(&self, feed: &FeedSpec, sliced: &Arc<Sliced>) -> Result<Option<Decided>, Failure> {
+    async fn decide(
+        &self,
+        feed: &FeedSpec,
+        sliced: &Arc<Sliced>,
+        import: &Import,
+    ) -> Result<Option<Decided>, Failure> {
         let record = self.store.feed(feed.no).await.map_err(ours)?;
         let mut known = self.store.known(feed.no, Vec::new()).await.map_err(ours)?;
         if known.rev != record.rev {
@@ -277,11 +297,14 @@ impl Pipeline {
         }
         let (last, document) = (known.last.clone(), Arc::clone(sliced));
         let namespace = record.namespace.clone();
-        let (seen, keys, notes) = compute(move || {
+        let pages = Arc::clone(&import.pages);
+        let (seen, older, keys, notes) = compute(move || {
             let profile = document.profile.clone();
-            let (seen, notes) = observe(&last.window, &document.window, profile, document.class);
-            let keys = keys_needed(&namespace, &last, &seen);
-            (seen, keys, notes)
+            let (mut seen, notes) = observe(&last.window, &document.window, profile, document.class);
+            let older = archives::older(&mut seen, &pages);
+            let mut keys = keys_needed(&namespace, &last, &seen);
+            keys.extend(archives::keys(&namespace, &last, &older));
+            (seen, older, keys, notes)
         })
         .await?;
         if !keys.is_empty() {
@@ -291,13 +314,20 @@ impl Pipeline {
             }
         }
         let (now, sliced, deletions) = (self.now(), Arc::clone(sliced), feed.deletions);
-        compute(move || Some(Decided::new(record, &known, &seen, &sliced, notes, &deletions, now))).await
+        let said = import.said.clone();
+        compute(move || {
+            let policy = deletions.policy(false);
+            let older = older.decide(&record.namespace, &known, sliced.profile.clone(), &policy, now);
+            let decided = Decided::new(record, &known, &seen, &sliced, notes, &deletions, now);
+            Some(decided.with_older(older).saying(said))
+        })
+        .await
     }
 
     /// The poll state after an outcome that is no failure.
     fn remember(&self, feed: &FeedSpec, state: &PollState, outcome: &Outcome<'_>) -> Polled {
         let next = schedule::next(state, outcome, &feed.policy, self.now(), (self.jitter)());
-        Polled { state: next, is_saved: false, hold: None }
+        Polled { state: next, is_saved: false, hold: None, walk: None }
     }
 
     /// A failure changes nothing but the poll state.
@@ -318,7 +348,7 @@ impl Pipeline {
             }
             Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
         }
-        Polled { state: next, is_saved: false, hold: host.zip(until) }
+        Polled { state: next, is_saved: false, hold: host.zip(until), walk: None }
     }
 
     /// Wakes who waits, after the commit is durable.

@@ -1,9 +1,9 @@
 //! The poller: who is due, how many at a time, and what is remembered; not what one poll does.
 
 use super::{
-    config::{Deletions, Format},
+    config::{Deletions, Format, Import},
     hosts::{Hosts, hosts_of},
-    pipeline::{Pipeline, Polled},
+    pipeline::{Pipeline, Polled, Stepped},
     platform::Choice,
     queue::Queue,
     recording::Record,
@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     feed::{
+        archive::Walk,
         record::FeedNo,
         schedule::{Policy, PollState},
         stamp::{SECOND_US, Stamp},
@@ -45,6 +46,10 @@ pub struct FeedSpec {
     pub url: Url,
     /// Where the public finds it, when that is elsewhere: what its relative references are relative to.
     pub public_url: Option<Url>,
+    /// Every public URL of it: their origins mean its own.
+    pub aliases: Vec<Url>,
+    /// How its archives are read; `None`: not at all.
+    pub import: Option<Import>,
     /// What is made of its document.
     pub format: Format,
     /// How often.
@@ -61,8 +66,10 @@ impl FeedSpec {
     /// A feed that is polled and judged as usual.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
         let (policy, deletions) = (Policy::default(), Deletions::default());
-        let (public_url, format, platform, record) = (None, Format::Auto, Choice::Auto, None);
-        Self { no, name: name.into(), url, public_url, format, policy, deletions, platform, record }
+        let (public_url, aliases, import, record) = (None, Vec::new(), None, None);
+        let (format, platform) = (Format::Auto, Choice::Auto);
+        let name = name.into();
+        Self { no, name, url, public_url, aliases, import, format, policy, deletions, platform, record }
     }
 }
 
@@ -76,6 +83,15 @@ pub struct Poller {
 
 /// Polls in flight at most.
 const POLLS_MAX: usize = 64;
+
+/// Steps of walks through archives in flight at most.
+const STEPS_MAX: usize = 16;
+
+/// After a step of a walk that broke off.
+const BROKEN_SECS: u64 = 3600;
+
+/// A feed whose host has no place free is looked at again after this.
+const HOST_BUSY_SECS: u64 = 1;
 
 /// The due queue is looked at this often at least, in case the clock was set.
 const LOOK_SECS: u64 = 60;
@@ -114,13 +130,29 @@ impl Poller {
     /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered and returns.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
         let hosts = Hosts::new(self.pipeline.store.hosts().await?);
-        let mut run = Run::new(self, hosts, stop.clone());
+        let walks = self.walks().await?;
+        let mut run = Run::new(self, hosts, walks, stop.clone());
         while !stop.is_cancelled() {
             run.start_due();
+            run.start_steps();
             run.start_save();
             run.next_event().await;
         }
         run.drain().await
+    }
+
+    /// The walks through archives that are not at their end, or whose end is not committed.
+    async fn walks(&self) -> Result<HashMap<FeedNo, Walk>, StoreError> {
+        let mut walks: HashMap<FeedNo, Walk> = self.pipeline.store.walks().await?.into_iter().collect();
+        for record in self.pipeline.store.feeds().await? {
+            let is_over =
+                |walk: &Walk| walk.is_done() && record.is_ready() && walk.history() == record.history;
+            let reads = self.feeds.get(&record.no).is_some_and(|feed| feed.import.is_some());
+            if !reads || walks.get(&record.no).is_some_and(is_over) {
+                walks.remove(&record.no);
+            }
+        }
+        Ok(walks)
     }
 
     fn now(&self) -> Stamp {
@@ -137,6 +169,12 @@ struct Run<'a> {
     /// Polls in flight.
     polls: JoinSet<Option<Polled>>,
     tasks: HashMap<Id, InFlight>,
+    /// Walks through archives that are not being stepped right now, and when they go on.
+    walks: HashMap<FeedNo, Walk>,
+    walk_queue: Queue,
+    /// Steps of walks in flight.
+    steps: JoinSet<Option<Stepped>>,
+    step_tasks: HashMap<Id, (InFlight, Walk)>,
     /// Feeds that are due while their host has no place free, and since when.
     waiting: Vec<(FeedNo, Stamp)>,
     hints: HashMap<FeedNo, Hint>,
@@ -172,7 +210,12 @@ struct Unsaved {
 }
 
 impl<'a> Run<'a> {
-    fn new(poller: &'a Poller, hosts: Hosts, stop: CancellationToken) -> Self {
+    fn new(poller: &'a Poller, hosts: Hosts, walks: HashMap<FeedNo, Walk>, stop: CancellationToken) -> Self {
+        let mut walk_queue = Queue::default();
+        for (feed, walk) in &walks {
+            // Of one that is over, only the commit may be missing.
+            walk_queue.put(*feed, if walk.is_over() { Stamp::ZERO } else { walk.next_at() });
+        }
         let mut queue = Queue::default();
         for (feed, state) in poller.states.read().unwrap_or_else(PoisonError::into_inner).iter() {
             queue.put(*feed, state.next_at);
@@ -184,6 +227,10 @@ impl<'a> Run<'a> {
             hosts,
             polls: JoinSet::new(),
             tasks: HashMap::new(),
+            walks,
+            walk_queue,
+            steps: JoinSet::new(),
+            step_tasks: HashMap::new(),
             hints: HashMap::new(),
             waiting: Vec::new(),
             unsaved: BTreeMap::new(),
@@ -225,6 +272,67 @@ impl<'a> Run<'a> {
         self.tasks.insert(task, InFlight { feed, hosts });
     }
 
+    /// Starts every step of a walk that is due, as long as there is room.
+    fn start_steps(&mut self) {
+        let now = self.poller.now();
+        while self.steps.len() < STEPS_MAX
+            && let Some((feed, _)) = self.walk_queue.pop_due(now)
+        {
+            let (Some(spec), Some(state)) = (self.poller.feeds.get(&feed), self.poller.status(feed)) else {
+                continue;
+            };
+            let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
+            let not_before = self.hosts.not_before(&hosts);
+            if not_before > now {
+                self.walk_queue.put(feed, not_before);
+            } else if !self.hosts.enter(&hosts) {
+                self.walk_queue.put(feed, now.plus_secs(HOST_BUSY_SECS));
+            } else if let Some(walk) = self.walks.remove(&feed) {
+                let (pipeline, stop, spec) =
+                    (self.poller.pipeline.clone(), self.stop.clone(), Arc::clone(spec));
+                let token = walk.token();
+                let span = info_span!("walk", feed.name = %spec.name);
+                let step = async move { pipeline.step(&spec, &state, walk, &stop).await }.instrument(span);
+                let task = self.steps.spawn(step).id();
+                self.step_tasks.insert(task, (InFlight { feed, hosts }, token));
+            } else {
+                self.hosts.leave(&hosts);
+            }
+        }
+    }
+
+    /// Takes in what came of a step.
+    fn stepped(&mut self, ended: Result<(Id, Option<Stepped>), JoinError>) {
+        let (task, stepped) = match ended {
+            Ok((task, stepped)) => (task, Ok(stepped)),
+            Err(error) => (error.id(), Err(error)),
+        };
+        let Some((InFlight { feed, hosts }, before)) = self.step_tasks.remove(&task) else { return };
+        self.hosts.leave(&hosts);
+        self.call_up(None);
+        let stepped = match stepped {
+            Ok(Some(stepped)) => stepped,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::error!("A walk through archives broke off; this is a bug in everfeed: {error}");
+                self.walks.insert(feed, before);
+                self.walk_queue.put(feed, self.poller.now().plus_secs(BROKEN_SECS));
+                return;
+            }
+        };
+        let now = self.poller.now();
+        if let Some((host, until)) = stepped.hold {
+            self.hosts.hold(host, until, now);
+        }
+        if stepped.wants_poll {
+            self.hinted(BTreeSet::from([feed]));
+        }
+        if let Some(walk) = stepped.walk {
+            self.walks.insert(feed, walk);
+            self.walk_queue.put(feed, stepped.next_at);
+        }
+    }
+
     /// Waits for whatever happens next and takes it in.
     async fn next_event(&mut self) {
         let wake = self.wake_at();
@@ -232,6 +340,7 @@ impl<'a> Run<'a> {
         tokio::select! {
             () = self.stop.cancelled() => {}
             Some(ended) = self.polls.join_next_with_id() => self.finish(ended),
+            Some(ended) = self.steps.join_next_with_id() => self.stepped(ended),
             Some(saved) = OptionFuture::from(self.saving.as_mut()) => self.saved(saved),
             hinted = poller.pipeline.notify.hints() => self.hinted(hinted),
             () = sleep_until(wake) => {}
@@ -242,6 +351,8 @@ impl<'a> Run<'a> {
     fn wake_at(&self) -> Instant {
         let now = self.poller.now();
         let due = self.queue.next_at().filter(|_| self.polls.len() < POLLS_MAX).unwrap_or(Stamp::MAX);
+        let step = self.walk_queue.next_at().filter(|_| self.steps.len() < STEPS_MAX).unwrap_or(Stamp::MAX);
+        let due = due.min(step);
         let wait_us = due.micros().saturating_sub(now.micros()).min(LOOK_SECS * SECOND_US);
         let due = Instant::now() + Duration::from_micros(wait_us);
         if self.saving.is_none() && self.has_unsaved() { due.min(self.save_after) } else { due }
@@ -255,7 +366,7 @@ impl<'a> Run<'a> {
         };
         let Some(InFlight { feed, hosts }) = self.tasks.remove(&task) else { return };
         self.hosts.leave(&hosts);
-        self.call_up(feed);
+        self.call_up(Some(feed));
         let polled = match polled {
             Ok(Some(polled)) => polled,
             Ok(None) => return,
@@ -268,6 +379,10 @@ impl<'a> Run<'a> {
             }
         };
         let now = self.poller.now();
+        if let Some(walk) = polled.walk {
+            self.walk_queue.put(feed, walk.next_at());
+            self.walks.insert(feed, walk);
+        }
         if let Some((host, until)) = polled.hold {
             self.hosts.hold(host, until, now);
         }
@@ -282,9 +397,9 @@ impl<'a> Run<'a> {
 
     /// A place has become free: whoever waits for one stands in the queue again since when it was due, so that the feed
     /// that has waited longest is next.
-    fn call_up(&mut self, polled: FeedNo) {
+    fn call_up(&mut self, polled: Option<FeedNo>) {
         for (feed, due) in std::mem::take(&mut self.waiting) {
-            if feed != polled && self.tasks.values().all(|in_flight| in_flight.feed != feed) {
+            if Some(feed) != polled && self.tasks.values().all(|in_flight| in_flight.feed != feed) {
                 self.queue.put(feed, due);
             }
         }
@@ -355,10 +470,14 @@ impl<'a> Run<'a> {
             while let Some(ended) = self.polls.join_next_with_id().await {
                 self.finish(ended);
             }
+            while let Some(ended) = self.steps.join_next_with_id().await {
+                self.stepped(ended);
+            }
         };
         if timeout(Duration::from_secs(DRAIN_SECS), finish_all).await.is_err() {
             warn!(polls = self.polls.len(), "Stopped without waiting for the last polls");
             self.polls.shutdown().await;
+            self.steps.shutdown().await;
         }
         if let Some(saving) = self.saving.take() {
             let saved = saving.await;

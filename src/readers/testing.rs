@@ -4,6 +4,7 @@ use super::{Config, Readers, Reading, Urls};
 use crate::{
     clock::{Clock, Paused},
     feed::{
+        archive::{Staged, StagedPage, Walk},
         item::{Item, ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
@@ -99,6 +100,7 @@ impl House {
             id_rule: IdRule::Id,
             ready: true,
             poll: None,
+            archives: None,
             observed: None,
         };
         self.store.commit(commit).await.unwrap().feed.mark()
@@ -242,6 +244,9 @@ impl Store for Watched {
         polls() -> Vec<(FeedNo, PollState)>;
         save_polls(polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> ();
         hosts() -> Vec<(String, Stamp)>;
+        stage(feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> ();
+        staged(feed: FeedNo) -> Staged;
+        walks() -> Vec<(FeedNo, Walk)>;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
         observations(feed: FeedNo) -> Vec<(u64, Observed)>;

@@ -25,21 +25,8 @@ pub struct About<'a> {
     pub upstream: Option<&'a str>,
     /// Whether a hub takes subscriptions.
     pub hub: bool,
-    /// How far back the memory reaches.
-    pub history: History,
     /// What a request may ask for.
     pub caps: Caps,
-}
-
-/// How far back a feed's memory reaches (H-4, H-11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum History {
-    /// To its first item.
-    Complete,
-    /// An archive could not be read in full.
-    Partial,
-    /// To the first document that we saw; nobody said whether there was more before.
-    Unknown,
 }
 
 /// Defaults and caps of request parameters.
@@ -53,17 +40,6 @@ pub struct Caps {
     pub timeout_default_secs: u64,
     /// Seconds that a long poll is held at most.
     pub timeout_cap_secs: u64,
-}
-
-impl History {
-    /// The word in the document.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Partial => "partial",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// The document as JSON.
@@ -89,6 +65,8 @@ struct Description<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     updated: Option<String>,
     history: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<Missed<'a>>,
     access: Access,
@@ -193,7 +171,8 @@ impl<'a> Description<'a> {
             items: feed.total,
             live: feed.live,
             updated: updated(feed).map(Stamp::rfc3339),
-            history: about.history.name(),
+            history: feed.history.name(),
+            history_reason: feed.history.why(),
             gaps: feed.gaps.iter().map(Missed::of).collect(),
             access: Access::of(site, &feed.name, about.hub),
             orders: Orders,

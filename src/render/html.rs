@@ -11,11 +11,14 @@ use super::{
     xml::{self, Xml},
 };
 use crate::feed::{
+    archive::History,
     order::Order,
     record::FeedRecord,
     stamp::Stamp,
     view::Format::{self, Atom, ClassicAtom, ClassicRss, Json},
 };
+
+use std::borrow::Cow;
 
 #[cfg(test)]
 mod tests;
@@ -166,7 +169,7 @@ fn facts(page: &mut Xml, about: &About<'_>) {
         page.close("dd");
     }
     page.leaf("dt", &[], "History");
-    page.leaf("dd", &[], history(about.history));
+    page.leaf("dd", &[], &history(&feed.history));
     for gap in &feed.gaps {
         page.leaf("dt", &[], "May lack");
         page.holding("dd", &[], |out| {
@@ -187,12 +190,13 @@ fn facts(page: &mut Xml, about: &About<'_>) {
     page.close("dl");
 }
 
-const fn history(history: about::History) -> &'static str {
+fn history(history: &History) -> Cow<'static, str> {
     match history {
-        about::History::Complete => "complete: from the first post on",
-        about::History::Partial => "partial: an archive could not be read in full",
-        about::History::Unknown => {
-            "from the first document seen here; nobody said whether there was more before"
+        History::Complete => "complete: from the first post on".into(),
+        History::Partial(why) => format!("partial: {why}").into(),
+        History::Running => "its archives are being read".into(),
+        History::Unknown => {
+            "from the first document seen here; nobody said whether there was more before".into()
         }
     }
 }

@@ -44,6 +44,7 @@ pub(super) fn feed(head: Head) -> FeedRecord {
         head_rev: 1,
         id_rule: IdRule::Id,
         first_cursor: Some(String::new()),
+        history: crate::feed::archive::History::Unknown,
         gaps: Vec::new(),
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     feed::record::FeedRecord,
     render::{
         self,
-        about::{About, Caps, History},
+        about::{About, Caps},
         list::List,
     },
 };
@@ -42,7 +42,6 @@ pub(super) async fn about(routes: &Routes, request: &Parts, name: &str) -> Resul
         site: routes.readers.urls().site(),
         upstream: routes.feeds.get(name).map(|offered| offered.origin.as_str()),
         hub: true,
-        history: History::Unknown,
         caps: Caps {
             max_default: pull::ITEMS_DEFAULT.min(max_cap),
             max_cap,

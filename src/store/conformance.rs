@@ -18,6 +18,8 @@ mod feeds;
 
 mod commits;
 
+mod archives;
+
 mod pages;
 
 pub(super) mod subs;

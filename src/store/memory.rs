@@ -4,6 +4,7 @@ use super::{Answer, Commit, Receipt, Store, StoreError, Sub, SubNo, codec, guard
 use crate::{
     clock::Clock,
     feed::{
+        archive::{Staged, StagedPage, Unstage, Walk},
         item::{Item, ItemId, KeyHash},
         observed::{OBSERVATIONS_MAX, Observed},
         order::Axis,
@@ -46,6 +47,8 @@ struct Feed {
     observations: BTreeMap<u64, Observed>,
     last: Remembered,
     poll: Option<PollState>,
+    walk: Option<Walk>,
+    staged: BTreeMap<u32, StagedPage>,
 }
 
 /// An item, and what it would weigh in a file.
@@ -109,6 +112,22 @@ impl Store for Memory {
 
     fn hosts(&self) -> Answer<'_, Vec<(String, Stamp)>> {
         self.answer(|state, _| Ok(state.hosts.clone().into_iter().collect()))
+    }
+
+    fn stage(&self, feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> Answer<'_, ()> {
+        self.answer(move |state, now| state.stage(feed, walk, page, now))
+    }
+
+    fn staged(&self, feed: FeedNo) -> Answer<'_, Staged> {
+        self.answer(move |state, _| {
+            let feed = state.feed(feed)?;
+            Ok(Staged { walk: feed.walk.clone(), pages: feed.staged.values().cloned().collect() })
+        })
+    }
+
+    fn walks(&self) -> Answer<'_, Vec<(FeedNo, Walk)>> {
+        let of = |(no, feed): (&FeedNo, &Feed)| feed.walk.clone().map(|walk| (*no, walk));
+        self.answer(move |state, _| Ok(state.feeds.iter().filter_map(of).collect()))
     }
 
     fn page(&self, query: PageQuery) -> Answer<'_, Page> {
@@ -229,6 +248,20 @@ impl State {
         Ok(())
     }
 
+    fn stage(
+        &mut self,
+        feed: FeedNo,
+        walk: Walk,
+        page: Option<StagedPage>,
+        now: Stamp,
+    ) -> Result<(), StoreError> {
+        let held = self.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
+        held.walk = Some(walk.token());
+        held.staged.extend(page.map(|page| (page.no, page)));
+        self.guard.record(now);
+        Ok(())
+    }
+
     fn find_sub(&self, topic: &str, callback: &str) -> Option<&Sub> {
         self.subs.values().find(|sub| sub.topic == topic && sub.callback == callback)
     }
@@ -262,6 +295,8 @@ impl Feed {
             observations: BTreeMap::new(),
             last: Remembered::default(),
             poll: None,
+            walk: None,
+            staged: BTreeMap::new(),
         }
     }
 
@@ -303,6 +338,13 @@ impl Feed {
             self.observations.retain(|old, _| old + OBSERVATIONS_MAX > seq);
         }
         self.poll = commit.poll.or(self.poll.take());
+        match commit.archives.and_then(|archives| archives.unstage) {
+            Some(Unstage::All) => self.staged.clear(),
+            Some(Unstage::Below(no)) => {
+                self.staged.range_mut(..no).for_each(|(_, page)| page.deflated = Vec::new());
+            }
+            None => {}
+        }
         self.record = plan.receipt.feed.clone();
         Ok(plan.receipt)
     }

@@ -148,6 +148,9 @@ impl Plan {
         let feed = &mut self.receipt.feed;
         feed.rev += 1;
         feed.id_rule = commit.id_rule;
+        if let Some(archives) = &commit.archives {
+            feed.history.clone_from(&archives.history);
+        }
         if let Some(head) = &commit.head {
             feed.head_rev += u64::from(renders_otherwise(&feed.head, head));
             feed.head = Arc::clone(head);

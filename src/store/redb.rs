@@ -4,6 +4,7 @@ use super::{Answer, Commit, Receipt, Store, StoreError, Sub, SubNo};
 use crate::{
     clock::Clock,
     feed::{
+        archive::{Staged, StagedPage, Walk},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
         page::{Page, PageQuery},
@@ -111,6 +112,18 @@ impl Store for Redb {
 
     fn hosts(&self) -> Answer<'_, Vec<(String, Stamp)>> {
         Box::pin(self.reader.run(rows::hosts))
+    }
+
+    fn stage(&self, feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> Answer<'_, ()> {
+        Box::pin(self.writer.run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())))
+    }
+
+    fn staged(&self, feed: FeedNo) -> Answer<'_, Staged> {
+        Box::pin(self.reader.run(move |snapshot| rows::staged(snapshot, feed)))
+    }
+
+    fn walks(&self) -> Answer<'_, Vec<(FeedNo, Walk)>> {
+        Box::pin(self.reader.run(rows::walks))
     }
 
     fn page(&self, query: PageQuery) -> Answer<'_, Page> {

@@ -4,6 +4,7 @@ use everfeed::{
     clock::Manual,
     feed::{
         absence::{Class, Event},
+        archive::{History as Reach, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk},
         item::{ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
@@ -16,7 +17,7 @@ use everfeed::{
     },
     secret::Secret,
     store::{
-        Commit, Store, Sub, SubNo,
+        Archives, Commit, Store, Sub, SubNo,
         sub::{Algo, Dialect, Intent, Pending, Start, Terms},
     },
 };
@@ -26,6 +27,7 @@ use everfeed_adapters::{
     platforms::{Detected, Weight},
 };
 use std::{fmt::Write as _, sync::Arc};
+use url::Url;
 
 /// 2026-06-01T00:00:00Z.
 pub(crate) const START: Stamp = Stamp::from_secs(1_780_272_000);
@@ -59,6 +61,7 @@ pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
         id_rule: IdRule::Id,
         ready: true,
         poll: None,
+        archives: None,
         observed: None,
     }
 }
@@ -313,6 +316,39 @@ fn sub(feed: FeedNo) -> Sub {
     }
 }
 
+fn walk() -> Walk {
+    let rules = Rules {
+        reach: Origins::new(Url::parse("http://example.org/feed").unwrap(), vec![]),
+        pages_max: 1000,
+        page_gap_secs: 1,
+    };
+    let links = vec![link("prev-archive")];
+    let live = Head { links, ..Head::default() };
+    let seen = Shown {
+        landed: "http://example.org/feed",
+        body: Digest([3; 16]),
+        bytes: 100,
+        keys: &[key(1)],
+        head: &live,
+    };
+    Walk::begin(&Url::parse("http://example.org/feed").unwrap(), &seen, None, &rules, START).unwrap()
+}
+
+fn staged(no: u32) -> StagedPage {
+    StagedPage {
+        no,
+        url: "http://example.org/a".into(),
+        landed: "http://example.org/b".into(),
+        base_url: "https://example.org/b".into(),
+        content_type: Some("text/xml".into()),
+        content_language: Some("en".into()),
+        read_at: START,
+        body: Digest([4; 16]),
+        keys: vec![key(1)],
+        deflated: vec![1, 2, 3],
+    }
+}
+
 /// Puts something into every table.
 pub(crate) async fn fill(store: &dyn Store) {
     let feed = register(store).await;
@@ -341,6 +377,11 @@ pub(crate) async fn fill(store: &dyn Store) {
     };
     let changes = vec![put(PutKind::Edited, 1), delete(2), delete(3), put(PutKind::Revived, 3)];
     let feed = store.commit(commit(&feed, changes)).await.unwrap().feed;
+    for no in 0..=1 {
+        store.stage(feed.no, walk(), Some(staged(no))).await.unwrap();
+    }
+    let archives = Archives { history: Reach::Partial("a gap".into()), unstage: Some(Unstage::Below(1)) };
+    let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;
     store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60))]).await.unwrap();
     store.put_sub(sub(feed.no)).await.unwrap();
 }
@@ -359,8 +400,10 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
         }
     }
     for feed in &feeds {
+        writeln!(text, "{:?}", store.staged(feed.no).await.unwrap()).unwrap();
         writeln!(text, "{:?}", store.observations(feed.no).await.unwrap()).unwrap();
     }
+    writeln!(text, "{:?}", store.walks().await.unwrap()).unwrap();
     writeln!(text, "{feeds:?} {:?} {:?}", store.polls().await.unwrap(), store.hosts().await.unwrap())
         .unwrap();
     for sub in store.subs().await.unwrap() {

@@ -4,13 +4,13 @@ use crate::feed::{item::plausible, stamp::Stamp};
 use everfeed_adapters::Entry;
 
 /// The publisher's date that sorts an entry: published, else updated (DESIGN section 3).
-pub(super) fn date(entry: &Entry) -> Option<Stamp> {
+pub(in crate::feed) fn date(entry: &Entry) -> Option<Stamp> {
     let at = |date: &Option<everfeed_adapters::Date>| date.as_ref().and_then(|date| plausible(date.at_us));
     at(&entry.published).or_else(|| at(&entry.updated))
 }
 
 /// When the publisher says that an entry was last touched: updated, else published.
-pub(super) fn touched(entry: &Entry) -> Option<Stamp> {
+pub(in crate::feed) fn touched(entry: &Entry) -> Option<Stamp> {
     let at = |date: &Option<everfeed_adapters::Date>| date.as_ref().and_then(|date| plausible(date.at_us));
     at(&entry.updated).or_else(|| at(&entry.published))
 }

@@ -329,6 +329,7 @@ impl Rig {
             id_rule: IdRule::Id,
             ready: true,
             poll: None,
+            archives: None,
             observed: None,
         };
         let receipt = self.store.commit(commit).await.unwrap();

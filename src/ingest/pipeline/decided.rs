@@ -3,9 +3,10 @@
 use crate::{
     feed::{
         absence::{Class, Event, Policy},
+        archive::chronological,
         observed::Observed,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again},
-        record::FeedRecord,
+        record::{FeedRecord, IdRule},
         schedule::{Failure, PollState, Whose},
         stamp::Stamp,
     },
@@ -14,7 +15,7 @@ use crate::{
         platform::{self, Choice},
         upstream::Fetched,
     },
-    store::Commit,
+    store::{Archives, Commit},
 };
 use bytes::Bytes;
 use everfeed_adapters::{
@@ -41,9 +42,9 @@ pub(super) struct Sliced {
     pub(super) platform: Option<Detected>,
     /// What is known of that.
     pub(super) profile: Option<Arc<Profile>>,
-    is_part: bool,
-    bytes: Bytes,
-    content_type: Option<String>,
+    pub(super) is_part: bool,
+    pub(super) bytes: Bytes,
+    pub(super) content_type: Option<String>,
 }
 
 impl Sliced {
@@ -139,6 +140,8 @@ pub(super) struct Decided {
     makes_ready: bool,
     /// Whether unconditional requests are worth more here than elsewhere.
     hides_deletions: bool,
+    /// What it means for the feed's archives.
+    archives: Option<Archives>,
     /// What was odd about the document.
     pub(super) remark: Option<String>,
     /// What is kept of it for the operator.
@@ -193,6 +196,7 @@ impl Decided {
             hides_deletions: sliced.hides_deletions(),
             stranger,
             makes_ready: !sliced.is_part && !record.is_ready(),
+            archives: None,
             remark,
             observed,
             record,
@@ -238,11 +242,32 @@ impl Decided {
             head: None,
             hides_deletions: false,
             makes_ready: false,
+            archives: None,
             stranger: None,
             remark: None,
             observed,
             record,
         }
+    }
+
+    /// The same, with what older documents change, before and between what this one does.
+    pub(super) fn with_older(mut self, older: Decisions) -> Self {
+        if !older.changes.is_empty() {
+            let newer = std::mem::take(&mut self.decisions.changes);
+            self.decisions.changes = chronological(older.changes, newer);
+        }
+        self.decisions.aliases.extend(older.aliases);
+        if older.id_rule == IdRule::IdAndLink {
+            self.decisions.id_rule = IdRule::IdAndLink;
+        }
+        self
+    }
+
+    /// The same, with a word on the feed's archives, if it is a new one.
+    pub(super) fn saying(mut self, archives: Option<Archives>) -> Self {
+        let says_more = |said: &Archives| said.unstage.is_some() || said.history != self.record.history;
+        self.archives = archives.filter(says_more);
+        self
     }
 
     /// Whether an unconditional request would prove or clear up something.
@@ -270,6 +295,7 @@ impl Decided {
             id_rule: self.decisions.id_rule,
             ready: self.makes_ready || self.record.is_ready(),
             poll: Some(poll.clone()),
+            archives: self.archives,
             observed: Some(self.observed),
         }
     }
@@ -278,7 +304,7 @@ impl Decided {
 /// Whether a document of which nothing was known is that of another feed: a hoster's parking page in RSS, a proxy that mixed
 /// two up (POLLING 2.2). Its title differs, and its id or the host of its site; a feed that only renames itself changes
 /// less.
-fn stranger(held: &Head, found: &Head) -> Option<String> {
+pub(super) fn stranger(held: &Head, found: &Head) -> Option<String> {
     let differ =
         |held: Option<&str>, found: Option<&str>| matches!((held, found), (Some(a), Some(b)) if a != b);
     let title = |head: &'_ Head| head.title.as_ref().map(|title| title.value.clone());

@@ -10,6 +10,8 @@ use crate::{
 use std::{future::ready, sync::atomic::Ordering};
 use tokio::time::sleep;
 
+mod walks;
+
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
 const URL: &str = "http://blog.example/rss";

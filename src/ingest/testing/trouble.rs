@@ -2,6 +2,7 @@
 
 use crate::{
     feed::{
+        archive::{Staged, StagedPage, Walk},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
         page::{Page, PageQuery},
@@ -73,6 +74,7 @@ impl Store for Troubled {
                     id_rule: record.id_rule,
                     ready: false,
                     poll: None,
+                    archives: None,
                     observed: None,
                 };
                 self.memory.commit(theirs).await?;
@@ -112,6 +114,9 @@ impl Store for Troubled {
         known(feed: FeedNo, keys: Vec<KeyHash>) -> Known;
         polls() -> Vec<(FeedNo, PollState)>;
         hosts() -> Vec<(String, Stamp)>;
+        stage(feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> ();
+        staged(feed: FeedNo) -> Staged;
+        walks() -> Vec<(FeedNo, Walk)>;
         page(query: PageQuery) -> Page;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;

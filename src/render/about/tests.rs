@@ -1,8 +1,8 @@
 //! The description document and the list, as values.
 
-use super::{About, Caps, History, json};
+use super::{About, Caps, json};
 use crate::{
-    feed::{absence::Event, record::Gap},
+    feed::{absence::Event, archive::History, record::Gap},
     render::{
         list::{self, List},
         samples::{feed, head, site},
@@ -15,13 +15,13 @@ const CAPS: Caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 
 #[test]
 fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     // SF-132..SF-134, D-1.
-    let (feed, site) = (feed(head()), site());
+    let (mut feed, site) = (feed(head()), site());
+    feed.history = History::Complete;
     let about = About {
         feed: &feed,
         site: &site,
         upstream: Some("http://example.org/index.rdf"),
         hub: true,
-        history: History::Complete,
         caps: CAPS,
     };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
@@ -67,8 +67,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     let (mut feed, site) = (feed(head()), site());
     feed.first_cursor = None;
     feed.last_t = crate::feed::stamp::Stamp::ZERO;
-    let about =
-        About { feed: &feed, site: &site, upstream: None, hub: false, history: History::Unknown, caps: CAPS };
+    let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["state"], "starting");
     assert_eq!(found["history"], "unknown");
@@ -76,6 +75,11 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
         assert_eq!(found.get(absent), None);
     }
     assert_eq!(found["access"].get("hub"), None);
+    feed.history = History::Partial("a page of the archives is missing (404)".into());
+    let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
+    let found: Value = serde_json::from_slice(&json(&about)).unwrap();
+    assert_eq!(found["history"], "partial");
+    assert_eq!(found["history_reason"], "a page of the archives is missing (404)");
 }
 
 #[test]
@@ -100,8 +104,7 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
     let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
     let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
     feed.gaps = vec![Gap { at, event: Event::Gap, before, after }];
-    let about =
-        About { feed: &feed, site: &site, upstream: None, hub: false, history: History::Unknown, caps: CAPS };
+    let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     let expect = value!([{"before": "1_0_2", "after": "3_0_4", "found": "2014-01-06T10:18:47Z"}]);
     assert_eq!(found["gaps"], expect);

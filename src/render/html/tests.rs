@@ -4,7 +4,7 @@ use super::{CONTENT_SECURITY_POLICY, STYLE, about, list};
 use crate::{
     feed::record::FeedRecord,
     render::{
-        about::{About, Caps, History},
+        about::{About, Caps},
         list::List,
         samples::{feed, head, link, site},
     },
@@ -21,7 +21,7 @@ fn list_of(feeds: &[FeedRecord]) -> String {
 fn about_of(feed: &FeedRecord) -> String {
     let caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 55, timeout_cap_secs: 300 };
     let upstream = Some("http://example.org/index.rdf");
-    let about_it = About { feed, site: &site(), upstream, hub: true, history: History::Unknown, caps };
+    let about_it = About { feed, site: &site(), upstream, hub: true, caps };
     String::from_utf8(about(&about_it)).unwrap()
 }
 

@@ -108,6 +108,7 @@ pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
         id_rule: IdRule::Id,
         ready: true,
         poll: None,
+        archives: None,
         observed: None,
     }
 }

@@ -3,14 +3,15 @@
 use super::{
     rows,
     tables::{
-        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, SeqKey, Source,
-        WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, seq_key, seq_of, stamp_key, stamp_of,
-        stamp_value,
+        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, STAGING, SeqKey,
+        Source, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key, seq_key, seq_of,
+        stamp_key, stamp_of, stamp_value,
     },
     writer::Writing,
 };
 use crate::{
     feed::{
+        archive::{StagedPage, Unstage, Walk},
         item::ItemId,
         observed::{OBSERVATIONS_MAX, Observed},
         reconcile::WINDOW_ROWS_MAX,
@@ -72,6 +73,9 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     if let Some(poll) = &commit.poll {
         tx.open_table(POLLS)?.insert(&feed_key(feed), encode(poll)?.as_slice())?;
     }
+    if let Some(unstage) = commit.archives.as_ref().and_then(|archives| archives.unstage) {
+        unstage_pages(tx, feed, unstage)?;
+    }
     write_record(tx, &plan.receipt.feed)?;
     writing.record_clock();
     Ok(plan.receipt)
@@ -120,6 +124,28 @@ fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<()
     Ok(())
 }
 
+/// Forgets the pages that are items now, or their bytes.
+fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: Unstage) -> Result<(), StoreError> {
+    let until = match unstage {
+        Unstage::All => u32::MAX,
+        Unstage::Below(no) => no.saturating_sub(1),
+    };
+    let pages = rows::staged(tx, feed)?.pages;
+    let mut table = tx.open_table(STAGING)?;
+    for page in pages.into_iter().filter(|page| page.no <= until) {
+        let key = page_key(feed, page.no);
+        match unstage {
+            Unstage::All => drop(table.remove(&key)?),
+            Unstage::Below(0) => {}
+            Unstage::Below(_) => {
+                let page = StagedPage { deflated: Vec::new(), ..page };
+                table.insert(&key, encode(&page)?.as_slice())?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Adds an observation after the last, and takes out the one that is too old now.
 fn write_observed(tx: &WriteTransaction, feed: FeedNo, observed: &Observed) -> Result<(), StoreError> {
     let mut table = tx.open_table(OBSERVATIONS)?;
@@ -130,6 +156,23 @@ fn write_observed(tx: &WriteTransaction, feed: FeedNo, observed: &Observed) -> R
     if let Some(old) = seq.checked_sub(OBSERVATIONS_MAX) {
         table.remove(&seq_key(feed, old))?;
     }
+    Ok(())
+}
+
+/// Keeps a walk and the page that it read.
+pub(super) fn stage(
+    writing: &mut Writing<'_>,
+    feed: FeedNo,
+    walk: &Walk,
+    page: Option<&StagedPage>,
+) -> Result<(), StoreError> {
+    known_feed(writing.look(), feed)?;
+    let tx = writing.change();
+    tx.open_table(WALKS)?.insert(&feed_key(feed), encode(walk)?.as_slice())?;
+    if let Some(page) = page {
+        tx.open_table(STAGING)?.insert(&page_key(feed, page.no), encode(page)?.as_slice())?;
+    }
+    writing.record_clock();
     Ok(())
 }
 

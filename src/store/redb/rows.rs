@@ -1,12 +1,13 @@
 //! What is read the same way in a snapshot and in a write transaction; not pages, and nothing is written.
 
 use super::tables::{
-    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, OBSERVATIONS, POLLS, SeqKey,
-    Source, StampKey, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, seq_key, seq_of, stamp_key,
-    stamp_of,
+    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, OBSERVATIONS, POLLS, STAGING,
+    SeqKey, Source, StampKey, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key,
+    seq_key, seq_of, stamp_key, stamp_of,
 };
 use crate::{
     feed::{
+        archive::{Staged, Walk},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
         reconcile::{Evidence, Known, Remembered},
@@ -49,6 +50,25 @@ fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
 /// Every poll state.
 pub(super) fn polls(source: &impl Source) -> Result<Vec<(FeedNo, PollState)>, StoreError> {
     each_feed(&source.table(POLLS)?, |feed, bytes| Ok((feed, decode("a poll state", bytes)?)))
+}
+
+/// Every walk.
+pub(super) fn walks(source: &impl Source) -> Result<Vec<(FeedNo, Walk)>, StoreError> {
+    each_feed(&source.table(WALKS)?, |feed, bytes| Ok((feed, decode("a walk", bytes)?)))
+}
+
+/// The staged pages of a feed, by number.
+pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<Staged, StoreError> {
+    record(source, feed)?;
+    let walks = source.table(WALKS)?;
+    let walk = walks.get(&feed_key(feed))?;
+    let walk = walk.map(|walk| decode("a walk", walk.value())).transpose()?;
+    let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
+    let mut all = Vec::new();
+    for row in source.table(STAGING)?.range::<&tables::PageKey>(&first..=&last)? {
+        all.push(decode("a staged page", row?.1.value())?);
+    }
+    Ok(Staged { walk, pages: all })
 }
 
 fn each_feed<T>(

@@ -29,6 +29,8 @@ pub(super) type IdKey = [u8; 14];
 pub(super) type HashKey = [u8; 20];
 /// Feed, id, T.
 pub(super) type EvidenceKey = [u8; 22];
+/// Feed, number of a page.
+pub(super) type PageKey = [u8; 8];
 /// Feed, number of an observation.
 pub(super) type SeqKey = [u8; 12];
 pub(super) type SubKey = [u8; 8];
@@ -55,6 +57,10 @@ pub(super) const WINDOWS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition
 pub(super) const POLLS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("polls");
 /// `Evidence` of a tombstone.
 pub(super) const EVIDENCE: TableDefinition<'_, &EvidenceKey, Coded> = TableDefinition::new("evidence");
+/// `Walk`, without what it has seen.
+pub(super) const WALKS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("walks");
+/// `StagedPage`.
+pub(super) const STAGING: TableDefinition<'_, &PageKey, Coded> = TableDefinition::new("staging");
 /// (feed, number) to `Observed`; the last ones only.
 pub(super) const OBSERVATIONS: TableDefinition<'_, &SeqKey, Coded> = TableDefinition::new("observations");
 /// `Sub`.
@@ -78,6 +84,8 @@ pub(super) fn make_all(tx: &WriteTransaction) -> Result<(), StoreError> {
     tx.open_table(WINDOWS)?;
     tx.open_table(POLLS)?;
     tx.open_table(EVIDENCE)?;
+    tx.open_table(WALKS)?;
+    tx.open_table(STAGING)?;
     tx.open_table(OBSERVATIONS)?;
     tx.open_table(SUBS)?;
     tx.open_table(SUB_KEYS)?;
@@ -144,6 +152,10 @@ pub(super) fn hash_key(feed: FeedNo, key: KeyHash) -> HashKey {
 
 pub(super) fn evidence_key(feed: FeedNo, id: ItemId, t: Stamp) -> EvidenceKey {
     join(&id_key(feed, id), &stamp_value(t))
+}
+
+pub(super) fn page_key(feed: FeedNo, no: u32) -> PageKey {
+    join(&feed_key(feed), &no.to_be_bytes())
 }
 
 pub(super) fn seq_key(feed: FeedNo, seq: u64) -> SeqKey {

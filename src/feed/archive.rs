@@ -1,0 +1,482 @@
+//! A walk backwards through a feed's archives: which address to ask next, what an answer means, when to stop and what that
+//! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
+
+use super::{item::KeyHash, stamp::Stamp};
+use everfeed_adapters::{Digest, Head, platforms::Profile};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use url::Url;
+
+mod history;
+
+mod reach;
+
+mod way;
+
+mod staged;
+
+mod merge;
+
+#[cfg(test)]
+mod tests;
+
+pub use history::History;
+pub use merge::{Archived, chronological, merge, settle_known};
+pub use reach::Reach;
+pub use staged::{Staged, StagedPage, Unstage};
+pub use way::Way;
+
+use way::{Counted, Next};
+
+/// What a walk may do.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Which addresses are the feed's own.
+    pub reach: Reach,
+    /// Pages read at most.
+    pub pages_max: u32,
+    /// Seconds between two pages at least.
+    pub page_gap_secs: u64,
+}
+
+/// A document as far as a walk looks at it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The URL that answered, after redirects.
+    pub landed: &'a str,
+    /// Digest of its bytes.
+    pub body: Digest,
+    /// Its bytes, inflated.
+    pub bytes: u64,
+    /// The keys of its entries.
+    pub keys: &'a [KeyHash],
+    /// What it says of itself.
+    pub head: &'a Head,
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug)]
+pub enum Reply<'a> {
+    /// A feed document.
+    Page(Seen<'a>),
+    /// The publisher says that there is nothing: 404, 410, 403.
+    Missing {
+        /// The status.
+        status: u16,
+    },
+    /// Something that is no feed.
+    NoFeed,
+    /// No answer, or none that says anything of the page.
+    Failed {
+        /// Why, without secrets.
+        why: &'a str,
+        /// How long the publisher wants to be left alone.
+        retry_after_secs: Option<u64>,
+    },
+    /// The request was held back by ourselves.
+    Deferred {
+        /// For at least so many seconds.
+        wait_secs: u64,
+    },
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Ask for this page.
+    Fetch(String),
+    /// Nothing before then.
+    Wait(Stamp),
+    /// Nothing more.
+    Done,
+}
+
+/// A walk, and all of it that must outlive the process; what it has seen is told to it again ([`Walk::recall`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walk {
+    /// When it began.
+    pub started_at: Stamp,
+    /// The feed's configured address, without credentials.
+    feed: String,
+    /// Ways that were not found wanting, and where each begins; the first one is being walked.
+    ways: Vec<(Way, String)>,
+    phase: Phase,
+    /// No request before this.
+    next_at: Stamp,
+    /// Pages read so far, on all ways.
+    pub pages: u32,
+    /// Pages read on this way.
+    on_way: u32,
+    /// Pages in a row without an id that was not known.
+    barren: u8,
+    /// Requests for this page that failed.
+    tries: u8,
+    /// Bytes of the pages kept.
+    bytes: u64,
+    /// The number of the last page kept; the live document is 0.
+    pub kept: u32,
+    /// Why the first way that failed did.
+    flaw: Option<String>,
+    /// What has been seen.
+    #[serde(skip)]
+    trail: Trail,
+}
+
+/// Where a walk is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Phase {
+    /// Before this page.
+    At(String),
+    /// At the end of counted pages, before the live document: has it moved meanwhile?
+    Recount,
+    /// It has, so its boundary to the counted pages is read again.
+    Boundary,
+    /// A page cannot be read, and is asked for again later.
+    Paused { url: String, why: String, rounds: u8 },
+    /// At the end.
+    Done(History),
+}
+
+/// What a walk has seen: rebuilt from the staged pages after a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Trail {
+    /// Digests of addresses.
+    visited: HashSet<Digest>,
+    /// Digests of bodies.
+    bodies: HashSet<Digest>,
+    /// Keys of all entries.
+    keys: HashSet<KeyHash>,
+    /// Keys of the live document when the walk began.
+    live: HashSet<KeyHash>,
+}
+
+/// What becomes of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds something new: it is to be stored together with the walk, before the walk goes on.
+    Keep,
+    /// It holds nothing new.
+    Drop,
+}
+
+/// Bytes of archives at most, inflated: all of them are one commit.
+pub const BYTES_MAX: u64 = 128 << 20;
+
+/// Pages in a row without anything new that end a walk (POLLING 3.1).
+const BARREN_MAX: u8 = 2;
+
+/// Seconds until a page that could not be read is asked for again, the first, second and third time.
+const AGAIN_SECS: [u64; 3] = [60, 600, 3600];
+
+/// Seconds until it is then asked for once more (H-12: stop at the gap, keep what there is, retry later).
+const PAUSE_SECS: u64 = 86_400;
+
+/// How often that is done before the gap is taken for final.
+const ROUNDS_MAX: u8 = 7;
+
+/// The longest `Retry-After` that is believed, as for polls.
+const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
+
+impl Walk {
+    /// A walk from the live document on; else what the document says of its history by itself.
+    pub fn begin(
+        feed: &Url,
+        live: &Seen<'_>,
+        profile: Option<&Profile>,
+        rules: &Rules,
+        now: Stamp,
+    ) -> Result<Self, History> {
+        if live.head.is_complete() || way::shows_all(live) {
+            return Err(History::Complete);
+        }
+        let (ways, flaw) = way::ways(feed, live, profile, rules);
+        let Some((_, first)) = ways.first().filter(|_| rules.pages_max > 0) else {
+            return Err(flaw.map_or(History::Unknown, History::Partial));
+        };
+        let mut walk = Self {
+            started_at: now,
+            feed: feed.to_string(),
+            phase: Phase::At(first.clone()),
+            ways,
+            next_at: now.plus_secs(rules.page_gap_secs),
+            pages: 0,
+            on_way: 0,
+            barren: 0,
+            tries: 0,
+            bytes: live.bytes,
+            kept: 0,
+            flaw,
+            trail: Trail::default(),
+        };
+        walk.recall(feed.as_str(), live.landed, live.body, live.keys, true);
+        Ok(walk)
+    }
+
+    /// Whether it knows what it has seen.
+    pub fn remembers(&self) -> bool {
+        !self.trail.visited.is_empty()
+    }
+
+    /// Tells it of a page again that was stored; of the live document first.
+    pub fn recall(&mut self, url: &str, landed: &str, body: Digest, keys: &[KeyHash], is_live: bool) {
+        self.trail.visited.insert(address(url));
+        self.trail.visited.insert(address(landed));
+        self.trail.bodies.insert(body);
+        self.trail.keys.extend(keys);
+        if is_live {
+            self.trail.live.extend(keys);
+        }
+    }
+
+    /// As it is stored: without what it has seen, which is not copied either.
+    pub fn token(&self) -> Self {
+        Self {
+            started_at: self.started_at,
+            feed: self.feed.clone(),
+            ways: self.ways.clone(),
+            phase: self.phase.clone(),
+            next_at: self.next_at,
+            pages: self.pages,
+            on_way: self.on_way,
+            barren: self.barren,
+            tries: self.tries,
+            bytes: self.bytes,
+            kept: self.kept,
+            flaw: self.flaw.clone(),
+            trail: Trail::default(),
+        }
+    }
+
+    /// What to do next.
+    pub fn next(&self, now: Stamp) -> Step {
+        let url = match &self.phase {
+            Phase::Done(_) => return Step::Done,
+            Phase::At(url) | Phase::Paused { url, .. } => url,
+            Phase::Recount => &self.feed,
+            Phase::Boundary => self.ways.first().map_or(&self.feed, |(_, first)| first),
+        };
+        if self.next_at > now { Step::Wait(self.next_at) } else { Step::Fetch(url.clone()) }
+    }
+
+    /// What is known of the feed's history by now.
+    pub fn history(&self) -> History {
+        match &self.phase {
+            Phase::Done(history) => history.clone(),
+            Phase::Paused { why, .. } => History::Partial(why.clone()),
+            _ => History::Running,
+        }
+    }
+
+    /// Whether there is nothing to wait for: it is at its end, or at a gap.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Done(_) | Phase::Paused { .. })
+    }
+
+    /// Whether it will never ask again.
+    pub fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Done(_))
+    }
+
+    /// When it asks next.
+    pub fn next_at(&self) -> Stamp {
+        self.next_at
+    }
+
+    /// The way that it goes, or went to the end.
+    pub fn way(&self) -> Option<&Way> {
+        self.ways.first().map(|(way, _)| way)
+    }
+
+    /// Takes in what came of the request that [`Walk::next`] named.
+    pub fn answer(&mut self, reply: Reply<'_>, rules: &Rules, now: Stamp) -> Verdict {
+        self.next_at = now.plus_secs(rules.page_gap_secs);
+        match reply {
+            Reply::Deferred { wait_secs } => {
+                self.next_at = now.plus_secs(wait_secs.max(1));
+                Verdict::Drop
+            }
+            Reply::Page(seen) => {
+                self.tries = 0;
+                self.page(&seen, rules)
+            }
+            Reply::Missing { status } => {
+                self.missing(status, now);
+                Verdict::Drop
+            }
+            Reply::NoFeed => {
+                self.refuse("a page of the archives is no feed".to_owned());
+                Verdict::Drop
+            }
+            Reply::Failed { why, retry_after_secs } => {
+                let why = format!("a page of the archives could not be read: {why}");
+                self.again(why, retry_after_secs, now);
+                Verdict::Drop
+            }
+        }
+    }
+
+    fn page(&mut self, seen: &Seen<'_>, rules: &Rules) -> Verdict {
+        let url = match std::mem::replace(&mut self.phase, Phase::Done(History::Complete)) {
+            Phase::At(url) | Phase::Paused { url, .. } => url,
+            Phase::Recount => {
+                let moved = seen.keys.len() != self.trail.live.len()
+                    || seen.keys.iter().any(|key| !self.trail.live.contains(key));
+                if moved {
+                    self.phase = Phase::Boundary;
+                }
+                return Verdict::Drop;
+            }
+            Phase::Boundary => return self.keep(seen),
+            done @ Phase::Done(_) => {
+                self.phase = done;
+                return Verdict::Drop;
+            }
+        };
+        let leads_back =
+            address(seen.landed) != address(&url) && self.trail.visited.contains(&address(seen.landed));
+        let repeats = leads_back || self.trail.bodies.contains(&seen.body);
+        if !rules.reach.holds(seen.landed) {
+            self.refuse("a page of the archives leads to another host".to_owned());
+            return Verdict::Drop;
+        }
+        let is_first = self.on_way == 0;
+        let is_new = seen.keys.iter().any(|key| !self.trail.keys.contains(key));
+        let follows_links = self.way().is_some_and(Way::follows_links);
+        // A server that does not know the parameter shows its live document once more.
+        if is_first && (repeats || !is_new && !follows_links) {
+            self.give_way(None);
+            return Verdict::Drop;
+        }
+        if repeats {
+            self.end(if follows_links {
+                History::Partial("its archives lead in a circle".to_owned())
+            } else {
+                History::Complete
+            });
+            return Verdict::Drop;
+        }
+        self.pages += 1;
+        self.on_way += 1;
+        self.barren = if is_new { 0 } else { self.barren + 1 };
+        // The page is taken in before its link is looked for: the last page has none and is the oldest.
+        let verdict = if is_new { self.keep(seen) } else { Verdict::Drop };
+        self.recall(&url, seen.landed, seen.body, &[], false);
+        self.go_on(seen, rules);
+        verdict
+    }
+
+    fn keep(&mut self, seen: &Seen<'_>) -> Verdict {
+        self.bytes += seen.bytes;
+        self.kept += 1;
+        self.trail.keys.extend(seen.keys);
+        Verdict::Keep
+    }
+
+    /// From a page to the next.
+    fn go_on(&mut self, seen: &Seen<'_>, rules: &Rules) {
+        let Some((way, _)) = self.ways.first_mut() else { return self.end(History::Unknown) };
+        let next = way.after(&self.feed, seen);
+        let follows_links = way.follows_links();
+        if self.bytes > BYTES_MAX {
+            return self
+                .end(History::Partial(format!("its archives hold more than {} MiB", BYTES_MAX >> 20)));
+        }
+        let url = match next {
+            Next::End => return self.end(History::Complete),
+            Next::Short(why) => return self.end(History::Partial(why)),
+            Next::Page(url) => url,
+        };
+        if self.barren >= BARREN_MAX {
+            return self.end(if follows_links {
+                History::Partial("two pages of its archives in a row hold nothing new".to_owned())
+            } else {
+                History::Complete
+            });
+        }
+        if self.pages >= rules.pages_max {
+            return self.end(History::Partial(format!("it has more than {} pages", rules.pages_max)));
+        }
+        match rules.reach.mapped(&url) {
+            Some(url) if self.trail.visited.contains(&address(&url)) => {
+                self.end(History::Partial("its archives lead in a circle".to_owned()));
+            }
+            Some(url) => self.phase = Phase::At(url),
+            None => self.end(History::Partial("its archives lead to another host".to_owned())),
+        }
+    }
+
+    /// 404, 410, 403.
+    fn missing(&mut self, status: u16, now: Stamp) {
+        let follows_links = self.way().is_some_and(Way::follows_links);
+        let is_counted = matches!(self.way(), Some(Way::Counted(_)));
+        let is_at_page = matches!(self.phase, Phase::At(_) | Phase::Paused { .. });
+        let why = format!("a page of the archives is missing ({status})");
+        if is_counted && is_at_page && matches!(status, 404 | 410) {
+            // What follows the last page. Without a first one nobody knows whether pages are counted here at all.
+            if self.on_way == 0 { self.give_way(None) } else { self.end(History::Complete) }
+        } else if status == 410 || !follows_links {
+            self.refuse(why);
+        } else {
+            self.again(why, None, now);
+        }
+    }
+
+    /// Asks for the same page later: soon, then once a day, then never.
+    fn again(&mut self, why: String, retry_after_secs: Option<u64>, now: Stamp) {
+        let asked = retry_after_secs.unwrap_or(0).min(RETRY_AFTER_SECS_MAX);
+        if let Some(wait_secs) = AGAIN_SECS.get(usize::from(self.tries)) {
+            self.tries += 1;
+            self.next_at = now.plus_secs((*wait_secs).max(asked));
+            return;
+        }
+        let (url, rounds) = match &self.phase {
+            Phase::At(url) => (url.clone(), 0),
+            Phase::Paused { url, rounds, .. } => (url.clone(), *rounds),
+            _ => return self.refuse(why),
+        };
+        if rounds >= ROUNDS_MAX {
+            return self.refuse(why);
+        }
+        self.tries = 0;
+        self.next_at = now.plus_secs(PAUSE_SECS.max(asked));
+        self.phase = Phase::Paused { url, why, rounds: rounds + 1 };
+    }
+
+    /// A page that will not be had: the way was wrong from the start, or ends here.
+    fn refuse(&mut self, why: String) {
+        match self.phase {
+            // Looking twice was a courtesy; the pages themselves are all there.
+            Phase::Recount | Phase::Boundary => self.phase = Phase::Done(History::Complete),
+            _ if self.on_way == 0 => self.give_way(Some(why)),
+            _ => self.end(History::Partial(why)),
+        }
+    }
+
+    /// Tries the next rung of the ladder.
+    fn give_way(&mut self, why: Option<String>) {
+        self.flaw = self.flaw.take().or(why);
+        if !self.ways.is_empty() {
+            self.ways.remove(0);
+        }
+        (self.on_way, self.barren, self.tries) = (0, 0, 0);
+        self.phase = match self.ways.first() {
+            Some((_, first)) => Phase::At(first.clone()),
+            None => Phase::Done(self.flaw.clone().map_or(History::Unknown, History::Partial)),
+        };
+    }
+
+    fn end(&mut self, history: History) {
+        let is_counted =
+            self.ways.first().is_some_and(|(way, _)| matches!(way, Way::Counted(Counted { .. })));
+        // Counted pages shift when the live document moves.
+        self.phase =
+            if is_counted && history == History::Complete { Phase::Recount } else { Phase::Done(history) };
+    }
+}
+
+/// What stands for an address: its fragment and its scheme make no other page of it.
+fn address(url: &str) -> Digest {
+    let url = url.split('#').next().unwrap_or_default();
+    let bare = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or(url);
+    Digest::of(bare.as_bytes())
+}

@@ -1,0 +1,45 @@
+//! How far back a feed's memory reaches, and why no further (H-4, H-11).
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How far back a feed's memory reaches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum History {
+    /// To the first document that we saw; nobody said whether there was more before.
+    #[default]
+    Unknown,
+    /// To its first item.
+    Complete,
+    /// Something could not be read: why, without secrets.
+    Partial(String),
+    /// Its archives are being read.
+    Running,
+}
+
+impl History {
+    /// The word for it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Complete => "complete",
+            Self::Partial(_) => "partial",
+            Self::Running => "running",
+        }
+    }
+
+    /// Why it reaches no further.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Partial(why) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        self.why().map_or(Ok(()), |why| write!(f, " ({why})"))
+    }
+}

@@ -1,0 +1,131 @@
+//! Archives and the live document as one: of an entry that stands in several of them one is taken (H-25), and what they
+//! change is put into one chronological order (H-8). Presence only: archives say nothing by what they lack.
+
+use crate::feed::{
+    item::KeyHash,
+    reconcile::{Change, Known, Observation, Reading, Sighting, chronology},
+    stamp::Stamp,
+};
+use everfeed_adapters::Deletion;
+use std::collections::{HashMap, HashSet};
+
+#[cfg(test)]
+mod tests;
+
+/// A page of archives, parsed.
+#[derive(Clone, Debug, Default)]
+pub struct Archived {
+    /// When it was read.
+    pub read_at: Stamp,
+    /// Its entries in document order.
+    pub readings: Vec<Reading>,
+    /// What it says is deleted.
+    pub deletions: Vec<Deletion>,
+}
+
+/// Where the version of an entry that counts so far stands.
+#[derive(Clone, Copy)]
+struct Slot {
+    document: usize,
+    at: usize,
+}
+
+/// The entries of archives that the live document does not hold, each once, newest page first: the latest updated
+/// version, of equals the one of the newest document. One that archives hold in a later version than the live document
+/// takes its place there, with the live one's bytes as what the next poll is compared with.
+pub fn merge(live: &mut Observation, pages: Vec<Archived>) -> Vec<(Stamp, Reading)> {
+    let shared = shared(live, &pages);
+    let name = |reading: &Reading| {
+        let stripped = reading.key.stripped();
+        let link = reading.entry.permalink().filter(|_| shared.contains(&stripped));
+        link.map(|link| format!("{stripped}\n{link}")).unwrap_or(stripped)
+    };
+    let mut slots: HashMap<String, Slot> = HashMap::new();
+    for (at, sighting) in live.sightings.iter().enumerate() {
+        if let Sighting::Read(reading) = sighting {
+            slots.entry(name(reading)).or_insert(Slot { document: 0, at });
+        }
+    }
+    let mut older: Vec<(Stamp, Reading)> = Vec::new();
+    for (document, page) in (1..).zip(pages) {
+        for reading in page.readings {
+            let Some(slot) = slots.get(&name(&reading)).copied() else {
+                slots.insert(name(&reading), Slot { document, at: older.len() });
+                older.push((page.read_at, reading));
+                continue;
+            };
+            if slot.document == document {
+                // Twice in one document: which of them counts is decided where any document's entries are bound.
+                older.push((page.read_at, reading));
+                continue;
+            }
+            let held = match (slot.document, live.sightings.get_mut(slot.at)) {
+                (0, Some(Sighting::Read(held))) => held,
+                (0, _) => continue,
+                _ => &mut older[slot.at].1,
+            };
+            if chronology::touched(&reading.entry) > chronology::touched(&held.entry) {
+                let raw = if slot.document == 0 { held.seen.raw } else { reading.seen.raw };
+                held.seen = crate::feed::item::Seen { raw, ..reading.seen };
+                held.entry = reading.entry;
+            }
+        }
+    }
+    older
+}
+
+/// Keys that several entries of one document have: those are told apart by their links.
+fn shared(live: &Observation, pages: &[Archived]) -> HashSet<String> {
+    let of_live = live.sightings.iter().filter_map(|sighting| match sighting {
+        Sighting::Read(reading) => Some(reading.key.stripped()),
+        Sighting::Same(_) => None,
+    });
+    let mut shared = repeated(of_live);
+    for page in pages {
+        shared.extend(repeated(page.readings.iter().map(|reading| reading.key.stripped())));
+    }
+    shared
+}
+
+fn repeated(keys: impl Iterator<Item = String>) -> HashSet<String> {
+    let mut met = HashSet::new();
+    keys.filter(|key| !met.insert(key.clone())).collect()
+}
+
+/// Of archives that were read a while ago, what still counts beside what is held by now: an item is only changed by a
+/// version that was updated later (H-25), and only brought back by a page that was read after its end.
+pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, Reading)>) -> Vec<Sighting> {
+    let counts = |(read_at, reading): &(Stamp, Reading)| {
+        let Some(item) = known.items.get(&KeyHash::of(namespace, &reading.key.stripped())) else {
+            return true;
+        };
+        match item.entry() {
+            Some(held) => chronology::touched(&reading.entry) > chronology::touched(held),
+            None => *read_at > item.modified,
+        }
+    };
+    older.into_iter().filter(counts).map(|(_, reading)| Sighting::Read(Box::new(reading))).collect()
+}
+
+/// What archives and the live document change, oldest first, tombstones last.
+pub fn chronological(older: Vec<Change>, newer: Vec<Change>) -> Vec<Change> {
+    let id = |change: &Change| match change {
+        Change::Put(put) => put.id,
+        Change::Delete(delete) => delete.id,
+    };
+    let settled: HashSet<_> = newer.iter().map(id).collect();
+    let older = older.into_iter().filter(|change| !settled.contains(&id(change)));
+    let mut before = Stamp::ZERO;
+    let mut dated: Vec<(Stamp, Change)> = older
+        .chain(newer)
+        .map(|change| {
+            match &change {
+                Change::Put(put) => before = chronology::date(&put.entry).unwrap_or(before),
+                Change::Delete(_) => return (Stamp::MAX, change),
+            }
+            (before, change)
+        })
+        .collect();
+    dated.sort_by_key(|(date, _)| *date);
+    dated.into_iter().map(|(_, change)| change).collect()
+}

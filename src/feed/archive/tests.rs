@@ -1,0 +1,460 @@
+//! Every guard of a walk against publishers in a table.
+
+use super::*;
+use crate::feed::item::KeyHash;
+use everfeed_adapters::{History as Said, Link, Paging, platforms::Platforms};
+use std::collections::BTreeMap;
+
+const FEED: &str = "http://blog.example/rss";
+const NOW: Stamp = Stamp::from_secs(1_000_000);
+
+/// What a publisher answers under one address.
+#[derive(Clone, Default)]
+struct Doc {
+    ids: Vec<u32>,
+    head: Head,
+    status: u16,
+    landed: Option<String>,
+    body: Option<u32>,
+}
+
+fn doc(ids: impl IntoIterator<Item = u32>) -> Doc {
+    Doc { ids: ids.into_iter().collect(), status: 200, ..Doc::default() }
+}
+
+fn linked(ids: impl IntoIterator<Item = u32>, rel: &str, href: &str) -> Doc {
+    let mut doc = doc(ids);
+    doc.head.links.push(Link { href: href.into(), rel: rel.into(), ..Link::default() });
+    doc
+}
+
+fn status(status: u16) -> Doc {
+    Doc { status, ..Doc::default() }
+}
+
+type Publisher = BTreeMap<String, Doc>;
+
+fn publisher(docs: &[(&str, Doc)]) -> Publisher {
+    let at = |path: &str| {
+        if path.contains("://") { path.to_owned() } else { format!("http://blog.example{path}") }
+    };
+    docs.iter().map(|(path, doc)| (at(path), doc.clone())).collect()
+}
+
+fn rules() -> Rules {
+    let aliases = vec![Url::parse("https://public.example/feed").unwrap()];
+    Rules { reach: Reach::new(Url::parse(FEED).unwrap(), aliases), pages_max: 1000, page_gap_secs: 2 }
+}
+
+fn keys(ids: &[u32]) -> Vec<KeyHash> {
+    ids.iter().map(|id| KeyHash::of("ns", &id.to_string())).collect()
+}
+
+fn body(url: &str, doc: &Doc) -> Digest {
+    Digest::of(doc.body.map_or_else(|| format!("{url}{:?}", doc.ids), |body| body.to_string()).as_bytes())
+}
+
+fn begin(publisher: &Publisher, profile: &str, rules: &Rules) -> Result<Walk, History> {
+    let live = &publisher[FEED];
+    let seen =
+        Seen { landed: FEED, body: body(FEED, live), bytes: 1000, keys: &keys(&live.ids), head: &live.head };
+    let profile = Platforms::embedded().get(profile).map(|profile| &**profile);
+    Walk::begin(&Url::parse(FEED).unwrap(), &seen, profile, rules, NOW)
+}
+
+/// One step; the address asked, and what became of it.
+fn step(walk: &mut Walk, publisher: &Publisher, rules: &Rules, now: &mut Stamp) -> Option<(String, Verdict)> {
+    let url = match walk.next(*now) {
+        Step::Done => return None,
+        Step::Wait(until) => {
+            assert!(until > *now);
+            *now = until;
+            return step(walk, publisher, rules, now);
+        }
+        Step::Fetch(url) => url,
+    };
+    let missing = status(404);
+    let doc = publisher.get(&url).unwrap_or(&missing);
+    let (keys, landed) = (keys(&doc.ids), doc.landed.clone().unwrap_or_else(|| url.clone()));
+    let reply = match doc.status {
+        200 => Reply::Page(Seen {
+            landed: &landed,
+            body: body(&url, doc),
+            bytes: 1000,
+            keys: &keys,
+            head: &doc.head,
+        }),
+        status @ (403 | 404 | 410) => Reply::Missing { status },
+        299 => Reply::NoFeed,
+        _ => Reply::Failed { why: "the publisher answered 500", retry_after_secs: None },
+    };
+    // The token is all that survives: each step goes on from what was written.
+    let stored = postcard::to_stdvec(&*walk).unwrap();
+    assert_eq!(postcard::from_bytes::<Walk>(&stored).unwrap(), walk.token());
+    let verdict = walk.answer(reply, rules, *now);
+    Some((url, verdict))
+}
+
+/// Walks to the first rest: the paths kept, and what is known of the history.
+fn walk_with(publisher: &Publisher, profile: &str, rules: &Rules) -> (Vec<String>, History) {
+    let mut walk = match begin(publisher, profile, rules) {
+        Ok(walk) => walk,
+        Err(history) => return (Vec::new(), history),
+    };
+    let (mut kept, mut now) = (Vec::new(), NOW);
+    for _ in 0..5000 {
+        if walk.is_over() {
+            return (kept, walk.history());
+        }
+        assert_eq!(walk.history(), History::Running);
+        let Some((url, verdict)) = step(&mut walk, publisher, rules, &mut now) else { break };
+        if verdict == Verdict::Keep {
+            kept.push(url.trim_start_matches("http://blog.example").to_owned());
+        }
+    }
+    (kept, walk.history())
+}
+
+#[track_caller]
+fn check(docs: &[(&str, Doc)], profile: &str, kept: &[&str], history: &str) {
+    let (found, end) = walk_with(&publisher(docs), profile, &rules());
+    assert_eq!(
+        (found, end.to_string()),
+        (kept.iter().map(|s| (*s).to_owned()).collect(), history.to_owned())
+    );
+}
+
+#[test]
+fn archives_are_followed_to_the_one_without_a_predecessor() {
+    // H-6, H-8: the last page has no link and is the oldest; it is taken in before its link is looked for.
+    let docs = [
+        ("/rss", linked([5, 4], "prev-archive", "http://blog.example/a2")),
+        ("/a2", linked([3, 2], "prev-archive", "http://blog.example/a1")),
+        ("/a1", doc([1])),
+    ];
+    check(&docs, "none", &["/a2", "/a1"], "complete");
+    let mut draft = doc([5]);
+    draft.head.history = Said { prev: Some("http://blog.example/a1".into()), ..Said::default() };
+    check(&[("/rss", draft), ("/a1", doc([1]))], "none", &["/a1"], "complete");
+}
+
+#[test]
+fn a_document_that_is_the_whole_feed_needs_no_walk() {
+    // H-2, H-5, H-20.
+    let mut whole = linked([2, 1], "prev-archive", "http://blog.example/a1");
+    whole.head.history.stateful = Some(false);
+    check(&[("/rss", whole)], "none", &[], "complete");
+    let mut counted = doc([2, 1]);
+    counted.head.paging = Paging { total_items: Some(2), ..Paging::default() };
+    check(&[("/rss", counted)], "none", &[], "complete");
+    check(&[("/rss", doc([2, 1]))], "none", &[], "unknown");
+}
+
+#[test]
+fn pages_are_followed_by_next_or_previous() {
+    // H-22.
+    for rel in ["next", "previous"] {
+        let docs = [
+            ("/rss", linked([5, 4], rel, "http://blog.example/rss?p=2")),
+            ("/rss?p=2", linked([3, 2], rel, "http://blog.example/rss?p=3")),
+            ("/rss?p=3", doc([1])),
+        ];
+        check(&docs, "none", &["/rss?p=2", "/rss?p=3"], "complete");
+    }
+}
+
+#[test]
+fn loops_end_the_walk_and_are_told() {
+    // H-13: a self-loop leads nowhere, A <-> B in a circle.
+    check(&[("/rss", linked([1], "next", FEED))], "none", &[], "unknown");
+    let docs = [
+        ("/rss", linked([5], "prev-archive", "http://blog.example/a")),
+        ("/a", linked([4], "prev-archive", "http://blog.example/b")),
+        ("/b", linked([3], "prev-archive", "http://blog.example/a#x")),
+    ];
+    check(&docs, "none", &["/a", "/b"], "partial (its archives lead in a circle)");
+    let mut twin = linked([4], "prev-archive", "http://blog.example/c");
+    twin.body = Some(7);
+    let docs = [
+        ("/rss", linked([5], "prev-archive", "http://blog.example/a")),
+        ("/a", Doc { head: linked([], "prev-archive", "http://blog.example/b").head, ..twin.clone() }),
+        ("/b", twin),
+    ];
+    check(&docs, "none", &["/a"], "partial (its archives lead in a circle)");
+}
+
+#[test]
+fn two_pages_without_anything_new_and_endless_chains_end_the_walk() {
+    let next = |n: u32| format!("http://blog.example/a{n}");
+    let barren: Vec<(String, Doc)> =
+        (1..50).map(|n| (format!("/a{n}"), linked([5], "prev-archive", &next(n + 1)))).collect();
+    let mut docs = vec![("/rss".to_owned(), linked([5], "prev-archive", &next(1)))];
+    docs.extend(barren);
+    let (kept, history) = walk_with(
+        &docs.iter().map(|(path, doc)| (format!("http://blog.example{path}"), doc.clone())).collect(),
+        "none",
+        &rules(),
+    );
+    assert!(kept.is_empty());
+    assert_eq!(history.to_string(), "partial (two pages of its archives in a row hold nothing new)");
+    let endless: Publisher = std::iter::once((FEED.to_owned(), linked([0], "next", &next(1))))
+        .chain((1..2000).map(|n| (next(n), linked([n], "next", &next(n + 1)))))
+        .collect();
+    let (kept, history) = walk_with(&endless, "none", &rules());
+    assert_eq!((kept.len(), history.to_string()), (1000, "partial (it has more than 1000 pages)".into()));
+}
+
+#[test]
+fn archives_on_other_hosts_are_not_followed_and_those_of_an_alias_are_ours() {
+    let docs = [("/rss", linked([2], "prev-archive", "http://evil.example/a"))];
+    check(&docs, "none", &[], "partial (its archives lead to another host)");
+    let docs = [
+        ("/rss", linked([3], "prev-archive", "https://public.example/a")),
+        ("/a", linked([2], "prev-archive", "http://169.254.169.254/b")),
+    ];
+    check(&docs, "none", &["/a"], "partial (its archives lead to another host)");
+    let away = Doc { landed: Some("http://evil.example/a".into()), ..doc([1]) };
+    let docs = [("/rss", linked([2], "next", "http://blog.example/a")), ("/a", away)];
+    check(&docs, "none", &[], "partial (a page of the archives leads to another host)");
+}
+
+#[test]
+fn an_alias_keeps_the_path_and_takes_the_configured_host_and_port() {
+    let aliases = vec![Url::parse("https://public.example/feed").unwrap()];
+    let reach = Reach::new(Url::parse("http://127.0.0.1:8081/rss").unwrap(), aliases);
+    let to = |url: &str| reach.mapped(url);
+    assert_eq!(to("https://public.example/a?b=1#c").as_deref(), Some("http://127.0.0.1:8081/a?b=1"));
+    assert_eq!(to("http://public.example/a").as_deref(), Some("http://127.0.0.1:8081/a"));
+    assert_eq!(to("http://127.0.0.1:8081/a").as_deref(), Some("http://127.0.0.1:8081/a"));
+    for other in
+        ["http://127.0.0.1:8079/a", "http://127.0.0.1/a", "https://public.example:99/a", "ftp://x/", "a"]
+    {
+        assert_eq!(to(other), None, "{other}");
+    }
+}
+
+#[test]
+fn a_missing_archive_is_asked_for_again_and_then_told() {
+    // H-11, H-12.
+    let docs = [
+        ("/rss", linked([5], "prev-archive", "http://blog.example/a2")),
+        ("/a2", linked([4], "prev-archive", "http://blog.example/a1")),
+        ("/a1", status(404)),
+    ];
+    for code in [404, 403, 500] {
+        let mut docs = docs.clone();
+        docs[2].1 = status(code);
+        let mut publisher = publisher(&docs);
+        let (mut walk, mut now) = (begin(&publisher, "none", &rules()).unwrap(), NOW);
+        let mut asked = 0;
+        while !walk.is_over() {
+            step(&mut walk, &publisher, &rules(), &mut now).unwrap();
+            asked += 1;
+        }
+        assert_eq!((asked, walk.is_done()), (5, false), "{code}");
+        assert!(walk.history().why().unwrap().contains(&code.to_string()), "{}", walk.history());
+        assert_eq!(walk.next(now), Step::Wait(now.plus_secs(PAUSE_SECS)));
+        publisher.insert("http://blog.example/a1".into(), doc([1]));
+        let (url, verdict) = step(&mut walk, &publisher, &rules(), &mut now).unwrap();
+        assert_eq!((url.as_str(), verdict), ("http://blog.example/a1", Verdict::Keep));
+        assert_eq!(walk.history(), History::Complete);
+    }
+    let mut docs = docs;
+    docs[2].1 = status(410);
+    check(&docs, "none", &["/a2"], "partial (a page of the archives is missing (410))");
+    docs[2].1 = status(299);
+    check(&docs, "none", &["/a2"], "partial (a page of the archives is no feed)");
+}
+
+#[test]
+fn a_gap_is_final_after_a_week() {
+    let publisher =
+        publisher(&[("/rss", linked([5], "prev-archive", "http://blog.example/a1")), ("/a1", status(500))]);
+    let (mut walk, mut now) = (begin(&publisher, "none", &rules()).unwrap(), NOW);
+    let mut asked = 0;
+    while step(&mut walk, &publisher, &rules(), &mut now).is_some() {
+        asked += 1;
+        assert!(asked < 100);
+    }
+    assert!(walk.is_done() && matches!(walk.history(), History::Partial(_)));
+    assert!(now >= NOW.plus_secs(7 * PAUSE_SECS));
+}
+
+#[test]
+fn wordpress_pages_are_counted_until_404() {
+    let docs = [("/rss", doc([6, 5])), ("/rss?paged=2", doc([4, 3])), ("/rss?paged=3", doc([2, 1]))];
+    check(&docs, "wordpress", &["/rss?paged=2", "/rss?paged=3"], "complete");
+    // In the order of edits the pages begin with the first.
+    let page = |n: u32| format!("/rss?paged={n}&orderby=modified&order=ASC");
+    let (one, two, three) = (page(1), page(2), page(3));
+    let docs = [
+        ("/rss", doc([6, 5])),
+        (one.as_str(), doc([1, 2])),
+        (two.as_str(), doc([3, 4])),
+        (three.as_str(), doc([5, 6])),
+    ];
+    check(&docs, "wordpress", &[&one, &two], "complete");
+}
+
+#[test]
+fn a_server_that_ignores_the_parameter_shows_nothing_of_its_history() {
+    let live = Doc { body: Some(1), ..doc([2, 1]) };
+    let docs = [
+        ("/rss", live.clone()),
+        ("/rss?paged=2", live.clone()),
+        ("/rss?paged=1&orderby=modified&order=ASC", Doc { body: Some(2), ..live }),
+    ];
+    check(&docs, "wordpress", &[], "unknown");
+}
+
+#[test]
+fn the_boundary_is_read_again_when_the_live_document_moved_meanwhile() {
+    let mut publisher =
+        publisher(&[("/rss", doc([6, 5])), ("/rss?paged=2", doc([4, 3])), ("/rss?paged=3", doc([1]))]);
+    let (mut walk, mut now) = (begin(&publisher, "wordpress", &rules()).unwrap(), NOW);
+    let mut asked = Vec::new();
+    while let Some((url, verdict)) = step(&mut walk, &publisher, &rules(), &mut now) {
+        asked.push((url.trim_start_matches("http://blog.example").to_owned(), verdict));
+        if url.ends_with("paged=2") && asked.len() == 2 {
+            // 5 is taken out, everything moves up by one, and 2 would be overlooked.
+            publisher.insert(FEED.into(), doc([6, 4]));
+            publisher.insert("http://blog.example/rss?paged=2".into(), doc([3, 2]));
+        }
+    }
+    let told: Vec<_> = asked.iter().map(|(url, verdict)| (url.as_str(), *verdict)).collect();
+    assert_eq!(
+        told[1..],
+        [
+            ("/rss?paged=2", Verdict::Keep),
+            ("/rss?paged=3", Verdict::Keep),
+            ("/rss?paged=4", Verdict::Drop),
+            ("/rss", Verdict::Drop),
+            ("/rss?paged=2", Verdict::Keep),
+        ]
+    );
+    assert_eq!(walk.history(), History::Complete);
+}
+
+#[test]
+fn entries_are_counted_with_an_overlap_until_the_total() {
+    let counted = |ids: &[u32], first: u64| {
+        let mut doc = doc(ids.iter().copied());
+        doc.head.paging = Paging { total_items: Some(5), first_index: Some(first), page_items: Some(2) };
+        doc
+    };
+    // Blogger without its links.
+    let (two, three) = ("/rss?start-index=2&max-results=100", "/rss?start-index=4&max-results=100");
+    let docs = [("/rss", counted(&[5, 4], 1)), (two, counted(&[4, 3, 2], 2)), (three, counted(&[2, 1], 4))];
+    check(&docs, "blogger", &[two, three], "complete");
+    // OpenSearch alone.
+    let (two, four) = ("/rss?startIndex=2", "/rss?startIndex=4");
+    let docs = [("/rss", counted(&[5, 4], 1)), (two, counted(&[4, 3, 2], 2)), (four, counted(&[2, 1], 4))];
+    check(&docs, "none", &[two, four], "complete");
+}
+
+#[test]
+fn one_parameter_lifts_the_limit() {
+    check(&[("/rss", doc([3])), ("/rss?all=1", doc([1, 2, 3]))], "serendipity", &["/rss?all=1"], "complete");
+    let many = |n: u32| doc(1..=n);
+    check(
+        &[("/rss", doc([3])), ("/rss?limit=100", many(99))],
+        "textpattern",
+        &["/rss?limit=100"],
+        "complete",
+    );
+    check(
+        &[("/rss", doc([3])), ("/rss?limit=100", many(100))],
+        "textpattern",
+        &["/rss?limit=100"],
+        "partial (its server gives no more than 100 entries)",
+    );
+}
+
+#[test]
+fn the_publishers_own_word_comes_first_and_the_next_rung_when_it_fails() {
+    let docs = [
+        ("/rss", linked([6, 5], "prev-archive", "http://blog.example/gone")),
+        ("/gone", status(410)),
+        ("/rss?paged=2", doc([4])),
+    ];
+    check(&docs, "wordpress", &["/rss?paged=2"], "complete");
+    check(&docs[..2], "none", &[], "partial (a page of the archives is missing (410))");
+}
+
+#[test]
+fn a_page_that_leads_back_by_a_redirect_is_the_end() {
+    // Ghost: what is beyond the last page leads to the last.
+    let back = Doc { landed: Some("http://blog.example/rss/2/".into()), body: Some(9), ..doc([2, 1]) };
+    let docs = [("/rss", doc([4, 3])), ("/rss/2/", doc([2, 1])), ("/rss/3/", back)];
+    check(&docs, "ghost", &["/rss/2/"], "complete");
+}
+
+#[test]
+fn pages_are_a_gap_apart_and_a_host_that_wants_rest_gets_it() {
+    let publisher = publisher(&[
+        ("/rss", linked([3], "next", "http://blog.example/a")),
+        ("/a", linked([2], "next", "http://blog.example/b")),
+    ]);
+    let mut walk = begin(&publisher, "none", &rules()).unwrap();
+    assert_eq!(walk.next(NOW), Step::Wait(NOW.plus_secs(2)));
+    let mut now = NOW;
+    step(&mut walk, &publisher, &rules(), &mut now);
+    assert_eq!(walk.next(now), Step::Wait(now.plus_secs(2)));
+    let asked = Reply::Failed { why: "429", retry_after_secs: Some(900) };
+    walk.answer(asked, &rules(), now);
+    assert_eq!(walk.next(now), Step::Wait(now.plus_secs(900)));
+    walk.answer(Reply::Deferred { wait_secs: 7 }, &rules(), now);
+    assert_eq!(walk.next(now), Step::Wait(now.plus_secs(7)));
+}
+
+#[test]
+fn archives_that_are_too_large_are_told() {
+    let publisher = publisher(&[("/rss", linked([3], "next", "http://blog.example/a"))]);
+    let mut walk = begin(&publisher, "none", &rules()).unwrap();
+    let page = linked([2], "next", "http://blog.example/b");
+    let seen = Seen {
+        landed: "http://blog.example/a",
+        body: Digest::of(b"a"),
+        bytes: BYTES_MAX,
+        keys: &keys(&page.ids),
+        head: &page.head,
+    };
+    assert_eq!(walk.answer(Reply::Page(seen), &rules(), NOW), Verdict::Keep);
+    assert_eq!(walk.history().to_string(), "partial (its archives hold more than 128 MiB)");
+}
+
+#[test]
+fn a_walk_that_is_told_what_it_saw_goes_on_where_it_was() {
+    let publisher = publisher(&[
+        ("/rss", linked([5], "prev-archive", "http://blog.example/a")),
+        ("/a", linked([4], "prev-archive", "http://blog.example/b")),
+        ("/b", linked([3], "prev-archive", "http://blog.example/a")),
+    ]);
+    let (mut walk, mut now) = (begin(&publisher, "none", &rules()).unwrap(), NOW);
+    step(&mut walk, &publisher, &rules(), &mut now);
+    let stored = postcard::to_stdvec(&walk).unwrap();
+    let mut again: Walk = postcard::from_bytes(&stored).unwrap();
+    assert!(!again.remembers());
+    let page = |no: u32, url: &str| {
+        let doc = &publisher[url];
+        let (url, body, keys) = (url.to_owned(), body(url, doc), keys(&doc.ids));
+        StagedPage {
+            no,
+            landed: url.clone(),
+            base_url: url.clone(),
+            url,
+            content_type: None,
+            content_language: None,
+            read_at: NOW,
+            body,
+            keys,
+            deflated: Vec::new(),
+        }
+    };
+    let pages = vec![page(0, FEED), page(1, "http://blog.example/a")];
+    let staged = Staged { walk: Some(again), pages };
+    again = staged.recalled().unwrap();
+    assert_eq!(again, walk);
+    step(&mut again, &publisher, &rules(), &mut now);
+    assert_eq!(again.history().to_string(), "partial (its archives lead in a circle)");
+}

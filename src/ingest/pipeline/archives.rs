@@ -1,0 +1,494 @@
+//! A feed's archives: whether a first document waits for them, one step of a walk through them, and the commit that makes
+//! items of what was staged. Where a walk goes is `feed::archive`'s business, when it steps the poller's.
+
+use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, decided::stranger, ours};
+use crate::{
+    feed::{
+        absence::{Class, Policy},
+        archive::{
+            Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict, Walk, merge,
+            settle_known,
+        },
+        item::KeyHash,
+        reconcile::{
+            Decisions, Known, Observation, Reading, Remembered, Sighting, keys_needed, observe, reconcile,
+        },
+        record::FeedRecord,
+        schedule::{Answer, Document, Failure, Outcome, Plan, PollState},
+        stamp::Stamp,
+    },
+    ingest::{platform, upstream},
+    store::{Archives, Commit, StoreError},
+};
+use bytes::Bytes;
+use everfeed_adapters::{Deletion, Digest, Hints, Window, platforms::Profile, slice};
+use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
+use std::{
+    collections::HashSet,
+    io::{Read as _, Write as _},
+    sync::Arc,
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+/// Whether a document is committed now.
+pub(super) enum Gate {
+    /// It is, and this of the archives with it; a walk may begin beside it.
+    Open(Option<Box<Walk>>, Import),
+    /// It waits for the archives until then; a walk may begin with it.
+    Closed(Option<Box<Walk>>, Stamp),
+}
+
+/// What a commit takes in besides its document.
+#[derive(Default)]
+pub(super) struct Import {
+    /// Staged pages, parsed, newest first.
+    pub(super) pages: Arc<Vec<Archived>>,
+    /// What becomes of them.
+    pub(super) said: Option<Archives>,
+}
+
+/// What came of one step of a walk.
+#[derive(Debug)]
+pub struct Stepped {
+    /// How far it is; `None` when there is nothing left to do.
+    pub walk: Option<Walk>,
+    /// When it goes on.
+    pub next_at: Stamp,
+    /// Whether the live document is to be read now, for the first commit.
+    pub wants_poll: bool,
+    /// A host that wants to be left alone until then.
+    pub hold: Option<(String, Stamp)>,
+}
+
+/// Until a step that failed on our side is done again.
+const STEP_AGAIN_SECS: u64 = 5;
+
+/// The longest a host is left alone on the word of one page, as for polls.
+const HOLD_SECS_MAX: u64 = 7 * 86_400;
+
+impl Pipeline {
+    /// Whether a document of a feed is to wait for its archives.
+    pub(super) async fn gate(
+        &self,
+        feed: &FeedSpec,
+        sliced: &Sliced,
+        fetched: &Fetched,
+        landed: &str,
+    ) -> Result<Gate, Failure> {
+        let open = |said| Ok(Gate::Open(None, Import { said, ..Import::default() }));
+        let Some(import) = feed.import.filter(|_| !sliced.is_part && fetched.resource.is_none()) else {
+            return open(None);
+        };
+        let record = self.store.feed(feed.no).await.map_err(ours)?;
+        // Of another feed's document under this URL no archives are read.
+        let is_settled =
+            record.history != History::Unknown || stranger(&record.head, &sliced.window.head).is_some();
+        if record.is_ready() && is_settled {
+            return open(None);
+        }
+        let staged = self.store.staged(feed.no).await.map_err(ours)?;
+        let now = self.now();
+        let Some(walk) = &staged.walk else {
+            let keys = keys_of(&record.namespace, &sliced.window);
+            let seen = Seen {
+                landed,
+                body: Digest::of(&sliced.bytes),
+                bytes: sliced.bytes.len() as u64,
+                keys: &keys,
+                head: &sliced.window.head,
+            };
+            let asked = upstream::bare(&feed.url);
+            let walk = match Walk::begin(&asked, &seen, sliced.profile.as_deref(), &rules(feed), now) {
+                Ok(walk) => walk,
+                Err(history) => return open(Some(Archives { history, unstage: None })),
+            };
+            let page = StagedPage {
+                no: 0,
+                url: asked.to_string(),
+                landed: landed.to_owned(),
+                base_url: fetched.base_url.clone(),
+                content_type: fetched.content_type.clone(),
+                content_language: fetched.content_language.clone(),
+                read_at: now,
+                body: seen.body,
+                keys: keys.clone(),
+                deflated: deflate(sliced.bytes.clone()).await?,
+            };
+            self.store.stage(feed.no, walk.token(), Some(page)).await.map_err(ours)?;
+            info!(feed.name = %feed.name, way = ?walk.way(), "Reading the archives of `{}`", feed.name);
+            let walk = Some(Box::new(walk));
+            if record.is_ready() || import.serve_after_secs == 0 {
+                let said = Some(Archives { history: History::Running, unstage: None });
+                return Ok(Gate::Open(walk, Import { said, ..Import::default() }));
+            }
+            self.say(&record, History::Running).await?;
+            return Ok(Gate::Closed(walk, now.plus_secs(import.serve_after_secs)));
+        };
+        if record.is_ready() {
+            return open(None);
+        }
+        let serve_at = walk.started_at.plus_secs(import.serve_after_secs);
+        // A clock that was set back must not keep the feed from being served for ever.
+        if !walk.is_over() && now < serve_at && now >= walk.started_at {
+            return Ok(Gate::Closed(None, serve_at));
+        }
+        Ok(Gate::Open(None, opened(record.namespace, staged, sliced.profile.clone()).await?))
+    }
+
+    /// Tells what is known of a feed's history by now.
+    async fn say(&self, record: &FeedRecord, history: History) -> Result<(), Failure> {
+        let commit = Commit {
+            feed: record.no,
+            rev: record.rev,
+            changes: Vec::new(),
+            aliases: Vec::new(),
+            last: None,
+            head: None,
+            id_rule: record.id_rule,
+            ready: record.is_ready(),
+            poll: None,
+            archives: Some(Archives { history, unstage: None }),
+            observed: None,
+        };
+        match self.store.commit(commit).await {
+            // Whoever moved the feed on says it with what it commits.
+            Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(ours(error)),
+        }
+    }
+
+    /// What is remembered of a first document that waits: all but what would keep it from being read again.
+    pub(super) fn held_back(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        sliced: &Sliced,
+        answer: Answer,
+        walk: Option<Walk>,
+        until: Stamp,
+    ) -> Polled {
+        let document = Document {
+            body: None,
+            rhythm: &sliced.window.head.rhythm,
+            arrived: false,
+            remark: None,
+            wants_audit: false,
+            platform: sliced.platform.clone(),
+        };
+        let polled = self.remember(feed, state, &Outcome::Document(answer, document));
+        let state = PollState {
+            etag: None,
+            last_modified: None,
+            validators_url: None,
+            body: None,
+            next_at: until,
+            ..polled.state
+        };
+        Polled { state, walk, ..polled }
+    }
+
+    /// One step of a walk: at most one request. `None` when `stop` came before there was anything to keep.
+    pub async fn step(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        walk: Walk,
+        stop: &CancellationToken,
+    ) -> Option<Stepped> {
+        let before = walk.token();
+        match self.try_step(feed, state, walk, stop).await {
+            Ok(stepped) => stepped,
+            Err(failure) => {
+                let (name, text) = (&feed.name, &failure.text);
+                warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {text}");
+                let next_at = self.now().plus_secs(STEP_AGAIN_SECS);
+                Some(Stepped { walk: Some(before), next_at, wants_poll: false, hold: None })
+            }
+        }
+    }
+
+    async fn try_step(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        mut walk: Walk,
+        stop: &CancellationToken,
+    ) -> Result<Option<Stepped>, Failure> {
+        if !walk.remembers() {
+            let staged = self.store.staged(feed.no).await.map_err(ours)?;
+            walk = staged.recalled().unwrap_or(walk);
+        }
+        let mut hold = None;
+        if let Step::Fetch(url) = walk.next(self.now()) {
+            let plan = Plan { url: url.clone(), conditional: false };
+            let subscribers = self.subscribers(feed).await;
+            let reply = tokio::select! {
+                reply = self.upstream.fetch(feed, &plan, state, subscribers) => reply,
+                () = stop.cancelled() => return Ok(None),
+            };
+            let (page, held) = self.take_page(feed, &mut walk, &url, reply).await?;
+            hold = held;
+            self.store.stage(feed.no, walk.token(), page).await.map_err(ours)?;
+        }
+        let next_at = walk.next_at();
+        if !walk.is_over() {
+            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, hold }));
+        }
+        let wants_poll = !self.store.feed(feed.no).await.map_err(ours)?.is_ready();
+        if !wants_poll {
+            let profile = platform::profile(&self.platforms, state.platform.as_ref());
+            self.commit_late(feed, profile).await?;
+        }
+        let walk = (!walk.is_done()).then_some(walk);
+        Ok(Some(Stepped { walk, next_at, wants_poll, hold }))
+    }
+
+    /// Tells a walk what a request brought, and makes of it what is to be kept.
+    async fn take_page(
+        &self,
+        feed: &FeedSpec,
+        walk: &mut Walk,
+        url: &str,
+        reply: upstream::Reply,
+    ) -> Result<(Option<StagedPage>, Option<(String, Stamp)>), Failure> {
+        let (rules, now) = (rules(feed), self.now());
+        let fetched = match reply {
+            upstream::Reply::Document(fetched) => fetched,
+            upstream::Reply::Deferred { wait_secs } => {
+                walk.answer(Reply::Deferred { wait_secs }, &rules, now);
+                return Ok((None, None));
+            }
+            // Nobody asked what is new.
+            upstream::Reply::Unchanged(_) => {
+                let why = "the publisher answered 304";
+                walk.answer(Reply::Failed { why, retry_after_secs: None }, &rules, now);
+                return Ok((None, None));
+            }
+            upstream::Reply::Failed { failure, host } => {
+                let reply = match failure.status {
+                    Some(status @ (403 | 404 | 410)) => Reply::Missing { status },
+                    _ => Reply::Failed { why: &failure.text, retry_after_secs: failure.retry_after_secs },
+                };
+                walk.answer(reply, &rules, now);
+                let until = failure.retry_after_secs.map(|secs| now.plus_secs(secs.min(HOLD_SECS_MAX)));
+                debug!(feed.name = %feed.name, url, "No page of the archives: {}", failure.text);
+                return Ok((None, host.zip(until)));
+            }
+        };
+        let namespace = self.store.feed(feed.no).await.map_err(ours)?.namespace;
+        let base_url = match &feed.public_url {
+            // What a page names relatively is relative to where the public finds it.
+            Some(public) => url::Url::parse(&fetched.base_url)
+                .ok()
+                .and_then(|landed| public.join(&landed[url::Position::BeforePath..]).ok())
+                .map_or_else(|| fetched.base_url.clone(), Into::into),
+            None => fetched.base_url.clone(),
+        };
+        let (landed, body) = (fetched.base_url.clone(), fetched.body.clone());
+        let page = StagedPage {
+            no: 0,
+            url: url.to_owned(),
+            landed: landed.clone(),
+            base_url,
+            content_type: fetched.content_type,
+            content_language: fetched.content_language,
+            read_at: now,
+            body: Digest::of(&body),
+            keys: Vec::new(),
+            deflated: Vec::new(),
+        };
+        let (read, page) = compute(move || (window(&page, &body).map(|window| (window, body)), page)).await?;
+        let Some((window, body)) = read else {
+            walk.answer(Reply::NoFeed, &rules, now);
+            return Ok((None, None));
+        };
+        let keys = keys_of(&namespace, &window);
+        let (bytes, head) = (body.len() as u64, &window.head);
+        let seen = Seen { landed: &landed, body: page.body, bytes, keys: &keys, head };
+        let page = match walk.answer(Reply::Page(seen), &rules, now) {
+            Verdict::Keep => {
+                let deflated = deflate(body).await?;
+                Some(StagedPage { no: walk.kept, keys, deflated, ..page })
+            }
+            Verdict::Drop => None,
+        };
+        Ok((page, None))
+    }
+
+    /// Makes items of the staged pages of a feed that is served already: they get the next T (DESIGN section 4).
+    async fn commit_late(&self, feed: &FeedSpec, profile: Option<Arc<Profile>>) -> Result<(), Failure> {
+        let started = Instant::now();
+        for _ in 0..TRIES_MAX {
+            let record = self.store.feed(feed.no).await.map_err(ours)?;
+            let staged = self.store.staged(feed.no).await.map_err(ours)?;
+            let history = staged.walk.as_ref().map(Walk::history);
+            if !staged.waits() && history.as_ref().is_none_or(|history| *history == record.history) {
+                return Ok(());
+            }
+            let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.last;
+            let namespace = record.namespace.clone();
+            let import = opened(namespace.clone(), staged, profile.clone()).await?;
+            let pages = Arc::clone(&import.pages);
+            let (older, keys) = compute(move || {
+                let older = older(&mut Observation::default(), &pages);
+                let keys = keys(&namespace, &last, &older);
+                (older, keys)
+            })
+            .await?;
+            let known = self.store.known(feed.no, keys).await.map_err(ours)?;
+            if known.rev != record.rev {
+                continue;
+            }
+            let (now, policy, profile) = (self.now(), feed.deletions.policy(false), profile.clone());
+            let (decisions, record, known) = compute(move || {
+                let decisions = older.decide(&record.namespace, &known, profile, &policy, now);
+                (decisions, record, known)
+            })
+            .await?;
+            let absence = decisions.last.absence;
+            let last = Remembered { window: known.last.window.clone(), absence };
+            let commit = Commit {
+                feed: feed.no,
+                rev: known.rev,
+                changes: decisions.changes,
+                aliases: decisions.aliases,
+                last: (last != known.last).then_some(last),
+                head: None,
+                id_rule: decisions.id_rule,
+                ready: record.is_ready(),
+                poll: None,
+                archives: import.said,
+                observed: None,
+            };
+            match self.store.commit(commit).await {
+                Ok(receipt) => {
+                    self.announce(feed, &receipt, started);
+                    let (name, history) = (&feed.name, &receipt.feed.history);
+                    info!(feed.name = %name, "The archives of `{name}` were read: {history}");
+                    return Ok(());
+                }
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(ours(error)),
+            }
+        }
+        Err(ours("the feed kept changing while its archives were decided on"))
+    }
+}
+
+/// What is older than a document, and stands in archives only.
+pub(super) struct Older {
+    readings: Vec<(Stamp, Reading)>,
+    deletions: Vec<Deletion>,
+}
+
+impl Older {
+    /// What it changes.
+    pub(super) fn decide(
+        self,
+        namespace: &str,
+        known: &Known,
+        profile: Option<Arc<Profile>>,
+        policy: &Policy,
+        now: Stamp,
+    ) -> Decisions {
+        if self.readings.is_empty() && self.deletions.is_empty() {
+            let (last, id_rule) = (known.last.clone(), known.id_rule);
+            return Decisions { last, id_rule, ..Decisions::default() };
+        }
+        let sightings = settle_known(namespace, known, self.readings);
+        let seen = Observation { sightings, deletions: self.deletions, class: Class::Partial, profile };
+        reconcile(namespace, known, &seen, policy, now)
+    }
+
+    /// As it would be observed.
+    fn observation(&self) -> Observation {
+        let read = |(_, reading): &(Stamp, Reading)| Sighting::Read(Box::new(reading.clone()));
+        let sightings = self.readings.iter().map(read).collect();
+        let deletions = self.deletions.clone();
+        Observation { sightings, deletions, class: Class::Partial, profile: None }
+    }
+}
+
+/// What archives hold that a live document does not.
+pub(super) fn older(live: &mut Observation, pages: &[Archived]) -> Older {
+    let deletions = pages.iter().flat_map(|page| page.deletions.iter().cloned()).collect();
+    Older { readings: merge(live, pages.to_vec()), deletions }
+}
+
+/// The keys that deciding on it needs.
+pub(super) fn keys(namespace: &str, last: &Remembered, older: &Older) -> Vec<KeyHash> {
+    if older.readings.is_empty() && older.deletions.is_empty() {
+        return Vec::new();
+    }
+    keys_needed(namespace, last, &older.observation())
+}
+
+/// Staged pages, parsed, and what becomes of them.
+async fn opened(namespace: String, staged: Staged, profile: Option<Arc<Profile>>) -> Result<Import, Failure> {
+    compute(move || {
+        let history = staged.walk.as_ref().map_or(History::Unknown, Walk::history);
+        let said = Some(Archives { history, unstage: Some(staged.unstage()) });
+        let waiting = staged.pages.iter().filter(|page| !page.deflated.is_empty());
+        let pages = waiting.map(|page| {
+            let document = inflate(&page.deflated).and_then(|body| window(page, &body));
+            let Some(document) = document else {
+                warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
+                return Archived::default();
+            };
+            let (seen, _) = observe(&[], &document, profile.clone(), Class::Partial);
+            let read = |sighting| match sighting {
+                Sighting::Read(reading) => Some(*reading),
+                Sighting::Same(_) => None,
+            };
+            let readings = seen.sightings.into_iter().filter_map(read).collect();
+            Archived { read_at: page.read_at, readings, deletions: seen.deletions }
+        });
+        Import { pages: Arc::new(pages.collect()), said }
+    })
+    .await
+}
+
+fn rules(feed: &FeedSpec) -> Rules {
+    let import = feed.import.unwrap_or_default();
+    Rules {
+        reach: Reach::new(upstream::bare(&feed.url), feed.aliases.clone()),
+        pages_max: import.pages_max,
+        page_gap_secs: import.page_gap_secs,
+    }
+}
+
+/// The document of a page; `None` when it is no feed.
+fn window(page: &StagedPage, body: &[u8]) -> Option<Window> {
+    let hints = Hints {
+        content_type: page.content_type.as_deref(),
+        content_language: page.content_language.as_deref(),
+        base_url: Some(&page.base_url),
+        resource: None,
+    };
+    slice(body, &hints).ok()
+}
+
+/// The keys of a document's entries, each once.
+fn keys_of(namespace: &str, window: &Window) -> Vec<KeyHash> {
+    let mut met = HashSet::new();
+    let keys = window.entries.iter().map(|entry| KeyHash::of(namespace, &entry.key.stripped()));
+    keys.filter(|key| met.insert(*key)).collect()
+}
+
+async fn deflate(body: Bytes) -> Result<Vec<u8>, Failure> {
+    compute(move || {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&body)?;
+        encoder.finish()
+    })
+    .await?
+    .map_err(ours)
+}
+
+fn inflate(deflated: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    DeflateDecoder::new(deflated).read_to_end(&mut body).ok()?;
+    Some(body)
+}

@@ -1,0 +1,157 @@
+//! Walks through archives beside the polls: their pace, whom they spare, and when a feed is served meanwhile.
+
+use super::*;
+use crate::{
+    feed::{archive::History, order::Order, page::PageQuery, record::FeedNo},
+    ingest::{FeedSpec, Import, testing::Scripted},
+};
+
+/// The live document, which leads to an archive.
+const LIVE: &str = "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndication/history/1.0\"><channel><title>t</title>\
+    <fh:prev>/a2</fh:prev><item><guid>3</guid><title>three</title></item></channel></rss>";
+const SECOND: &str = "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndication/history/1.0\"><channel><title>t</title>\
+    <fh:prev>/a1</fh:prev><item><guid>2</guid><title>two</title></item></channel></rss>";
+
+/// A house whose archives answer like this: the path, and how often it was asked for before.
+fn house(answer: impl Fn(&str, usize) -> Scripted + Clone + Send + Sync + 'static) -> House {
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(HashMap::<String, usize>::new()));
+    House::new(move |_, request| {
+        let path = request.uri().path().to_owned();
+        let mut asked = asked.lock().unwrap();
+        let times = asked.entry(path.clone()).or_default();
+        *times += 1;
+        ready(if path == "/rss" { ok(LIVE) } else { answer(&path, *times - 1) })
+    })
+}
+
+async fn with_import(house: &House, import: Import) -> FeedSpec {
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    FeedSpec { import: Some(import), ..feed }
+}
+
+async fn titles(house: &House, feed: FeedNo) -> Vec<String> {
+    let (since, until) = (None, None);
+    let (max, bytes_max) = (usize::MAX, usize::MAX);
+    let query = PageQuery { feed, order: Order::MODIFIED, since, until, max, bytes_max, live_only: false };
+    let page = house.store.page(query).await.unwrap();
+    page.items.iter().map(|item| item.entry().unwrap().title.as_ref().unwrap().value.clone()).collect()
+}
+
+/// The paths asked for, with the second of each.
+fn asked(house: &House) -> Vec<(u64, String)> {
+    let path = |url: &str| url.trim_start_matches("http://blog.example").to_owned();
+    house.seen.lock().unwrap().iter().map(|seen| (seen.at_secs, path(&seen.url))).collect()
+}
+
+fn is(found: &[(u64, String)], expect: &[(u64, &str)]) {
+    let found: Vec<(u64, &str)> = found.iter().map(|(at, path)| (*at, path.as_str())).collect();
+    assert_eq!(found, expect);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_is_a_gap_behind_the_one_before_and_the_live_document_is_read_last() {
+    let house = house(|path, _| ok(if path == "/a2" { SECOND } else { ONE }));
+    let feed = with_import(&house, Import { page_gap_secs: 7, ..Import::default() }).await;
+    let running = house.start([&feed]).await;
+    pass(13).await;
+    let record = house.store.feed(feed.no).await.unwrap();
+    assert_eq!((record.is_ready(), record.total, &record.history), (false, 0, &History::Running));
+    // A ping in the middle reads the live document, and commits nothing.
+    house.notify.hint(feed.no);
+    pass(50).await;
+    is(&asked(&house), &[(0, "/rss"), (7, "/a2"), (13, "/rss"), (14, "/a1"), (18, "/rss")]);
+    assert_eq!(titles(&house, feed.no).await, ["one", "two", "three"]);
+    let record = house.store.feed(feed.no).await.unwrap();
+    assert_eq!(record.history, History::Complete);
+    assert!(house.seen.lock().unwrap().iter().all(|seen| !seen.headers.contains_key("if-none-match")));
+    running.stop().await;
+    // Nothing of it is done again.
+    let running = house.start([&feed]).await;
+    pass(60).await;
+    assert_eq!(asked(&house).len(), 5);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_is_served_in_time_though_an_archive_fails_and_what_comes_late_comes_after() {
+    let house = house(|path, times| match path {
+        "/a2" => ok(SECOND),
+        _ if times < 2 => status(500, &[]),
+        _ => ok(ONE),
+    });
+    let feed = with_import(&house, Import::default()).await;
+    let running = house.start([&feed]).await;
+    pass(59).await;
+    assert!(!house.store.feed(feed.no).await.unwrap().is_ready());
+    pass(2).await;
+    let record = house.store.feed(feed.no).await.unwrap();
+    assert_eq!((record.is_ready(), record.total, record.history), (true, 2, History::Running));
+    assert_eq!(titles(&house, feed.no).await, ["two", "three"]);
+    running.stop().await;
+    let running = house.start([&feed]).await;
+    pass(1000).await;
+    is(&asked(&house), &[(0, "/rss"), (1, "/a2"), (2, "/a1"), (60, "/rss"), (62, "/a1"), (662, "/a1")]);
+    assert_eq!(titles(&house, feed.no).await, ["two", "three", "one"]);
+    assert_eq!(house.store.feed(feed.no).await.unwrap().history, History::Complete);
+    assert_eq!(
+        house.store.known(feed.no, vec![]).await.unwrap().last.window.len(),
+        1,
+        "the window is the live one"
+    );
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_wants_to_be_left_alone_is_by_walks_and_polls() {
+    let house = house(|path, times| match path {
+        "/a2" if times == 0 => status(429, &[("retry-after", "900")]),
+        "/a2" => ok(SECOND),
+        _ => ok(ONE),
+    });
+    let feed = with_import(&house, Import::default()).await;
+    let running = house.start([&feed]).await;
+    pass(900).await;
+    is(&asked(&house), &[(0, "/rss"), (1, "/a2")]);
+    pass(60).await;
+    assert_eq!(house.total(feed.no).await, 3);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_whose_operator_wants_no_archives_is_served_at_once() {
+    let house = house(|_, _| ok(ONE));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(30).await;
+    is(&asked(&house), &[(0, "/rss")]);
+    assert_eq!(
+        (house.total(feed.no).await, house.store.feed(feed.no).await.unwrap().history),
+        (1, History::Unknown)
+    );
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
+    const NEXT: &str = "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndication/history/1.0\"><channel><title>t</title>\
+        <fh:prev>/a2</fh:prev><item><guid>4</guid><title>four</title></item>\
+        <item><guid>3</guid><title>three</title></item></channel></rss>";
+    let house = House::new(|n, request| {
+        ready(ok(match (request.uri().path(), n) {
+            ("/rss", 0) => LIVE,
+            ("/rss", _) => NEXT,
+            _ => ONE,
+        }))
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(30).await;
+    running.stop().await;
+    let feed = FeedSpec { import: Some(Import::default()), ..feed };
+    let running = house.start([&feed]).await;
+    pass(HOUR + 60).await;
+    is(&asked(&house), &[(0, "/rss"), (HOUR, "/rss"), (HOUR + 1, "/a2")]);
+    assert_eq!(titles(&house, feed.no).await, ["three", "four", "one"]);
+    assert_eq!(house.store.feed(feed.no).await.unwrap().history, History::Complete);
+    running.stop().await;
+}

@@ -1,0 +1,122 @@
+//! Pages of archives that wait for their commit, and walks; not what a commit does to items.
+
+use super::rig::{Rig, START, add, commit, key};
+use crate::{
+    feed::{
+        archive::{History, Reach, Rules, Seen, Staged, StagedPage, Unstage, Walk},
+        record::FeedNo,
+    },
+    store::{Archives, Commit, StoreError},
+};
+use everfeed_adapters::{Digest, Head, Link};
+use url::Url;
+
+on_every_store![
+    a_page_and_how_far_the_walk_is_are_kept_together,
+    committed_pages_leave_their_traces_until_the_walk_ends,
+    a_refused_commit_leaves_the_staged_pages,
+    pages_of_an_unknown_feed_are_refused,
+];
+
+fn walk() -> Walk {
+    let feed = Url::parse("http://example.org/feed").unwrap();
+    let rules = Rules { reach: Reach::new(feed.clone(), vec![]), pages_max: 9, page_gap_secs: 1 };
+    let href = "http://example.org/a".into();
+    let links = vec![Link { href, rel: "prev-archive".into(), ..Link::default() }];
+    let head = Head { links, ..Head::default() };
+    let keys = [key(1)];
+    let seen = Seen { landed: feed.as_str(), body: Digest([1; 16]), bytes: 1, keys: &keys, head: &head };
+    Walk::begin(&feed, &seen, None, &rules, START).unwrap()
+}
+
+fn page(no: u32) -> StagedPage {
+    StagedPage {
+        no,
+        url: format!("http://example.org/{no}"),
+        landed: "http://example.org/x".into(),
+        base_url: "http://example.org/x".into(),
+        content_type: None,
+        content_language: Some("en".into()),
+        read_at: START,
+        body: Digest([7; 16]),
+        keys: vec![key(no)],
+        deflated: vec![1, 2, 3],
+    }
+}
+
+/// The numbers of the pages, and whether each still has its bytes.
+fn shown(staged: &Staged) -> Vec<(u32, bool)> {
+    staged.pages.iter().map(|page| (page.no, !page.deflated.is_empty())).collect()
+}
+
+async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
+    let feed = rig.blog().await;
+    let other = rig.register("other", "other").await.unwrap().no;
+    assert_eq!(rig.staged(feed).await.unwrap(), Staged::default());
+    for no in [0, 1, 300] {
+        rig.stage(feed, walk(), Some(page(no))).await.unwrap();
+    }
+    rig.stage(other, walk(), Some(page(5))).await.unwrap();
+    let again = StagedPage { deflated: vec![9], ..page(1) };
+    let mut further = walk();
+    further.pages = 3;
+    rig.stage(feed, further.clone(), Some(again.clone())).await.unwrap();
+    rig.stage(other, further.clone(), None).await.unwrap();
+    let rig = rig.reopen();
+    let staged = rig.staged(feed).await.unwrap();
+    assert_eq!(staged.pages, [page(0), again, page(300)]);
+    assert_eq!(staged.walk, Some(further.token()), "what was seen is told again");
+    assert!(staged.recalled().unwrap().remembers());
+    assert_eq!(rig.staged(other).await.unwrap().pages, [page(5)]);
+    let further = further.token();
+    assert_eq!(rig.walks().await.unwrap(), [(feed, further.clone()), (other, further)]);
+    assert_eq!(rig.feed(feed).await.unwrap().rev, 0, "a staged page is no commit");
+}
+
+async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
+    let feed = rig.blog().await;
+    let other = rig.register("other", "other").await.unwrap().no;
+    for no in 0..3 {
+        rig.stage(feed, walk(), Some(page(no))).await.unwrap();
+        rig.stage(other, walk(), Some(page(no))).await.unwrap();
+    }
+    let say = |history, unstage| Some(Archives { history, unstage });
+    for (unstage, history, expect) in [
+        (None, History::Running, vec![(0, true), (1, true), (2, true)]),
+        (Some(Unstage::Below(0)), History::Running, vec![(0, true), (1, true), (2, true)]),
+        (Some(Unstage::Below(2)), History::Partial("a gap".into()), vec![(0, false), (1, false), (2, true)]),
+        (Some(Unstage::All), History::Complete, vec![]),
+    ] {
+        let record = rig.feed(feed).await.unwrap();
+        let archives = say(history.clone(), unstage);
+        let receipt = rig.commit(Commit { archives, ..commit(&record, vec![]) }).await.unwrap();
+        assert_eq!(receipt.feed.history, history);
+        let staged = rig.staged(feed).await.unwrap();
+        assert_eq!(shown(&staged), expect, "{unstage:?}");
+        assert!(staged.walk.is_some(), "how the archives were reached is remembered");
+    }
+    let record = rig.feed(feed).await.unwrap();
+    rig.commit(commit(&record, vec![add(1)])).await.unwrap();
+    let rig = rig.reopen();
+    assert_eq!(rig.feed(feed).await.unwrap().history, History::Complete, "other commits leave it");
+    assert_eq!(shown(&rig.staged(other).await.unwrap()), [(0, true), (1, true), (2, true)]);
+}
+
+async fn a_refused_commit_leaves_the_staged_pages(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.stage(feed, walk(), Some(page(0))).await.unwrap();
+    let mut record = rig.feed(feed).await.unwrap();
+    record.rev = 7;
+    let archives = Some(Archives { history: History::Complete, unstage: Some(Unstage::All) });
+    let refused = rig.commit(Commit { archives, ..commit(&record, vec![add(1)]) }).await;
+    assert!(matches!(refused, Err(StoreError::Conflict { found: 0 })));
+    assert_eq!(shown(&rig.staged(feed).await.unwrap()), [(0, true)]);
+    assert_eq!(rig.feed(feed).await.unwrap().history, History::Unknown);
+}
+
+async fn pages_of_an_unknown_feed_are_refused(rig: Rig) {
+    rig.blog().await;
+    let unknown = |error| matches!(error, StoreError::UnknownFeed(FeedNo(7)));
+    assert!(unknown(rig.stage(FeedNo(7), walk(), None).await.unwrap_err()));
+    assert!(unknown(rig.staged(FeedNo(7)).await.unwrap_err()));
+}
