@@ -236,6 +236,11 @@ impl Sound {
         }
         // Behind it nothing is left of the entry: a response that was cut, and one that was joined to it.
         let at = place.start + *chance.one_of(&ends);
+        // What was copied with an entry may hold elements of any kind, an entry among them, so it is never broken up.
+        let before = &self.text[place.start..at];
+        if before.rfind("<source").is_some_and(|open| !before[open..].contains("</source")) {
+            return;
+        }
         let text = [&self.text[..at], &self.text[place.end..]].concat();
         let what = || format!("entry {hurt} is cut at {at}, after {}", &text[place.start..at]);
         let others = |names: &[(Key, String)], all: usize| -> Vec<String> {

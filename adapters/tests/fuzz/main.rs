@@ -1,7 +1,8 @@
 //! Random damage for a bounded time: nothing may panic or hang, and what holds of every document must hold of these.
 //!
-//! `EVERFEED_FUZZ_SECS` says for how long (60), `EVERFEED_FUZZ_SEED` where chance begins (the seed is printed), and
-//! `EVERFEED_FUZZ_CASE` that only one case is run, whose number a failure prints.
+//! `EVERFEED_FUZZ_SECS` says for how long (60), `EVERFEED_FUZZ_SEED` where chance begins (1, so that a change is not turned down
+//! for what another did; `any` for somewhere new), and `EVERFEED_FUZZ_CASE` that only one case is run, whose number a failure
+//! prints with the seed.
 
 #![expect(
     clippy::unwrap_used,
@@ -34,9 +35,11 @@ static BEGAN: AtomicU64 = AtomicU64::new(0);
 fn no_damage_makes_anything_panic_hang_or_contradict_itself() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let secs = number("EVERFEED_FUZZ_SECS").unwrap_or(60);
-    let seed = number("EVERFEED_FUZZ_SEED").unwrap_or_else(|| {
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() % 1_000_000
-    });
+    let seed = match std::env::var("EVERFEED_FUZZ_SEED").as_deref() {
+        Ok("any") => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() % 1_000_000,
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => 1,
+    };
     eprintln!("EVERFEED_FUZZ_SEED={seed}");
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
