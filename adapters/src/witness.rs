@@ -18,10 +18,12 @@ pub fn witness(bytes: &[u8], hints: &Hints<'_>) -> Option<usize> {
     Some(feed.entries.len())
 }
 
-/// The text without what feed-rs panics on: declarations of an encoding, which it minds wherever they stand, and times of
-/// MediaRSS. Nothing of that says how many entries there are.
+/// The text without what feed-rs panics on: declarations of an encoding, which it minds wherever they stand; times of
+/// MediaRSS; and characters of several bytes, which it cuts in two when it looks for a name. Nothing of that says how many
+/// entries there are.
 fn harmless(text: &str) -> String {
-    let mut harmless = text.replace("<?xml", "<?was");
+    let ascii = |c: char| if c.is_ascii() && c != '&' { c } else { 'x' };
+    let mut harmless = text.replace("<?xml", "<?was").chars().map(ascii).collect::<String>();
     for name in ["time", "start", "end", "duration"] {
         for quote in ['"', '\''] {
             harmless = harmless.replace(&format!("{name}={quote}"), &format!("x-{name}={quote}"));

@@ -33,6 +33,7 @@ fn nothing_that_makes_feed_rs_panic_reaches_it() {
             "<media:content url='http://e.org/'/>".repeat(9)
         )),
         media("<media:description><![CDATA[<?xml version='1.0' encoding='utf-16'?>]]></media:description>"),
+        media("<author>Example\u{8f}editor me@example.com)</author><author>&#143;e me@example.com)</author>"),
         media(&format!(
             "<media:content url='http://e.org/' duration='{huge}' fileSize='{huge}' type='a/b;c='/>"
         )),
