@@ -22,8 +22,8 @@ pub fn witness(bytes: &[u8], hints: &Hints<'_>) -> Option<usize> {
 /// MediaRSS; and characters of several bytes, which it cuts in two when it looks for a name. Nothing of that says how many
 /// entries there are.
 fn harmless(text: &str) -> String {
-    let ascii = |c: char| if c.is_ascii() && c != '&' { c } else { 'x' };
-    let mut harmless = text.replace("<?xml", "<?was").chars().map(ascii).collect::<String>();
+    let ascii = |c: char| if c.is_ascii() && c != '&' { c } else { '_' };
+    let mut harmless = text.chars().map(ascii).collect::<String>().replace("<?xml", "<?was");
     for name in ["time", "start", "end", "duration"] {
         for quote in ['"', '\''] {
             harmless = harmless.replace(&format!("{name}={quote}"), &format!("x-{name}={quote}"));
