@@ -21,6 +21,8 @@ pub mod reconcile;
 
 pub mod absence;
 
+pub mod identity;
+
 pub mod archive;
 pub mod observed;
 

@@ -108,6 +108,20 @@ pub struct Policy {
     pub ordered: bool,
 }
 
+impl Default for Policy {
+    fn default() -> Self {
+        // POLLING 2.3, "When a tombstone may be emitted".
+        Self {
+            confirmations: 2,
+            apart_secs: 3600,
+            weak_confirmations: 3,
+            weak_secs: 86_400,
+            complete: false,
+            ordered: true,
+        }
+    }
+}
+
 /// What a document proves by what it does not hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {

@@ -112,12 +112,14 @@ impl Default for Poll {
 
 impl Default for Deletions {
     fn default() -> Self {
-        // POLLING 2.3, "When a tombstone may be emitted".
+        let absence::Policy { confirmations, apart_secs, weak_confirmations, weak_secs, .. } =
+            absence::Policy::default();
         Self {
-            confirmations: 2,
-            apart_secs: 3600,
-            weak_confirmations: 3,
-            weak_secs: 86_400,
+            confirmations: confirmations.into(),
+            apart_secs,
+            weak_confirmations: weak_confirmations.into(),
+            weak_secs,
+            // Kroll's own limit of unconditional requests (POLLING 0.3).
             audit_secs: 86_400,
             is_unsafe: false,
         }

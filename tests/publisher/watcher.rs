@@ -38,14 +38,7 @@ const DAYS: u64 = 90;
 const START: u64 = 1_700_000_000;
 
 pub(crate) fn watch(scenario: &Scenario, seed: u64) -> Score {
-    let policy = Policy {
-        confirmations: 2,
-        apart_secs: 3600,
-        weak_confirmations: 3,
-        weak_secs: 86_400,
-        complete: false,
-        ordered: true,
-    };
+    let policy = Policy::default();
     let mut publisher = Publisher::new(*scenario, seed);
     let mut memory = Memory::default();
     let mut score = Score::default();

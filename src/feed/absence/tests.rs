@@ -16,14 +16,7 @@ struct Watched {
 
 impl Watched {
     fn new(first: &str) -> Self {
-        let policy = Policy {
-            confirmations: 2,
-            apart_secs: 3600,
-            weak_confirmations: 3,
-            weak_secs: 86_400,
-            complete: false,
-            ordered: true,
-        };
+        let policy = Policy::default();
         let mut watched = Self {
             memory: Memory::default(),
             now: Stamp::from_secs(1_700_000_000),

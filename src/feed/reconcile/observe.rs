@@ -14,7 +14,8 @@ use std::{
 
 /// Compares a document with the window of the last one and parses what is new. An entry of the same bytes is not parsed
 /// again unless a deletion names it, whose date must be compared with the entry's, or its key occurs twice in the
-/// document, where the latest must win every time. What `profile` scrubs is in no content digest. The notes are those of the entries parsed.
+/// document, where the latest must win every time. What `profile` scrubs is in no content digest. The notes are those of
+/// the entries parsed.
 pub fn observe(
     window: &[WindowRow],
     document: &Window,

@@ -9,14 +9,6 @@ use everfeed_adapters::{
 
 const NS: &str = "example.org/feed";
 const NOW: Stamp = Stamp::from_secs(1_700_000_000);
-const POLICY: Policy = Policy {
-    confirmations: 2,
-    apart_secs: 3600,
-    weak_confirmations: 3,
-    weak_secs: 86_400,
-    complete: false,
-    ordered: true,
-};
 
 /// A store in its simplest form, to feed decisions back.
 #[derive(Default)]
@@ -54,7 +46,7 @@ impl Held {
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
         let items = keys_needed(NS, &self.last, &seen).into_iter().filter_map(found).collect();
         let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
-        let decisions = reconcile(NS, &known, &seen, &POLICY, NOW);
+        let decisions = reconcile(NS, &known, &seen, &Policy::default(), NOW);
         self.last = decisions.last;
         self.id_rule = decisions.id_rule;
         self.keys.extend(decisions.aliases);
@@ -387,7 +379,7 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
     let found = |key: KeyHash| store.keys.get(&key).map(|id| (key, store.items[id].clone()));
     let items = keys_needed(NS, &store.last, &seen).into_iter().filter_map(found).collect();
     let known = Known { rev: 0, id_rule: IdRule::Id, last: store.last.clone(), items };
-    reconcile(NS, &known, &seen, &POLICY, NOW).changes.len()
+    reconcile(NS, &known, &seen, &Policy::default(), NOW).changes.len()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A feed's archives: whether a first document waits for them, one step of a walk through them, and the commit that makes
 //! items of what was staged. Where a walk goes is `feed::archive`'s business, when it steps the poller's.
 
-use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, decided::stranger, ours};
+use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, ours};
 use crate::{
     feed::{
         absence::{Class, Policy},
@@ -9,6 +9,7 @@ use crate::{
             Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict, Walk, merge,
             settle_known,
         },
+        identity::stranger,
         item::KeyHash,
         reconcile::{
             Decisions, Known, Observation, Reading, Remembered, Sighting, keys_needed, observe, reconcile,

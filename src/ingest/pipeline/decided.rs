@@ -4,6 +4,7 @@ use crate::{
     feed::{
         absence::{Class, Event, Policy},
         archive::chronological,
+        identity::{is_planet, stranger},
         observed::Observed,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again},
         record::{FeedRecord, IdRule},
@@ -19,15 +20,11 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Head, Hints, Key, NotAFeed, Note, Window,
+    Digest, Head, Hints, NotAFeed, Note, Window,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice, witness,
 };
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
-use url::Url;
+use std::{collections::HashSet, sync::Arc};
 
 /// A document cut into entries.
 pub(super) struct Sliced {
@@ -299,42 +296,6 @@ impl Decided {
             observed: Some(self.observed),
         }
     }
-}
-
-/// Whether a document of which nothing was known is that of another feed: a hoster's parking page in RSS, a proxy that mixed
-/// two up (POLLING 2.2). Its title differs, and its id or the host of its site; a feed that only renames itself changes
-/// less.
-pub(super) fn stranger(held: &Head, found: &Head) -> Option<String> {
-    let differ =
-        |held: Option<&str>, found: Option<&str>| matches!((held, found), (Some(a), Some(b)) if a != b);
-    let title = |head: &'_ Head| head.title.as_ref().map(|title| title.value.clone());
-    let site = |head: &Head| Url::parse(head.link("alternate")?).ok()?.host_str().map(str::to_owned);
-    let is_other = differ(title(held).as_deref(), title(found).as_deref())
-        && (differ(held.id.as_deref(), found.id.as_deref())
-            || differ(site(held).as_deref(), site(found).as_deref()));
-    let name = || title(found).unwrap_or_default();
-    is_other.then(|| format!("the URL answers with another feed, \"{}\"", name()))
-}
-
-/// Hosts from which a planet's entries come at least.
-const PLANET_HOSTS_MIN: usize = 3;
-
-/// Whether the entries of a document come from several blogs: their ids, or where they have none their links, name three
-/// hosts and more, none of which has four fifths of them.
-fn is_planet(window: &Window) -> bool {
-    let mut hosts: HashMap<String, usize> = HashMap::new();
-    for entry in &window.entries {
-        let (Key::Id(name) | Key::Link(name)) = &entry.key else { continue };
-        let host = match name.strip_prefix("tag:") {
-            Some(tag) => tag.split([',', ':']).next().map(str::to_ascii_lowercase),
-            None => Url::parse(name).ok().and_then(|url| url.host_str().map(str::to_owned)),
-        };
-        if let Some(host) = host {
-            *hosts.entry(host).or_default() += 1;
-        }
-    }
-    let most = hosts.values().max().copied().unwrap_or_default();
-    hosts.len() >= PLANET_HOSTS_MIN && most * 5 < hosts.values().sum::<usize>() * 4
 }
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what

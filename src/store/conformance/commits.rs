@@ -204,14 +204,7 @@ async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
 /// What is remembered after a document of two.
 fn absence() -> Memory {
     let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0 };
-    let policy = Policy {
-        confirmations: 2,
-        apart_secs: 3600,
-        weak_confirmations: 3,
-        weak_secs: 86_400,
-        complete: false,
-        ordered: true,
-    };
+    let policy = Policy::default();
     Memory::default().observe(&[place(2), place(1)], Class::Audit, &policy, START).memory
 }
 
