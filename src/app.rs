@@ -198,6 +198,7 @@ impl Ground {
             jitter: rand::random,
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
+            probe_gap_secs: self.config.upstream.probe_gap_secs,
         };
         let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
             no: *no,

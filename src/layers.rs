@@ -23,9 +23,10 @@ pub use client::{Client, ClientConfig, callback, upstream};
 pub use conditional::{Asked, Validators};
 pub use error::{Fault, FetchError};
 pub use guard::{AddressClass, Trusted};
+pub use inflate_cap::FirstBytes;
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::Governor;
-pub use redirect::Landing;
+pub use redirect::{HomeOnly, Landing};
 pub use wire::BuildError;
 
 use bytes::Bytes;

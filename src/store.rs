@@ -121,6 +121,25 @@ pub struct Commit {
     pub observed: Option<Observed>,
 }
 
+impl Commit {
+    /// One that changes nothing of a feed, decided on what is known of it here.
+    pub fn nothing(record: &FeedRecord) -> Self {
+        Self {
+            feed: record.no,
+            rev: record.rev,
+            changes: Vec::new(),
+            aliases: Vec::new(),
+            last: None,
+            head: None,
+            id_rule: record.id_rule,
+            ready: record.is_ready(),
+            poll: None,
+            archives: None,
+            observed: None,
+        }
+    }
+}
+
 /// What a commit means for a feed's archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archives {

@@ -63,6 +63,8 @@ pub struct Metrics {
     pub polls: Family<Outcome, Counter>,
     /// Items that got a new T.
     pub items_changed: Counter,
+    /// Pages of missed items asked for, and what they said.
+    pub probes: Family<Outcome, Counter>,
     /// Pushes ended.
     pub pushes: Family<Outcome, Counter>,
     /// Verifications ended.
@@ -94,6 +96,11 @@ impl Metrics {
         self.poll_seconds.0.observe(secs);
     }
 
+    /// Counts the word of a missed item's page.
+    pub fn probe(&self, outcome: &'static str) {
+        self.probes.get_or_create(&Outcome { outcome }).inc();
+    }
+
     /// Counts a push.
     pub fn push(&self, outcome: &'static str) {
         self.pushes.get_or_create(&Outcome { outcome }).inc();
@@ -110,6 +117,7 @@ impl Metrics {
         registry.register("http_requests", "Requests answered to consumers", self.requests.clone());
         registry.register("polls", "Polls of upstreams ended", self.polls.clone());
         registry.register("items_changed", "Items that got a new T", self.items_changed.clone());
+        registry.register("probes", "Pages of missed items, by what they said", self.probes.clone());
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
         registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
         registry.register(

@@ -7,7 +7,7 @@ use everfeed::{
         item::{Content, Item, ItemId, Reason, Seen},
         order::Order,
         page::Page,
-        record::{FeedNo, FeedRecord, IdRule},
+        record::{FeedNo, FeedRecord},
         stamp::Stamp,
         view::Format,
     },
@@ -237,19 +237,14 @@ fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
     let live = Content::Live(Box::new(entry.clone()));
     let published = entry.published.as_ref().and_then(|date| date.at_us);
     let feed = FeedRecord {
-        no: FeedNo(1),
-        name: "x".into(),
-        namespace: "example.org/".into(),
         rev: 1,
         last_t: Stamp::from_secs(1_389_003_527),
         total: 2,
         live: 1,
         head: Arc::new(head.clone()),
         head_rev: 1,
-        id_rule: IdRule::Id,
         first_cursor: Some(String::new()),
-        history: everfeed::feed::archive::History::Unknown,
-        gaps: Vec::new(),
+        ..FeedRecord::new(FeedNo(1), "x", "example.org/")
     };
     let found = Page {
         items: vec![item(1, iri.to_owned(), live, published), item(2, "urn:x:2".into(), gone, None)],

@@ -43,6 +43,7 @@ pub mod entry;
 mod extensions;
 mod formats;
 mod neutral;
+mod permalink;
 pub mod platforms;
 mod slice;
 pub mod text;
@@ -56,6 +57,7 @@ pub use extensions::georss::{Location, Shape};
 pub use extensions::threading::InReplyTo;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
 pub use neutral::{neutral, neutral_line};
+pub use permalink::shows_entry;
 pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
 pub use witness::witness;
 

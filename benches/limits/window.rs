@@ -37,6 +37,7 @@ const POLICY: Policy = Policy {
     weak_secs: 86_400,
     complete: false,
     ordered: true,
+    probes: true,
 };
 
 pub(crate) async fn ask(report: &Report) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::{
     clock,
     config::{Config, Feed, public},
     feed::{
-        absence::{Class, Missing, Policy},
+        absence::{Class, Missing, Policy, Probe, Said},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
         order::Order,
@@ -46,7 +46,7 @@ pub struct Explanation {
     pub held_since: Option<String>,
     /// Whether answers to conditional requests have proven to be parts.
     pub distrusts_conditional: bool,
-    /// Items that are missed and not decided on.
+    /// Items that are missed and not decided on, those included whose page shows that they live.
     pub suspects: Vec<Told>,
     /// Where items may be missing: found at, why, cursor before, cursor after.
     pub gaps: Vec<(String, String, String, String)>,
@@ -128,6 +128,8 @@ pub enum State {
     Shown,
     /// Missed, and not decided on.
     Suspected,
+    /// Missed, while its own page shows that it lives.
+    Hidden,
     /// Not in the last document, from which nothing was concluded.
     Undecided,
     /// Behind the end of the window: kept.
@@ -155,6 +157,19 @@ pub struct Missed {
     pub behind: u16,
     /// Whether older items had moved up.
     pub backfilled: bool,
+    /// What its own page said: when last, what, how often it was asked for; and when it is asked for next.
+    pub page: Page,
+}
+
+/// What the own page of a missed item says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    /// The last answer, and when it came.
+    pub said: Option<(String, String)>,
+    /// How often it was asked for.
+    pub asked: u8,
+    /// When it is asked for next.
+    pub next_at: Option<String>,
 }
 
 /// What proved an item's end.
@@ -225,7 +240,7 @@ impl Explainer {
         let policy = feed.deletions.policy_for(record.head.is_complete(), profile.as_deref());
         let absence = &known.last.absence;
         let mut suspects = Vec::new();
-        for row in absence.suspects().take(SUSPECTS_SHOWN) {
+        for row in absence.rows.iter().filter(|row| row.missing.is_some()).take(SUSPECTS_SHOWN) {
             if let Some(found) = self.store.item(record.no, row.id).await? {
                 suspects.push(self.told(&record, &known.last, &policy, &found).await?);
             }
@@ -316,6 +331,7 @@ impl Explainer {
         let is_shown = last.window.iter().any(|row| row.id == item.id);
         let state = match &item.content {
             Content::Gone { .. } => State::Deleted,
+            Content::Live(_) if missing.is_some_and(|missing| missing.probe.is_hidden()) => State::Hidden,
             Content::Live(_) if missing.is_some() => State::Suspected,
             Content::Live(_) if is_shown => State::Shown,
             Content::Live(_) if row.is_some() => State::Undecided,
@@ -351,6 +367,23 @@ fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
         strong: missing.strong,
         behind: missing.behind,
         backfilled: missing.backfilled,
+        page: page(&missing.probe),
+    }
+}
+
+fn page(probe: &Probe) -> Page {
+    let words = |said: Said| match said {
+        Said::Gone => "it is gone (410)",
+        Said::NotFound => "it is not found (404)",
+        Said::Shown => "it is there and shows the item",
+        Said::Another => "there is another page without the item",
+        Said::Nothing => "no answer that says anything",
+        Said::NoPage => "the item has no page at its feed's own address",
+    };
+    Page {
+        said: probe.last.map(|(at, said)| (words(said).to_owned(), at.rfc3339())),
+        asked: if probe.last.is_some_and(|(_, said)| said == Said::NoPage) { 0 } else { probe.asked },
+        next_at: probe.due.map(|at| at.rfc3339()),
     }
 }
 

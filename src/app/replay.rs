@@ -15,7 +15,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        FeedSpec, Pipeline, Upstream,
+        Deletions, FeedSpec, Pipeline, Upstream,
         recording::{Recorded, recorded},
         upstream::{Fetched, Reply},
     },
@@ -193,15 +193,16 @@ impl Player {
         let namespace = configured.map_or_else(|| name.clone(), Feed::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
+        let unprobed = |deletions: Deletions| Deletions { probe: false, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
                 public_url: as_configured.aliases.first().cloned(),
                 policy: as_configured.poll.policy(),
-                deletions: as_configured.deletions,
+                deletions: unprobed(as_configured.deletions),
                 platform: as_configured.platform.clone(),
                 ..usual
             },
-            None => usual,
+            None => FeedSpec { deletions: unprobed(usual.deletions), ..usual },
         };
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());

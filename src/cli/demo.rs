@@ -52,7 +52,7 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     let store = folder.path().join("everfeed.redb");
     let config = format!(
         "[server]\nlisten = \"{listen}\"\npublic_url = \"http://{listen}\"\nadmin_listen = \"{admin}\"\n\
-         [store]\npath = {:?}\n[hub]\ncallbacks_private = true\n\
+         [store]\npath = {:?}\n[hub]\ncallbacks_private = true\n[upstream]\nprobe_gap_secs = 1\n\
          [[feed]]\nname = \"blog\"\nurl = \"{origin}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
          deletions = {{ apart_secs = 2, weak_secs = 4, audit_secs = 1 }}\n",
         store.display().to_string()

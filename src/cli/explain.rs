@@ -7,7 +7,7 @@ use super::{
     probe::sheet::{tame, tame_json},
 };
 use crate::{
-    app::explain::{Explanation, Missed, Seen, State, Told, from_file},
+    app::explain::{Explanation, Missed, Page, Seen, State, Told, from_file},
     config::Config,
 };
 use anyhow::{Context as _, bail};
@@ -118,8 +118,9 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         format!("  may lack    items between {} and {}: at {at} {}", cursor(before), cursor(after), tame(why))
     }));
     for suspect in &told.suspects {
+        let label = if suspect.state == State::Hidden { "hidden   " } else { "suspected" };
         lines.push(format!(
-            "  suspected   {} {}",
+            "  {label}   {} {}",
             suspect.id,
             tame(suspect.title.as_deref().unwrap_or(&suspect.iri))
         ));
@@ -184,6 +185,7 @@ fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
             State::Shown => "kept: it is in the last document",
             State::Suspected =>
                 "suspected: the last document lacks it, although what stood behind it is still there",
+            State::Hidden => "kept: the last document lacks it, but its own page is still there",
             State::Undecided if told.held_since.is_some() => {
                 "kept: the last document lacks it, and too much else, so nothing is concluded"
             }
@@ -217,14 +219,23 @@ fn circumstances(missing: &Missed) -> Vec<String> {
         if missing.backfilled { "older items had moved up into the window" } else { "in their order" };
     let window = if missing.strong { "as many came as went" } else { "not as many came as went" };
     let audited = if missing.audited { "one of them" } else { "none of them" };
-    vec![
+    let mut lines = vec![
         format!("last seen {}, missed since {}", missing.last_seen, missing.since),
         format!("{} items that stood behind it were still there, {behind}", missing.behind),
         format!(
             "{} documents without it, {audited} the answer to a request without validators; {window} at first",
             missing.count.0
         ),
-    ]
+    ];
+    lines.extend(page_line(&missing.page));
+    lines
+}
+
+/// What its own page said.
+fn page_line(page: &Page) -> Option<String> {
+    let (said, at) = page.said.as_ref()?;
+    let asked = if page.asked > 1 { format!(", asked for {} times", page.asked) } else { String::new() };
+    Some(format!("its page{asked}, at {at}: {}", tame(said)))
 }
 
 /// How an item is missed, and what is still needed.
@@ -232,6 +243,9 @@ fn needed(missing: &Missed, told: &Explanation) -> Vec<String> {
     let (count, of) = missing.count;
     let mut lines = circumstances(missing);
     let mut open = Vec::new();
+    if let Some(at) = &missing.page.next_at {
+        open.push(format!("its page is asked for from {at} on; 410, or 404 twice, would do"));
+    }
     if count < of {
         open.push(format!("{} more documents without it ({count} of {of})", of - count));
     }

@@ -14,9 +14,12 @@ mod orientation;
 
 mod verdict;
 
+mod probe;
+
 #[cfg(test)]
 mod tests;
 
+pub use probe::{Probe, Said};
 pub use verdict::{Missing, Needs, Proof};
 
 use orientation::Orientation;
@@ -45,6 +48,8 @@ pub struct Place {
     pub known: bool,
     /// How often the item was deleted before: one that comes and goes needs more proof.
     pub deaths: u8,
+    /// Whether nothing but its title or its content names it, so that an edit may look like an end and a beginning.
+    pub is_weak: bool,
 }
 
 /// One item of the remembered window.
@@ -56,6 +61,8 @@ pub struct Row {
     pub dated: Option<i64>,
     /// How often it was deleted before.
     pub deaths: u8,
+    /// Whether it has no id of its own: it is never missed (DESIGN section 3).
+    pub is_weak: bool,
     /// Set while it is missed and not decided on.
     pub missing: Option<Missing>,
 }
@@ -79,6 +86,8 @@ pub struct Memory {
     trust: i8,
     /// What every conditional answer since the last audit lacked.
     lacked: Option<Lacked>,
+    /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
+    ended: (Stamp, u16),
 }
 
 /// Items that conditional answers lacked.
@@ -106,6 +115,8 @@ pub struct Policy {
     /// Whether the one assumption holds: a planet shows the newest of several feeds, and when one of them drops its old
     /// entries, they vanish from the middle.
     pub ordered: bool,
+    /// Whether the own page of a missed item is asked for, so that its word is waited for.
+    pub probes: bool,
 }
 
 impl Default for Policy {
@@ -118,6 +129,7 @@ impl Default for Policy {
             weak_secs: 86_400,
             complete: false,
             ordered: true,
+            probes: false,
         }
     }
 }
@@ -146,12 +158,14 @@ pub enum Event {
     Held,
     /// Too much stayed missing for [`HOLD_SECS`]; the window begins anew and nothing is deleted.
     HoldEnded,
+    /// More is proven to be gone than is believed in a day; the rest waits.
+    Capped,
 }
 
 impl Event {
     /// Whether the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
-        !matches!(self, Self::Held)
+        !matches!(self, Self::Held | Self::Capped)
     }
 
     /// The same in the operator's words.
@@ -161,6 +175,7 @@ impl Event {
             Self::Rebaselined => "the order of the documents could not be followed, so the window began anew",
             Self::Held => "too much was missing at once, so nothing was concluded",
             Self::HoldEnded => "too much stayed missing for a week, so the window began anew",
+            Self::Capped => "more items seem to be gone than is believed in one day, so the rest waits",
         }
     }
 }
@@ -182,6 +197,12 @@ const ANCHORS_MIN: usize = 2;
 
 /// How long too much may be missing at once before the window begins anew, in seconds.
 const HOLD_SECS: u64 = 7 * 86_400;
+
+/// Items of a feed that are taken for deleted in a day, because they are missing, at most (POLLING 2.3, step 5): a mistake
+/// of ours must not empty a feed before somebody notices.
+const DAILY_MAX: u16 = 100;
+
+const DAY_SECS: u64 = 86_400;
 
 /// How far conditional answers must be trusted to count as proof: the last two audits bore them out.
 const TRUSTED: i8 = 2;
@@ -215,16 +236,66 @@ impl Memory {
         self.trust <= CAUGHT
     }
 
-    /// The items that are missed and not decided on.
+    /// The items that are missed and not decided on; those whose page shows that they live are not among them.
     pub fn suspects(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| row.missing.is_some())
+        self.rows.iter().filter(|row| row.missing.is_some_and(|missing| !missing.probe.is_hidden()))
+    }
+
+    /// When the page of a missed item is to be asked for next.
+    pub fn probe_at(&self) -> Option<Stamp> {
+        self.rows.iter().filter_map(|row| row.missing?.probe.due).min()
+    }
+
+    /// The missed item whose page is to be asked for now; the one that has been due for longest.
+    pub fn probe_due(&self, now: Stamp) -> Option<ItemId> {
+        let due = self.rows.iter().filter_map(|row| Some((row.missing?.probe.due?, row.id)));
+        due.filter(|(due, _)| *due <= now).min().map(|(_, id)| id)
+    }
+
+    /// What the word of a missed item's own page proves, together with what documents have shown so far. An item that is
+    /// not missed any more is none of a page's business.
+    pub fn told(&self, id: ItemId, said: Said, policy: &Policy, now: Stamp) -> Outcome {
+        let mut memory = self.clone();
+        let mut outcome = Outcome::default();
+        let found = memory.rows.iter().position(|row| row.id == id && row.missing.is_some());
+        if let Some(at) = found
+            && let Some(missing) = &mut memory.rows[at].missing
+        {
+            missing.probe = missing.probe.told(said, policy.apart_secs, now);
+            let (missing, deaths) = (*missing, memory.rows[at].deaths);
+            if let Some(proof) = missing.proves(deaths, policy, now)
+                && memory.may_end(&mut outcome.events, now)
+            {
+                memory.rows.remove(at);
+                outcome.gone.push((id, proof));
+            }
+        }
+        outcome.memory = memory;
+        outcome
+    }
+
+    /// Counts an item that is taken for deleted, unless enough are for a day.
+    fn may_end(&mut self, events: &mut Vec<Event>, now: Stamp) -> bool {
+        if now.secs_since(self.ended.0) >= DAY_SECS {
+            self.ended = (now, 0);
+        }
+        let may = self.ended.1 < DAILY_MAX;
+        if may {
+            self.ended.1 += 1;
+        } else if !events.contains(&Event::Capped) {
+            events.push(Event::Capped);
+        }
+        may
     }
 
     /// The same document again, as the answer to an unconditional request: a full confirmation of what it lacks
     /// (DESIGN section 3). An unchanged answer to a conditional request proves nothing new and never gets here.
     pub fn observe_again(&self, policy: &Policy, now: Stamp) -> Outcome {
         let present = self.rows.iter().filter(|row| row.missing.is_none());
-        let place = |row: &Row| Place { id: row.id, dated: row.dated, known: true, deaths: row.deaths };
+        let place = |row: &Row| {
+            let Row { id, dated, deaths, is_weak, .. } = *row;
+            Place { id, dated, known: true, deaths, is_weak }
+        };
         let seen: Vec<Place> = present.map(place).collect();
         self.judge(&seen, Class::Audit, policy, now)
     }
@@ -294,7 +365,7 @@ impl Memory {
             self,
             seen,
             &missed,
-            &Sight { class, counts, strong, last_seen: self.seen_at, now, policy, rule },
+            &Sight { class, counts, strong, last_seen: self.seen_at, now, policy },
         )
     }
 
@@ -401,7 +472,10 @@ impl Memory {
                 continue;
             }
             let missing = Missing::again(row.missing, missed, sight);
-            if let Some(proof) = missing.proves(row.deaths, sight) {
+            let proof = missing.proves(row.deaths, sight.policy, sight.now);
+            if let Some(proof) = proof
+                && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
+            {
                 outcome.gone.push((row.id, proof));
             } else {
                 undecided.entry(predecessor).or_default().push(Row { missing: Some(missing), ..*row });
@@ -437,7 +511,6 @@ struct Sight<'a> {
     last_seen: Stamp,
     now: Stamp,
     policy: &'a Policy,
-    rule: Rule,
 }
 
 /// A row that the document lacks.
@@ -502,10 +575,11 @@ impl View {
                 let still = behind > 0 && row.missing.is_some_and(|missing| missing.backfilled);
                 let backfilled = still || (returns && back.iter().all(older));
                 let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;
-                let is_interior = match rule {
+                let is_proof = match rule {
                     Rule::Complete => true,
                     Rule::Bracket { decides } => decides && bracketed,
                 };
+                let is_interior = is_proof && !row.is_weak;
                 Missed { at, behind, backfilled, is_interior }
             })
             .collect()
@@ -513,7 +587,10 @@ impl View {
 }
 
 fn rows(seen: &[Place]) -> Vec<Row> {
-    let row = |place: &Place| Row { id: place.id, dated: place.dated, deaths: place.deaths, missing: None };
+    let row = |place: &Place| {
+        let Place { id, dated, deaths, is_weak, .. } = *place;
+        Row { id, dated, deaths, is_weak, missing: None }
+    };
     seen.iter().take(ROWS_MAX).map(row).collect()
 }
 

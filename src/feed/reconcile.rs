@@ -20,7 +20,7 @@ pub(super) mod chronology;
 
 mod decide;
 
-pub use decide::{keys_needed, reconcile, reconcile_again};
+pub use decide::{keys_needed, reconcile, reconcile_again, reconcile_probe};
 pub use observe::observe;
 
 #[cfg(test)]
@@ -39,6 +39,8 @@ pub struct WindowRow {
     pub dated: Option<i64>,
     /// How often the item was deleted before.
     pub deaths: u8,
+    /// Whether nothing but its title or its content names it.
+    pub is_weak: bool,
 }
 
 /// What the store knows that a decision needs, all read at one revision.

@@ -38,6 +38,8 @@ pub struct FeedRecord {
     pub history: History,
     /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
+    /// When the page of a missed item is to be asked for, so that nobody reads every window to find out.
+    pub probe_at: Option<Stamp>,
 }
 
 /// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
@@ -74,6 +76,7 @@ impl FeedRecord {
             first_cursor: None,
             history: History::Unknown,
             gaps: Vec::new(),
+            probe_at: None,
         }
     }
 

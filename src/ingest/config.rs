@@ -23,6 +23,8 @@ pub struct Config {
     pub body_bytes_max: u64,
     /// Redirects followed at most.
     pub redirects_max: usize,
+    /// Seconds between two requests to one host, at least, for pages of posts that left their feed.
+    pub probe_gap_secs: u64,
 }
 
 /// `format` of a feed: what is made of its document.
@@ -60,6 +62,8 @@ pub struct Deletions {
     pub weak_secs: u64,
     /// Seconds between unconditional requests at least, while items are suspected to be gone.
     pub audit_secs: u64,
+    /// Whether the own page of a missed item is asked for, if it has one at the feed's own origin.
+    pub probe: bool,
     /// Allows fewer confirmations than are safe.
     #[serde(rename = "unsafe")]
     pub is_unsafe: bool,
@@ -99,6 +103,8 @@ impl Default for Config {
             wire_bytes_max: client.wire_bytes_max,
             body_bytes_max: client.body_bytes_max,
             redirects_max: client.redirects_max,
+            // POLLING 2.3: at most one a minute and host.
+            probe_gap_secs: 60,
         }
     }
 }
@@ -121,6 +127,7 @@ impl Default for Deletions {
             weak_secs,
             // Kroll's own limit of unconditional requests (POLLING 0.3).
             audit_secs: 86_400,
+            probe: true,
             is_unsafe: false,
         }
     }
@@ -154,6 +161,7 @@ impl Config {
         })?;
         at_least_one("total_secs", self.total_secs, "give at least 1 second")?;
         at_least_one("wire_bytes_max", self.wire_bytes_max, "give at least 1 byte; 10485760 is usual")?;
+        at_least_one("probe_gap_secs", self.probe_gap_secs, "give at least 1 second; 60 is usual")?;
         at_least_one("body_bytes_max", self.body_bytes_max, "give at least 1 byte; 33554432 is usual")
     }
 
@@ -212,6 +220,7 @@ impl Deletions {
             weak_secs: self.weak_secs,
             complete,
             ordered: true,
+            probes: self.probe,
         }
     }
 

@@ -1,6 +1,7 @@
 //! One poll, from the request to the commit: fetch, slice, observe, decide, commit, wake; not when that is due.
 
 use super::{
+    config::Config,
     platform,
     poller::FeedSpec,
     upstream::{Fetched, Reply, Upstream},
@@ -28,9 +29,12 @@ mod decided;
 
 mod archives;
 
+mod probes;
+
 pub use archives::Stepped;
 use archives::{Gate, Import};
 use decided::{Decided, Sliced};
+pub use probes::Probed;
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +56,8 @@ pub struct Pipeline {
     pub metrics: Metrics,
     /// What is known of blog software.
     pub platforms: Arc<Platforms>,
+    /// Seconds between two requests for pages of missed items to one host, at least.
+    pub probe_gap_secs: u64,
 }
 
 /// What came of a poll.
@@ -65,6 +71,8 @@ pub struct Polled {
     pub hold: Option<(String, Stamp)>,
     /// A walk through the feed's archives that begins with this document.
     pub walk: Option<Walk>,
+    /// When the page of an item that the document lacks is to be asked for.
+    pub probe_at: Option<Stamp>,
 }
 
 /// How long another feed must answer before it is taken for the feed itself, in seconds.
@@ -83,7 +91,8 @@ impl Pipeline {
     ) -> Self {
         let (jitter, metrics, platforms) =
             (rand::random::<f64> as fn() -> f64, Metrics::default(), platform::embedded());
-        Self { store, notify, clock, upstream, jitter, metrics, platforms }
+        let probe_gap_secs = Config::default().probe_gap_secs;
+        Self { store, notify, clock, upstream, jitter, metrics, platforms, probe_gap_secs }
     }
 
     /// Polls a feed. `None` when `stop` came before there was anything to finish.
@@ -270,7 +279,7 @@ impl Pipeline {
             Ok(receipt) => {
                 self.announce(feed, &receipt, started);
                 events.into_iter().for_each(|event| tell(feed, event));
-                Ok(Some(Polled { is_saved: true, ..polled }))
+                Ok(Some(Polled { is_saved: true, probe_at: receipt.feed.probe_at, ..polled }))
             }
             Err(StoreError::Conflict { found }) => {
                 debug!(feed.name = %feed.name, rev = found, "`{}` moved on, deciding again", feed.name);
@@ -327,7 +336,7 @@ impl Pipeline {
     /// The poll state after an outcome that is no failure.
     fn remember(&self, feed: &FeedSpec, state: &PollState, outcome: &Outcome<'_>) -> Polled {
         let next = schedule::next(state, outcome, &feed.policy, self.now(), (self.jitter)());
-        Polled { state: next, is_saved: false, hold: None, walk: None }
+        Polled { state: next, is_saved: false, hold: None, walk: None, probe_at: None }
     }
 
     /// A failure changes nothing but the poll state.
@@ -348,7 +357,7 @@ impl Pipeline {
             }
             Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
         }
-        Polled { state: next, is_saved: false, hold: host.zip(until), walk: None }
+        Polled { state: next, is_saved: false, hold: host.zip(until), walk: None, probe_at: None }
     }
 
     /// Wakes who waits, after the commit is durable.
@@ -378,6 +387,9 @@ fn tell(feed: &FeedSpec, event: Event) {
         }
         Event::HoldEnded => {
             warn!(feed.name = %name, "Much of `{name}` stayed missing for a week; its window begins anew, and nothing was deleted")
+        }
+        Event::Capped => {
+            warn!(feed.name = %name, "More items of `{name}` seem to be gone than is believed in a day; the rest waits")
         }
     }
 }

@@ -32,6 +32,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info_span, warn};
 use url::Url;
 
+mod probes;
+
+use probes::Probes;
+
 #[cfg(test)]
 mod tests;
 
@@ -131,10 +135,12 @@ impl Poller {
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
         let hosts = Hosts::new(self.pipeline.store.hosts().await?);
         let walks = self.walks().await?;
-        let mut run = Run::new(self, hosts, walks, stop.clone());
+        let probes = Probes::new(self.pipeline.store.feeds().await?);
+        let mut run = Run::new(self, hosts, walks, probes, stop.clone());
         while !stop.is_cancelled() {
             run.start_due();
             run.start_steps();
+            run.start_probes();
             run.start_save();
             run.next_event().await;
         }
@@ -175,6 +181,7 @@ struct Run<'a> {
     /// Steps of walks in flight.
     steps: JoinSet<Option<Stepped>>,
     step_tasks: HashMap<Id, (InFlight, Walk)>,
+    probes: Probes,
     /// Feeds that are due while their host has no place free, and since when.
     waiting: Vec<(FeedNo, Stamp)>,
     hints: HashMap<FeedNo, Hint>,
@@ -210,7 +217,13 @@ struct Unsaved {
 }
 
 impl<'a> Run<'a> {
-    fn new(poller: &'a Poller, hosts: Hosts, walks: HashMap<FeedNo, Walk>, stop: CancellationToken) -> Self {
+    fn new(
+        poller: &'a Poller,
+        hosts: Hosts,
+        walks: HashMap<FeedNo, Walk>,
+        probes: Probes,
+        stop: CancellationToken,
+    ) -> Self {
         let mut walk_queue = Queue::default();
         for (feed, walk) in &walks {
             // Of one that is over, only the commit may be missing.
@@ -231,6 +244,7 @@ impl<'a> Run<'a> {
             walk_queue,
             steps: JoinSet::new(),
             step_tasks: HashMap::new(),
+            probes,
             hints: HashMap::new(),
             waiting: Vec::new(),
             unsaved: BTreeMap::new(),
@@ -341,6 +355,7 @@ impl<'a> Run<'a> {
             () = self.stop.cancelled() => {}
             Some(ended) = self.polls.join_next_with_id() => self.finish(ended),
             Some(ended) = self.steps.join_next_with_id() => self.stepped(ended),
+            Some(ended) = self.probes.next() => self.probed(ended),
             Some(saved) = OptionFuture::from(self.saving.as_mut()) => self.saved(saved),
             hinted = poller.pipeline.notify.hints() => self.hinted(hinted),
             () = sleep_until(wake) => {}
@@ -352,7 +367,7 @@ impl<'a> Run<'a> {
         let now = self.poller.now();
         let due = self.queue.next_at().filter(|_| self.polls.len() < POLLS_MAX).unwrap_or(Stamp::MAX);
         let step = self.walk_queue.next_at().filter(|_| self.steps.len() < STEPS_MAX).unwrap_or(Stamp::MAX);
-        let due = due.min(step);
+        let due = due.min(step).min(self.probes.next_at());
         let wait_us = due.micros().saturating_sub(now.micros()).min(LOOK_SECS * SECOND_US);
         let due = Instant::now() + Duration::from_micros(wait_us);
         if self.saving.is_none() && self.has_unsaved() { due.min(self.save_after) } else { due }
@@ -382,6 +397,9 @@ impl<'a> Run<'a> {
         if let Some(walk) = polled.walk {
             self.walk_queue.put(feed, walk.next_at());
             self.walks.insert(feed, walk);
+        }
+        if let Some(at) = polled.probe_at {
+            self.probes.put(feed, at);
         }
         if let Some((host, until)) = polled.hold {
             self.hosts.hold(host, until, now);
@@ -473,11 +491,15 @@ impl<'a> Run<'a> {
             while let Some(ended) = self.steps.join_next_with_id().await {
                 self.stepped(ended);
             }
+            while let Some(ended) = self.probes.next().await {
+                self.probed(ended);
+            }
         };
         if timeout(Duration::from_secs(DRAIN_SECS), finish_all).await.is_err() {
             warn!(polls = self.polls.len(), "Stopped without waiting for the last polls");
             self.polls.shutdown().await;
             self.steps.shutdown().await;
+            self.probes.shutdown().await;
         }
         if let Some(saving) = self.saving.take() {
             let saved = saving.await;

@@ -19,6 +19,13 @@ impl Queue {
         self.due.insert((at, feed));
     }
 
+    /// The same, unless the feed is due earlier already.
+    pub(super) fn put_sooner(&mut self, feed: FeedNo, at: Stamp) {
+        if self.at.get(&feed).is_none_or(|held| at < *held) {
+            self.put(feed, at);
+        }
+    }
+
     /// Takes out the feed that has been due for longest, and tells since when.
     pub(super) fn pop_due(&mut self, now: Stamp) -> Option<(FeedNo, Stamp)> {
         let (at, feed) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
@@ -49,5 +56,7 @@ mod tests {
         assert_eq!(queue.pop_due(at(9)), None);
         assert_eq!((queue.pop_due(at(30)), queue.pop_due(at(30))), (Some((a, at(10))), Some((b, at(20)))));
         assert_eq!((queue.pop_due(Stamp::MAX), queue.next_at()), (None, None));
+        [20, 10, 30].into_iter().for_each(|secs| queue.put_sooner(a, at(secs)));
+        assert_eq!((queue.pop_due(Stamp::MAX), queue.next_at()), (Some((a, at(10))), None));
     }
 }

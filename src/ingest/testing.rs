@@ -104,6 +104,7 @@ impl House {
             jitter: || 0.0,
             metrics: Metrics::default(),
             platforms: super::platform::embedded(),
+            probe_gap_secs: 60,
         };
         Self { store, notify, pipeline, seen }
     }

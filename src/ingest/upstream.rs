@@ -23,6 +23,10 @@ use std::{
 };
 use url::Url;
 
+mod page;
+
+pub use page::{PageAnswer, PageReply};
+
 /// Asks publishers, and introduces itself.
 #[derive(Clone)]
 pub struct Upstream {
@@ -101,26 +105,33 @@ impl Upstream {
         subscribers: usize,
     ) -> Result<Request<Bytes>, FetchError> {
         let url = Url::parse(&plan.url).map_err(|_| FetchError::BadUrl)?;
-        let mut request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
+        let mut request = self.get(feed, &url, accept(feed.format))?;
         let headers = request.headers_mut();
-        headers.insert(ACCEPT, accept(feed.format));
-        headers.insert(USER_AGENT, self.user_agent(subscribers));
+        headers.insert(USER_AGENT, self.user_agent(&format!("{subscribers} subscribers")));
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
-        if url.origin() == feed.url.origin() {
-            headers.extend(credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials)));
-        }
-        request.extensions_mut().insert(Trusted::origin_of(&feed.url));
         if plan.conditional {
             request.extensions_mut().extend(validators(state));
         }
         Ok(request)
     }
 
-    /// PUSH P-43: name, version, whom to talk to, for how many.
-    fn user_agent(&self, subscribers: usize) -> HeaderValue {
+    /// A GET on behalf of a feed, with its credentials if they are meant for that origin.
+    fn get(&self, feed: &FeedSpec, url: &Url, accept: HeaderValue) -> Result<Request<Bytes>, FetchError> {
+        let mut request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
+        request.headers_mut().insert(ACCEPT, accept);
+        if url.origin() == feed.url.origin() {
+            let credentials = credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials));
+            request.headers_mut().extend(credentials);
+        }
+        request.extensions_mut().insert(Trusted::origin_of(&feed.url));
+        Ok(request)
+    }
+
+    /// PUSH P-43: name, version, whom to talk to, and what for.
+    fn user_agent(&self, purpose: &str) -> HeaderValue {
         let version = env!("CARGO_PKG_VERSION");
         let contact = self.contact_url.as_ref().map(|url| format!("+{url}; ")).unwrap_or_default();
-        let text = format!("everfeed/{version} ({contact}{subscribers} subscribers)");
+        let text = format!("everfeed/{version} ({contact}{purpose})");
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
 

@@ -166,6 +166,8 @@ pub enum BadRedirect {
     Downgrade,
     #[error("it leads back to where it came from")]
     Loop,
+    #[error("it leads to another host")]
+    Elsewhere,
 }
 
 /// Which of a body's two sizes was over its limit.

@@ -24,6 +24,11 @@ pub struct InflateCap<S> {
     bytes_max: u64,
 }
 
+/// Request extension: of the body, only the first so many bytes matter, inflated. The rest is not read, and the
+/// connection is let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstBytes(pub u64);
+
 /// Makes [`InflateCap`].
 #[derive(Debug, Clone, Copy)]
 pub struct InflateCapLayer {
@@ -58,6 +63,7 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
     fn call(&mut self, mut request: Request) -> Self::Future {
         request.headers_mut().entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("gzip, deflate, br"));
         let bytes_max = self.bytes_max;
+        let wanted = request.extensions().get::<FirstBytes>().map(|first| first.0);
         let answer = self.inner.call(request);
         Box::pin(async move {
             let (mut parts, body) = answer.await?.into_parts();
@@ -67,7 +73,8 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
                 parts.headers.remove(CONTENT_ENCODING);
                 parts.headers.remove(CONTENT_LENGTH);
             }
-            let inflated = Inflating { inner: body, inflater: Some(Inflater::new(coding, bytes_max)) };
+            let inflater = Some(Inflater::new(coding, bytes_max));
+            let inflated = Inflating { inner: body, inflater, wanted };
             Ok(http::Response::from_parts(parts, inflated.boxed_unsync()))
         })
     }
@@ -100,6 +107,21 @@ struct Inflating {
     inner: Body,
     /// Gone once the body has ended, well or badly.
     inflater: Option<Inflater>,
+    /// Bytes that are still wanted, if not all are.
+    wanted: Option<u64>,
+}
+
+impl Inflating {
+    /// What is wanted of these bytes. With the last of them the body ends.
+    fn admit(&mut self, mut out: Bytes) -> Bytes {
+        let Some(wanted) = &mut self.wanted else { return out };
+        out.truncate(usize::try_from(*wanted).unwrap_or(usize::MAX));
+        *wanted -= out.len() as u64;
+        if *wanted == 0 {
+            self.inflater = None;
+        }
+        out
+    }
 }
 
 impl http_body::Body for Inflating {
@@ -127,6 +149,7 @@ impl http_body::Body for Inflating {
                 }
                 None => inflater.finish()?,
             };
+            let out = self.admit(out);
             if !out.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(out))));
             }

@@ -38,6 +38,10 @@ pub struct Landing {
     pub redirects: usize,
 }
 
+/// Request extension: redirects are followed only within the host that was asked for, by its usual ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HomeOnly;
+
 impl Landing {
     /// True when there were redirects and each was permanent.
     pub fn is_permanent(&self) -> bool {
@@ -74,6 +78,7 @@ impl<S: Exchange> Service<Request> for Redirect<S> {
         let mut inner = take_ready(&mut self.inner);
         Box::pin(async move {
             let mut trail = Trail::start(url_of(request.uri())?);
+            let stays_home = request.extensions().get::<HomeOnly>().is_some();
             let mut next = request;
             loop {
                 let sent = next.clone();
@@ -86,6 +91,9 @@ impl<S: Exchange> Service<Request> for Redirect<S> {
                     return Err(FetchError::TooManyRedirects { redirects_max });
                 }
                 trail.follow(&reply)?;
+                if stays_home && !trail.is_home() {
+                    return Err(BadRedirect::Elsewhere.into());
+                }
                 next = onward(sent, reply.status(), &trail)?;
                 // The body of a redirect is dropped unread: it may be of any size and says nothing.
                 drop(reply);
@@ -137,6 +145,14 @@ impl Trail {
 
     fn crossed_origins(&self) -> bool {
         matches!(&self.urls[..], [.., from, to] if from.origin() != to.origin())
+    }
+
+    /// Whether it has not left the host where it began; a change of scheme is none.
+    fn is_home(&self) -> bool {
+        let (first, here) = (&self.urls[0], self.here());
+        let has_usual_port = |url: &Url| url.port().is_none();
+        first.origin() == here.origin()
+            || first.host() == here.host() && has_usual_port(first) && has_usual_port(here)
     }
 
     fn landing(self) -> Landing {

@@ -5,7 +5,7 @@ use crate::feed::{
     item::{Content, Item, ItemId, Reason, Seen},
     order::Order,
     page::Page,
-    record::{FeedNo, FeedRecord, IdRule},
+    record::{FeedNo, FeedRecord},
     stamp::Stamp,
     view::Format,
 };
@@ -33,19 +33,14 @@ pub(super) fn head() -> Head {
 
 pub(super) fn feed(head: Head) -> FeedRecord {
     FeedRecord {
-        no: FeedNo(1),
-        name: "x".into(),
-        namespace: "example.org/index.rdf".into(),
         rev: 1,
         last_t: T,
         total: 3,
         live: 2,
         head: Arc::new(head),
         head_rev: 1,
-        id_rule: IdRule::Id,
         first_cursor: Some(String::new()),
-        history: crate::feed::archive::History::Unknown,
-        gaps: Vec::new(),
+        ..FeedRecord::new(FeedNo(1), "x", "example.org/index.rdf")
     }
 }
 

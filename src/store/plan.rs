@@ -148,6 +148,9 @@ impl Plan {
         let feed = &mut self.receipt.feed;
         feed.rev += 1;
         feed.id_rule = commit.id_rule;
+        if let Some(last) = &commit.last {
+            feed.probe_at = last.absence.probe_at();
+        }
         if let Some(archives) = &commit.archives {
             feed.history.clone_from(&archives.history);
         }

@@ -3,6 +3,8 @@
 
 use super::*;
 
+mod probing;
+
 /// A feed as it is watched, an hour between two documents.
 struct Watched {
     memory: Memory,
@@ -47,6 +49,7 @@ impl Watched {
             dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
             known: self.known.contains(&letter),
             deaths: self.deaths.get(&letter).copied().unwrap_or(0),
+            is_weak: letter.is_uppercase(),
         };
         let seen: Vec<Place> = document.chars().map(place).collect();
         let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
@@ -61,6 +64,19 @@ impl Watched {
         let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
         let outcome = self.memory.observe_again(&self.policy, self.now);
         self.told(outcome, &suspected)
+    }
+
+    /// Hears what the page of an item says, so many hours after the last thing.
+    fn hear(&mut self, hours: u64, letter: char, said: Said) -> String {
+        self.wait_hours(hours);
+        let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
+        let outcome = self.memory.told(id(letter), said, &self.policy, self.now);
+        self.told(outcome, &suspected)
+    }
+
+    /// Whose page is to be asked for now.
+    fn due(&self) -> Option<char> {
+        self.memory.probe_due(self.now).map(letter)
     }
 
     fn told(&mut self, outcome: Outcome, suspected: &HashSet<ItemId>) -> String {
@@ -207,8 +223,13 @@ fn undated_items_are_judged_once_two_insertions_showed_where_the_newest_stand() 
     let mut feed = Watched::new("");
     let undated = |feed: &mut Watched, document: &str| {
         feed.now = feed.now.plus_secs(3600);
-        let place =
-            |letter| Place { id: id(letter), dated: None, known: feed.known.contains(&letter), deaths: 0 };
+        let place = |letter| Place {
+            id: id(letter),
+            dated: None,
+            known: feed.known.contains(&letter),
+            deaths: 0,
+            is_weak: false,
+        };
         let seen: Vec<Place> = document.chars().map(place).collect();
         feed.known.extend(document.chars());
         let outcome = feed.memory.observe(&seen, Class::Audit, &feed.policy, feed.now);

@@ -1,6 +1,6 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
-use super::{Class, Missed, Policy, Rule, Sight};
+use super::{Class, Missed, Policy, Probe, Sight};
 use crate::feed::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,8 @@ pub struct Missing {
     pub behind: u16,
     /// Whether older items had moved up into the window.
     pub backfilled: bool,
+    /// What its own page says.
+    pub probe: Probe,
 }
 
 /// What proof of an item's end takes, besides one answer to an unconditional request.
@@ -41,6 +43,8 @@ pub enum Proof {
     Bracketed(Missing),
     /// Missing from a document that is the whole feed: `left-complete-feed`.
     LeftComplete(Missing),
+    /// Missing although what stood behind it is still there, and so is its own page: `gone`.
+    Gone(Missing),
 }
 
 /// An item that was deleted this often before comes and goes.
@@ -62,6 +66,12 @@ impl Missing {
             strong: sight.strong,
             behind: 0,
             backfilled: false,
+            // What leaves a list that is complete may live on elsewhere, and its page says nothing about the list.
+            probe: if sight.policy.probes && !sight.policy.complete {
+                Probe::begun(now)
+            } else {
+                Probe::default()
+            },
         };
         let mut missing = before.unwrap_or(first);
         missing.behind = u16::try_from(missed.behind).unwrap_or(u16::MAX);
@@ -77,12 +87,24 @@ impl Missing {
         missing
     }
 
-    /// Whether that is proof of its end.
-    pub(super) fn proves(&self, deaths: u8, sight: &Sight<'_>) -> Option<Proof> {
-        let needs = self.needs(deaths, sight.policy);
-        let proven = self.count >= needs.confirmations && sight.now >= needs.not_before && self.audited;
-        let is_complete = sight.rule == Rule::Complete;
-        proven.then_some(if is_complete { Proof::LeftComplete(*self) } else { Proof::Bracketed(*self) })
+    /// Whether that is proof of its end. A page that is gone needs no second document; one that is there outweighs any
+    /// number of them.
+    pub(super) fn proves(&self, deaths: u8, policy: &Policy, now: Stamp) -> Option<Proof> {
+        let needs = self.needs(deaths, policy);
+        if policy.complete {
+            return self.is_enough(&needs, now).then_some(Proof::LeftComplete(*self));
+        }
+        if self.probe.is_gone() {
+            let is_settled = deaths < DEATHS_MANY || now >= needs.not_before;
+            return is_settled.then_some(Proof::Gone(*self));
+        }
+        let may_decide =
+            if policy.probes { self.probe.lets_decide(self.since, now) } else { !self.probe.is_hidden() };
+        (may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
+    }
+
+    fn is_enough(&self, needs: &Needs, now: Stamp) -> bool {
+        self.count >= needs.confirmations && now >= needs.not_before && self.audited
     }
 
     /// What proof of its end takes.

@@ -2,12 +2,12 @@
 
 use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, Remembered, Sighting,
-    WINDOW_ROWS_MAX,
+    WINDOW_ROWS_MAX, WindowRow,
     bind::{Binder, Bound, Target, keys_of},
     chronology,
 };
 use crate::feed::{
-    absence::{Class, Outcome, Place, Policy, Proof},
+    absence::{Class, Outcome, Place, Policy, Proof, Said},
     item::{Item, ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
 };
@@ -75,7 +75,8 @@ pub fn reconcile(
         if decisions.last.window.len() < WINDOW_ROWS_MAX {
             decisions.last.window.push(row);
         }
-        places.push(Place { id: row.id, dated: row.dated, known: is_known, deaths: row.deaths });
+        let WindowRow { id, dated, deaths, is_weak, .. } = row;
+        places.push(Place { id, dated, known: is_known, deaths, is_weak });
     }
     decisions.changes = chronology::oldest_first(puts);
     decisions.changes.extend(verdicts.tombstones(now));
@@ -91,6 +92,14 @@ pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions 
     let (id_rule, last) = (known.id_rule, known.last.clone());
     let mut decisions = Decisions { id_rule, last, class, missing, ..Decisions::default() };
     decisions.conclude(known.last.absence.observe_again(policy, now), now);
+    decisions
+}
+
+/// What the word of a missed item's own page changes.
+pub fn reconcile_probe(known: &Known, id: ItemId, said: Said, policy: &Policy, now: Stamp) -> Decisions {
+    let (id_rule, last) = (known.id_rule, known.last.clone());
+    let mut decisions = Decisions { id_rule, last, ..Decisions::default() };
+    decisions.conclude(known.last.absence.told(id, said, policy, now), now);
     decisions
 }
 
@@ -116,6 +125,7 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
     let (reason, missing) = match proof {
         Proof::Bracketed(missing) => (Reason::AbsentBracketed, missing),
         Proof::LeftComplete(missing) => (Reason::LeftCompleteFeed, missing),
+        Proof::Gone(missing) => (Reason::Gone, missing),
     };
     let evidence = Evidence { reason, observed_at: now, when: None, comment: None, missing: Some(missing) };
     Delete { id, reason, first_missing: Some(missing.since), last_seen: Some(missing.last_seen), evidence }

@@ -140,19 +140,8 @@ impl Pipeline {
 
     /// Tells what is known of a feed's history by now.
     async fn say(&self, record: &FeedRecord, history: History) -> Result<(), Failure> {
-        let commit = Commit {
-            feed: record.no,
-            rev: record.rev,
-            changes: Vec::new(),
-            aliases: Vec::new(),
-            last: None,
-            head: None,
-            id_rule: record.id_rule,
-            ready: record.is_ready(),
-            poll: None,
-            archives: Some(Archives { history, unstage: None }),
-            observed: None,
-        };
+        let commit =
+            Commit { archives: Some(Archives { history, unstage: None }), ..Commit::nothing(record) };
         match self.store.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),

@@ -165,3 +165,33 @@ async fn a_bomb_is_refused_with_no_more_than_the_cap_inflated() {
     let error = inflate("gzip", &bomb, bomb.len(), CAP).await.unwrap_err();
     assert!(matches!(error, FetchError::TooLarge { size: Size::Inflated, .. }), "{error:?}");
 }
+
+#[tokio::test]
+async fn of_a_body_whose_first_bytes_matter_no_more_is_read() {
+    let mut feed = FEED.to_vec();
+    feed.extend(FEED.repeat(1000));
+    for (coding, packed) in every_coding(&feed) {
+        let chunks: Vec<Bytes> = packed.chunks(64).map(Bytes::copy_from_slice).collect();
+        let stack = InflateCap::layer(1 << 20).layer(answering(move |_| {
+            let reply = http::Response::builder().header(CONTENT_ENCODING, coding);
+            Ok(reply.body(bytes_body(chunks.clone())).unwrap())
+        }));
+        let mut request = get("http://a.example/");
+        request.extensions_mut().insert(FirstBytes(FEED.len() as u64));
+        let body = stack.oneshot(request).await.unwrap().into_body();
+        assert_eq!(body.collect().await.unwrap().to_bytes(), FEED, "{coding}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_behind_its_first_bytes_is_as_good_as_whole() {
+    let broken = || bytes_body(vec![Bytes::from_static(FEED), Bytes::from_static(b"more")]);
+    let stack =
+        InflateCap::layer(FEED.len() as u64).layer(answering(move |_| Ok(http::Response::new(broken()))));
+    let whole = stack.clone().oneshot(get("http://a.example/")).await.unwrap().into_body();
+    assert!(whole.collect().await.is_err(), "it is over the cap");
+    let mut request = get("http://a.example/");
+    request.extensions_mut().insert(FirstBytes(FEED.len() as u64));
+    let body = stack.oneshot(request).await.unwrap().into_body();
+    assert_eq!(body.collect().await.unwrap().to_bytes(), FEED);
+}

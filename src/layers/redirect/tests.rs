@@ -145,3 +145,29 @@ async fn other_statuses_pass_as_they_are() {
         assert_eq!((answer.unwrap().status().as_u16(), seen.len()), (status, 1));
     }
 }
+
+#[tokio::test]
+async fn a_request_that_stays_home_is_not_sent_elsewhere() {
+    let check = async |from: &str, table: Table, expect: Result<&str, &str>| {
+        let mut request = get(from);
+        request.extensions_mut().insert(HomeOnly);
+        let (answer, seen) = walk(request, table).await;
+        let landed = answer.map(|reply| reply.extensions().get::<Landing>().unwrap().url.to_string());
+        assert_eq!(
+            landed.map_err(|error| error.to_string()),
+            expect.map(str::to_owned).map_err(str::to_owned)
+        );
+        assert!(seen.iter().all(|request| request.uri().host() == Some("a.example")));
+    };
+    let elsewhere = "a redirect that cannot be followed: it leads to another host";
+    check("http://a.example/1", &[("http://a.example/1", 301, "/2")], Ok("http://a.example/2")).await;
+    check(
+        "http://a.example/1",
+        &[("http://a.example/1", 301, "https://a.example/1")],
+        Ok("https://a.example/1"),
+    )
+    .await;
+    check("http://a.example/1", &[("http://a.example/1", 302, "http://b.example/1")], Err(elsewhere)).await;
+    check("http://a.example/1", &[("http://a.example/1", 302, "http://a.example:8080/1")], Err(elsewhere))
+        .await;
+}

@@ -39,11 +39,22 @@ fn publisher(windows: &'static [&'static str]) -> House {
 async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String) {
     let mut state = PollState::unpolled(URL);
     for _ in 0..hours {
-        state = house.pipeline.poll(feed, &state, &CancellationToken::new()).await.unwrap().state;
+        let polled = house.pipeline.poll(feed, &state, &CancellationToken::new()).await.unwrap();
+        state = polled.state;
+        probe(house, feed, &state).await;
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
     let told = told(house, feed).await;
     (state, told)
+}
+
+/// Asks for every page that is due, as the poller does.
+async fn probe(house: &House, feed: &FeedSpec, state: &PollState) {
+    while let Some(at) = house.store.feed(feed.no).await.unwrap().probe_at
+        && at <= house.pipeline.now()
+    {
+        house.pipeline.probe(feed, state, &CancellationToken::new()).await.unwrap();
+    }
 }
 
 async fn told(house: &House, feed: &FeedSpec) -> String {

@@ -1,0 +1,138 @@
+//! Whether a web page shows an entry, for whoever asks if an entry that left its feed is still there. A page that merely
+//! answers, as a front page or a "not found" with status 200 does, shows nothing.
+
+use crate::text::{encoding, entities::unescape};
+use crate::{Entry, Hints, Text, TextKind};
+
+/// Words of a content that stand for it where there is no title.
+const WORDS_ENOUGH: usize = 8;
+
+/// The shortest id, in bytes, that does not stand in a page by chance.
+const ID_BYTES_MIN: usize = 12;
+
+/// Whether a page holds the entry: its title, else the first eight words of what it says, or its id. The page may be in
+/// any state, and cut; upper case, punctuation and typographic marks make no difference, as templates change them.
+///
+/// ```
+/// use everfeed_adapters::{Entry, Hints, Text, shows_entry};
+///
+/// let entry = Entry { title: Some(Text::plain("Fish’n’Chips, & a café")), ..Entry::default() };
+/// let shows = |page: &str| shows_entry(page.as_bytes(), &Hints::default(), &entry);
+/// assert!(shows("<title>My blog: Fish&#8217;n'chips, &amp;\n a caf&eacute;</title>"));
+/// assert!(!shows("<title>My blog</title><p>There is nothing here."));
+/// ```
+pub fn shows_entry(page: &[u8], hints: &Hints<'_>, entry: &Entry) -> bool {
+    let page = encoding::decode(page, hints.content_type).text;
+    // An id that is an address may be the very one that was asked for, and many a "not found" repeats that.
+    let id = entry.id.as_deref().filter(|id| id.len() >= ID_BYTES_MIN && !id.contains("//"));
+    if id.is_some_and(|id| page.contains(id)) {
+        return true;
+    }
+    let marks = [entry.title.as_ref().and_then(title), opening(entry)];
+    let Some(mark) = marks.into_iter().flatten().next() else { return false };
+    words(&unescape(&page)).contains(&mark)
+}
+
+fn title(title: &Text) -> Option<String> {
+    Some(words_of(title)).filter(|title| !title.trim().is_empty())
+}
+
+/// The first words of what an entry says, if it says enough.
+fn opening(entry: &Entry) -> Option<String> {
+    let said = entry.content.as_ref().map(|content| &content.text).or(entry.summary.as_ref())?;
+    let said = words_of(said);
+    let words: Vec<&str> = said.split_whitespace().take(WORDS_ENOUGH).collect();
+    (words.len() == WORDS_ENOUGH).then(|| format!(" {} ", words.join(" ")))
+}
+
+fn words_of(text: &Text) -> String {
+    match text.kind {
+        TextKind::Plain => words(&text.value),
+        TextKind::Html | TextKind::Xhtml => words(&unescape(&untagged(&text.value))),
+        TextKind::Base64 => String::new(),
+    }
+}
+
+/// A fragment without its tags.
+fn untagged(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some((before, tag)) = rest.split_once('<') {
+        out.push_str(before);
+        rest = tag.split_once('>').map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+/// Letters and digits in lower case, with one space around each run of them.
+fn words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push(' ');
+    for c in text.chars() {
+        if c.is_alphanumeric() {
+            out.extend(c.to_lowercase());
+        } else if !out.ends_with(' ') {
+            out.push(' ');
+        }
+    }
+    if !out.ends_with(' ') {
+        out.push(' ');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Body;
+
+    fn check(entry: &Entry, page: &str, expect: bool) {
+        let hints = Hints { content_type: Some("text/html"), ..Hints::default() };
+        assert_eq!(shows_entry(page.as_bytes(), &hints, entry), expect, "{page}");
+    }
+
+    fn titled(title: Text) -> Entry {
+        Entry { title: Some(title), id: Some("http://x/?p=17".into()), ..Entry::default() }
+    }
+
+    #[test]
+    fn a_title_counts_wherever_it_stands() {
+        let entry = titled(Text::html("Why <em>we</em> left &mdash; part 2"));
+        check(&entry, "<h1>WHY WE LEFT - PART 2</h1>", true);
+        check(&entry, "<meta property='og:title' content=\"Why we left &#8212; part 2\">", true);
+        check(&entry, "<script>{\"title\":\"Why we left \u{2014} part 2\"}</script>", true);
+        check(&entry, "<h1>Why we left</h1> part 1, part 2", false);
+        check(&entry, "<h1>Why we left: part 20</h1>", false);
+        check(&entry, "", false);
+    }
+
+    #[test]
+    fn a_not_found_that_repeats_the_address_shows_nothing() {
+        check(&titled(Text::plain("A post")), "<h1>Not found</h1> http://x/?p=17 is not here", false);
+        let entry = Entry { id: Some("tag:x.org,2004:post-17".into()), ..titled(Text::plain("A post")) };
+        check(&entry, "<article id='tag:x.org,2004:post-17'>", true);
+        let entry = Entry { id: Some("17".into()), ..titled(Text::plain("A post")) };
+        check(&entry, "17 posts were found", false);
+    }
+
+    #[test]
+    fn without_a_title_the_first_words_count_if_there_are_enough() {
+        let said = |text: &str| Entry {
+            content: Some(Body { text: Text::html(text), ..Body::default() }),
+            ..Entry::default()
+        };
+        let words = "<p>One two <b>three</b> four, five six seven eight nine</p>";
+        check(&said(words), "x one two three four five six seven eight and so on", true);
+        check(&said(words), "one two three four five six seven", false);
+        check(&said("<p>Hello!</p>"), "Hello!", false);
+        check(&titled(Text::plain("***")), "***", false);
+    }
+
+    #[test]
+    fn a_page_in_any_state_does() {
+        let entry = titled(Text::plain("Größe"));
+        let hints = |content_type| Hints { content_type, ..Hints::default() };
+        assert!(shows_entry(b"<h1>Gr\xf6\xdfe", &hints(Some("text/html; charset=iso-8859-1")), &entry));
+        assert!(!shows_entry(b"\x1f\x8b\x00\xff\xfe", &hints(None), &entry));
+    }
+}

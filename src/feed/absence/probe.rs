@@ -1,0 +1,196 @@
+//! What the own page of a missed item says (POLLING 2.3): when it is asked for, and what its answers mean. Asking is done
+//! elsewhere.
+
+use crate::feed::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+
+/// What a request for an item's own page brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Said {
+    /// 410: its publisher deleted it, and says so.
+    Gone,
+    /// 404.
+    NotFound,
+    /// The page is there and holds the item.
+    Shown,
+    /// A page without the item: a front page, or one that says "not found" with 200. It proves nothing.
+    Another,
+    /// No answer, or one that says nothing of the page.
+    Nothing,
+    /// Nobody may ask: the item has no page at its feed's own origin.
+    NoPage,
+}
+
+/// What is known of a missed item's page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// When its page is asked for next; `None`: not any more.
+    pub due: Option<Stamp>,
+    /// The last answer, and when it came.
+    pub last: Option<(Stamp, Said)>,
+    /// How often it was asked for.
+    pub asked: u8,
+    /// Since when it has not been found, if it has not.
+    not_found_since: Option<Stamp>,
+    /// Requests in a row that brought nothing.
+    silent: u8,
+    finding: Finding,
+}
+
+/// What the answers come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Finding {
+    /// Nothing for or against.
+    #[default]
+    Open,
+    /// The item lives, only not in this document: it was dated back, or filtered.
+    Hidden,
+    /// The page is gone.
+    Gone,
+}
+
+/// Requests in a row that may bring nothing.
+const SILENT_MAX: u8 = 3;
+
+/// Seconds until a page is asked for again that said nothing, or that was there for the first time.
+const AGAIN_SECS: u64 = 3600;
+
+/// By how much the wait grows each time that the page is still there.
+const SHOWN_FACTOR: u64 = 4;
+
+/// The longest wait for a page that is still there, in seconds.
+const SHOWN_SECS_MAX: u64 = 30 * 86_400;
+
+/// How long documents wait for the word of a page that is not asked for, in seconds from the first miss.
+const WAIT_SECS_MAX: u64 = 2 * 86_400;
+
+impl Probe {
+    /// To be asked at once.
+    pub(super) fn begun(now: Stamp) -> Self {
+        Self { due: Some(now), ..Self::default() }
+    }
+
+    /// After an answer. A page that is not found counts as gone the second time, `apart_secs` later.
+    pub(super) fn told(self, said: Said, apart_secs: u64, now: Stamp) -> Self {
+        let again = |secs: u64| Some(now.plus_secs(secs));
+        let mut next = Self { last: Some((now, said)), asked: self.asked.saturating_add(1), ..self };
+        match said {
+            Said::Gone => (next.finding, next.due) = (Finding::Gone, None),
+            Said::NotFound => {
+                let since = self.not_found_since.unwrap_or(now);
+                next.not_found_since = Some(since);
+                let is_second = self.not_found_since.is_some() && now.secs_since(since) >= apart_secs;
+                next.finding = if is_second { Finding::Gone } else { Finding::Open };
+                next.due = if is_second { None } else { Some(since.plus_secs(apart_secs)) };
+            }
+            Said::Shown => {
+                let wait = self.wait_secs();
+                (next.finding, next.not_found_since, next.due) = (Finding::Hidden, None, again(wait));
+            }
+            Said::Another | Said::NoPage => {
+                (next.finding, next.not_found_since, next.due) = (Finding::Open, None, None);
+            }
+            Said::Nothing => {
+                next.silent = self.silent + 1;
+                let is_enough = next.silent >= SILENT_MAX && self.finding != Finding::Hidden;
+                next.due = if is_enough { None } else { again(AGAIN_SECS.max(self.wait_secs())) };
+            }
+        }
+        if said != Said::Nothing {
+            next.silent = 0;
+        }
+        next
+    }
+
+    /// How long a page that is there is left alone: an hour, then four, sixteen ...
+    fn wait_secs(&self) -> u64 {
+        let times = if self.finding == Finding::Hidden { u32::from(self.asked) } else { 0 };
+        SHOWN_FACTOR.saturating_pow(times).saturating_mul(AGAIN_SECS).min(SHOWN_SECS_MAX)
+    }
+
+    /// Whether the page shows that the item lives.
+    pub fn is_hidden(&self) -> bool {
+        self.finding == Finding::Hidden
+    }
+
+    /// Whether the page is gone.
+    pub fn is_gone(&self) -> bool {
+        self.finding == Finding::Gone
+    }
+
+    /// Whether documents may decide without a further word of it: it is not there, or there is none to be had.
+    pub(super) fn lets_decide(&self, since: Stamp, now: Stamp) -> bool {
+        let is_asked = self.not_found_since.is_some() || self.due.is_none();
+        !self.is_hidden() && (is_asked || now >= since.plus_secs(WAIT_SECS_MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Stamp = Stamp::from_secs(1_700_000_000);
+
+    /// What becomes of a probe by these answers, each given when it was due: its finding, and the hours until the next.
+    fn check(answers: &[Said], finding: Finding, hours: Option<u64>) {
+        let mut probe = Probe::begun(START);
+        let mut now = START;
+        for said in answers {
+            now = probe.due.expect("a page that is not asked for answers nothing");
+            probe = probe.told(*said, 3600, now);
+        }
+        let due = probe.due.map(|due| due.secs_since(now) / 3600);
+        assert_eq!((probe.finding, due), (finding, hours), "{answers:?}");
+    }
+
+    #[test]
+    fn a_page_is_gone_by_its_own_word_or_when_it_is_not_found_twice() {
+        use Said::{Gone, NotFound, Nothing, Shown};
+        check(&[Gone], Finding::Gone, None);
+        check(&[NotFound], Finding::Open, Some(1));
+        check(&[NotFound, NotFound], Finding::Gone, None);
+        check(&[NotFound, Shown, NotFound], Finding::Open, Some(1));
+        check(&[NotFound, Nothing, NotFound], Finding::Gone, None);
+        check(&[Nothing, Gone], Finding::Gone, None);
+    }
+
+    #[test]
+    fn a_page_that_is_not_found_again_too_soon_is_no_second_word() {
+        let probe = Probe::begun(START).told(Said::NotFound, 3600, START);
+        let soon = probe.told(Said::NotFound, 3600, START.plus_secs(60));
+        assert_eq!((soon.finding, soon.due), (Finding::Open, Some(START.plus_secs(3600))));
+    }
+
+    #[test]
+    fn a_page_that_is_there_is_asked_for_ever_more_seldom() {
+        use Said::{Nothing, Shown};
+        check(&[Shown], Finding::Hidden, Some(1));
+        check(&[Shown; 2], Finding::Hidden, Some(4));
+        check(&[Shown; 4], Finding::Hidden, Some(64));
+        check(&[Shown; 9], Finding::Hidden, Some(720));
+        check(&[Shown, Nothing, Nothing, Nothing], Finding::Hidden, Some(64));
+    }
+
+    #[test]
+    fn a_page_that_says_nothing_leaves_it_to_the_documents() {
+        use Said::{Another, NoPage, NotFound, Nothing, Shown};
+        check(&[Another], Finding::Open, None);
+        check(&[NoPage], Finding::Open, None);
+        check(&[Nothing], Finding::Open, Some(1));
+        check(&[Nothing, Nothing, Nothing], Finding::Open, None);
+        check(&[NotFound, Another], Finding::Open, None);
+        check(&[Shown, Another], Finding::Open, None);
+    }
+
+    #[test]
+    fn documents_wait_for_the_first_word_of_a_page_but_not_for_ever() {
+        let decides = |probe: Probe, hours: u64| probe.lets_decide(START, START.plus_secs(hours * 3600));
+        let begun = Probe::begun(START);
+        assert!(!decides(begun, 47) && decides(begun, 48), "nobody ever asked");
+        assert!(decides(begun.told(Said::NotFound, 3600, START), 1));
+        assert!(decides(begun.told(Said::Another, 3600, START), 1));
+        assert!(!decides(begun.told(Said::Nothing, 3600, START), 1));
+        assert!(!decides(begun.told(Said::Shown, 3600, START), 1000), "it lives");
+        assert!(decides(Probe::default(), 0), "nobody is to ask");
+    }
+}

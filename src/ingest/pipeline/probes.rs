@@ -1,0 +1,167 @@
+//! Permalink probes (POLLING 2.3): the own page of an item that its feed lacks is asked for, and what it says is committed.
+//! When that is due `feed::absence` knows; how many may be asked for, the poller.
+
+use super::{FeedSpec, Pipeline, TRIES_MAX, compute, ours};
+use crate::{
+    feed::{
+        absence::Said,
+        archive::Reach,
+        item::{Item, ItemId},
+        reconcile::reconcile_probe,
+        schedule::{Failure, PollState},
+        stamp::Stamp,
+    },
+    ingest::{
+        platform,
+        upstream::{PageAnswer, PageReply},
+    },
+    store::{Commit, StoreError},
+};
+use everfeed_adapters::{Hints, shows_entry};
+use http::StatusCode;
+use std::{sync::Arc, time::Instant};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+/// What came of a probe.
+#[derive(Clone, Debug, Default)]
+pub struct Probed {
+    /// When the next one of this feed is due, if any is.
+    pub next_at: Option<Stamp>,
+    /// Whether a request was sent, so that its host is to be left alone for a while.
+    pub asked: bool,
+    /// A host that wants to be left alone until then.
+    pub hold: Option<(String, Stamp)>,
+}
+
+/// Until a probe that failed on our side is made again, in seconds.
+const PROBE_AGAIN_SECS: u64 = 60;
+
+/// The longest a host is left alone on the word of one page, in seconds, as for polls.
+const HOLD_SECS_MAX: u64 = 7 * 86_400;
+
+impl Pipeline {
+    /// Asks for the page of the item that is due, if one is. `None` when `stop` came before there was an answer.
+    pub async fn probe(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        stop: &CancellationToken,
+    ) -> Option<Probed> {
+        match self.try_probe(feed, state, stop).await {
+            Ok(probed) => probed,
+            Err(failure) => {
+                let (name, text) = (&feed.name, &failure.text);
+                warn!(feed.name = %name, "What a page of `{name}` says could not be kept: {text}");
+                let next_at = Some(self.now().plus_secs(PROBE_AGAIN_SECS));
+                Some(Probed { next_at, ..Probed::default() })
+            }
+        }
+    }
+
+    async fn try_probe(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        stop: &CancellationToken,
+    ) -> Result<Option<Probed>, Failure> {
+        let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.last;
+        let Some(id) = last.absence.probe_due(self.now()) else {
+            return Ok(Some(Probed { next_at: last.absence.probe_at(), ..Probed::default() }));
+        };
+        let item = self.store.item(feed.no, id).await.map_err(ours)?;
+        let page = item.and_then(|item| Some((page_of(feed, &item)?, item)));
+        let Some((url, item)) = page else {
+            let next_at = self.commit_probe(feed, state, id, Said::NoPage).await?;
+            return Ok(Some(Probed { next_at, ..Probed::default() }));
+        };
+        let reply = tokio::select! {
+            reply = self.upstream.page(feed, &url) => reply,
+            () = stop.cancelled() => return Ok(None),
+        };
+        let now = self.now();
+        let (said, hold) = match reply {
+            PageReply::Deferred { wait_secs } => {
+                let next_at = Some(now.plus_secs(wait_secs.max(1)));
+                return Ok(Some(Probed { next_at, ..Probed::default() }));
+            }
+            PageReply::Failed => (Said::Nothing, None),
+            PageReply::Elsewhere => (Said::Another, None),
+            PageReply::Answer(answer) => {
+                let hold = answer.hold.clone();
+                let hold = hold.map(|(host, secs)| (host, now.plus_secs(secs.min(HOLD_SECS_MAX))));
+                (compute(move || said(&answer, &item)).await?, hold)
+            }
+        };
+        debug!(feed.name = %feed.name, %id, url, "The page of a missed item says: {said:?}");
+        let next_at = self.commit_probe(feed, state, id, said).await?;
+        Ok(Some(Probed { next_at, asked: true, hold }))
+    }
+
+    /// Commits what a page says, and tells when the next is due.
+    async fn commit_probe(
+        &self,
+        feed: &FeedSpec,
+        state: &PollState,
+        id: ItemId,
+        said: Said,
+    ) -> Result<Option<Stamp>, Failure> {
+        let started = Instant::now();
+        let profile = platform::profile(&self.platforms, state.platform.as_ref());
+        for _ in 0..TRIES_MAX {
+            let record = self.store.feed(feed.no).await.map_err(ours)?;
+            let known = self.store.known(feed.no, Vec::new()).await.map_err(ours)?;
+            if known.rev != record.rev {
+                continue;
+            }
+            let policy = feed.deletions.policy_for(record.head.is_complete(), profile.as_deref());
+            let decisions = reconcile_probe(&known, id, said, &policy, self.now());
+            let events = decisions.events.clone();
+            let commit =
+                Commit { changes: decisions.changes, last: Some(decisions.last), ..Commit::nothing(&record) };
+            match self.store.commit(commit).await {
+                Ok(receipt) => {
+                    self.metrics.probe(word(said));
+                    self.announce(feed, &receipt, started);
+                    events.into_iter().for_each(|event| super::tell(feed, event));
+                    return Ok(receipt.feed.probe_at);
+                }
+                Err(StoreError::Conflict { .. }) => {}
+                Err(error) => return Err(ours(error)),
+            }
+        }
+        Err(ours("the feed kept changing while a page of it was asked for"))
+    }
+}
+
+/// The address of an item's page, if it is of its feed's own origin. Of a list of links to elsewhere nobody is asked.
+fn page_of(feed: &FeedSpec, item: &Arc<Item>) -> Option<String> {
+    let reach = Reach::new(feed.url.clone(), feed.aliases.clone());
+    reach.mapped(item.entry()?.permalink()?)
+}
+
+/// What an answer means.
+fn said(answer: &PageAnswer, item: &Item) -> Said {
+    let hints = Hints { content_type: answer.content_type.as_deref(), ..Hints::default() };
+    match answer.status {
+        StatusCode::GONE => Said::Gone,
+        StatusCode::NOT_FOUND => Said::NotFound,
+        StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
+            let shows = item.entry().is_some_and(|entry| shows_entry(&answer.body, &hints, entry));
+            if shows { Said::Shown } else { Said::Another }
+        }
+        _ => Said::Nothing,
+    }
+}
+
+/// The word that is counted.
+fn word(said: Said) -> &'static str {
+    match said {
+        Said::Gone => "gone",
+        Said::NotFound => "not_found",
+        Said::Shown => "shown",
+        Said::Another => "another",
+        Said::Nothing => "nothing",
+        Said::NoPage => "no_page",
+    }
+}

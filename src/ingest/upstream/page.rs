@@ -1,0 +1,82 @@
+//! One question for the page of an item: whether it is there. Not what its answer proves.
+
+use super::{Upstream, whole_secs};
+use crate::{
+    ingest::FeedSpec,
+    layers::{FetchError, FirstBytes, HomeOnly, Landing},
+};
+use bytes::Bytes;
+use http::{
+    HeaderValue, Request, StatusCode,
+    header::{CONTENT_TYPE, USER_AGENT},
+};
+use url::Url;
+
+/// How much of a page is looked at, in bytes, inflated: titles stand in the head, but heads are full of scripts.
+const PAGE_BYTES_MAX: u64 = 256 * 1024;
+
+/// What came of a request for a page.
+#[derive(Debug)]
+pub enum PageReply {
+    /// An answer.
+    Answer(PageAnswer),
+    /// A redirect to another host, or one that cannot be followed: where that leads is none of our business.
+    Elsewhere,
+    /// No answer.
+    Failed,
+    /// Our own governor held the request back.
+    Deferred {
+        /// Seconds until there is room.
+        wait_secs: u64,
+    },
+}
+
+/// An answer to a request for a page.
+#[derive(Debug)]
+pub struct PageAnswer {
+    /// The status.
+    pub status: StatusCode,
+    /// `Content-Type`, if it is text.
+    pub content_type: Option<String>,
+    /// The first bytes of it.
+    pub body: Bytes,
+    /// The host that wants to be left alone, and for how many seconds.
+    pub hold: Option<(String, u64)>,
+}
+
+impl Upstream {
+    /// Sends one GET for the page of an item, which is read no further than it must be. `url` is of the feed's own origin.
+    pub async fn page(&self, feed: &FeedSpec, url: &str) -> PageReply {
+        let reply = match self.page_request(feed, url) {
+            Ok(request) => self.client.send(request).await,
+            Err(error) => Err(error),
+        };
+        let response = match reply {
+            Ok(response) => response,
+            Err(FetchError::Throttled { wait }) => {
+                return PageReply::Deferred { wait_secs: whole_secs(wait) };
+            }
+            Err(error) => {
+                tracing::debug!(feed.name = %feed.name, url, "No page: {error}");
+                let leads_away = matches!(error, FetchError::BadRedirect(_));
+                return if leads_away { PageReply::Elsewhere } else { PageReply::Failed };
+            }
+        };
+        let (parts, body) = response.into_parts();
+        let landing = parts.extensions.get::<Landing>();
+        let host = landing.and_then(|landing| landing.url.host_str().map(str::to_owned));
+        let hold = host.zip(self.retry_after_secs(&parts.headers));
+        let content_type = super::text(&parts.headers, CONTENT_TYPE);
+        PageReply::Answer(PageAnswer { status: parts.status, content_type, body, hold })
+    }
+
+    fn page_request(&self, feed: &FeedSpec, url: &str) -> Result<Request<Bytes>, FetchError> {
+        let url = Url::parse(url).map_err(|_| FetchError::BadUrl)?;
+        let mut request = self.get(feed, &url, HeaderValue::from_static("text/html, */*;q=0.5"))?;
+        let agent = self.user_agent("looks whether a post that left its feed is still there");
+        request.headers_mut().insert(USER_AGENT, agent);
+        request.extensions_mut().insert(HomeOnly);
+        request.extensions_mut().insert(FirstBytes(PAGE_BYTES_MAX));
+        Ok(request)
+    }
+}
