@@ -187,7 +187,7 @@ Try, in another terminal:
   # the newest item, then the next change as it happens:
   L=$(curl -s 'http://{address}/feeds/blog.json?order=-modified&max=1' | grep -o '"last_cursor":"[^"]*' | cut -d'"' -f4)
   curl -s "http://{address}/feeds/blog.json?since=cursor:$L"
-A deletion is told from rolling off the end of the feed, with proof: it takes a few seconds here and hours elsewhere. Ctrl-C stops it.
+A deletion is told from rolling off the end of the feed, with proof: the post's own page is asked. Ctrl-C stops it.
 "#
     )
 }
