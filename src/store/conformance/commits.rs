@@ -33,6 +33,7 @@ on_every_store![
     an_item_may_change_twice_in_one_commit,
     every_deletion_keeps_its_evidence,
     a_change_that_does_not_fit_its_item_is_refused_whole,
+    the_record_says_when_the_page_of_a_missed_item_is_due,
     window_and_items_are_known_at_one_revision,
     a_key_stays_with_the_item_that_had_it_first,
     the_head_has_a_new_revision_only_when_something_rendered_changes,
@@ -206,6 +207,36 @@ fn absence() -> Memory {
     let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0, is_weak: false };
     let policy = Policy::default();
     Memory::default().observe(&[place(2), place(1)], Class::Audit, &policy, START).memory
+}
+
+/// What is remembered when an item of the last document is missed, so that its page is due then.
+pub(super) fn missing_one(now: Stamp) -> Memory {
+    let place =
+        |n: u32| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0, is_weak: false };
+    let policy = Policy { probes: true, ..Policy::default() };
+    let seen = [6, 5, 4, 3, 2, 1].map(place);
+    let first = Memory::default().observe(&seen, Class::Audit, &policy, now).memory;
+    let seen = [6, 5, 3, 2, 1].map(place);
+    first.observe(&seen, Class::Audit, &policy, now).memory
+}
+
+async fn the_record_says_when_the_page_of_a_missed_item_is_due(rig: Rig) {
+    let feed = rig.blog().await;
+    let remembers = async |absence: Memory| {
+        let last = Some(Remembered { absence, ..Remembered::default() });
+        let commit = crate::store::Commit { last, ..commit(&rig.feed(feed).await.unwrap(), vec![]) };
+        rig.commit(commit).await.unwrap().feed.probe_at
+    };
+    assert_eq!(rig.feed(feed).await.unwrap().probe_at, None);
+    let due = START.plus_secs(60);
+    assert_eq!(remembers(missing_one(due)).await, Some(due));
+    let untouched = commit(&rig.feed(feed).await.unwrap(), vec![]);
+    rig.commit(untouched).await.unwrap();
+    assert_eq!(
+        rig.reopen().feed(feed).await.unwrap().probe_at,
+        Some(due),
+        "a commit that says nothing leaves it"
+    );
 }
 
 async fn window_and_items_are_known_at_one_revision(rig: Rig) {

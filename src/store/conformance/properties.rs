@@ -1,13 +1,17 @@
 //! Properties of any sequence of operations, on random programs; single operations are tested beside.
 
 use super::{
+    commits::missing_one,
     rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, ids, key, revive, title},
     subs::sub,
 };
 use crate::{
     clock::Clock as _,
     feed::{
+        absence::{Event, Memory},
+        archive::History,
         item::{Item, ItemId},
+        observed::Observed,
         order::Order,
         page::{Page, PageQuery},
         position::Position,
@@ -16,7 +20,7 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    store::{StoreError, SubNo},
+    store::{Archives, StoreError, SubNo},
 };
 use everfeed_adapters::{Digest, Head, Text};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -355,8 +359,20 @@ async fn random_commit(
     commit.ready = extras & 1 == 1;
     let row =
         WindowRow { key: key(1), id: id(1), raw: Digest::default(), dated: None, deaths: 0, is_weak: false };
-    commit.last = (extras & 2 == 2)
-        .then(|| Remembered { window: acts.iter().map(|_| row).collect(), ..Remembered::default() });
+    let absence =
+        if extras & 4 == 4 { missing_one(START.plus_secs(u64::from(extras))) } else { Memory::default() };
+    commit.last =
+        (extras & 2 == 2).then(|| Remembered { window: acts.iter().map(|_| row).collect(), absence });
+    commit.observed = (extras & 32 == 32).then(|| Observed {
+        at: START,
+        entries: u32::from(extras),
+        events: if extras & 64 == 64 { vec![Event::Gap] } else { Vec::new() },
+        ..Observed::default()
+    });
+    commit.archives = (extras & 128 == 128).then(|| Archives {
+        history: if extras & 1 == 1 { History::Complete } else { History::Running },
+        unstage: None,
+    });
     let title = Some(Text::plain(format!("{}", extras & 4)));
     commit.head = (extras & 8 == 8).then(|| Arc::new(Head { title, ..Head::default() }));
     commit.poll = (extras & 16 == 16).then(PollState::default);
@@ -399,6 +415,7 @@ async fn dump(rig: &Rig) -> String {
             writeln!(text, "{:?}", rig.evidence(feed, id(n)).await.unwrap()).unwrap();
         }
         writeln!(text, "{:?}", rig.subs_of(feed).await.unwrap()).unwrap();
+        writeln!(text, "{:?}", rig.observations(feed).await.unwrap()).unwrap();
     }
     writeln!(text, "{feeds:?} {:?} {:?}", rig.polls().await.unwrap(), rig.hosts().await.unwrap()).unwrap();
     writeln!(text, "{:?}", rig.subs().await.unwrap()).unwrap();
