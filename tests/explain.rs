@@ -6,10 +6,24 @@
 #[path = "support/origin.rs"]
 mod origin;
 
-use everfeed::{app::App, config::Config};
+use everfeed::{
+    app::App,
+    cli::demo::blog::{self, Blog, Deed},
+    config::Config,
+};
 use origin::{Origin, ok};
-use std::{fmt::Write as _, path::Path, process::Command, time::Duration};
-use tokio::time::{Instant, sleep};
+use std::{
+    fmt::Write as _,
+    path::Path,
+    process::Command,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use tokio::{
+    net::TcpListener,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -114,4 +128,63 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
     assert!(played.0.contains("deleted http://blog.example/?p=w: absent-bracketed"), "{}", played.0);
     let row = played.0.lines().last().unwrap().split_whitespace().skip(2).take(4).collect::<Vec<_>>();
     assert_eq!(row, ["7", "1", "0", "1"], "at first, adds, edits, tombstones: {}", played.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_same_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = SystemTime::now();
+    let made = |seed: u64, origin: &str| Blog::new(origin.to_owned(), seed, now);
+    let deletes = |seed: &u64| matches!(made(*seed, "http://x").act(now), Deed::Deleted(_));
+    let seed = (0..).find(deletes).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = blog::origin(listener.local_addr().unwrap());
+    let (blog, stop) = (Arc::new(made(seed, &url)), CancellationToken::new());
+    let serving = tokio::spawn(blog.clone().serve(listener, stop.clone()));
+    let config = |admin: &str| {
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{admin}\"\nshutdown_secs = 5\n\
+             public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
+             [[feed]]\nname = \"blog\"\nurl = \"{url}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
+             [feed.record]\nfolder = {:?}\n",
+            path("everfeed.redb"),
+            path("recordings"),
+        )
+    };
+    let app = App::start(Config::parse("test", &config("127.0.0.1:0")).unwrap()).await.unwrap();
+    let file = folder.path().join("everfeed.toml");
+    std::fs::write(&file, config(&app.admin_address().to_string())).unwrap();
+    let file = file.display().to_string();
+    let explain =
+        async || run(vec!["explain".into(), "--config".into(), file.clone(), "blog".into()]).await.0;
+    let until = async |expect: &str| {
+        let started = Instant::now();
+        loop {
+            let out = explain().await;
+            if out.contains(expect) {
+                return out;
+            }
+            assert!(started.elapsed() < PATIENCE, "no {expect:?} in {out}");
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    until("10 items, 10 of them alive").await;
+    assert!(matches!(blog.act(SystemTime::now()), Deed::Deleted(_)));
+    // Usual times: no second document could have confirmed it within the hour.
+    let out = until("deleted 1").await;
+    assert!(
+        out.contains("11 items, 10 of them alive") && out.contains(": it is gone (410), deleted 1"),
+        "{out}"
+    );
+    app.stop().await.unwrap();
+    stop.cancel();
+    serving.await.unwrap();
+    let recordings = folder.path().join("recordings").display().to_string();
+    let played = run(vec!["replay".into(), "--config".into(), file, recordings]).await;
+    assert!(
+        played.0.contains(": gone; last seen") && played.0.contains("its page: it is gone (410)"),
+        "{}",
+        played.0
+    );
 }

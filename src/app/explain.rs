@@ -94,6 +94,8 @@ pub struct Seen {
     pub events: Vec<String>,
     /// What was odd about it.
     pub remark: Option<String>,
+    /// Of the page of a missed item: whose, and what it said.
+    pub page: Option<(String, String)>,
 }
 
 /// One item.
@@ -372,16 +374,8 @@ fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
 }
 
 fn page(probe: &Probe) -> Page {
-    let words = |said: Said| match said {
-        Said::Gone => "it is gone (410)",
-        Said::NotFound => "it is not found (404)",
-        Said::Shown => "it is there and shows the item",
-        Said::Another => "there is another page without the item",
-        Said::Nothing => "no answer that says anything",
-        Said::NoPage => "the item has no page at its feed's own address",
-    };
     Page {
-        said: probe.last.map(|(at, said)| (words(said).to_owned(), at.rfc3339())),
+        said: probe.last.map(|(at, said)| (said.words().to_owned(), at.rfc3339())),
         asked: if probe.last.is_some_and(|(_, said)| said == Said::NoPage) { 0 } else { probe.asked },
         next_at: probe.due.map(|at| at.rfc3339()),
     }
@@ -413,6 +407,7 @@ fn seen((number, observed): (u64, Observed)) -> Seen {
         counts: [entries, new, edited, revived, missing, suspects, rolled_off, gone],
         events: observed.events.iter().map(|event| event.words().to_owned()).collect(),
         remark: observed.remark,
+        page: observed.page.map(|(id, said)| (id.to_string(), said.words().to_owned())),
     }
 }
 

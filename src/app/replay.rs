@@ -16,7 +16,7 @@ use crate::{
     },
     ingest::{
         Deletions, FeedSpec, Pipeline, Upstream,
-        recording::{Recorded, recorded},
+        recording::{Recorded, RecordedPage, recorded, recorded_pages},
         upstream::{Fetched, Reply},
     },
     layers::{self, ClientConfig, Governor},
@@ -79,8 +79,8 @@ pub enum Kind {
 
 /// The documents of one feed, in order, and how they were got.
 enum Source {
-    /// Recorded by everfeed: every answer is there with its time.
-    Recording(Vec<(PathBuf, Recorded)>),
+    /// Recorded by everfeed: every answer is there with its time, those of pages of items, too.
+    Recording(Vec<(PathBuf, Recorded)>, Vec<RecordedPage>),
     /// Versions of a document, each in force until the next: asked for when it appears, and in between whenever a poll
     /// is due.
     Versions(Vec<(PathBuf, Stamp)>),
@@ -126,12 +126,20 @@ fn is_feed(folder: &Path) -> bool {
 /// Plays a feed and tells what each poll came to. `unconditional` takes every document for the answer to a request
 /// without validators, which proves most. `feed` is how it is configured, if it is.
 pub async fn play(folder: &Path, feed: Option<&Feed>, unconditional: bool) -> anyhow::Result<Vec<Step>> {
-    let mut player = Player::new(folder, feed).await?;
-    match source(folder)? {
-        Source::Recording(documents) => {
+    let source = source(folder)?;
+    let mut player = Player::new(folder, feed, source.has_pages()).await?;
+    match source {
+        Source::Recording(documents, pages) => {
+            let mut pages = pages.iter().peekable();
             for (path, came) in documents {
+                while let Some(page) = pages.next_if(|page| page.at_us < came.at_us) {
+                    player.hear(page).await?;
+                }
                 let conditional = came.conditional && !unconditional;
                 player.read(&path, Stamp::from_micros(came.at_us), conditional, Some(&came)).await?;
+            }
+            for page in pages {
+                player.hear(page).await?;
             }
         }
         Source::Versions(versions) => {
@@ -145,10 +153,17 @@ pub async fn play(folder: &Path, feed: Option<&Feed>, unconditional: bool) -> an
     Ok(player.steps)
 }
 
+impl Source {
+    /// Whether it tells what pages of items said. Where nobody was asked, nobody is waited for.
+    fn has_pages(&self) -> bool {
+        matches!(self, Self::Recording(_, pages) if !pages.is_empty())
+    }
+}
+
 fn source(folder: &Path) -> anyhow::Result<Source> {
     let manifest = folder.join(MANIFEST);
     if !manifest.exists() {
-        return Ok(Source::Recording(recorded(folder)?));
+        return Ok(Source::Recording(recorded(folder)?, recorded_pages(folder)?));
     }
     let manifest: Manifest =
         serde_json::from_slice(&std::fs::read(&manifest)?).with_context(|| manifest.display().to_string())?;
@@ -181,7 +196,7 @@ struct Player {
 const URL: &str = "http://replay.invalid/feed";
 
 impl Player {
-    async fn new(folder: &Path, configured: Option<&Feed>) -> anyhow::Result<Self> {
+    async fn new(folder: &Path, configured: Option<&Feed>, probe: bool) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let client = layers::upstream(&ClientConfig::default(), Governor::default())?;
@@ -193,16 +208,16 @@ impl Player {
         let namespace = configured.map_or_else(|| name.clone(), Feed::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
-        let unprobed = |deletions: Deletions| Deletions { probe: false, ..deletions };
+        let probing = |deletions: Deletions| Deletions { probe, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
                 public_url: as_configured.aliases.first().cloned(),
                 policy: as_configured.poll.policy(),
-                deletions: unprobed(as_configured.deletions),
+                deletions: probing(as_configured.deletions),
                 platform: as_configured.platform.clone(),
                 ..usual
             },
-            None => FeedSpec { deletions: unprobed(usual.deletions), ..usual },
+            None => FeedSpec { deletions: probing(usual.deletions), ..usual },
         };
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());
@@ -251,22 +266,50 @@ impl Player {
         self.set(at).await?;
         self.state = self.answered(Reply::Document(fetched(body, conditional, came))).await;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let observed = self.observed().await?;
+        let failure = self.state.fault.as_ref().map(|fault| fault.text.clone());
+        // Whatever cannot be read is told once.
+        let is_known = self.steps.last().is_some_and(|last| last.file == file && last.failure == failure);
+        if observed.is_none() && (failure.is_none() || is_known) {
+            return Ok(());
+        }
+        let changes = self.changes().await?;
+        let gap = observed.as_ref().is_some_and(|seen| seen.events.iter().any(|event| event.leaves_a_gap()));
+        self.steps.push(Step { file, at, observed, failure, changes, gap });
+        Ok(())
+    }
+
+    /// The page of an item says what it once said, if the item is missed here, too.
+    async fn hear(&mut self, page: &RecordedPage) -> anyhow::Result<()> {
+        let at = Stamp::from_micros(page.at_us);
+        self.set(at).await?;
+        let memory = self.store.known(self.feed.no, Vec::new()).await?.last.absence;
+        let missed = memory.rows.iter().filter(|row| row.missing.is_some());
+        for id in missed.map(|row| row.id) {
+            let Some(item) = self.store.item(self.feed.no, id).await? else { continue };
+            let link = item.entry().and_then(|entry| entry.permalink());
+            if item.iri != page.iri && (link.is_none() || link != page.link.as_deref()) {
+                continue;
+            }
+            let told = self.pipeline.page_said(&self.feed, &self.state, id, page.said).await;
+            told.map_err(|failure| anyhow::anyhow!(failure.text))?;
+            let observed = self.observed().await?;
+            let changes = self.changes().await?;
+            let file = page.link.clone().unwrap_or_else(|| page.iri.clone());
+            self.steps.push(Step { file, at, observed, failure: None, changes, gap: false });
+            break;
+        }
+        Ok(())
+    }
+
+    /// What was observed since the last time.
+    async fn observed(&mut self) -> anyhow::Result<Option<Observed>> {
         let observations = self.store.observations(self.feed.no).await?;
         let new = observations.into_iter().find(|(seq, _)| *seq > self.seen);
         if let Some((seq, _)) = &new {
             self.seen = *seq;
         }
-        let failure = self.state.fault.as_ref().map(|fault| fault.text.clone());
-        // Whatever cannot be read is told once.
-        let is_known = self.steps.last().is_some_and(|last| last.file == file && last.failure == failure);
-        if new.is_none() && (failure.is_none() || is_known) {
-            return Ok(());
-        }
-        let changes = self.changes().await?;
-        let gap = new.as_ref().is_some_and(|(_, seen)| seen.events.iter().any(|event| event.leaves_a_gap()));
-        let observed = new.map(|(_, observed)| observed);
-        self.steps.push(Step { file, at, observed, failure, changes, gap });
-        Ok(())
+        Ok(new.map(|(_, observed)| observed))
     }
 
     /// What stands behind the cursor, as a consumer reads it.

@@ -169,7 +169,11 @@ fn seen_lines(seen: &Seen) -> Vec<String> {
         .map(|(name, count)| format!(", {name} {count}"))
         .collect();
     let again = if seen.again { " the same again;" } else { "" };
-    let mut lines = vec![format!("    {} {}:{again} {entries} entries{counts}", seen.at, tame(&seen.class))];
+    let head = match &seen.page {
+        Some((id, said)) => format!("    {} page of {id}: {}{counts}", seen.at, tame(said)),
+        None => format!("    {} {}:{again} {entries} entries{counts}", seen.at, tame(&seen.class)),
+    };
+    let mut lines = vec![head];
     let more = seen.partial.iter().chain(&seen.events).chain(&seen.remark);
     lines.extend(more.map(|text| format!("      {}", tame(text))));
     lines

@@ -81,7 +81,7 @@ fn row(name: String, steps: &[Step]) -> Vec<String> {
     let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count() as u64;
     let at_first = observed().next().map_or(0, |seen| u64::from(seen.new));
     let numbers = [
-        observed().filter(|seen| !seen.again).count() as u64,
+        observed().filter(|seen| !seen.again && seen.page.is_none()).count() as u64,
         at_first,
         sum(|seen| seen.new) - at_first,
         sum(|seen| seen.edited),
@@ -105,7 +105,9 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
         told.push(format!("{head} could not be read: {}", tame(failure)));
     }
     if let Some(seen) = step.observed.as_ref() {
-        if all {
+        if let Some((_, said)) = seen.page {
+            told.extend(all.then(|| format!("{head}: {}", said.words())));
+        } else if all {
             let again = if seen.again { " again" } else { "" };
             told.push(format!(
                 "{head}{again}: {:?}, entries {}, new {}, edited {}, missing {}, suspects {}, rolled off {}, gone {}",
@@ -136,8 +138,10 @@ pub(super) fn proof(evidence: &Evidence) -> String {
     };
     let window = if missing.strong { "as many came as went" } else { "not as many came as went" };
     let back = if missing.backfilled { ", older items moved up" } else { "" };
+    let page =
+        missing.probe.last.map_or_else(String::new, |(_, said)| format!(", its page: {}", said.words()));
     format!(
-        "{code}; last seen {}, missed since {} in {} documents, {} items still behind it{back}, {window}",
+        "{code}; last seen {}, missed since {} in {} documents, {} items still behind it{back}, {window}{page}",
         missing.last_seen.rfc3339(),
         missing.since.rfc3339(),
         missing.count,

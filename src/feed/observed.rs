@@ -1,7 +1,8 @@
-//! What one document came to, as it is kept for the operator; not what it changed.
+//! What one document, or the page of one item, came to, as it is kept for the operator; not what it changed.
 
 use super::{
-    absence::{Class, Event},
+    absence::{Class, Event, Said},
+    item::ItemId,
     reconcile::{Change, Decisions, PutKind},
     stamp::Stamp,
 };
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Observations kept of a feed: with an hourly poll and a change in each, more than a week.
 pub const OBSERVATIONS_MAX: u64 = 200;
 
-/// One document that was read. A 304, and the last body again for an answer to validators, prove nothing and leave none.
+/// One document that was read, or one page. A 304, and the last body again for an answer to validators, prove nothing and leave none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {
     /// When it was read.
@@ -41,9 +42,17 @@ pub struct Observed {
     pub events: Vec<Event>,
     /// What was odd about it.
     pub remark: Option<String>,
+    /// Set for the page of a missed item: whose, and what it said.
+    pub page: Option<(ItemId, Said)>,
 }
 
 impl Observed {
+    /// What was decided on the word of an item's page.
+    pub fn of_page(decisions: &Decisions, id: ItemId, said: Said, now: Stamp) -> Self {
+        let page = Some((id, said));
+        Self { class: Class::Partial, page, ..Self::of(decisions, 0, now) }
+    }
+
     /// What was decided on a document of so many entries.
     pub fn of(decisions: &Decisions, entries: usize, now: Stamp) -> Self {
         let puts = |kind: PutKind| {

@@ -1,8 +1,8 @@
-//! The last documents of a feed as they came, kept in a folder so that what was decided on them can be played again; not
+//! The last documents of a feed as they came, and what pages of its items said, kept in a folder so that what was decided on them can be played again; not
 //! what was decided.
 
 use super::{config::Mistake, upstream::Fetched};
-use crate::feed::stamp::Stamp;
+use crate::feed::{absence::Said, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
@@ -54,6 +54,27 @@ pub struct Recorded {
     pub headers: Vec<(String, String)>,
 }
 
+/// What the page of a missed item said: a line of `pages.jsonl`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedPage {
+    /// When, microseconds since 1970.
+    pub at_us: u64,
+    /// The same for people, RFC 3339.
+    pub at: String,
+    /// What `atom:id` carries of the item.
+    pub iri: String,
+    /// Its permalink, if it has one.
+    pub link: Option<String>,
+    /// What it said.
+    pub said: Said,
+}
+
+/// Where what pages said stands, beside the documents.
+const PAGES: &str = "pages.jsonl";
+
+/// Lines of that at most; the oldest go first.
+const PAGES_MAX: usize = 1000;
+
 impl Record {
     /// Refuses what cannot work.
     pub fn check(&self) -> Result<(), Mistake> {
@@ -86,6 +107,19 @@ impl Record {
         write(&beside, &serde_json::to_vec_pretty(&Recorded::of(fetched, at))?)?;
         kept.push(number);
         self.trim(&folder, &kept)
+    }
+
+    /// Keeps what a page of the feed of this name said. Blocks.
+    pub(super) fn keep_page(&self, name: &str, page: &RecordedPage) -> io::Result<()> {
+        let folder = self.folder.join(name);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let mut pages = recorded_pages(&folder)?;
+        pages.push(page.clone());
+        let surplus = pages.len().saturating_sub(PAGES_MAX);
+        let lines = pages.iter().skip(surplus).map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let new = folder.join("pages.jsonl.new");
+        write(&new, (lines.join("\n") + "\n").as_bytes())?;
+        fs::rename(new, folder.join(PAGES))
     }
 
     fn trim(&self, folder: &Path, kept: &[u64]) -> io::Result<()> {
@@ -135,6 +169,15 @@ pub fn recorded(folder: &Path) -> io::Result<Vec<(PathBuf, Recorded)>> {
         Ok((body, told))
     };
     numbers(folder)?.into_iter().map(read).collect()
+}
+
+/// What pages of items said, oldest first. A line that a crash left half is none.
+pub fn recorded_pages(folder: &Path) -> io::Result<Vec<RecordedPage>> {
+    match fs::read_to_string(folder.join(PAGES)) {
+        Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// The numbers of the documents in a folder that are there whole, in order.
@@ -224,5 +267,29 @@ mod tests {
         let mode = std::os::unix::fs::PermissionsExt::mode;
         let of = |path: &str| mode(&folder.path().join("blog").join(path).metadata().unwrap().permissions());
         assert_eq!((of("0000.xml") & 0o777, of("") & 0o777), (0o600, 0o700));
+    }
+
+    #[test]
+    fn what_pages_said_is_kept_in_order_and_the_oldest_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
+        let page = |n: u64| RecordedPage {
+            at_us: n,
+            at: Stamp::from_secs(n).rfc3339(),
+            iri: format!("urn:x:{n}"),
+            link: None,
+            said: Said::NotFound,
+        };
+        for n in 0..3 {
+            record.keep_page("blog", &page(n)).unwrap();
+        }
+        let kept = || recorded_pages(&folder.path().join("blog")).unwrap();
+        assert_eq!(kept(), [page(0), page(1), page(2)]);
+        let many: String =
+            (0..1000).map(|n| serde_json::to_string(&page(n)).unwrap() + "\n").collect::<String>()
+                + "{\"half";
+        fs::write(folder.path().join("blog").join(PAGES), many).unwrap();
+        record.keep_page("blog", &page(1000)).unwrap();
+        assert_eq!((kept().len(), kept()[0].at_us, kept()[999].at_us), (1000, 1, 1000));
     }
 }

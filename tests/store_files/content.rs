@@ -3,7 +3,7 @@
 use everfeed::{
     clock::Manual,
     feed::{
-        absence::{Class, Event},
+        absence::{Class, Event, Said},
         archive::{History as Reach, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk},
         item::{ItemId, KeyHash, Reason, Seen},
         observed::Observed,
@@ -279,6 +279,7 @@ fn observed() -> Observed {
         gone: 7,
         events: vec![Event::Held, Event::Gap],
         remark: Some("odd".into()),
+        page: Some((id(1), Said::NotFound)),
     }
 }
 

@@ -21,6 +21,20 @@ pub enum Said {
     NoPage,
 }
 
+impl Said {
+    /// The same in the operator's words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Gone => "it is gone (410)",
+            Self::NotFound => "it is not found (404)",
+            Self::Shown => "it is there and shows the item",
+            Self::Another => "there is another page, without the item",
+            Self::Nothing => "no answer that says anything",
+            Self::NoPage => "the item has no page at its feed's own address",
+        }
+    }
+}
+
 /// What is known of a missed item's page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {

@@ -7,12 +7,14 @@ use crate::{
         absence::Said,
         archive::Reach,
         item::{Item, ItemId},
+        observed::Observed,
         reconcile::reconcile_probe,
         schedule::{Failure, PollState},
         stamp::Stamp,
     },
     ingest::{
         platform,
+        recording::RecordedPage,
         upstream::{PageAnswer, PageReply},
     },
     store::{Commit, StoreError},
@@ -70,9 +72,10 @@ impl Pipeline {
             return Ok(Some(Probed { next_at: last.absence.probe_at(), ..Probed::default() }));
         };
         let item = self.store.item(feed.no, id).await.map_err(ours)?;
-        let page = item.and_then(|item| Some((page_of(feed, &item)?, item)));
-        let Some((url, item)) = page else {
-            let next_at = self.commit_probe(feed, state, id, Said::NoPage).await?;
+        let item = item.ok_or_else(|| ours("a missed item is not in the store"))?;
+        let Some(url) = page_of(feed, &item) else {
+            self.record_page(feed, &item, Said::NoPage).await?;
+            let next_at = self.page_said(feed, state, id, Said::NoPage).await?;
             return Ok(Some(Probed { next_at, ..Probed::default() }));
         };
         let reply = tokio::select! {
@@ -90,16 +93,33 @@ impl Pipeline {
             PageReply::Answer(answer) => {
                 let hold = answer.hold.clone();
                 let hold = hold.map(|(host, secs)| (host, now.plus_secs(secs.min(HOLD_SECS_MAX))));
+                let item = Arc::clone(&item);
                 (compute(move || said(&answer, &item)).await?, hold)
             }
         };
         debug!(feed.name = %feed.name, %id, url, "The page of a missed item says: {said:?}");
-        let next_at = self.commit_probe(feed, state, id, said).await?;
+        self.record_page(feed, &item, said).await?;
+        let next_at = self.page_said(feed, state, id, said).await?;
         Ok(Some(Probed { next_at, asked: true, hold }))
     }
 
-    /// Commits what a page says, and tells when the next is due.
-    async fn commit_probe(
+    /// Keeps what a page said, if the feed is recorded: without it, its documents play to another end.
+    async fn record_page(&self, feed: &FeedSpec, item: &Item, said: Said) -> Result<(), Failure> {
+        let Some(record) = feed.record.clone() else { return Ok(()) };
+        let (name, now) = (feed.name.clone(), self.now());
+        let link = item.entry().and_then(|entry| entry.permalink()).map(str::to_owned);
+        let page = RecordedPage { at_us: now.micros(), at: now.rfc3339(), iri: item.iri.clone(), link, said };
+        compute(move || {
+            if let Err(error) = record.keep_page(&name, &page) {
+                let folder = record.folder.display();
+                warn!(feed.name = %name, "What a page of `{name}` said could not be kept in {folder}: {error}");
+            }
+        })
+        .await
+    }
+
+    /// Commits what the page of an item says, wherever that is known from, and tells when the next one is due.
+    pub async fn page_said(
         &self,
         feed: &FeedSpec,
         state: &PollState,
@@ -115,10 +135,13 @@ impl Pipeline {
                 continue;
             }
             let policy = feed.deletions.policy_for(record.head.is_complete(), profile.as_deref());
-            let decisions = reconcile_probe(&known, id, said, &policy, self.now());
+            let now = self.now();
+            let decisions = reconcile_probe(&known, id, said, &policy, now);
             let events = decisions.events.clone();
-            let commit =
-                Commit { changes: decisions.changes, last: Some(decisions.last), ..Commit::nothing(&record) };
+            // Where nobody was asked there is nothing to tell.
+            let observed = (said != Said::NoPage).then(|| Observed::of_page(&decisions, id, said, now));
+            let (changes, last) = (decisions.changes, Some(decisions.last));
+            let commit = Commit { changes, last, observed, ..Commit::nothing(&record) };
             match self.store.commit(commit).await {
                 Ok(receipt) => {
                     self.metrics.probe(word(said));
