@@ -369,7 +369,7 @@ async fn random_commit(
         events: if extras & 64 == 64 { vec![Event::Gap] } else { Vec::new() },
         ..Observed::default()
     });
-    commit.archives = (extras & 128 == 128).then(|| Archives {
+    commit.archives = (extras & 128 == 128).then_some(Archives {
         history: if extras & 1 == 1 { History::Complete } else { History::Running },
         unstage: None,
     });
