@@ -146,12 +146,14 @@ pub enum Event {
     Held,
     /// Too much stayed missing for [`HOLD_SECS`]; the window begins anew and nothing is deleted.
     HoldEnded,
+    /// More than half of the window was edited at once, and its publisher says of no such entry that it was updated.
+    Reformatted,
 }
 
 impl Event {
     /// Whether the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
-        !matches!(self, Self::Held)
+        !matches!(self, Self::Held | Self::Reformatted)
     }
 
     /// The same in the operator's words.
@@ -161,6 +163,9 @@ impl Event {
             Self::Rebaselined => "the order of the documents could not be followed, so the window began anew",
             Self::Held => "too much was missing at once, so nothing was concluded",
             Self::HoldEnded => "too much stayed missing for a week, so the window began anew",
+            Self::Reformatted => {
+                "most of the window was edited at once without a word on it: the feed was reformatted"
+            }
         }
     }
 }

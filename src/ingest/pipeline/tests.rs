@@ -16,6 +16,8 @@ use std::{future::ready, sync::atomic::Ordering};
 
 mod absence;
 
+mod guard;
+
 const URL: &str = "http://blog.example/rss";
 const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
 
