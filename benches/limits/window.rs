@@ -101,7 +101,7 @@ impl Subject {
     async fn decisions(&self, window: &Window) -> Result<Decisions> {
         let record = self.store.register("blog", NAMESPACE).await?;
         let mut known = self.store.known(record.no, Vec::new()).await?;
-        let (seen, _) = observe(&known.last.window, window, None, Class::Audit);
+        let (seen, _) = observe(&known.last, window, None, Class::Audit);
         let keys = keys_needed(NAMESPACE, &known.last, &seen);
         if !keys.is_empty() {
             known = self.store.known(record.no, keys).await?;

@@ -11,7 +11,7 @@ use crate::{
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{Evidence, Known, Remembered},
+        reconcile::{CHANGED_POLLS_MAX, Evidence, Known, Remembered},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -22,6 +22,9 @@ use crate::{
 use everfeed_adapters::{Key, platforms::Platforms};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+#[cfg(test)]
+mod tests;
 
 /// What is told of a feed. Moments are RFC 3339.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +45,10 @@ pub struct Explanation {
     pub window: usize,
     /// How far back its memory reaches.
     pub history: String,
+    /// Items that change with every poll, and a form of which is held back.
+    pub churning: usize,
+    /// When most of it was last seen being edited at once without a word on it.
+    pub reformatted_at: Option<String>,
     /// Since when too much is missing at once to believe it.
     pub held_since: Option<String>,
     /// Whether answers to conditional requests have proven to be parts.
@@ -117,6 +124,8 @@ pub struct Told {
     pub deaths: u8,
     /// How it is missed, if it is suspected.
     pub missing: Option<Missed>,
+    /// How it changes with every poll, if it does.
+    pub churn: Option<Churn>,
     /// What proved each of its ends, oldest first.
     pub evidence: Vec<Proof>,
 }
@@ -172,6 +181,15 @@ pub struct Page {
     pub asked: u8,
     /// When it is asked for next.
     pub next_at: Option<String>,
+}
+
+/// How an item changes with every poll, so that its edits are committed once a day.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Churn {
+    /// In how many polls running its content changed.
+    pub polls: u16,
+    /// Until when its newest form is held back, unless it ceases to change before; `None`: none is.
+    pub held_until: Option<String>,
 }
 
 /// What proved an item's end.
@@ -237,7 +255,11 @@ impl Explainer {
         let Some(record) = records.into_iter().find(|record| record.name == name) else { return Ok(None) };
         let Some(feed) = self.feeds.iter().find(|feed| feed.name == name) else { return Ok(None) };
         let poll = poll(record.no).unwrap_or_default();
-        let known = self.store.known(record.no, Vec::new()).await?;
+        let mut known = self.store.known(record.no, Vec::new()).await?;
+        if poll.at_rest {
+            // A 304 changes nothing that is stored of a window, and yet it ends what went on from poll to poll.
+            known.last.window.iter_mut().for_each(|row| row.changed_polls = 0);
+        }
         let profile = platform::profile(&self.platforms, poll.platform.as_ref());
         let policy = feed.deletions.policy_for(record.head.is_complete(), profile.as_deref());
         let absence = &known.last.absence;
@@ -267,6 +289,8 @@ impl Explainer {
             items: (record.total, record.live),
             window: known.last.window.len(),
             history: HISTORY.to_owned(),
+            churning: known.last.held.len(),
+            reformatted_at: known.last.reformatted_at.map(rfc),
             held_since: absence.held_since.map(rfc),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
@@ -350,6 +374,7 @@ impl Explainer {
             state,
             deaths: item.deaths,
             missing: missing.map(|missing| missed(&missing, Some((item.deaths, policy)))),
+            churn: churn(last, item),
             evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
         })
     }
@@ -357,6 +382,14 @@ impl Explainer {
 
 /// What is known of the time before the first document.
 const HISTORY: &str = "unknown: archives are not read, so it begins with the first document";
+
+fn churn(last: &Remembered, item: &Item) -> Option<Churn> {
+    let row = last.window.iter().find(|row| row.id == item.id);
+    let polls = row.map_or(0, |row| row.changed_polls);
+    let held_until = last.held.iter().find(|held| held.id == item.id).map(|held| held.until.rfc3339());
+    let is_told = !item.is_gone() && (polls > CHANGED_POLLS_MAX || held_until.is_some());
+    is_told.then_some(Churn { polls, held_until })
+}
 
 fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
     let needs = open.map(|(deaths, policy)| missing.needs(deaths, policy));

@@ -2,7 +2,7 @@
 
 use super::explain::Explainer;
 use crate::{
-    feed::{absence::Memory, record::FeedRecord},
+    feed::{reconcile::Remembered, record::FeedRecord},
     hub::Hub,
     ingest::Poller,
     notify::Notify,
@@ -46,7 +46,7 @@ impl House {
     fn feed(
         &self,
         record: &FeedRecord,
-        absence: &Memory,
+        last: &Remembered,
         origin: &str,
         subscribers: SubscriberStatus,
     ) -> FeedStatus {
@@ -63,8 +63,10 @@ impl House {
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             history: record.history.to_string(),
             gaps: record.gaps.iter().map(Into::into).collect(),
-            held_since: absence.held_since.map(|since| since.rfc3339()),
-            suspects: absence.suspects().count(),
+            held_since: last.absence.held_since.map(|since| since.rfc3339()),
+            suspects: last.absence.suspects().count(),
+            churning: last.held.len(),
+            reformatted_at: last.reformatted_at.map(|at| at.rfc3339()),
             items: record.total,
             live_items: record.live,
             subscribers,
@@ -85,7 +87,7 @@ impl House {
                 failing: counted.failing,
             });
             let known = self.store.known(record.no, Vec::new()).await.map_err(|error| error.to_string())?;
-            feeds.push(self.feed(record, &known.last.absence, &offered.origin, subscribers));
+            feeds.push(self.feed(record, &known.last, &offered.origin, subscribers));
         }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),

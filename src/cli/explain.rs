@@ -7,7 +7,7 @@ use super::{
     probe::sheet::{tame, tame_json},
 };
 use crate::{
-    app::explain::{Explanation, Missed, Page, Seen, State, Told, from_file},
+    app::explain::{Churn, Explanation, Missed, Page, Seen, State, Told, from_file},
     config::Config,
 };
 use anyhow::{Context as _, bail};
@@ -117,6 +117,17 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     lines.extend(told.gaps.iter().map(|(at, why, before, after)| {
         format!("  may lack    items between {} and {}: at {at} {}", cursor(before), cursor(after), tame(why))
     }));
+    if told.churning > 0 {
+        lines.push(format!(
+            "  churning    {} items change with every poll: they are committed once a day",
+            told.churning
+        ));
+    }
+    lines.extend(
+        told.reformatted_at.iter().map(|at| {
+            format!("  reformatted most of it was edited at once without a word on it, last at {at}")
+        }),
+    );
     for suspect in &told.suspects {
         let label = if suspect.state == State::Hidden { "hidden   " } else { "suspected" };
         lines.push(format!(
@@ -198,6 +209,7 @@ fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
             State::Deleted => "deleted",
         }
     ));
+    lines.extend(item.churn.iter().map(churn_line));
     if let Some(missing) = &item.missing {
         lines.extend(needed(missing, told).into_iter().map(|line| format!("  {line}")));
     }
@@ -215,6 +227,18 @@ fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
         lines.push("  it came back after that".to_owned());
     }
     lines
+}
+
+/// How an item changes with every poll.
+fn churn_line(churn: &Churn) -> String {
+    let polls = match churn.polls {
+        0 => "churns: it changed in many polls running".to_owned(),
+        polls => format!("churns: it changed in {polls} polls running"),
+    };
+    match &churn.held_until {
+        Some(until) => format!("  {polls}; its newest form is held back until {until}, or until it rests"),
+        None => format!("  {polls}; its edits are committed once a day until it rests"),
+    }
 }
 
 /// How an item was missed.
@@ -264,4 +288,32 @@ fn needed(missing: &Missed, told: &Explanation) -> Vec<String> {
     }
     lines.push(format!("for a deletion: {}", open.join("; ")));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_form_waits() {
+        let item = |held_until: Option<&str>| Told {
+            churn: Some(Churn { polls: 31, held_until: held_until.map(str::to_owned) }),
+            ..Told::default()
+        };
+        let check = |item: Told, expect: &str| {
+            let told = Explanation { churning: 1, item: Some(item), ..Explanation::default() };
+            assert!(lines(&told, true).contains(&format!("  churns: {expect}")), "{:?}", lines(&told, true));
+        };
+        check(
+            item(Some("2026-06-01T00:00:00Z")),
+            "it changed in 31 polls running; its newest form is held back until 2026-06-01T00:00:00Z, or until it rests",
+        );
+        check(
+            item(None),
+            "it changed in 31 polls running; its edits are committed once a day until it rests",
+        );
+        let feed = Explanation { churning: 2, reformatted_at: Some("then".into()), ..Explanation::default() };
+        let told = lines(&feed, false).join("\n");
+        assert!(told.contains("  churning    2 items") && told.contains("last at then"), "{told}");
+    }
 }

@@ -160,12 +160,14 @@ pub enum Event {
     HoldEnded,
     /// More is proven to be gone than is believed in a day; the rest waits.
     Capped,
+    /// More than half of the window was edited at once, and its publisher says of no such entry that it was updated.
+    Reformatted,
 }
 
 impl Event {
     /// Whether the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
-        !matches!(self, Self::Held | Self::Capped)
+        !matches!(self, Self::Held | Self::Capped | Self::Reformatted)
     }
 
     /// The same in the operator's words.
@@ -176,6 +178,9 @@ impl Event {
             Self::Held => "too much was missing at once, so nothing was concluded",
             Self::HoldEnded => "too much stayed missing for a week, so the window began anew",
             Self::Capped => "more items seem to be gone than is believed in one day, so the rest waits",
+            Self::Reformatted => {
+                "most of the window was edited at once without a word on it: the feed was reformatted"
+            }
         }
     }
 }

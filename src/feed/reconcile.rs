@@ -20,7 +20,10 @@ pub(super) mod chronology;
 
 mod decide;
 
-pub use decide::{keys_needed, reconcile, reconcile_again, reconcile_probe};
+mod guard;
+
+pub use decide::{keys_needed, reconcile, reconcile_again, reconcile_probe, release};
+pub use guard::{CHANGED_POLLS_MAX, HeldBack};
 pub use observe::observe;
 
 #[cfg(test)]
@@ -41,6 +44,8 @@ pub struct WindowRow {
     pub deaths: u8,
     /// Whether nothing but its title or its content names it.
     pub is_weak: bool,
+    /// Polls running in which its content changed, that of this document included.
+    pub changed_polls: u16,
 }
 
 /// What the store knows that a decision needs, all read at one revision.
@@ -63,6 +68,10 @@ pub struct Remembered {
     pub window: Vec<WindowRow>,
     /// What is remembered for the sake of what the next document lacks.
     pub absence: Memory,
+    /// Forms of items that are not committed yet, since their entries change with every poll.
+    pub held: Vec<HeldBack>,
+    /// When the feed was last seen being reformatted; `None` once it has rested from that.
+    pub reformatted_at: Option<Stamp>,
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
@@ -79,6 +88,9 @@ pub struct Observation {
     pub class: Class,
     /// Whose scrubbers made the content digests.
     pub profile: Option<Arc<Profile>>,
+    /// Whether no entry of it has changed with every poll up to now: a poll that changed nothing came before it, or it is
+    /// there to change, as a resource is.
+    pub after_rest: bool,
 }
 
 /// One entry of a document.

@@ -36,6 +36,10 @@ pub struct PollState {
     pub unconditional_at: Option<Stamp>,
     /// Whether another one would prove or clear up something that is missed.
     pub wants_audit: bool,
+    /// Whether the last good answer changed nothing: 304, or the last body again.
+    pub at_rest: bool,
+    /// From when on the next poll commits what is held back of entries that change with every poll; `None`: nothing is.
+    pub held_until: Option<Stamp>,
     /// When new items last came, newest last, at most [`PollState::ARRIVALS_MAX`].
     pub arrivals: Vec<Stamp>,
     /// Polls that failed in a row.
@@ -141,8 +145,9 @@ impl PollState {
     /// its policy has changed, or the clock went back.
     pub fn resumed(self, url: &str, policy: &Policy, now: Stamp) -> Self {
         if self.url != url {
-            // The items stay, and so do the scrubbers that their digests were made with.
-            return Self { arrivals: self.arrivals, platform: self.platform, ..Self::unpolled(url) };
+            // The items stay, and so do what is held back of them and the scrubbers that their digests were made with.
+            let Self { arrivals, platform, held_until, .. } = self;
+            return Self { arrivals, platform, held_until, ..Self::unpolled(url) };
         }
         let Some(polled_at) = self.polled_at else { return self };
         let next_at = if polled_at > now {

@@ -125,6 +125,7 @@ impl Pipeline {
             },
             Reply::Failed { failure, host } => self.fail(feed, state, failure, host),
         };
+        let polled = self.release_due(feed, polled, started).await;
         if state.failures > 0 && polled.state.failures == 0 {
             info!(feed.name = %feed.name, failures = state.failures, "`{}` answers well again", feed.name);
         }
@@ -159,7 +160,7 @@ impl Pipeline {
     ) -> Result<Polled, Failure> {
         let answer = fetched.answer.clone();
         let fetched = self.record(feed, fetched).await?;
-        let last_body = state.body;
+        let (last_body, at_rest) = (state.body, state.at_rest);
         // Behind a sidecar the document came from a place that only we can reach.
         let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
         let landed = fetched.base_url.clone();
@@ -169,7 +170,11 @@ impl Pipeline {
             (feed.platform.clone(), state.platform.clone(), self.platforms.clone());
         let sliced = compute(move || {
             let sliced = Sliced::new(&document, last_body)?;
-            Ok(sliced.map(|sliced| sliced.recognised(&choice, &platforms, known.as_ref(), &document)))
+            Ok(sliced.map(|sliced| {
+                let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &document);
+                sliced.after_rest |= at_rest;
+                sliced
+            }))
         });
         let Some(sliced) = sliced.await?? else {
             let confirms = state.wants_audit && !answer.conditional;
@@ -204,6 +209,7 @@ impl Pipeline {
                 arrived: decided.arrived(),
                 remark: decided.remark.clone(),
                 wants_audit: decided.wants_audit(),
+                held_until: decided.held_until(),
                 platform: sliced.platform.clone(),
             };
             let polled = self.remember(feed, state, &Outcome::Document(answer.clone(), document));
@@ -260,6 +266,47 @@ impl Pipeline {
         Err(ours("the feed kept changing while its document was confirmed"))
     }
 
+    /// Commits what is held back and waits no longer: its day is over, whatever the publisher answers, or its entries have
+    /// ceased to change with every poll. What cannot be committed now is tried again with the next poll.
+    async fn release_due(&self, feed: &FeedSpec, polled: Polled, started: Instant) -> Polled {
+        let now = self.now();
+        let at_rest = polled.state.at_rest;
+        if !polled.state.held_until.is_some_and(|until| at_rest || until <= now) {
+            return polled;
+        }
+        for _ in 0..TRIES_MAX {
+            match self.release(feed, polled.clone(), started).await {
+                Ok(Some(released)) => return released,
+                Ok(None) => {}
+                Err(failure) => {
+                    let (name, text) = (&feed.name, &failure.text);
+                    error!(feed.name = %name, "What is held back of `{name}` could not be committed: {text}");
+                    break;
+                }
+            }
+        }
+        polled
+    }
+
+    /// The same, once; `None` when the feed moved on meanwhile.
+    async fn release(
+        &self,
+        feed: &FeedSpec,
+        polled: Polled,
+        started: Instant,
+    ) -> Result<Option<Polled>, Failure> {
+        let record = self.store.feed(feed.no).await.map_err(ours)?;
+        let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.last;
+        let keys = last.held.iter().map(|held| held.key).collect();
+        let known = self.store.known(feed.no, keys).await.map_err(ours)?;
+        if known.rev != record.rev {
+            return Ok(None);
+        }
+        let decided = Decided::released(record, &known, polled.state.at_rest, self.now());
+        let state = PollState { held_until: decided.held_until(), ..polled.state.clone() };
+        self.settle(feed, decided, Polled { state, ..polled }, started).await
+    }
+
     /// Whether the validators of the platform that a feed is made with hide deletions.
     fn hides_deletions(&self, state: &PollState) -> bool {
         let profile = super::platform::profile(&self.platforms, state.platform.as_ref());
@@ -309,7 +356,8 @@ impl Pipeline {
         let pages = Arc::clone(&import.pages);
         let (seen, older, keys, notes) = compute(move || {
             let profile = document.profile.clone();
-            let (mut seen, notes) = observe(&last.window, &document.window, profile, document.class);
+            let (mut seen, notes) = observe(&last, &document.window, profile, document.class);
+            seen.after_rest = document.after_rest;
             let older = archives::older(&mut seen, &pages);
             let mut keys = keys_needed(&namespace, &last, &seen);
             keys.extend(archives::keys(&namespace, &last, &older));
@@ -384,6 +432,9 @@ fn tell(feed: &FeedSpec, event: Event) {
         }
         Event::Held => {
             warn!(feed.name = %name, "Too much of `{name}` is missing at once; nothing is taken for deleted until it is back, or for a week")
+        }
+        Event::Reformatted => {
+            info!(feed.name = %name, "`{name}` was reformatted: most of its entries were edited at once, none of them by its date")
         }
         Event::HoldEnded => {
             warn!(feed.name = %name, "Much of `{name}` stayed missing for a week; its window begins anew, and nothing was deleted")

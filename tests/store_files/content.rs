@@ -3,13 +3,13 @@
 use everfeed::{
     clock::Manual,
     feed::{
-        absence::{Class, Event, Said},
+        absence::{Class, Event, Memory, Said},
         archive::{History as Reach, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk},
         item::{ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
         page::PageQuery,
-        reconcile::{Change, Delete, Evidence, Put, PutKind, Remembered, WindowRow},
+        reconcile::{Change, Delete, Evidence, HeldBack, Put, PutKind, Remembered, WindowRow},
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{FaultNote, Moved, PollState, Whose},
         stamp::Stamp,
@@ -247,6 +247,8 @@ fn poll() -> PollState {
         good_at: Some(START),
         unconditional_at: Some(START),
         wants_audit: true,
+        at_rest: true,
+        held_until: Some(START),
         arrivals: vec![START],
         failures: 2,
         fault: Some(fault),
@@ -277,7 +279,7 @@ fn observed() -> Observed {
         suspects: 5,
         rolled_off: 6,
         gone: 7,
-        events: vec![Event::Held, Event::Gap],
+        events: vec![Event::Held, Event::Gap, Event::Reformatted],
         remark: Some("odd".into()),
         page: Some((id(1), Said::NotFound)),
     }
@@ -350,14 +352,33 @@ fn staged(no: u32) -> StagedPage {
     }
 }
 
+fn held() -> HeldBack {
+    let Change::Put(Put { id, entry, published_us, seen, .. }) = put(PutKind::Edited, 1) else {
+        unreachable!()
+    };
+    HeldBack { id, key: key(1), until: START, entry, published_us, seen }
+}
+
 /// Puts something into every table.
 pub(crate) async fn fill(store: &dyn Store) {
     let feed = register(store).await;
     let added = (1..=3).map(|n| put(PutKind::Added, n)).collect();
-    let row =
-        WindowRow { key: key(1), id: id(1), raw: Digest([1; 16]), dated: Some(5), deaths: 1, is_weak: false };
+    let row = WindowRow {
+        key: key(1),
+        id: id(1),
+        raw: Digest([1; 16]),
+        dated: Some(5),
+        deaths: 1,
+        is_weak: false,
+        changed_polls: 25,
+    };
     let first = Commit {
-        last: Some(Remembered { window: vec![row], ..Remembered::default() }),
+        last: Some(Remembered {
+            window: vec![row],
+            absence: Memory::default(),
+            held: vec![held()],
+            reformatted_at: Some(START),
+        }),
         head: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
         poll: Some(poll()),

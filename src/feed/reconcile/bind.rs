@@ -32,10 +32,7 @@ pub(super) enum Target {
 impl Bound<'_> {
     /// What is remembered of the entry, and whether its item was alive before.
     pub(super) fn row(&self) -> (WindowRow, bool) {
-        let held = match &self.target {
-            Target::Known(item) => Some(item),
-            Target::New { .. } => None,
-        };
+        let held = self.target.item();
         let row = WindowRow {
             key: self.key,
             id: self.target.id(),
@@ -43,12 +40,21 @@ impl Bound<'_> {
             dated: chronology::date(&self.reading.entry).and_then(|at| i64::try_from(at.micros()).ok()),
             deaths: held.map_or(0, |item| item.deaths),
             is_weak: self.reading.key.is_weak(),
+            changed_polls: 0,
         };
         (row, held.is_some_and(|item| !item.is_gone()))
     }
 }
 
 impl Target {
+    /// The item as it is held.
+    pub(super) fn item(&self) -> Option<&Arc<Item>> {
+        match self {
+            Self::Known(item) => Some(item),
+            Self::New { .. } => None,
+        }
+    }
+
     pub(super) fn id(&self) -> ItemId {
         match self {
             Self::Known(item) => item.id,

@@ -5,10 +5,11 @@ use super::{
     WINDOW_ROWS_MAX, WindowRow,
     bind::{Binder, Bound, Target, keys_of},
     chronology,
+    guard::Guard,
 };
 use crate::feed::{
-    absence::{Class, Outcome, Place, Policy, Proof, Said},
-    item::{Item, ItemId, KeyHash, Reason, Seen, plausible},
+    absence::{Class, Event, Outcome, Place, Policy, Proof, Said},
+    item::{ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
 };
 use everfeed_adapters::{
@@ -19,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
 /// Where something was parsed, also those of the last document's entries that this one does not show as they were: one
-/// of them may go by another id now.
+/// of them may go by another id now. And those of what is held back, which may be due.
 pub fn keys_needed(namespace: &str, last: &Remembered, seen: &Observation) -> Vec<KeyHash> {
     let of_entries = seen.sightings.iter().flat_map(|sighting| match sighting {
         Sighting::Same(_) => Vec::new(),
@@ -31,6 +32,7 @@ pub fn keys_needed(namespace: &str, last: &Remembered, seen: &Observation) -> Ve
         let same: HashSet<ItemId> = seen.sightings.iter().filter_map(Sighting::same).collect();
         keys.extend(last.window.iter().filter(|row| !same.contains(&row.id)).map(|row| row.key));
     }
+    keys.extend(last.held.iter().map(|held| held.key));
     keys.sort_unstable();
     keys.dedup();
     keys
@@ -51,12 +53,13 @@ pub fn reconcile(
     let verdicts = Verdicts::new(namespace, known, seen);
     let mut decisions =
         Decisions { id_rule: binder.id_rule, aliases: binder.aliases, ..Decisions::default() };
+    let mut guard = Guard::new(known, seen, now);
     let mut puts = Vec::new();
     let mut places = Vec::new();
     for (at, sighting) in seen.sightings.iter().enumerate() {
         let mut is_known = true;
         let row = match sighting {
-            Sighting::Same(row) => *row,
+            Sighting::Same(row) => WindowRow { changed_polls: 0, ..*row },
             Sighting::Read(_) => {
                 let Some(bound) = bound.remove(&at) else { continue };
                 if verdicts.suppress(&bound) {
@@ -64,8 +67,10 @@ pub fn reconcile(
                 }
                 let (row, known) = bound.row();
                 is_known = known;
-                let put = put(bound, seen.profile.as_deref(), now);
-                puts.extend(put.map(|(date, put)| (date, Change::Put(put))));
+                let row = WindowRow { changed_polls: guard.meet(&bound), ..row };
+                let item = bound.target.item().cloned();
+                let put = guard.pass(put(bound, seen.profile.as_deref(), now), &row, item.as_deref());
+                puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
                 row
             }
         };
@@ -78,11 +83,14 @@ pub fn reconcile(
         let WindowRow { id, dated, deaths, is_weak, .. } = row;
         places.push(Place { id, dated, known: is_known, deaths, is_weak });
     }
-    decisions.changes = chronology::oldest_first(puts);
+    puts.extend(guard.release(false).into_iter().filter(|(_, put)| !verdicts.ends(put.id)));
+    let is_reformatted = guard.close(&mut decisions.last);
+    decisions.changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();
     decisions.changes.extend(verdicts.tombstones(now));
     let before = known.last.absence.without(&verdicts.ended);
     (decisions.class, decisions.missing) = (seen.class, before.lacked_by(&places));
     decisions.conclude(before.observe(&places, seen.class, policy, now), now);
+    decisions.events.extend(is_reformatted.then_some(Event::Reformatted));
     decisions
 }
 
@@ -103,6 +111,23 @@ pub fn reconcile_probe(known: &Known, id: ItemId, said: Said, policy: &Policy, n
     decisions
 }
 
+/// What was held back, when no document came: all of it after a poll that changed nothing (`at_rest`), since then no entry
+/// changes with every poll; else what is due. `known` holds the items of the keys of `last.held`.
+pub fn release(known: &Known, at_rest: bool, now: Stamp) -> Decisions {
+    let nothing = Observation::default();
+    let mut guard = Guard::new(known, &nothing, now);
+    let puts = guard.release(at_rest);
+    let (id_rule, mut last) = (known.id_rule, known.last.clone());
+    guard.close(&mut last);
+    // Nothing was seen that could tell whether a reformatting goes on.
+    last.reformatted_at = known.last.reformatted_at;
+    if at_rest {
+        last.window.iter_mut().for_each(|row| row.changed_polls = 0);
+    }
+    let changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();
+    Decisions { id_rule, last, changes, ..Decisions::default() }
+}
+
 impl Decisions {
     /// Whether absence means anything in them: something is suspected, or proven.
     pub fn misses_something(&self) -> bool {
@@ -111,11 +136,21 @@ impl Decisions {
         self.last.absence.suspects().next().is_some() || self.changes.iter().any(by_absence)
     }
 
+    /// The items that become tombstones.
+    fn gone(&self) -> impl Iterator<Item = ItemId> {
+        self.changes.iter().filter_map(|change| match change {
+            Change::Delete(delete) => Some(delete.id),
+            Change::Put(_) => None,
+        })
+    }
+
     /// Takes what absence proves.
     fn conclude(&mut self, outcome: Outcome, now: Stamp) {
         self.changes
             .extend(outcome.gone.into_iter().map(|(id, proof)| Change::Delete(ended(id, proof, now))));
         self.rolled_off = outcome.rolled_off.len();
+        let gone: HashSet<ItemId> = self.gone().collect();
+        self.last.held.retain(|held| !gone.contains(&held.id));
         self.last.absence = outcome.memory;
         self.events = outcome.events;
     }
@@ -132,31 +167,30 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
 }
 
 /// What an entry does to its item; `None` when the item holds the same content already.
-fn put(bound: Bound<'_>, profile: Option<&Profile>, now: Stamp) -> Option<(Option<Stamp>, Put)> {
+fn put(bound: Bound<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
     let Bound { reading, key, target } = bound;
     let (kind, id, iri, keys) = match target {
         Target::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
         Target::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
-        Target::Known(item) if is_edited(&item, &reading.seen, profile) => {
+        Target::Known(item) if differs(&item.seen, item.entry(), &reading.seen, profile) => {
             (PutKind::Edited, item.id, item.iri.clone(), Vec::new())
         }
         Target::Known(_) => return None,
     };
     let entry = &reading.entry;
     let published_us = entry.published.as_ref().and_then(|date| date.at_us).filter(|at| believable(*at, now));
-    let put = Put { kind, id, iri, keys, entry: Box::new(entry.clone()), published_us, seen: reading.seen };
-    Some((chronology::date(entry), put))
+    Some(Put { kind, id, iri, keys, entry: Box::new(entry.clone()), published_us, seen: reading.seen })
 }
 
 /// Equal bytes are never an edit, whatever parser made the digests; else the content decides. Digests of two versions
 /// are not compared: the held entry gets one of today's, made with the same scrubbers.
-fn is_edited(item: &Item, seen: &Seen, profile: Option<&Profile>) -> bool {
-    let held = if item.seen.version == seen.version {
-        Some(item.seen.content)
+pub(super) fn differs(held: &Seen, entry: Option<&Entry>, seen: &Seen, profile: Option<&Profile>) -> bool {
+    let content = if held.version == seen.version {
+        Some(held.content)
     } else {
-        item.entry().map(|entry| content_digest(entry, profile))
+        entry.map(|entry| content_digest(entry, profile))
     };
-    item.seen.raw != seen.raw && held != Some(seen.content)
+    held.raw != seen.raw && content != Some(seen.content)
 }
 
 /// Two days: how far ahead of us a publisher's clock may be before its dates are not believed (LEGACY section 4).
@@ -188,7 +222,7 @@ impl<'a> Verdicts<'a> {
                 *latest = deletion;
             }
         }
-        // An entry of the document speaks for its item; only for the rest does the stored version.
+        // An entry of the document speaks for its item; only for the rest does what is held back, or the stored version.
         let mut present: HashMap<KeyHash, &Entry> = HashMap::new();
         for sighting in &seen.sightings {
             if let Sighting::Read(reading) = sighting {
@@ -203,7 +237,9 @@ impl<'a> Verdicts<'a> {
             .iter()
             .filter_map(|(key, deletion)| {
                 let item = known.items.get(key)?;
-                let entry = present.get(key).copied().or_else(|| item.entry());
+                let waiting =
+                    || known.last.held.iter().find(|held| held.id == item.id).map(|held| &*held.entry);
+                let entry = present.get(key).copied().or_else(waiting).or_else(|| item.entry());
                 (!item.is_gone() && entry.is_some_and(|entry| deletes(deletion, entry)))
                     .then_some((item.id, *deletion))
             })

@@ -1,8 +1,11 @@
 //! From a sliced document to an observation: which entries are what they were, and which must be parsed; not what the
 //! parsed ones change.
 
-use super::{Observation, Reading, Sighting, WindowRow};
-use crate::feed::{absence::Class, item::Seen};
+use super::{Observation, Reading, Remembered, Sighting, WindowRow};
+use crate::feed::{
+    absence::Class,
+    item::{ItemId, Seen},
+};
 use everfeed_adapters::{
     Digest, Key, Note, RawEntry, Window,
     platforms::{Profile, content_digest, digest_version},
@@ -12,17 +15,19 @@ use std::{
     sync::Arc,
 };
 
-/// Compares a document with the window of the last one and parses what is new. An entry of the same bytes is not parsed
-/// again unless a deletion names it, whose date must be compared with the entry's, or its key occurs twice in the
-/// document, where the latest must win every time. What `profile` scrubs is in no content digest. The notes are those of
-/// the entries parsed.
+/// Compares a document with what is remembered of the last one and parses what is new. An entry of the same bytes is not
+/// parsed again unless a deletion names it, whose date must be compared with the entry's, or its key occurs twice in the
+/// document, where the latest must win every time, or a form of it is held back, beside which it must be laid. What
+/// `profile` scrubs is in no content digest. The notes are those of the entries parsed.
 pub fn observe(
-    window: &[WindowRow],
+    last: &Remembered,
     document: &Window,
     profile: Option<Arc<Profile>>,
     class: Class,
 ) -> (Observation, Vec<Note>) {
-    let known: HashMap<Digest, &WindowRow> = window.iter().map(|row| (row.raw, row)).collect();
+    let held: HashSet<ItemId> = last.held.iter().map(|held| held.id).collect();
+    let settled = last.window.iter().filter(|row| !held.contains(&row.id));
+    let known: HashMap<Digest, &WindowRow> = settled.map(|row| (row.raw, row)).collect();
     let deleted: HashSet<String> =
         document.deletions.iter().map(|deletion| Key::Id(deletion.reference.clone()).stripped()).collect();
     let mut times: HashMap<&Key, usize> = HashMap::new();
@@ -35,7 +40,8 @@ pub fn observe(
         _ => Sighting::Read(Box::new(read(entry, profile.as_deref(), &mut notes))),
     });
     let sightings = sightings.collect();
-    (Observation { sightings, deletions: document.deletions.clone(), class, profile }, notes)
+    let deletions = document.deletions.clone();
+    (Observation { sightings, deletions, class, profile, after_rest: false }, notes)
 }
 
 fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Reading {
@@ -49,7 +55,7 @@ fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Rea
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::item::{ItemId, KeyHash};
+    use crate::feed::{item::KeyHash, reconcile::HeldBack, stamp::Stamp};
     use everfeed_adapters::{Hints, slice};
 
     /// An RSS document of these items: guid and title.
@@ -71,13 +77,15 @@ mod tests {
             dated: None,
             deaths: 0,
             is_weak: false,
+            changed_polls: 0,
         };
         (0..).zip(&document.entries).map(row).collect()
     }
 
     /// What becomes of each entry: `=` and its row, or its title as parsed.
     fn check(window: &[WindowRow], document: &Window, expect: &[&str]) {
-        let (seen, _) = observe(window, document, None, Class::Audit);
+        let last = Remembered { window: window.to_vec(), ..Remembered::default() };
+        let (seen, _) = observe(&last, document, None, Class::Audit);
         let told: Vec<String> = seen
             .sightings
             .iter()
@@ -107,6 +115,21 @@ mod tests {
         let new = document(&[("http://x/b", "B"), ("a", "A")], gone);
         assert_eq!(new.deletions.len(), 1);
         check(&old, &new, &["B", "=1"]);
+    }
+
+    #[test]
+    fn an_entry_of_which_a_form_is_held_back_is_parsed_although_it_is_the_same() {
+        let document = document(&[("b", "B"), ("a", "A")], "");
+        let mut last = Remembered { window: window(&document), ..Remembered::default() };
+        let told = |last: &Remembered| {
+            let (seen, _) = observe(last, &document, None, Class::Audit);
+            seen.sightings.iter().map(|sighting| matches!(sighting, Sighting::Same(_))).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&last), [true, true]);
+        let WindowRow { key, id, .. } = last.window[1];
+        let (until, entry, seen) = (Stamp::MAX, Box::default(), Seen::default());
+        last.held.push(HeldBack { id, key, until, entry, published_us: None, seen });
+        assert_eq!(told(&last), [true, false]);
     }
 
     #[test]

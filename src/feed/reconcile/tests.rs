@@ -7,6 +7,8 @@ use everfeed_adapters::{
     platforms::{Platforms, content_digest, digest_version},
 };
 
+mod guard;
+
 const NS: &str = "example.org/feed";
 const NOW: Stamp = Stamp::from_secs(1_700_000_000);
 
@@ -18,11 +20,20 @@ struct Held {
     last: Remembered,
     id_rule: IdRule,
     clock: u64,
+    /// Seconds since [`NOW`].
+    secs: u64,
+    /// Whether the last poll changed nothing.
+    at_rest: bool,
+    events: Vec<Event>,
 }
 
 impl Held {
     /// Shows a document; returns what it did, in the order of T: `+title`, `~title`, `^title`, `-title`.
     fn show(&mut self, document: &[Reading], deletions: &[Deletion]) -> Vec<String> {
+        self.observe(document, deletions, Class::Audit)
+    }
+
+    fn observe(&mut self, document: &[Reading], deletions: &[Deletion], class: Class) -> Vec<String> {
         let same = |reading: &Reading| {
             let named = deletions.iter().any(|deletion| Key::Id(deletion.reference.clone()) == reading.key);
             let twice = document.iter().filter(|other| other.key == reading.key).count() > 1;
@@ -31,7 +42,7 @@ impl Held {
                 .iter()
                 .find(|row| row.raw == reading.seen.raw)
                 .copied()
-                .filter(|_| !named && !twice)
+                .filter(|row| !named && !twice && self.last.held.iter().all(|held| held.id != row.id))
         };
         let sightings = document.iter().map(|reading| match same(reading) {
             Some(row) => Sighting::Same(row),
@@ -40,14 +51,39 @@ impl Held {
         let seen = Observation {
             sightings: sightings.collect(),
             deletions: deletions.to_vec(),
-            class: Class::Audit,
+            class,
             profile: None,
+            after_rest: std::mem::take(&mut self.at_rest),
         };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
         let items = keys_needed(NS, &self.last, &seen).into_iter().filter_map(found).collect();
         let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
-        let decisions = reconcile(NS, &known, &seen, &Policy::default(), NOW);
+        let decisions = reconcile(NS, &known, &seen, &Policy::default(), self.now());
+        self.take(decisions)
+    }
+
+    /// The publisher answers 304.
+    fn rest(&mut self) -> Vec<String> {
+        self.at_rest = true;
+        self.release()
+    }
+
+    /// A poll without a document.
+    fn release(&mut self) -> Vec<String> {
+        let found = |held: &HeldBack| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
+        let items = self.last.held.iter().filter_map(found).collect();
+        let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
+        let decisions = release(&known, self.at_rest, self.now());
+        self.take(decisions)
+    }
+
+    fn now(&self) -> Stamp {
+        NOW.plus_secs(self.secs)
+    }
+
+    fn take(&mut self, decisions: Decisions) -> Vec<String> {
         self.last = decisions.last;
+        self.events = decisions.events;
         self.id_rule = decisions.id_rule;
         self.keys.extend(decisions.aliases);
         decisions.changes.into_iter().map(|change| self.apply(change)).collect()
@@ -55,7 +91,7 @@ impl Held {
 
     fn apply(&mut self, change: Change) -> String {
         self.clock += 1;
-        let t = Stamp::from_micros(self.clock);
+        let t = Stamp::from_micros(self.now().micros() + self.clock);
         match change {
             Change::Put(put) => {
                 for key in &put.keys {
@@ -287,10 +323,11 @@ fn unchanged_entries_need_no_look_up() {
             dated: None,
             deaths: 0,
             is_weak: false,
+            changed_polls: 0,
         })],
         deletions: Vec::new(),
         class: Class::Audit,
-        profile: None,
+        ..Observation::default()
     };
     assert!(keys_needed(NS, &Remembered::default(), &seen).is_empty());
 }

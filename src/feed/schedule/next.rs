@@ -48,6 +48,8 @@ pub struct Document<'a> {
     pub remark: Option<String>,
     /// Whether it lacks something that an unconditional request would prove.
     pub wants_audit: bool,
+    /// Until when something is held back, if anything is.
+    pub held_until: Option<Stamp>,
     /// The software that makes it.
     pub platform: Option<Detected>,
 }
@@ -76,6 +78,7 @@ pub fn next(state: &PollState, outcome: &Outcome<'_>, policy: &Policy, now: Stam
     let mut next = state.clone();
     match outcome {
         Outcome::Unchanged(answer) => {
+            next.at_rest = true;
             next.learn(answer, now);
             next.due_after_success(answer, policy, now, jitter);
         }
@@ -136,6 +139,7 @@ impl PollState {
         self.body = document.body.or(self.body);
         self.remark.clone_from(&document.remark);
         self.wants_audit = document.wants_audit;
+        (self.at_rest, self.held_until) = (false, document.held_until);
         self.platform.clone_from(&document.platform);
         let rhythm = document.rhythm;
         let ttl_secs = rhythm.ttl_mins.map(|mins| u64::from(mins) * 60);

@@ -48,7 +48,15 @@ fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_se
 }
 
 fn document(rhythm: &Rhythm) -> Document<'_> {
-    Document { body: None, rhythm, arrived: false, remark: None, wants_audit: false, platform: None }
+    Document {
+        body: None,
+        rhythm,
+        arrived: false,
+        remark: None,
+        wants_audit: false,
+        held_until: None,
+        platform: None,
+    }
 }
 
 #[test]
@@ -338,12 +346,28 @@ fn a_poll_that_was_held_back_changes_only_when_it_is_due() {
 }
 
 #[test]
+fn a_feed_is_at_rest_from_a_304_to_the_next_document() {
+    let rhythm = Rhythm::default();
+    let arrives = || Outcome::Document(Answer::default(), document(&rhythm));
+    let mut state = PollState::unpolled(URL);
+    for (outcome, at_rest) in
+        [(arrives(), false), (Outcome::Unchanged(Answer::default()), true), (arrives(), false)]
+    {
+        state = next(&state, &outcome, &USUAL, NOW, 0.0);
+        assert_eq!(state.at_rest, at_rest);
+        let after = failed(&state, Some(500), None, &USUAL);
+        assert_eq!(after.at_rest, at_rest, "a failure says nothing of it");
+    }
+}
+
+#[test]
 fn a_restart_polls_nothing_that_is_not_due() {
     // FRB 015, 037.
     let saved = PollState {
         polled_at: Some(Stamp::from_secs(NOW.secs() - HOUR)),
         next_at: NOW.plus_secs(HOUR),
         etag: Some("\"1\"".into()),
+        held_until: Some(NOW),
         ..with_arrivals(&[HOUR])
     };
     assert_eq!(saved.clone().resumed(URL, &USUAL, NOW), saved);
@@ -351,7 +375,7 @@ fn a_restart_polls_nothing_that_is_not_due() {
     assert_eq!(saved.clone().resumed(URL, &shorter, NOW).next_at, NOW.plus_secs(1800));
     let other = saved.clone().resumed("http://other.example/", &USUAL, NOW);
     assert_eq!((other.next_at, other.etag), (Stamp::ZERO, None));
-    assert_eq!(other.arrivals, saved.arrivals);
+    assert_eq!((&other.arrivals, other.held_until), (&saved.arrivals, saved.held_until));
     let throttled = failed(&saved, Some(429), Some(2 * DAY), &USUAL);
     assert_eq!(throttled.clone().resumed(URL, &shorter, NOW), throttled);
     let ahead =

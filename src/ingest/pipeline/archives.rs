@@ -165,6 +165,7 @@ impl Pipeline {
             arrived: false,
             remark: None,
             wants_audit: false,
+            held_until: state.held_until,
             platform: sliced.platform.clone(),
         };
         let polled = self.remember(feed, state, &Outcome::Document(answer, document));
@@ -337,8 +338,8 @@ impl Pipeline {
                 (decisions, record, known)
             })
             .await?;
-            let absence = decisions.last.absence;
-            let last = Remembered { window: known.last.window.clone(), absence };
+            let Remembered { absence, held, .. } = decisions.last;
+            let last = Remembered { absence, held, ..known.last.clone() };
             let commit = Commit {
                 feed: feed.no,
                 rev: known.rev,
@@ -388,7 +389,9 @@ impl Older {
             return Decisions { last, id_rule, ..Decisions::default() };
         }
         let sightings = settle_known(namespace, known, self.readings);
-        let seen = Observation { sightings, deletions: self.deletions, class: Class::Partial, profile };
+        // What an archive says is no change from one poll to the next.
+        let (class, after_rest) = (Class::Partial, true);
+        let seen = Observation { sightings, deletions: self.deletions, class, profile, after_rest };
         reconcile(namespace, known, &seen, policy, now)
     }
 
@@ -397,7 +400,7 @@ impl Older {
         let read = |(_, reading): &(Stamp, Reading)| Sighting::Read(Box::new(reading.clone()));
         let sightings = self.readings.iter().map(read).collect();
         let deletions = self.deletions.clone();
-        Observation { sightings, deletions, class: Class::Partial, profile: None }
+        Observation { sightings, deletions, class: Class::Partial, ..Observation::default() }
     }
 }
 
@@ -427,7 +430,7 @@ async fn opened(namespace: String, staged: Staged, profile: Option<Arc<Profile>>
                 warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
                 return Archived::default();
             };
-            let (seen, _) = observe(&[], &document, profile.clone(), Class::Partial);
+            let (seen, _) = observe(&Remembered::default(), &document, profile.clone(), Class::Partial);
             let read = |sighting| match sighting {
                 Sighting::Read(reading) => Some(*reading),
                 Sighting::Same(_) => None,

@@ -6,7 +6,7 @@ use crate::{
         archive::chronological,
         identity::{is_planet, stranger},
         observed::Observed,
-        reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again},
+        reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
         record::{FeedRecord, IdRule},
         schedule::{Failure, PollState, Whose},
         stamp::Stamp,
@@ -42,6 +42,8 @@ pub(super) struct Sliced {
     pub(super) is_part: bool,
     pub(super) bytes: Bytes,
     pub(super) content_type: Option<String>,
+    /// Whether no entry of it has changed with every poll up to now.
+    pub(super) after_rest: bool,
 }
 
 impl Sliced {
@@ -69,6 +71,8 @@ impl Sliced {
             platform: None,
             profile: None,
             content_type: fetched.content_type.clone(),
+            // A resource is there to change.
+            after_rest: fetched.resource.is_some(),
         }))
     }
 
@@ -141,8 +145,8 @@ pub(super) struct Decided {
     archives: Option<Archives>,
     /// What was odd about the document.
     pub(super) remark: Option<String>,
-    /// What is kept of it for the operator.
-    observed: Observed,
+    /// What is kept of it for the operator; `None` when there was no document.
+    observed: Option<Observed>,
     /// Set when the document is that of another feed, with what it calls itself.
     pub(super) stranger: Option<String>,
 }
@@ -195,7 +199,7 @@ impl Decided {
             makes_ready: !sliced.is_part && !record.is_ready(),
             archives: None,
             remark,
-            observed,
+            observed: Some(observed),
             record,
             decisions,
         }
@@ -217,7 +221,7 @@ impl Decided {
         decisions.last.window.clone_from(&known.last.window);
         let hides_deletions = sliced.hides_deletions();
         let observed = Observed { remark: Some(remark.clone()), ..Observed::of(&decisions, 0, now) };
-        let of_document = Self::unheaded(record, known, decisions, observed);
+        let of_document = Self::unheaded(record, known, decisions, Some(observed));
         Self { remark: Some(remark), hides_deletions, ..of_document }
     }
 
@@ -227,11 +231,16 @@ impl Decided {
         let decisions = reconcile_again(known, &policy, now);
         let entries = known.last.window.len();
         let observed = Observed { again: true, ..Observed::of(&decisions, entries, now) };
-        Self::unheaded(record, known, decisions, observed)
+        Self::unheaded(record, known, decisions, Some(observed))
+    }
+
+    /// What was held back, without a document.
+    pub(super) fn released(record: FeedRecord, known: &Known, at_rest: bool, now: Stamp) -> Self {
+        Self::unheaded(record, known, release(known, at_rest, now), None)
     }
 
     /// Decisions of a document that says nothing of the feed.
-    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions, observed: Observed) -> Self {
+    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions, observed: Option<Observed>) -> Self {
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
@@ -272,6 +281,11 @@ impl Decided {
         self.hides_deletions || self.decisions.last.absence.wants_audit()
     }
 
+    /// Until when something is held back, if anything is: the first of several moments.
+    pub(super) fn held_until(&self) -> Option<Stamp> {
+        self.decisions.last.held.iter().map(|held| held.until).min()
+    }
+
     pub(super) fn events(&self) -> &[Event] {
         &self.decisions.events
     }
@@ -293,7 +307,7 @@ impl Decided {
             ready: self.makes_ready || self.record.is_ready(),
             poll: Some(poll.clone()),
             archives: self.archives,
-            observed: Some(self.observed),
+            observed: self.observed,
         }
     }
 }

@@ -16,6 +16,7 @@ use std::{future::ready, sync::atomic::Ordering};
 
 mod absence;
 
+mod guard;
 mod probing;
 
 const URL: &str = "http://blog.example/rss";

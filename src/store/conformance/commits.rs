@@ -10,7 +10,7 @@ use crate::{
         item::{Content, KeyHash, Reason},
         observed::{OBSERVATIONS_MAX, Observed},
         order::Order,
-        reconcile::{Change, PutKind, Remembered, WINDOW_ROWS_MAX, WindowRow},
+        reconcile::{Change, HeldBack, Put, PutKind, Remembered, WINDOW_ROWS_MAX, WindowRow},
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
         stamp::Stamp,
     },
@@ -202,6 +202,12 @@ async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
     }
 }
 
+/// A form that waits.
+fn held() -> Vec<HeldBack> {
+    let Change::Put(Put { id, entry, published_us, seen, .. }) = edit(1, "newest") else { unreachable!() };
+    vec![HeldBack { id, key: key(1), until: START.plus_secs(1), entry, published_us, seen }]
+}
+
 /// What is remembered after a document of two.
 fn absence() -> Memory {
     let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0, is_weak: false };
@@ -248,8 +254,11 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         dated: Some(-1),
         deaths: 2,
         is_weak: true,
+        changed_polls: 300,
     };
-    let last = |rows: Vec<WindowRow>| Remembered { window: rows, absence: absence() };
+    let reformatted_at = Some(START);
+    let last =
+        |window: Vec<WindowRow>| Remembered { window, absence: absence(), held: held(), reformatted_at };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     first.last = Some(last(vec![row(2), row(1)]));
     first.id_rule = IdRule::IdAndLink;

@@ -357,12 +357,22 @@ async fn random_commit(
     };
     let mut commit = commit(&record, changes);
     commit.ready = extras & 1 == 1;
-    let row =
-        WindowRow { key: key(1), id: id(1), raw: Digest::default(), dated: None, deaths: 0, is_weak: false };
+    let row = WindowRow {
+        key: key(1),
+        id: id(1),
+        raw: Digest::default(),
+        dated: None,
+        deaths: 0,
+        is_weak: false,
+        changed_polls: 0,
+    };
     let absence =
         if extras & 4 == 4 { missing_one(START.plus_secs(u64::from(extras))) } else { Memory::default() };
-    commit.last =
-        (extras & 2 == 2).then(|| Remembered { window: acts.iter().map(|_| row).collect(), absence });
+    commit.last = (extras & 2 == 2).then(|| Remembered {
+        window: acts.iter().map(|_| row).collect(),
+        absence,
+        ..Remembered::default()
+    });
     commit.observed = (extras & 32 == 32).then(|| Observed {
         at: START,
         entries: u32::from(extras),
