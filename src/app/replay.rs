@@ -192,8 +192,8 @@ struct Player {
     known: HashMap<ItemId, (String, bool)>,
 }
 
-/// Where played feeds are said to live.
-const URL: &str = "http://replay.invalid/feed";
+/// Where played feeds are said to live: an address that is no sign of any software.
+const URL: &str = "http://replay.invalid/";
 
 impl Player {
     async fn new(folder: &Path, configured: Option<&Feed>, probe: bool) -> anyhow::Result<Self> {

@@ -222,6 +222,12 @@ impl Memory {
         self.suspects().next().is_some() || self.held_since.is_some() || self.trust <= CAUGHT
     }
 
+    /// Whether documents could prove anything by what they lack: there is an order to follow, or the document is the whole
+    /// feed. Where they cannot, an unconditional request is a discourtesy.
+    pub fn can_prove(&self, policy: &Policy) -> bool {
+        policy.complete || policy.ordered && self.rows.len() >= SURVIVORS_MIN
+    }
+
     /// Without these items, which have ended by other proof.
     #[must_use]
     pub fn without(&self, ended: &HashSet<ItemId>) -> Self {

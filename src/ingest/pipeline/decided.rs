@@ -141,6 +141,8 @@ pub(super) struct Decided {
     makes_ready: bool,
     /// Whether unconditional requests are worth more here than elsewhere.
     hides_deletions: bool,
+    /// Whether documents can prove anything by what they lack.
+    can_prove: bool,
     /// What it means for the feed's archives.
     archives: Option<Archives>,
     /// What was odd about the document.
@@ -195,6 +197,7 @@ impl Decided {
             keeps_last: decisions.last == known.last,
             head: speaks_anew.then(|| Arc::new(head.clone())),
             hides_deletions: sliced.hides_deletions(),
+            can_prove: decisions.last.absence.can_prove(&policy),
             stranger,
             makes_ready: !sliced.is_part && !record.is_ready(),
             archives: None,
@@ -247,6 +250,7 @@ impl Decided {
             decisions,
             head: None,
             hides_deletions: false,
+            can_prove: true,
             makes_ready: false,
             archives: None,
             stranger: None,
@@ -278,7 +282,7 @@ impl Decided {
 
     /// Whether an unconditional request would prove or clear up something.
     pub(super) fn wants_audit(&self) -> bool {
-        self.hides_deletions || self.decisions.last.absence.wants_audit()
+        self.can_prove && (self.hides_deletions || self.decisions.last.absence.wants_audit())
     }
 
     /// Until when something is held back, if anything is: the first of several moments.

@@ -260,3 +260,26 @@ async fn a_feed_that_renames_itself_is_no_other_feed() {
     let (state, told) = watch(&house, &feed, 2).await;
     assert_eq!((state.fault, told.as_str()), (None, "abcwxyz gone 0"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_whose_documents_can_prove_nothing_is_not_asked_daily_for_its_platforms_sake() {
+    let check = async |letters: &'static str, asked: &[u64]| {
+        let wordpress = move || {
+            posts(letters).replacen(
+                "<title>t</title>",
+                "<title>t</title><generator>https://wordpress.org/?v=5.0</generator>",
+                1,
+            )
+        };
+        let house = House::new(move |_, request| {
+            let same = request.headers().contains_key("if-none-match");
+            let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", "\"one\"");
+            ready(answer.body(String::leak(wordpress()) as &str).unwrap())
+        });
+        let feed = house.feed("blog", URL, 3600, 3600).await;
+        watch(&house, &feed, 3 * 24).await;
+        assert_eq!(asked_unconditionally(&house), asked, "{letters}");
+    };
+    check("zyx", &[0, 24, 48]).await;
+    check("zy", &[0]).await;
+}
