@@ -45,6 +45,8 @@ pub struct Place {
     pub known: bool,
     /// How often the item was deleted before: one that comes and goes needs more proof.
     pub deaths: u8,
+    /// Whether it is shown under a weak key, whose absence proves nothing.
+    pub weak: bool,
 }
 
 /// One item of the remembered window.
@@ -56,6 +58,8 @@ pub struct Row {
     pub dated: Option<i64>,
     /// How often it was deleted before.
     pub deaths: u8,
+    /// Whether it was last seen under a weak key: a corrected title is another name, so it is never missed (DESIGN section 3).
+    pub weak: bool,
     /// Set while it is missed and not decided on.
     pub missing: Option<Missing>,
 }
@@ -224,7 +228,13 @@ impl Memory {
     /// (DESIGN section 3). An unchanged answer to a conditional request proves nothing new and never gets here.
     pub fn observe_again(&self, policy: &Policy, now: Stamp) -> Outcome {
         let present = self.rows.iter().filter(|row| row.missing.is_none());
-        let place = |row: &Row| Place { id: row.id, dated: row.dated, known: true, deaths: row.deaths };
+        let place = |row: &Row| Place {
+            id: row.id,
+            dated: row.dated,
+            known: true,
+            deaths: row.deaths,
+            weak: row.weak,
+        };
         let seen: Vec<Place> = present.map(place).collect();
         self.judge(&seen, Class::Audit, policy, now)
     }
@@ -503,6 +513,7 @@ impl View {
                 let backfilled = still || (returns && back.iter().all(older));
                 let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;
                 let is_interior = match rule {
+                    _ if row.weak => false,
                     Rule::Complete => true,
                     Rule::Bracket { decides } => decides && bracketed,
                 };
@@ -513,7 +524,13 @@ impl View {
 }
 
 fn rows(seen: &[Place]) -> Vec<Row> {
-    let row = |place: &Place| Row { id: place.id, dated: place.dated, deaths: place.deaths, missing: None };
+    let row = |place: &Place| Row {
+        id: place.id,
+        dated: place.dated,
+        deaths: place.deaths,
+        weak: place.weak,
+        missing: None,
+    };
     seen.iter().take(ROWS_MAX).map(row).collect()
 }
 

@@ -39,6 +39,8 @@ pub struct WindowRow {
     pub dated: Option<i64>,
     /// How often the item was deleted before.
     pub deaths: u8,
+    /// Whether the key is weak, so that absence proves nothing.
+    pub weak: bool,
 }
 
 /// What the store knows that a decision needs, all read at one revision.

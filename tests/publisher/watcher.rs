@@ -68,6 +68,7 @@ pub(crate) fn watch(scenario: &Scenario, seed: u64) -> Score {
                 dated: Some((post.published * 3.6e9) as i64),
                 known: alive.contains(&post.id),
                 deaths: deaths.get(&post.id).copied().unwrap_or(0),
+                weak: false,
             })
             .collect();
         let outcome = memory.observe(&seen, class, &policy, now);

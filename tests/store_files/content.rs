@@ -353,7 +353,8 @@ fn staged(no: u32) -> StagedPage {
 pub(crate) async fn fill(store: &dyn Store) {
     let feed = register(store).await;
     let added = (1..=3).map(|n| put(PutKind::Added, n)).collect();
-    let row = WindowRow { key: key(1), id: id(1), raw: Digest([1; 16]), dated: Some(5), deaths: 1 };
+    let row =
+        WindowRow { key: key(1), id: id(1), raw: Digest([1; 16]), dated: Some(5), deaths: 1, weak: false };
     let first = Commit {
         last: Some(Remembered { window: vec![row], ..Remembered::default() }),
         head: Some(Arc::new(head())),

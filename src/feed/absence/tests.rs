@@ -47,6 +47,7 @@ impl Watched {
             dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
             known: self.known.contains(&letter),
             deaths: self.deaths.get(&letter).copied().unwrap_or(0),
+            weak: false,
         };
         let seen: Vec<Place> = document.chars().map(place).collect();
         let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
@@ -207,8 +208,13 @@ fn undated_items_are_judged_once_two_insertions_showed_where_the_newest_stand() 
     let mut feed = Watched::new("");
     let undated = |feed: &mut Watched, document: &str| {
         feed.now = feed.now.plus_secs(3600);
-        let place =
-            |letter| Place { id: id(letter), dated: None, known: feed.known.contains(&letter), deaths: 0 };
+        let place = |letter| Place {
+            id: id(letter),
+            dated: None,
+            known: feed.known.contains(&letter),
+            deaths: 0,
+            weak: false,
+        };
         let seen: Vec<Place> = document.chars().map(place).collect();
         feed.known.extend(document.chars());
         let outcome = feed.memory.observe(&seen, Class::Audit, &feed.policy, feed.now);

@@ -42,6 +42,7 @@ impl Bound<'_> {
             raw: self.reading.seen.raw,
             dated: chronology::date(&self.reading.entry).and_then(|at| i64::try_from(at.micros()).ok()),
             deaths: held.map_or(0, |item| item.deaths),
+            weak: self.reading.key.is_weak(),
         };
         (row, held.is_some_and(|item| !item.is_gone()))
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, Remembered, Sighting,
-    WINDOW_ROWS_MAX,
+    WINDOW_ROWS_MAX, WindowRow,
     bind::{Binder, Bound, Target, keys_of},
     chronology,
 };
@@ -75,7 +75,8 @@ pub fn reconcile(
         if decisions.last.window.len() < WINDOW_ROWS_MAX {
             decisions.last.window.push(row);
         }
-        places.push(Place { id: row.id, dated: row.dated, known: is_known, deaths: row.deaths });
+        let WindowRow { id, dated, deaths, weak, .. } = row;
+        places.push(Place { id, dated, known: is_known, deaths, weak });
     }
     decisions.changes = chronology::oldest_first(puts);
     decisions.changes.extend(verdicts.tombstones(now));

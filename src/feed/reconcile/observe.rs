@@ -70,6 +70,7 @@ mod tests {
             raw: entry.raw,
             dated: None,
             deaths: 0,
+            weak: false,
         };
         (0..).zip(&document.entries).map(row).collect()
     }

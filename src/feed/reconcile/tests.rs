@@ -286,6 +286,7 @@ fn unchanged_entries_need_no_look_up() {
             raw: Digest::default(),
             dated: None,
             deaths: 0,
+            weak: false,
         })],
         deletions: Vec::new(),
         class: Class::Audit,

@@ -203,14 +203,21 @@ async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
 
 /// What is remembered after a document of two.
 fn absence() -> Memory {
-    let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0 };
+    let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0, weak: false };
     let policy = Policy::default();
     Memory::default().observe(&[place(2), place(1)], Class::Audit, &policy, START).memory
 }
 
 async fn window_and_items_are_known_at_one_revision(rig: Rig) {
     let feed = rig.blog().await;
-    let row = |n| WindowRow { key: key(n), id: id(n), raw: Digest([1; 16]), dated: Some(-1), deaths: 2 };
+    let row = |n| WindowRow {
+        key: key(n),
+        id: id(n),
+        raw: Digest([1; 16]),
+        dated: Some(-1),
+        deaths: 2,
+        weak: false,
+    };
     let last = |rows: Vec<WindowRow>| Remembered { window: rows, absence: absence() };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     first.last = Some(last(vec![row(2), row(1)]));

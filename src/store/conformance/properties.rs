@@ -353,7 +353,8 @@ async fn random_commit(
     };
     let mut commit = commit(&record, changes);
     commit.ready = extras & 1 == 1;
-    let row = WindowRow { key: key(1), id: id(1), raw: Digest::default(), dated: None, deaths: 0 };
+    let row =
+        WindowRow { key: key(1), id: id(1), raw: Digest::default(), dated: None, deaths: 0, weak: false };
     commit.last = (extras & 2 == 2)
         .then(|| Remembered { window: acts.iter().map(|_| row).collect(), ..Remembered::default() });
     let title = Some(Text::plain(format!("{}", extras & 4)));
