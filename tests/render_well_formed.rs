@@ -249,6 +249,7 @@ fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
         id_rule: IdRule::Id,
         first_cursor: Some(String::new()),
         history: everfeed::feed::archive::History::Unknown,
+        walked: None,
         gaps: Vec::new(),
     };
     let found = Page {

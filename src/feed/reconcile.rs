@@ -2,6 +2,7 @@
 
 use super::{
     absence::{Class, Event, Memory, Missing},
+    archive::Missed,
     item::{Item, ItemId, KeyHash, Reason, Seen},
     record::IdRule,
     stamp::Stamp,
@@ -20,8 +21,13 @@ pub(super) mod chronology;
 
 mod decide;
 
-pub use decide::{keys_needed, reconcile, reconcile_again};
+pub use decide::{ended_in_archives, keys_needed, reconcile, reconcile_again};
 pub use observe::observe;
+
+/// The date by which its publisher sorts an entry, microseconds since 1970, if it is plausible.
+pub fn dated(entry: &Entry) -> Option<i64> {
+    chronology::date(entry).and_then(|at| i64::try_from(at.micros()).ok())
+}
 
 #[cfg(test)]
 mod tests;
@@ -63,6 +69,8 @@ pub struct Remembered {
     pub window: Vec<WindowRow>,
     /// What is remembered for the sake of what the next document lacks.
     pub absence: Memory,
+    /// What walks through the archives missed; whatever shows it again takes it out.
+    pub missed: Vec<Missed>,
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
@@ -197,6 +205,8 @@ pub struct Evidence {
     pub when: Option<String>,
     /// The publisher's own comment.
     pub comment: Option<String>,
-    /// How it was missed.
+    /// How documents missed it.
     pub missing: Option<Missing>,
+    /// How walks through the archives missed it.
+    pub missed: Option<Missed>,
 }

@@ -45,6 +45,7 @@ pub(super) fn feed(head: Head) -> FeedRecord {
         id_rule: IdRule::Id,
         first_cursor: Some(String::new()),
         history: crate::feed::archive::History::Unknown,
+        walked: None,
         gaps: Vec::new(),
     }
 }

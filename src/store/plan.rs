@@ -150,6 +150,9 @@ impl Plan {
         feed.id_rule = commit.id_rule;
         if let Some(archives) = &commit.archives {
             feed.history.clone_from(&archives.history);
+            if archives.walked.is_some() {
+                feed.walked.clone_from(&archives.walked);
+            }
         }
         if let Some(head) = &commit.head {
             feed.head_rev += u64::from(renders_otherwise(&feed.head, head));

@@ -4,7 +4,10 @@ use everfeed::{
     clock::Manual,
     feed::{
         absence::{Class, Event},
-        archive::{History as Reach, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk},
+        archive::{
+            History as Reach, Missed, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk,
+            Walked,
+        },
         item::{ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
@@ -330,6 +333,7 @@ fn walk() -> Walk {
         bytes: 100,
         keys: &[key(1)],
         head: &live,
+        damaged: true,
     };
     Walk::begin(&Url::parse("http://example.org/feed").unwrap(), &seen, None, &rules, START).unwrap()
 }
@@ -345,8 +349,13 @@ fn staged(no: u32) -> StagedPage {
         read_at: START,
         body: Digest([4; 16]),
         keys: vec![key(1)],
+        strong: 1,
         deflated: vec![1, 2, 3],
     }
+}
+
+fn missed() -> Missed {
+    Missed { id: id(1), since: START, last_seen: START, walks: 1 }
 }
 
 /// Puts something into every table.
@@ -356,7 +365,7 @@ pub(crate) async fn fill(store: &dyn Store) {
     let row =
         WindowRow { key: key(1), id: id(1), raw: Digest([1; 16]), dated: Some(5), deaths: 1, weak: false };
     let first = Commit {
-        last: Some(Remembered { window: vec![row], ..Remembered::default() }),
+        last: Some(Remembered { window: vec![row], missed: vec![missed()], ..Remembered::default() }),
         head: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
         poll: Some(poll()),
@@ -371,6 +380,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         when: Some("2026-06-01T00:00:00Z".into()),
         comment: Some("spam".into()),
         missing: None,
+        missed: Some(missed()),
     };
     let delete = |n| {
         let (first_missing, last_seen, evidence) = (Some(START), Some(START), evidence.clone());
@@ -381,7 +391,16 @@ pub(crate) async fn fill(store: &dyn Store) {
     for no in 0..=1 {
         store.stage(feed.no, walk(), Some(staged(no))).await.unwrap();
     }
-    let archives = Archives { history: Reach::Partial("a gap".into()), unstage: Some(Unstage::Below(1)) };
+    let history = Reach::Partial("a gap".into());
+    let walked = Walked {
+        began_at: START,
+        ended_at: START.plus_secs(60),
+        pages: 1,
+        found: history.clone(),
+        missed: 1,
+        remark: Some("odd".into()),
+    };
+    let archives = Archives { history, unstage: Some(Unstage::Below(1)), walked: Some(walked) };
     let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;
     store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60))]).await.unwrap();
     store.put_sub(sub(feed.no)).await.unwrap();

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::feed::{
     absence::{Class, Outcome, Place, Policy, Proof},
+    archive::Missed,
     item::{Item, ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
 };
@@ -81,6 +82,9 @@ pub fn reconcile(
     decisions.changes = chronology::oldest_first(puts);
     decisions.changes.extend(verdicts.tombstones(now));
     let before = known.last.absence.without(&verdicts.ended);
+    let shown: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
+    let is_missed = |missed: &&Missed| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
+    decisions.last.missed = known.last.missed.iter().filter(is_missed).copied().collect();
     (decisions.class, decisions.missing) = (seen.class, before.lacked_by(&places));
     decisions.conclude(before.observe(&places, seen.class, policy, now), now);
     decisions
@@ -118,8 +122,24 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
         Proof::Bracketed(missing) => (Reason::AbsentBracketed, missing),
         Proof::LeftComplete(missing) => (Reason::LeftCompleteFeed, missing),
     };
-    let evidence = Evidence { reason, observed_at: now, when: None, comment: None, missing: Some(missing) };
+    let evidence = Evidence {
+        reason,
+        observed_at: now,
+        when: None,
+        comment: None,
+        missing: Some(missing),
+        missed: None,
+    };
     Delete { id, reason, first_missing: Some(missing.since), last_seen: Some(missing.last_seen), evidence }
+}
+
+/// The end of an item that walks through the archives missed.
+pub fn ended_in_archives(missed: Missed, now: Stamp) -> Delete {
+    let reason = Reason::AbsentArchive;
+    let evidence =
+        Evidence { reason, observed_at: now, when: None, comment: None, missing: None, missed: Some(missed) };
+    let (first_missing, last_seen) = (Some(missed.since), Some(missed.last_seen));
+    Delete { id: missed.id, reason, first_missing, last_seen, evidence }
 }
 
 /// What an entry does to its item; `None` when the item holds the same content already.
@@ -225,6 +245,7 @@ impl<'a> Verdicts<'a> {
                 when: deletion.when.as_ref().map(|when| when.raw.clone()),
                 comment: deletion.comment.clone(),
                 missing: None,
+                missed: None,
             };
             let delete = Delete {
                 id: *id,

@@ -12,6 +12,8 @@ use tokio::time::sleep;
 
 mod walks;
 
+mod rewalks;
+
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
 const URL: &str = "http://blog.example/rss";

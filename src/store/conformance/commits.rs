@@ -218,7 +218,8 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         deaths: 2,
         weak: false,
     };
-    let last = |rows: Vec<WindowRow>| Remembered { window: rows, absence: absence() };
+    let last =
+        |rows: Vec<WindowRow>| Remembered { window: rows, absence: absence(), ..Remembered::default() };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     first.last = Some(last(vec![row(2), row(1)]));
     first.id_rule = IdRule::IdAndLink;
