@@ -6,6 +6,7 @@ use crate::{
     config::{Config, Feed, public},
     feed::{
         absence::{Class, Missing, Policy},
+        archive::{self, History, WALKS_MIN, Walk},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
         order::Order,
@@ -16,12 +17,15 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    ingest::platform,
+    ingest::{Import, platform},
     store::{Store, StoreError},
 };
 use everfeed_adapters::{Key, platforms::Platforms};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+#[cfg(test)]
+mod tests;
 
 /// What is told of a feed. Moments are RFC 3339.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +46,8 @@ pub struct Explanation {
     pub window: usize,
     /// How far back its memory reaches.
     pub history: String,
+    /// How its archives are read: how far, by which way, what came of it, when they are read again.
+    pub archives: Vec<String>,
     /// Since when too much is missing at once to believe it.
     pub held_since: Option<String>,
     /// Whether answers to conditional requests have proven to be parts.
@@ -115,6 +121,8 @@ pub struct Told {
     pub deaths: u8,
     /// How it is missed, if it is suspected.
     pub missing: Option<Missed>,
+    /// How walks through the archives missed it.
+    pub missed: Option<MissedByWalks>,
     /// What proved each of its ends, oldest first.
     pub evidence: Vec<Proof>,
 }
@@ -128,6 +136,8 @@ pub enum State {
     Shown,
     /// Missed, and not decided on.
     Suspected,
+    /// Missed by a walk through the archives, and not decided on.
+    Missed,
     /// Not in the last document, from which nothing was concluded.
     Undecided,
     /// Behind the end of the window: kept.
@@ -157,6 +167,19 @@ pub struct Missed {
     pub backfilled: bool,
 }
 
+/// How walks through the archives missed an item.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MissedByWalks {
+    /// When it was first missed.
+    pub since: String,
+    /// When the archives last showed it.
+    pub last_seen: String,
+    /// Walks that missed it; of how many.
+    pub walks: (u8, u8),
+    /// No tombstone before that.
+    pub not_before: Option<String>,
+}
+
 /// What proved an item's end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
@@ -170,6 +193,8 @@ pub struct Proof {
     pub said: Vec<String>,
     /// How it was missed.
     pub missing: Option<Missed>,
+    /// How walks through the archives missed it.
+    pub missed: Option<MissedByWalks>,
 }
 
 /// Who can tell.
@@ -238,6 +263,8 @@ impl Explainer {
             Some(found) => Some(self.told(&record, &known.last, &policy, &found).await?),
             None => None,
         };
+        let walks = self.store.walks().await?;
+        let walk = walks.into_iter().find_map(|(of, walk)| (of == record.no).then_some(walk));
         let observations = self.store.observations(record.no).await?;
         let skipped = observations.len().saturating_sub(OBSERVATIONS_SHOWN);
         let rfc = |at: Stamp| at.rfc3339();
@@ -249,7 +276,8 @@ impl Explainer {
             is_complete: record.head.is_complete(),
             items: (record.total, record.live),
             window: known.last.window.len(),
-            history: HISTORY.to_owned(),
+            history: history(&record, &feed.import),
+            archives: archives(&record, walk.as_ref(), &feed.import),
             held_since: absence.held_since.map(rfc),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
@@ -313,11 +341,13 @@ impl Explainer {
     ) -> Result<Told, StoreError> {
         let row = last.absence.rows.iter().find(|row| row.id == item.id);
         let missing = row.and_then(|row| row.missing);
+        let by_walks = last.missed.iter().find(|missed| missed.id == item.id && !item.is_gone());
         let is_shown = last.window.iter().any(|row| row.id == item.id);
         let state = match &item.content {
             Content::Gone { .. } => State::Deleted,
             Content::Live(_) if missing.is_some() => State::Suspected,
             Content::Live(_) if is_shown => State::Shown,
+            Content::Live(_) if by_walks.is_some() => State::Missed,
             Content::Live(_) if row.is_some() => State::Undecided,
             Content::Live(_) => State::RolledOff,
         };
@@ -332,13 +362,68 @@ impl Explainer {
             state,
             deaths: item.deaths,
             missing: missing.map(|missing| missed(&missing, Some((item.deaths, policy)))),
+            missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.deaths))),
             evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
         })
     }
 }
 
-/// What is known of the time before the first document.
-const HISTORY: &str = "unknown: archives are not read, so it begins with the first document";
+/// How far back a feed's memory reaches.
+fn history(record: &FeedRecord, import: &Import) -> String {
+    match &record.history {
+        History::Unknown if import.pages_max == 0 => {
+            "unknown: archives are not read (`import.pages_max` is 0), so it begins with the first document".into()
+        }
+        History::Unknown => {
+            "unknown: its documents name no way to older ones that works, so it begins with the first document".into()
+        }
+        History::Running => "running: its archives are being read for the first time".into(),
+        known => known.to_string(),
+    }
+}
+
+/// How a feed's archives are read.
+fn archives(record: &FeedRecord, walk: Option<&Walk>, import: &Import) -> Vec<String> {
+    let mut lines = Vec::new();
+    let by = |walk: &Walk| match walk.way_words() {
+        way if way.is_empty() => String::new(),
+        way => format!(" by {way}"),
+    };
+    let is_last = |walk: &&Walk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
+    if let Some(walked) = &record.walked {
+        let by = walk.filter(is_last).map(by).unwrap_or_default();
+        let ended = walked.ended_at.rfc3339();
+        lines.push(format!("last read until {ended}{by}; pages: {}; {}", walked.pages, walked.found));
+        lines.extend(walked.remark.clone());
+    }
+    match walk.filter(|walk| !is_last(walk)) {
+        Some(walk) => {
+            let (since, next) = (walk.started_at.rfc3339(), walk.next_at().rfc3339());
+            let state = if walk.is_over() { walk.history().to_string() } else { "under way".into() };
+            lines.push(format!(
+                "being read since {since}{}; pages so far: {}; {state}",
+                by(walk),
+                walk.pages
+            ));
+            lines.extend((!walk.is_done()).then(|| format!("the next page at {next}")));
+        }
+        None => {
+            let walked = record.walked.as_ref().filter(|_| import.pages_max > 0);
+            let again = walked.and_then(|walked| walked.again_at(import.again_secs));
+            lines.extend(again.map(|at| format!("read again from {} on", at.rfc3339())));
+        }
+    }
+    lines
+}
+
+fn missed_by_walks(missed: &archive::Missed, open: Option<u8>) -> MissedByWalks {
+    MissedByWalks {
+        since: missed.since.rfc3339(),
+        last_seen: missed.last_seen.rfc3339(),
+        walks: (missed.walks, open.map_or(missed.walks, |_| WALKS_MIN.max(missed.walks))),
+        not_before: open.map(|deaths| missed.not_before(deaths).rfc3339()),
+    }
+}
 
 fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
     let needs = open.map(|(deaths, policy)| missing.needs(deaths, policy));
@@ -361,6 +446,7 @@ fn proof(at: Stamp, evidence: &Evidence) -> Proof {
         observed_at: evidence.observed_at.rfc3339(),
         said: [&evidence.when, &evidence.comment].into_iter().flatten().cloned().collect(),
         missing: evidence.missing.as_ref().map(|missing| missed(missing, None)),
+        missed: evidence.missed.as_ref().map(|missed| missed_by_walks(missed, None)),
     }
 }
 

@@ -24,7 +24,7 @@ mod walked;
 #[cfg(test)]
 mod tests;
 
-pub use absent::{Found, Held, Missed, Sight, judge};
+pub use absent::{Found, Held, Missed, Sight, WALKS_MIN, judge};
 pub use history::History;
 pub use merge::{Archived, chronological, merge, settle_known};
 pub use reach::Reach;

@@ -63,7 +63,7 @@ pub struct Found {
 }
 
 /// Walks that must miss an item (POLLING 2.3).
-const WALKS_MIN: u8 = 2;
+pub const WALKS_MIN: u8 = 2;
 
 /// Items that may be missed at once, whatever the share: what is remembered of them is read with every poll.
 const MISSED_MAX: usize = 1000;
