@@ -149,6 +149,16 @@ pub enum Change {
     Delete(Delete),
 }
 
+impl Change {
+    /// The item that changes.
+    pub fn id(&self) -> ItemId {
+        match self {
+            Self::Put(put) => put.id,
+            Self::Delete(delete) => delete.id,
+        }
+    }
+}
+
 /// An item's new content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Put {

@@ -62,10 +62,7 @@ pub(super) fn plan(
 
 impl Plan {
     fn take(&mut self, change: &Change, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
-        let id = match change {
-            Change::Put(put) => put.id,
-            Change::Delete(delete) => delete.id,
-        };
+        let id = change.id();
         // An item may change twice in one commit: only its last version is written.
         let (from, before) = match self.items.remove(&id) {
             Some(moved) => (moved.from, Some(moved.item)),

@@ -114,12 +114,8 @@ pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, Reading)>
 
 /// What archives and the live document change, oldest first, tombstones last.
 pub fn chronological(older: Vec<Change>, newer: Vec<Change>) -> Vec<Change> {
-    let id = |change: &Change| match change {
-        Change::Put(put) => put.id,
-        Change::Delete(delete) => delete.id,
-    };
-    let settled: HashSet<_> = newer.iter().map(id).collect();
-    let older = older.into_iter().filter(|change| !settled.contains(&id(change)));
+    let settled: HashSet<_> = newer.iter().map(Change::id).collect();
+    let older = older.into_iter().filter(|change| !settled.contains(&change.id()));
     let mut before = Stamp::ZERO;
     let mut dated: Vec<(Stamp, Change)> = older
         .chain(newer)

@@ -77,6 +77,13 @@ impl Staged {
         held
     }
 
+    /// When the pages of this walk, its live document aside, showed each key.
+    pub fn shown(&self) -> HashMap<KeyHash, Stamp> {
+        let base = self.walk.as_ref().map_or(0, |walk| walk.base);
+        let own = self.pages.iter().filter(|page| page.no > base);
+        own.flat_map(|page| page.keys.iter().map(|key| (*key, page.read_at))).collect()
+    }
+
     /// Whether pages wait to be committed.
     pub fn waits(&self) -> bool {
         self.pages.iter().any(|page| !page.deflated.is_empty())

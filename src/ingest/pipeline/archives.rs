@@ -364,7 +364,7 @@ impl Pipeline {
             if !staged.waits() && is_told {
                 return Ok(());
             }
-            let before = staged.before();
+            let (before, shown) = (staged.before(), staged.shown());
             let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.last;
             let namespace = record.namespace.clone();
             let import = opened(&record, staged, profile.clone(), self.now()).await?;
@@ -388,6 +388,7 @@ impl Pipeline {
             let silence = self.silence(feed, walk, before, &known.last, &decisions).await?;
             let mut decisions =
                 Decisions { class: Class::Partial, missing: silence.missed.len(), ..decisions };
+            self.clear_suspects(feed, &mut decisions.last.absence, shown).await?;
             let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
             decisions.changes.extend(gone);
             decisions.last.missed = silence.missed;

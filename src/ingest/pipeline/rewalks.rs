@@ -10,14 +10,14 @@ use super::{
 };
 use crate::{
     feed::{
-        absence::Class,
+        absence::{Class, Memory},
         archive::{Found, Held, History, Missed, Seen, Sight, StagedPage, Walk, Walked, judge, settle_known},
         identity::{is_planet, stranger},
         item::{ItemId, KeyHash},
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{Decisions, Observation, Remembered, Sighting, dated, keys_needed, observe},
+        reconcile::{Change, Decisions, Observation, Remembered, Sighting, dated, keys_needed, observe},
         record::FeedRecord,
         schedule::{Failure, Plan, PollState},
         stamp::Stamp,
@@ -287,8 +287,30 @@ impl Pipeline {
             };
         }
         let (missed, now) = (missed.clone(), self.now());
-        let found = compute(move || judge(held.into_values().collect(), &missed, now)).await?;
+        let mut found = compute(move || judge(held.into_values().collect(), &missed, now)).await?;
+        // The archives themselves may say of one what becomes of it (RFC 6721).
+        let settled: HashSet<ItemId> = decisions.changes.iter().map(Change::id).collect();
+        found.gone.retain(|missed| !settled.contains(&missed.id));
+        found.missed.retain(|missed| !settled.contains(&missed.id));
         Ok(Silence::of(feed, found))
+    }
+
+    /// What archives have shown since documents began to miss it is not missed any more (POLLING 2.3, step 8).
+    pub(super) async fn clear_suspects(
+        &self,
+        feed: &FeedSpec,
+        absence: &mut Memory,
+        shown: HashMap<KeyHash, Stamp>,
+    ) -> Result<(), Failure> {
+        if absence.suspects().next().is_none() {
+            return Ok(());
+        }
+        let shown = self.behind(feed, shown.into_iter().collect()).await?;
+        for row in &mut absence.rows {
+            row.missing =
+                row.missing.filter(|missing| shown.get(&row.id).is_none_or(|at| *at <= missing.since));
+        }
+        Ok(())
     }
 
     /// Every live item of a feed, without its content; `None` when there are too many.

@@ -327,3 +327,47 @@ async fn a_publisher_in_trouble_is_asked_for_its_feed_only() {
     assert_eq!(house.total(feed.no).await, 12);
     running.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_documents_miss_and_archives_show_after_that_is_not_suspected_any_more() {
+    // POLLING 2.3, step 8.
+    let blog = Blog::new();
+    blog.says("/rss", ok(String::leak(blog.document(&[12, 11, 10, 9, 8, 7], 6))));
+    let (house, feed) = blog.house().await;
+    let running = house.start([&feed]).await;
+    pass(AGAIN - HOUR).await;
+    blog.says("/rss", ok(String::leak(blog.document(&[12, 11, 10, 8, 7, 6], 6))));
+    let suspects = async || {
+        let known = house.store.known(feed.no, Vec::new()).await.unwrap();
+        known.last.absence.suspects().count()
+    };
+    pass(HOUR + 30).await;
+    assert_eq!(suspects().await, 1);
+    pass(HOUR).await;
+    assert_eq!((archives_asked(&house, DAY).len(), suspects().await), (5, 0));
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_archives_say_is_deleted_ends_once_and_is_not_brought_back_by_older_ones() {
+    let gone = "<at:deleted-entry xmlns:at='http://purl.org/atompub/tombstones/1.0' ref='post-6' when='2005-02-01T00:00:00Z'/>";
+    for is_shown in [false, true] {
+        let blog = Blog::new();
+        let (house, feed) = blog.house().await;
+        let running = house.start([&feed]).await;
+        pass(AGAIN + HOUR).await;
+        if !is_shown {
+            blog.delete([6]);
+            pass(AGAIN).await;
+            assert_eq!(missed(&house, &feed).await, 1);
+        }
+        let said = blog.document(&[10, 9], 5).replace("</channel>", &format!("{gone}</channel>"));
+        blog.says("/a5", ok(String::leak(said)));
+        for _ in 0..2 {
+            pass(AGAIN).await;
+            assert_eq!(self::gone(&house, &feed).await, [Reason::Explicit], "shown: {is_shown}");
+            assert_eq!(missed(&house, &feed).await, 0);
+        }
+        running.stop().await;
+    }
+}
