@@ -2,7 +2,10 @@
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
 use super::{item::KeyHash, stamp::Stamp};
-use everfeed_adapters::{Digest, Head, platforms::Profile};
+use everfeed_adapters::{
+    Digest, Head,
+    platforms::{End, Profile, Recipe},
+};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use url::Url;
@@ -127,6 +130,11 @@ pub struct Walk {
     pub kept: u32,
     /// The way of the walk before, in words; `None` for the first walk.
     pub before: Option<String>,
+    /// Whether its platform, named by itself, shows no more in one document than the live one holds, so that it may have no
+    /// second page.
+    fits: bool,
+    /// Whether the publisher said then that there is no second page.
+    alone: bool,
     /// Whether it met anything because of which its silence proves nothing.
     doubtful: bool,
     /// Why the first way that failed did.
@@ -221,6 +229,8 @@ impl Walk {
             base: 0,
             kept: 0,
             before: None,
+            fits: profile.is_some_and(|profile| fits(live, profile)),
+            alone: false,
             doubtful: live.damaged,
             flaw,
             trail: Trail::default(),
@@ -300,6 +310,8 @@ impl Walk {
             base: self.base,
             kept: self.kept,
             before: self.before.clone(),
+            fits: self.fits,
+            alone: self.alone,
             doubtful: self.doubtful,
             flaw: self.flaw.clone(),
             trail: Trail::default(),
@@ -482,8 +494,13 @@ impl Walk {
         let is_at_page = matches!(self.phase, Phase::At(_) | Phase::Paused { .. });
         let why = format!("a page of the archives is missing ({status})");
         if is_counted && is_at_page && matches!(status, 404 | 410) {
-            // What follows the last page. Without a first one nobody knows whether pages are counted here at all.
-            if self.on_way == 0 { self.give_way(None) } else { self.end(History::Complete) }
+            if self.on_way > 0 {
+                // What follows the last page.
+                return self.end(History::Complete);
+            }
+            // Without a first one nobody knows whether pages are counted here at all, but of software that counts them.
+            self.alone |= self.fits && status == 404 && self.way().is_some_and(Way::asks_for_the_second_page);
+            self.give_way(None);
         } else if status == 410 || !follows_links {
             self.refuse(why);
         } else {
@@ -531,7 +548,11 @@ impl Walk {
         (self.on_way, self.barren, self.tries) = (0, 0, 0);
         self.phase = match self.ways.first() {
             Some((_, first)) => Phase::At(first.clone()),
-            None => Phase::Done(self.flaw.clone().map_or(History::Unknown, History::Partial)),
+            None => Phase::Done(match self.flaw.clone() {
+                Some(why) => History::Partial(why),
+                None if self.alone => History::Complete,
+                None => History::Unknown,
+            }),
         };
     }
 
@@ -542,6 +563,20 @@ impl Walk {
         self.phase =
             if is_counted && history == History::Complete { Phase::Recount } else { Phase::Done(history) };
     }
+}
+
+/// Whether a live document is no longer than its platform's documents are by default, the platform is named by the generator,
+/// and it answers 404 behind the last page. Where an owner set another length, a full document looks the same, so a longer one is left in doubt.
+fn fits(live: &Seen<'_>, profile: &Profile) -> bool {
+    let usual = profile.window.and_then(|usual| usize::try_from(usual).ok());
+    let ends_so = |recipe: &Recipe| match recipe {
+        Recipe::Page { end, with: None, .. } | Recipe::Path { end, .. } => end.contains(&End::NotFound),
+        _ => false,
+    };
+    !live.damaged
+        && usual.is_some_and(|usual| live.keys.len() <= usual)
+        && profile.history.iter().any(ends_so)
+        && profile.is_named_by(live.head)
 }
 
 /// What stands for an address: its fragment and its scheme make no other page of it.

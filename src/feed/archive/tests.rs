@@ -551,3 +551,41 @@ fn the_next_walk_is_due_in_its_time_and_a_day_after_one_that_missed_something() 
     assert_eq!(missed.again_at(0), None);
     assert_eq!(Walked::at_once(History::Unknown, NOW).again_at(600), None, "there are no archives");
 }
+
+/// A live document of so many entries of this generator.
+fn made_with(generator: &str, entries: u32) -> Doc {
+    let mut doc = doc(1..=entries);
+    let name = Some(generator.to_owned());
+    doc.head.generator = Some(everfeed_adapters::Generator { name, version: None, uri: None });
+    doc
+}
+
+#[test]
+fn a_blog_without_a_second_page_is_whole_when_its_software_names_itself_and_the_document_is_not_full() {
+    let wordpress = "https://wordpress.org/?v=6.0";
+    let check = |live: Doc, end: u16, expect: &str| {
+        // The order by edits is not known to old versions, which show the live document.
+        let (first, same) =
+            ("/rss?paged=1&orderby=modified&order=ASC", Doc { body: Some(2), ..live.clone() });
+        let docs = [("/rss", live), (first, same), ("/rss?paged=2", status(end))];
+        super::tests::check(&docs, "wordpress", &[], expect);
+    };
+    check(made_with(wordpress, 3), 404, "complete");
+    check(made_with(wordpress, 10), 404, "complete");
+    check(made_with(wordpress, 11), 404, "unknown");
+    check(doc(1..=3), 404, "unknown");
+    check(made_with("Another 1.0", 3), 404, "unknown");
+    check(Doc { damaged: true, ..made_with(wordpress, 3) }, 404, "unknown");
+    // Only 404 says that there is no page.
+    check(made_with(wordpress, 3), 410, "unknown");
+    check(made_with(wordpress, 3), 299, "partial (a page of the archives is no feed)");
+    check(made_with(wordpress, 3), 403, "partial (a page of the archives is missing (403))");
+    // That the first page is not there either says that no pages are counted here.
+    let docs = [("/rss", made_with(wordpress, 3)), ("/rss?paged=2", doc(1..=3))];
+    super::tests::check(&docs, "wordpress", &[], "unknown");
+    // What its publisher names and does not have remains a gap.
+    let mut named = made_with(wordpress, 3);
+    named.head.links = linked([], "next", "http://blog.example/gone").head.links;
+    let docs = [("/rss", named), ("/gone", status(410)), ("/rss?paged=2", status(404))];
+    super::tests::check(&docs, "wordpress", &[], "partial (a page of the archives is missing (410))");
+}

@@ -71,6 +71,11 @@ impl Way {
         }
     }
 
+    /// Whether it counts pages, in the order of the live document, and is at the one after that.
+    pub(super) fn asks_for_the_second_page(&self) -> bool {
+        matches!(self, Self::Counted(counted) if !counted.entries && counted.with.is_empty())
+    }
+
     /// From a page that was read to the address of the next, as the document or the count has it.
     pub(super) fn after(&mut self, feed: &str, seen: &Seen<'_>) -> Next {
         let page = |url: Option<&str>| url.map_or(Next::End, |url| Next::Page(url.to_owned()));
