@@ -1,7 +1,7 @@
 //! Where feeds are kept: the trait that every store fulfils, and what goes in and out; no store in particular.
 
 use crate::feed::{
-    archive::{History, Staged, StagedPage, Unstage, Walk},
+    archive::{History, Staged, StagedPage, Unstage, Walk, Walked},
     item::{Item, ItemId, KeyHash},
     observed::Observed,
     page::{Page, PageQuery, Unanswerable},
@@ -141,12 +141,14 @@ impl Commit {
 }
 
 /// What a commit means for a feed's archives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Archives {
     /// How far back the memory reaches from now on.
     pub history: History,
     /// What becomes of the staged pages; `None` leaves them.
     pub unstage: Option<Unstage>,
+    /// The walk that came to its end with this; `None`: none did.
+    pub walked: Option<Walked>,
 }
 
 /// What came of a commit.

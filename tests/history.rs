@@ -217,7 +217,8 @@ impl Process {
     }
 }
 
-const AT_ONCE: Import = Import { serve_after_secs: 60, pages_max: 1000, page_gap_secs: 0 };
+const AT_ONCE: Import =
+    Import { serve_after_secs: 60, pages_max: 1000, page_gap_secs: 0, again_secs: 2_592_000 };
 
 /// An RSS document of these posts; `head` goes into the channel.
 fn rss(posts: &[u32], namespaces: &str, head: &str) -> String {
@@ -262,7 +263,7 @@ async fn check(what: &str, rows: &[(&str, String)], requests: &[&str]) {
     assert_eq!(publisher.requests(), requests, "{what}");
     assert_eq!(process.store.known(process.feed, vec![]).await.unwrap().last.window.len(), 2, "{what}");
     let staged = process.store.staged(process.feed).await.unwrap();
-    assert!(staged.pages.is_empty() && staged.walk.unwrap().is_done(), "{what}");
+    assert!(!staged.waits() && staged.walk.unwrap().is_done(), "{what}: only traces are kept");
     process.stop().await;
 }
 
@@ -425,6 +426,32 @@ async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
     process.stop().await;
 }
 
+/// A house of one feed, and what it answers with JSON.
+async fn house(folder: &Path, publisher: &Publisher, import: &str) -> App {
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n\
+         public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
+         [[feed]]\nname = \"blog\"\nurl = \"{}\"\nimport = {{ page_gap_secs = 0, {import} }}\n",
+        folder.join("everfeed.redb").display().to_string(),
+        publisher.url("/feed")
+    );
+    App::start(Config::parse("the test's configuration", &config).unwrap()).await.unwrap()
+}
+
+async fn get(at: SocketAddr, target: &str) -> (u16, serde_json::Value) {
+    let answer = ask(at, Method::GET, target, &[("accept", "application/json")], "").await.unwrap();
+    (answer.status, serde_json::from_slice(&answer.body).unwrap_or_default())
+}
+
+async fn served(app: &App) {
+    let served = async {
+        while get(app.address(), "/feeds/blog.json").await.0 != 200 {
+            sleep(LOOK).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("the feed is served");
+}
+
 #[tokio::test]
 async fn the_operator_and_consumers_are_told_how_far_back_it_reaches_and_why() {
     // H-11.
@@ -432,24 +459,8 @@ async fn the_operator_and_consumers_are_told_how_far_back_it_reaches_and_why() {
     rows[3].1.clear();
     let publisher = Publisher::start(documents(&rows)).await;
     let folder = tempfile::tempdir().unwrap();
-    let config = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n\
-         public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
-         [[feed]]\nname = \"blog\"\nurl = \"{}\"\nimport = {{ page_gap_secs = 0 }}\n",
-        folder.path().join("everfeed.redb").display().to_string(),
-        publisher.url("/feed")
-    );
-    let app = App::start(Config::parse("the test's configuration", &config).unwrap()).await.unwrap();
-    let get = async |at, target: &str| {
-        let answer = ask(at, Method::GET, target, &[("accept", "application/json")], "").await.unwrap();
-        (answer.status, serde_json::from_slice::<serde_json::Value>(&answer.body).unwrap_or_default())
-    };
-    let served = async {
-        while get(app.address(), "/feeds/blog.json").await.0 != 200 {
-            sleep(LOOK).await;
-        }
-    };
-    timeout(PATIENCE, served).await.expect("the feed is served");
+    let app = house(folder.path(), &publisher, "again_secs = 864000").await;
+    served(&app).await;
     let (_, page) = get(app.address(), "/feeds/blog.json").await;
     assert_eq!(page["totalItems"], 5, "what there is is kept (H-12)");
     let (_, about) = get(app.address(), "/feeds/blog/about").await;
@@ -457,5 +468,43 @@ async fn the_operator_and_consumers_are_told_how_far_back_it_reaches_and_why() {
     assert_eq!((about["history"].as_str(), about["history_reason"].as_str()), (Some("partial"), Some(why)));
     let (_, status) = get(app.admin_address(), "/status").await;
     assert_eq!(status["feeds"][0]["history"], format!("partial ({why})"));
+    let (_, told) = get(app.admin_address(), "/explain/blog").await;
+    assert_eq!(told["history"], format!("partial ({why})"));
+    let line = |at: usize| told["archives"][at].as_str().unwrap_or_default().to_owned();
+    let way = "by archives that name one another; pages: 2";
+    assert!(line(0).contains(way) && line(0).ends_with(&format!("partial ({why})")), "{told}");
+    assert!(line(1).starts_with("read again from 20"), "{told}");
+    timeout(PATIENCE, app.stop()).await.expect("a stop is bounded").unwrap();
+}
+
+#[tokio::test]
+async fn the_operator_is_told_how_far_a_walk_is_and_of_what_came_late() {
+    let publisher = Publisher::start(documents(&four())).await;
+    let folder = tempfile::tempdir().unwrap();
+    publisher.silence(Some("/a2"));
+    let app = house(folder.path(), &publisher, "serve_after_secs = 1").await;
+    served(&app).await;
+    publisher.asked_for("/a2").await;
+    let (_, told) = get(app.admin_address(), "/explain/blog").await;
+    assert_eq!(told["history"], "running: its archives are being read for the first time");
+    let line = told["archives"][0].as_str().unwrap_or_default();
+    assert!(line.ends_with("by archives that name one another; pages so far: 1; under way"), "{told}");
+    timeout(PATIENCE, app.stop()).await.expect("a stop is bounded").unwrap();
+
+    publisher.silence(None);
+    let app = house(folder.path(), &publisher, "serve_after_secs = 1").await;
+    let told = async {
+        loop {
+            let (_, told) = get(app.admin_address(), "/explain/blog").await;
+            if told["history"] == "complete" {
+                return told;
+            }
+            sleep(LOOK).await;
+        }
+    };
+    let told = timeout(PATIENCE, told).await.expect("the archives are read");
+    let late = told["observations"].as_array().unwrap().last().unwrap();
+    assert_eq!(late["partial"], "archives, complete; pages read: 3");
+    assert_eq!((late["counts"][0].as_u64(), late["counts"][1].as_u64()), (Some(6), Some(3)), "{late}");
     timeout(PATIENCE, app.stop()).await.expect("a stop is bounded").unwrap();
 }

@@ -6,6 +6,7 @@ use crate::{
     config::{Config, Feed, public},
     feed::{
         absence::{Class, Missing, Policy, Probe, Said},
+        archive::{self, History, WALKS_MIN, Walk},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
         order::Order,
@@ -16,7 +17,7 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    ingest::platform,
+    ingest::{Import, platform},
     store::{Store, StoreError},
 };
 use everfeed_adapters::{Key, platforms::Platforms};
@@ -49,6 +50,8 @@ pub struct Explanation {
     pub churning: usize,
     /// When most of it was last seen being edited at once without a word on it.
     pub reformatted_at: Option<String>,
+    /// How its archives are read: how far, by which way, what came of it, when they are read again.
+    pub archives: Vec<String>,
     /// Since when too much is missing at once to believe it.
     pub held_since: Option<String>,
     /// Whether answers to conditional requests have proven to be parts.
@@ -126,6 +129,8 @@ pub struct Told {
     pub missing: Option<Missed>,
     /// How it changes with every poll, if it does.
     pub churn: Option<Churn>,
+    /// How walks through the archives missed it.
+    pub missed: Option<MissedByWalks>,
     /// What proved each of its ends, oldest first.
     pub evidence: Vec<Proof>,
 }
@@ -141,6 +146,8 @@ pub enum State {
     Suspected,
     /// Missed, while its own page shows that it lives.
     Hidden,
+    /// Missed by a walk through the archives, and not decided on.
+    Missed,
     /// Not in the last document, from which nothing was concluded.
     Undecided,
     /// Behind the end of the window: kept.
@@ -192,6 +199,19 @@ pub struct Churn {
     pub held_until: Option<String>,
 }
 
+/// How walks through the archives missed an item.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MissedByWalks {
+    /// When it was first missed.
+    pub since: String,
+    /// When the archives last showed it.
+    pub last_seen: String,
+    /// Walks that missed it; of how many.
+    pub walks: (u8, u8),
+    /// No tombstone before that.
+    pub not_before: Option<String>,
+}
+
 /// What proved an item's end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Proof {
@@ -205,6 +225,8 @@ pub struct Proof {
     pub said: Vec<String>,
     /// How it was missed.
     pub missing: Option<Missed>,
+    /// How walks through the archives missed it.
+    pub missed: Option<MissedByWalks>,
 }
 
 /// Who can tell.
@@ -277,6 +299,8 @@ impl Explainer {
             Some(found) => Some(self.told(&record, &known.last, &policy, &found).await?),
             None => None,
         };
+        let walks = self.store.walks().await?;
+        let walk = walks.into_iter().find_map(|(of, walk)| (of == record.no).then_some(walk));
         let observations = self.store.observations(record.no).await?;
         let skipped = observations.len().saturating_sub(OBSERVATIONS_SHOWN);
         let rfc = |at: Stamp| at.rfc3339();
@@ -288,9 +312,10 @@ impl Explainer {
             is_complete: record.head.is_complete(),
             items: (record.total, record.live),
             window: known.last.window.len(),
-            history: HISTORY.to_owned(),
             churning: known.last.held.len(),
             reformatted_at: known.last.reformatted_at.map(rfc),
+            history: history(&record, &feed.import),
+            archives: archives(&record, walk.as_ref(), &feed.import),
             held_since: absence.held_since.map(rfc),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
@@ -354,12 +379,14 @@ impl Explainer {
     ) -> Result<Told, StoreError> {
         let row = last.absence.rows.iter().find(|row| row.id == item.id);
         let missing = row.and_then(|row| row.missing);
+        let by_walks = last.missed.iter().find(|missed| missed.id == item.id && !item.is_gone());
         let is_shown = last.window.iter().any(|row| row.id == item.id);
         let state = match &item.content {
             Content::Gone { .. } => State::Deleted,
             Content::Live(_) if missing.is_some_and(|missing| missing.probe.is_hidden()) => State::Hidden,
             Content::Live(_) if missing.is_some() => State::Suspected,
             Content::Live(_) if is_shown => State::Shown,
+            Content::Live(_) if by_walks.is_some() => State::Missed,
             Content::Live(_) if row.is_some() => State::Undecided,
             Content::Live(_) => State::RolledOff,
         };
@@ -375,13 +402,68 @@ impl Explainer {
             deaths: item.deaths,
             missing: missing.map(|missing| missed(&missing, Some((item.deaths, policy)))),
             churn: churn(last, item),
+            missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.deaths))),
             evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
         })
     }
 }
 
-/// What is known of the time before the first document.
-const HISTORY: &str = "unknown: archives are not read, so it begins with the first document";
+/// How far back a feed's memory reaches.
+fn history(record: &FeedRecord, import: &Import) -> String {
+    match &record.history {
+        History::Unknown if import.pages_max == 0 => {
+            "unknown: archives are not read (`import.pages_max` is 0), so it begins with the first document".into()
+        }
+        History::Unknown => {
+            "unknown: its documents name no way to older ones that works, so it begins with the first document".into()
+        }
+        History::Running => "running: its archives are being read for the first time".into(),
+        known => known.to_string(),
+    }
+}
+
+/// How a feed's archives are read.
+fn archives(record: &FeedRecord, walk: Option<&Walk>, import: &Import) -> Vec<String> {
+    let mut lines = Vec::new();
+    let by = |walk: &Walk| match walk.way_words() {
+        way if way.is_empty() => String::new(),
+        way => format!(" by {way}"),
+    };
+    let is_last = |walk: &&Walk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
+    if let Some(walked) = &record.walked {
+        let by = walk.filter(is_last).map(by).unwrap_or_default();
+        let ended = walked.ended_at.rfc3339();
+        lines.push(format!("last read until {ended}{by}; pages: {}; {}", walked.pages, walked.found));
+        lines.extend(walked.remark.clone());
+    }
+    match walk.filter(|walk| !is_last(walk)) {
+        Some(walk) => {
+            let (since, next) = (walk.started_at.rfc3339(), walk.next_at().rfc3339());
+            let state = if walk.is_over() { walk.history().to_string() } else { "under way".into() };
+            lines.push(format!(
+                "being read since {since}{}; pages so far: {}; {state}",
+                by(walk),
+                walk.pages
+            ));
+            lines.extend((!walk.is_done()).then(|| format!("the next page at {next}")));
+        }
+        None => {
+            let walked = record.walked.as_ref().filter(|_| import.pages_max > 0);
+            let again = walked.and_then(|walked| walked.again_at(import.again_secs));
+            lines.extend(again.map(|at| format!("read again from {} on", at.rfc3339())));
+        }
+    }
+    lines
+}
+
+fn missed_by_walks(missed: &archive::Missed, open: Option<u8>) -> MissedByWalks {
+    MissedByWalks {
+        since: missed.since.rfc3339(),
+        last_seen: missed.last_seen.rfc3339(),
+        walks: (missed.walks, open.map_or(missed.walks, |_| WALKS_MIN.max(missed.walks))),
+        not_before: open.map(|deaths| missed.not_before(deaths).rfc3339()),
+    }
+}
 
 fn churn(last: &Remembered, item: &Item) -> Option<Churn> {
     let row = last.window.iter().find(|row| row.id == item.id);
@@ -421,6 +503,7 @@ fn proof(at: Stamp, evidence: &Evidence) -> Proof {
         observed_at: evidence.observed_at.rfc3339(),
         said: [&evidence.when, &evidence.comment].into_iter().flatten().cloned().collect(),
         missing: evidence.missing.as_ref().map(|missing| missed(missing, None)),
+        missed: evidence.missed.as_ref().map(|missed| missed_by_walks(missed, None)),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     probe::sheet::{tame, tame_json},
 };
 use crate::{
-    app::explain::{Churn, Explanation, Missed, Page, Seen, State, Told, from_file},
+    app::explain::{Churn, Explanation, Missed, MissedByWalks, Page, Seen, State, Told, from_file},
     config::Config,
 };
 use anyhow::{Context as _, bail};
@@ -91,6 +91,9 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
             told.items.0, told.items.1, told.window
         ),
         format!("  history     {}", tame(&told.history)),
+    ];
+    lines.extend(told.archives.iter().map(|line| format!("  archives    {}", tame(line))));
+    lines.extend([
         format!(
             "  last poll   {}; last good answer {}",
             or(&polling.last_at, "never"),
@@ -99,7 +102,7 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         format!("  next poll   {}", or(&polling.next_at, "on a hint or a restart only")),
         format!("  because     {}", tame(&polling.why)),
         audit_line(told),
-    ];
+    ]);
     lines.extend(told.platform.iter().map(|text| format!("  software    {}", tame(text))));
     lines.extend(polling.remark.iter().map(|text| format!("  remark      {}", tame(text))));
     if told.is_complete {
@@ -201,6 +204,8 @@ fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
             State::Suspected =>
                 "suspected: the last document lacks it, although what stood behind it is still there",
             State::Hidden => "kept: the last document lacks it, but its own page is still there",
+            State::Missed =>
+                "missed: the archives lack it where they held it, although its neighbours by date are there",
             State::Undecided if told.held_since.is_some() => {
                 "kept: the last document lacks it, and too much else, so nothing is concluded"
             }
@@ -213,15 +218,24 @@ fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
     if let Some(missing) = &item.missing {
         lines.extend(needed(missing, told).into_iter().map(|line| format!("  {line}")));
     }
+    if let Some(missed) = &item.missed {
+        lines.push(format!("  {}", by_walks(missed)));
+        let (count, of) = missed.walks;
+        let more = (count < of).then(|| format!("{} more walks without it ({count} of {of})", of - count));
+        let not_before = missed.not_before.iter().map(|at| format!("not before {at}"));
+        let open: Vec<String> = more.into_iter().chain(not_before).collect();
+        lines.push(format!("  for a deletion: {}", open.join("; ")));
+    }
     for proof in &item.evidence {
         lines.push(format!(
-            "  deleted at {}: {}, by the document read at {}",
+            "  deleted at {}: {}, by what was read at {}",
             proof.at,
             tame(&proof.reason),
             proof.observed_at
         ));
         lines.extend(proof.said.iter().map(|text| format!("    the publisher said: {}", tame(text))));
         lines.extend(proof.missing.iter().flat_map(circumstances).map(|line| format!("    {line}")));
+        lines.extend(proof.missed.iter().map(|missed| format!("    {}", by_walks(missed))));
     }
     if !item.evidence.is_empty() && item.state != State::Deleted {
         lines.push("  it came back after that".to_owned());
@@ -239,6 +253,12 @@ fn churn_line(churn: &Churn) -> String {
         Some(until) => format!("  {polls}; its newest form is held back until {until}, or until it rests"),
         None => format!("  {polls}; its edits are committed once a day until it rests"),
     }
+}
+
+/// How walks missed an item.
+fn by_walks(missed: &MissedByWalks) -> String {
+    let MissedByWalks { since, last_seen, walks, .. } = missed;
+    format!("last seen in the archives {last_seen}, missed by {} walks since {since}", walks.0)
 }
 
 /// How an item was missed.

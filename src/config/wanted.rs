@@ -41,7 +41,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.record.bodies" => COUNT,
         "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",
         "feed.import" => {
-            "a table, for instance { serve_after_secs = 60, pages_max = 1000, page_gap_secs = 1 }"
+            "a table, for instance { serve_after_secs = 60, pages_max = 1000, page_gap_secs = 1, again_secs = 2592000 }"
         }
         "feed.deletions.unsafe" | "feed.deletions.probe" | "hub.callbacks_private" => "true or false",
         "feed" => "one [[feed]] for each feed, with at least name and url",

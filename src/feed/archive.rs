@@ -2,7 +2,10 @@
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
 use super::{item::KeyHash, stamp::Stamp};
-use everfeed_adapters::{Digest, Head, platforms::Profile};
+use everfeed_adapters::{
+    Digest, Head,
+    platforms::{End, Profile, Recipe},
+};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use url::Url;
@@ -17,13 +20,19 @@ mod staged;
 
 mod merge;
 
+mod absent;
+
+mod walked;
+
 #[cfg(test)]
 mod tests;
 
+pub use absent::{Found, Held, Missed, Sight, WALKS_MIN, judge};
 pub use history::History;
 pub use merge::{Archived, chronological, merge, settle_known};
 pub use reach::Reach;
 pub use staged::{Staged, StagedPage, Unstage};
+pub use walked::Walked;
 pub use way::Way;
 
 use way::{Counted, Next};
@@ -52,6 +61,8 @@ pub struct Seen<'a> {
     pub keys: &'a [KeyHash],
     /// What it says of itself.
     pub head: &'a Head,
+    /// Whether it may lack what its publisher shows: cut, mended, or found to hold more by another reader.
+    pub damaged: bool,
 }
 
 /// What came of a request.
@@ -113,8 +124,19 @@ pub struct Walk {
     tries: u8,
     /// Bytes of the pages kept.
     bytes: u64,
-    /// The number of the last page kept; the live document is 0.
+    /// The number of the live document; the pages follow. The numbers before it are those of the walk before.
+    pub base: u32,
+    /// The number of the last page kept.
     pub kept: u32,
+    /// The way of the walk before, in words; `None` for the first walk.
+    pub before: Option<String>,
+    /// Whether its platform, named by itself, shows no more in one document than the live one holds, so that it may have no
+    /// second page.
+    fits: bool,
+    /// Whether the publisher said then that there is no second page.
+    alone: bool,
+    /// Whether it met anything because of which its silence proves nothing.
+    doubtful: bool,
     /// Why the first way that failed did.
     flaw: Option<String>,
     /// What has been seen.
@@ -204,12 +226,56 @@ impl Walk {
             barren: 0,
             tries: 0,
             bytes: live.bytes,
+            base: 0,
             kept: 0,
+            before: None,
+            fits: profile.is_some_and(|profile| fits(live, profile)),
+            alone: false,
+            doubtful: live.damaged,
             flaw,
             trail: Trail::default(),
         };
         walk.recall(feed.as_str(), live.landed, live.body, live.keys, true);
         Ok(walk)
+    }
+
+    /// The same as one more walk after one that went this way; its live document is kept under this number.
+    #[must_use]
+    pub fn after(self, before: String, base: u32) -> Self {
+        Self { before: Some(before), base, kept: base, ..self }
+    }
+
+    /// The same, when its silence proves nothing whatever it meets: of a planet, or of a log of events.
+    #[must_use]
+    pub fn doubted(self, doubtful: bool) -> Self {
+        Self { doubtful: self.doubtful || doubtful, ..self }
+    }
+
+    /// The same, with its first page so long after its live document.
+    #[must_use]
+    pub fn paced(self, gap_secs: u64, now: Stamp) -> Self {
+        Self { next_at: now.plus_secs(gap_secs), ..self }
+    }
+
+    /// Whether it read whole archives whole, the way the walk before did, so that what it does not show is not there.
+    pub fn proves(&self) -> bool {
+        let same_way = self.before.as_ref().is_some_and(|before| *before == self.way_words());
+        same_way && !self.doubtful && self.phase == Phase::Done(History::Complete)
+    }
+
+    /// How many different entries it has shown, those of the live document included.
+    pub fn entries(&self) -> usize {
+        self.trail.keys.len()
+    }
+
+    /// Whether it has shown an entry of this key.
+    pub fn has_shown(&self, key: &KeyHash) -> bool {
+        self.trail.keys.contains(key)
+    }
+
+    /// The keys of all entries that it has shown.
+    pub fn shown(&self) -> impl Iterator<Item = &KeyHash> {
+        self.trail.keys.iter()
     }
 
     /// Whether it knows what it has seen.
@@ -241,7 +307,12 @@ impl Walk {
             barren: self.barren,
             tries: self.tries,
             bytes: self.bytes,
+            base: self.base,
             kept: self.kept,
+            before: self.before.clone(),
+            fits: self.fits,
+            alone: self.alone,
+            doubtful: self.doubtful,
             flaw: self.flaw.clone(),
             trail: Trail::default(),
         }
@@ -287,6 +358,11 @@ impl Walk {
         self.ways.first().map(|(way, _)| way)
     }
 
+    /// The same in the operator's words; empty when none was left.
+    pub fn way_words(&self) -> String {
+        self.way().map(Way::words).unwrap_or_default()
+    }
+
     /// Takes in what came of the request that [`Walk::next`] named.
     pub fn answer(&mut self, reply: Reply<'_>, rules: &Rules, now: Stamp) -> Verdict {
         self.next_at = now.plus_secs(rules.page_gap_secs);
@@ -326,7 +402,10 @@ impl Walk {
                 }
                 return Verdict::Drop;
             }
-            Phase::Boundary => return self.keep(seen),
+            Phase::Boundary => {
+                self.doubtful |= seen.damaged;
+                return self.keep(seen);
+            }
             done @ Phase::Done(_) => {
                 self.phase = done;
                 return Verdict::Drop;
@@ -357,6 +436,7 @@ impl Walk {
         }
         self.pages += 1;
         self.on_way += 1;
+        self.doubtful |= seen.damaged;
         self.barren = if is_new { 0 } else { self.barren + 1 };
         // The page is taken in before its link is looked for: the last page has none and is the oldest.
         let verdict = if is_new { self.keep(seen) } else { Verdict::Drop };
@@ -387,6 +467,8 @@ impl Walk {
             Next::Page(url) => url,
         };
         if self.barren >= BARREN_MAX {
+            // A server that stopped counting looks the same.
+            self.doubtful = true;
             return self.end(if follows_links {
                 History::Partial("two pages of its archives in a row hold nothing new".to_owned())
             } else {
@@ -412,8 +494,13 @@ impl Walk {
         let is_at_page = matches!(self.phase, Phase::At(_) | Phase::Paused { .. });
         let why = format!("a page of the archives is missing ({status})");
         if is_counted && is_at_page && matches!(status, 404 | 410) {
-            // What follows the last page. Without a first one nobody knows whether pages are counted here at all.
-            if self.on_way == 0 { self.give_way(None) } else { self.end(History::Complete) }
+            if self.on_way > 0 {
+                // What follows the last page.
+                return self.end(History::Complete);
+            }
+            // Without a first one nobody knows whether pages are counted here at all, but of software that counts them.
+            self.alone |= self.fits && status == 404 && self.way().is_some_and(Way::asks_for_the_second_page);
+            self.give_way(None);
         } else if status == 410 || !follows_links {
             self.refuse(why);
         } else {
@@ -461,7 +548,11 @@ impl Walk {
         (self.on_way, self.barren, self.tries) = (0, 0, 0);
         self.phase = match self.ways.first() {
             Some((_, first)) => Phase::At(first.clone()),
-            None => Phase::Done(self.flaw.clone().map_or(History::Unknown, History::Partial)),
+            None => Phase::Done(match self.flaw.clone() {
+                Some(why) => History::Partial(why),
+                None if self.alone => History::Complete,
+                None => History::Unknown,
+            }),
         };
     }
 
@@ -472,6 +563,20 @@ impl Walk {
         self.phase =
             if is_counted && history == History::Complete { Phase::Recount } else { Phase::Done(history) };
     }
+}
+
+/// Whether a live document is no longer than its platform's documents are by default, the platform is named by the generator,
+/// and it answers 404 behind the last page. Where an owner set another length, a full document looks the same, so a longer one is left in doubt.
+fn fits(live: &Seen<'_>, profile: &Profile) -> bool {
+    let usual = profile.window.and_then(|usual| usize::try_from(usual).ok());
+    let ends_so = |recipe: &Recipe| match recipe {
+        Recipe::Page { end, with: None, .. } | Recipe::Path { end, .. } => end.contains(&End::NotFound),
+        _ => false,
+    };
+    !live.damaged
+        && usual.is_some_and(|usual| live.keys.len() <= usual)
+        && profile.history.iter().any(ends_so)
+        && profile.is_named_by(live.head)
 }
 
 /// What stands for an address: its fragment and its scheme make no other page of it.

@@ -2,6 +2,7 @@
 
 use super::{
     absence::{Class, Event, Memory, Missing},
+    archive::Missed,
     item::{Item, ItemId, KeyHash, Reason, Seen},
     record::IdRule,
     stamp::Stamp,
@@ -22,9 +23,14 @@ mod decide;
 
 mod guard;
 
-pub use decide::{keys_needed, reconcile, reconcile_again, reconcile_probe, release};
+pub use decide::{ended_in_archives, keys_needed, reconcile, reconcile_again, reconcile_probe, release};
 pub use guard::{CHANGED_POLLS_MAX, HeldBack};
 pub use observe::observe;
+
+/// The date by which its publisher sorts an entry, microseconds since 1970, if it is plausible.
+pub fn dated(entry: &Entry) -> Option<i64> {
+    chronology::date(entry).and_then(|at| i64::try_from(at.micros()).ok())
+}
 
 #[cfg(test)]
 mod tests;
@@ -72,6 +78,8 @@ pub struct Remembered {
     pub held: Vec<HeldBack>,
     /// When the feed was last seen being reformatted; `None` once it has rested from that.
     pub reformatted_at: Option<Stamp>,
+    /// What walks through the archives missed; whatever shows it again takes it out.
+    pub missed: Vec<Missed>,
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
@@ -153,6 +161,16 @@ pub enum Change {
     Delete(Delete),
 }
 
+impl Change {
+    /// The item that changes.
+    pub fn id(&self) -> ItemId {
+        match self {
+            Self::Put(put) => put.id,
+            Self::Delete(delete) => delete.id,
+        }
+    }
+}
+
 /// An item's new content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Put {
@@ -209,6 +227,8 @@ pub struct Evidence {
     pub when: Option<String>,
     /// The publisher's own comment.
     pub comment: Option<String>,
-    /// How it was missed.
+    /// How documents missed it.
     pub missing: Option<Missing>,
+    /// How walks through the archives missed it.
+    pub missed: Option<Missed>,
 }

@@ -1,6 +1,10 @@
 //! What is kept of a feed besides its items: its number, its name, how far it has come; not the poll state.
 
-use super::{absence::Event, archive::History, stamp::Stamp};
+use super::{
+    absence::Event,
+    archive::{History, Walked},
+    stamp::Stamp,
+};
 use everfeed_adapters::Head;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
@@ -36,6 +40,8 @@ pub struct FeedRecord {
     pub first_cursor: Option<String>,
     /// How far back the memory reaches.
     pub history: History,
+    /// The last walk through its archives that came to its end; `None` before the first.
+    pub walked: Option<Walked>,
     /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
     /// When the page of a missed item is to be asked for, so that nobody reads every window to find out.
@@ -75,6 +81,7 @@ impl FeedRecord {
             id_rule: IdRule::Id,
             first_cursor: None,
             history: History::Unknown,
+            walked: None,
             gaps: Vec::new(),
             probe_at: None,
         }

@@ -80,6 +80,8 @@ pub struct Import {
     pub pages_max: u32,
     /// Seconds between two of them at least.
     pub page_gap_secs: u64,
+    /// Seconds after which they are read again, at most a page a minute; 0: never.
+    pub again_secs: u64,
 }
 
 /// A value that is refused.
@@ -135,15 +137,27 @@ impl Default for Deletions {
 
 impl Default for Import {
     fn default() -> Self {
-        Self { serve_after_secs: 60, pages_max: 1000, page_gap_secs: PAGE_GAP_SECS_USUAL }
+        Self {
+            serve_after_secs: 60,
+            pages_max: 1000,
+            page_gap_secs: PAGE_GAP_SECS_USUAL,
+            again_secs: AGAIN_SECS_USUAL,
+        }
     }
 }
 
 impl Import {
     /// What is merely bold.
-    pub fn warnings(&self) -> Option<String> {
-        let hurries = self.page_gap_secs < PAGE_GAP_SECS_USUAL;
-        hurries.then(|| format!("`import.page_gap_secs` is {}, shorter than the usual 1", self.page_gap_secs))
+    pub fn warnings(&self) -> Vec<String> {
+        let again = if self.again_secs == 0 { u64::MAX } else { self.again_secs };
+        let times = [
+            ("page_gap_secs", self.page_gap_secs, PAGE_GAP_SECS_USUAL),
+            ("again_secs", again, AGAIN_SECS_USUAL),
+        ];
+        let short = times.into_iter().filter(|(_, secs, usual)| secs < usual);
+        short
+            .map(|(key, secs, usual)| format!("`import.{key}` is {secs}, shorter than the usual {usual}"))
+            .collect()
     }
 }
 
@@ -259,6 +273,8 @@ impl Deletions {
 
 /// One page a second, as the governor has it for every host.
 const PAGE_GAP_SECS_USUAL: u64 = 1;
+/// Thirty days: archives change rarely (H-9).
+const AGAIN_SECS_USUAL: u64 = 2_592_000;
 
 fn at_least_one(key: &'static str, value: u64, remedy: &'static str) -> Result<(), Mistake> {
     mistaken(value == 0, || Mistake { key, found: "0".into(), remedy })

@@ -31,8 +31,10 @@ mod archives;
 
 mod probes;
 
-pub use archives::Stepped;
+mod rewalks;
+
 use archives::{Gate, Import};
+pub use archives::{Stepped, again_at, is_settled};
 use decided::{Decided, Sliced};
 pub use probes::Probed;
 
@@ -73,6 +75,8 @@ pub struct Polled {
     pub walk: Option<Walk>,
     /// When the page of an item that the document lacks is to be asked for.
     pub probe_at: Option<Stamp>,
+    /// When the feed's archives are walked again, if that was decided with this document.
+    pub again_at: Option<Stamp>,
 }
 
 /// How long another feed must answer before it is taken for the feed itself, in seconds.
@@ -322,11 +326,14 @@ impl Pipeline {
         started: Instant,
     ) -> Result<Option<Polled>, Failure> {
         let events = decided.events().to_vec();
+        let ends_walk = decided.ends_walk();
         match self.store.commit(decided.commit(&polled.state)).await {
             Ok(receipt) => {
                 self.announce(feed, &receipt, started);
                 events.into_iter().for_each(|event| tell(feed, event));
-                Ok(Some(Polled { is_saved: true, probe_at: receipt.feed.probe_at, ..polled }))
+                let walked = receipt.feed.walked.as_ref().filter(|_| ends_walk);
+                let again_at = walked.and_then(|walked| again_at(feed, walked));
+                Ok(Some(Polled { is_saved: true, again_at, probe_at: receipt.feed.probe_at, ..polled }))
             }
             Err(StoreError::Conflict { found }) => {
                 debug!(feed.name = %feed.name, rev = found, "`{}` moved on, deciding again", feed.name);
@@ -384,7 +391,7 @@ impl Pipeline {
     /// The poll state after an outcome that is no failure.
     fn remember(&self, feed: &FeedSpec, state: &PollState, outcome: &Outcome<'_>) -> Polled {
         let next = schedule::next(state, outcome, &feed.policy, self.now(), (self.jitter)());
-        Polled { state: next, is_saved: false, hold: None, walk: None, probe_at: None }
+        Polled { state: next, is_saved: false, hold: None, walk: None, probe_at: None, again_at: None }
     }
 
     /// A failure changes nothing but the poll state.
@@ -405,7 +412,14 @@ impl Pipeline {
             }
             Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
         }
-        Polled { state: next, is_saved: false, hold: host.zip(until), walk: None, probe_at: None }
+        Polled {
+            state: next,
+            is_saved: false,
+            hold: host.zip(until),
+            walk: None,
+            probe_at: None,
+            again_at: None,
+        }
     }
 
     /// Wakes who waits, after the commit is durable.

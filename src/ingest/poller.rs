@@ -3,7 +3,7 @@
 use super::{
     config::{Deletions, Format, Import},
     hosts::{Hosts, hosts_of},
-    pipeline::{Pipeline, Polled, Stepped},
+    pipeline::{Pipeline, Polled, Stepped, again_at, is_settled},
     platform::Choice,
     queue::Queue,
     recording::Record,
@@ -134,9 +134,9 @@ impl Poller {
     /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered and returns.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
         let hosts = Hosts::new(self.pipeline.store.hosts().await?);
-        let walks = self.walks().await?;
+        let (walks, again) = self.walks().await?;
         let probes = Probes::new(self.pipeline.store.feeds().await?);
-        let mut run = Run::new(self, hosts, walks, probes, stop.clone());
+        let mut run = Run::new(self, hosts, walks, again, probes, stop.clone());
         while !stop.is_cancelled() {
             run.start_due();
             run.start_steps();
@@ -147,18 +147,23 @@ impl Poller {
         run.drain().await
     }
 
-    /// The walks through archives that are not at their end, or whose end is not committed.
-    async fn walks(&self) -> Result<HashMap<FeedNo, Walk>, StoreError> {
+    /// The walks through archives that are not at their end, or whose end is not committed; and when those that are at
+    /// their end begin again.
+    async fn walks(&self) -> Result<(HashMap<FeedNo, Walk>, Vec<(FeedNo, Stamp)>), StoreError> {
         let mut walks: HashMap<FeedNo, Walk> = self.pipeline.store.walks().await?.into_iter().collect();
+        let mut again = Vec::new();
         for record in self.pipeline.store.feeds().await? {
-            let is_over =
-                |walk: &Walk| walk.is_done() && record.is_ready() && walk.history() == record.history;
-            let reads = self.feeds.get(&record.no).is_some_and(|feed| feed.import.is_some());
-            if !reads || walks.get(&record.no).is_some_and(is_over) {
+            let feed = self.feeds.get(&record.no).filter(|feed| feed.import.is_some());
+            let is_over = |walk: &Walk| is_settled(walk, &record);
+            if feed.is_none() || walks.get(&record.no).is_some_and(is_over) {
                 walks.remove(&record.no);
             }
+            let due = feed.zip(record.walked.as_ref()).and_then(|(feed, walked)| again_at(feed, walked));
+            if !walks.contains_key(&record.no) {
+                again.extend(due.map(|due| (record.no, due)));
+            }
         }
-        Ok(walks)
+        Ok((walks, again))
     }
 
     fn now(&self) -> Stamp {
@@ -180,7 +185,7 @@ struct Run<'a> {
     walk_queue: Queue,
     /// Steps of walks in flight.
     steps: JoinSet<Option<Stepped>>,
-    step_tasks: HashMap<Id, (InFlight, Walk)>,
+    step_tasks: HashMap<Id, (InFlight, Option<Walk>)>,
     probes: Probes,
     /// Feeds that are due while their host has no place free, and since when.
     waiting: Vec<(FeedNo, Stamp)>,
@@ -221,10 +226,14 @@ impl<'a> Run<'a> {
         poller: &'a Poller,
         hosts: Hosts,
         walks: HashMap<FeedNo, Walk>,
+        again: Vec<(FeedNo, Stamp)>,
         probes: Probes,
         stop: CancellationToken,
     ) -> Self {
         let mut walk_queue = Queue::default();
+        for (feed, at) in again {
+            walk_queue.put(feed, at);
+        }
         for (feed, walk) in &walks {
             // Of one that is over, only the commit may be missing.
             walk_queue.put(*feed, if walk.is_over() { Stamp::ZERO } else { walk.next_at() });
@@ -301,16 +310,21 @@ impl<'a> Run<'a> {
                 self.walk_queue.put(feed, not_before);
             } else if !self.hosts.enter(&hosts) {
                 self.walk_queue.put(feed, now.plus_secs(HOST_BUSY_SECS));
-            } else if let Some(walk) = self.walks.remove(&feed) {
+            } else {
                 let (pipeline, stop, spec) =
                     (self.poller.pipeline.clone(), self.stop.clone(), Arc::clone(spec));
-                let token = walk.token();
+                // A feed that stands in the queue without a walk is to be walked again.
+                let walk = self.walks.remove(&feed);
+                let token = walk.as_ref().map(Walk::token);
                 let span = info_span!("walk", feed.name = %spec.name);
-                let step = async move { pipeline.step(&spec, &state, walk, &stop).await }.instrument(span);
-                let task = self.steps.spawn(step).id();
+                let step = async move {
+                    match walk {
+                        Some(walk) => pipeline.step(&spec, &state, walk, &stop).await,
+                        None => pipeline.walk_again(&spec, &state, &stop).await,
+                    }
+                };
+                let task = self.steps.spawn(step.instrument(span)).id();
                 self.step_tasks.insert(task, (InFlight { feed, hosts }, token));
-            } else {
-                self.hosts.leave(&hosts);
             }
         }
     }
@@ -329,7 +343,7 @@ impl<'a> Run<'a> {
             Ok(None) => return,
             Err(error) => {
                 tracing::error!("A walk through archives broke off; this is a bug in everfeed: {error}");
-                self.walks.insert(feed, before);
+                self.walks.extend(before.map(|walk| (feed, walk)));
                 self.walk_queue.put(feed, self.poller.now().plus_secs(BROKEN_SECS));
                 return;
             }
@@ -341,9 +355,9 @@ impl<'a> Run<'a> {
         if stepped.wants_poll {
             self.hinted(BTreeSet::from([feed]));
         }
-        if let Some(walk) = stepped.walk {
-            self.walks.insert(feed, walk);
-            self.walk_queue.put(feed, stepped.next_at);
+        self.walks.extend(stepped.walk.map(|walk| (feed, walk)));
+        if let Some(next_at) = stepped.next_at {
+            self.walk_queue.put(feed, next_at);
         }
     }
 
@@ -397,6 +411,8 @@ impl<'a> Run<'a> {
         if let Some(walk) = polled.walk {
             self.walk_queue.put(feed, walk.next_at());
             self.walks.insert(feed, walk);
+        } else if let Some(again_at) = polled.again_at.filter(|_| !self.walks.contains_key(&feed)) {
+            self.walk_queue.put(feed, again_at);
         }
         if let Some(at) = polled.probe_at {
             self.probes.put(feed, at);

@@ -163,7 +163,8 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
 
 pub(crate) fn delete(n: u32) -> Change {
     let reason = Reason::Explicit;
-    let evidence = Evidence { reason, observed_at: START, when: None, comment: None, missing: None };
+    let evidence =
+        Evidence { reason, observed_at: START, when: None, comment: None, missing: None, missed: None };
     let (first_missing, last_seen) = (None, None);
     Change::Delete(Delete { id: key(n).item_id(), reason, first_missing, last_seen, evidence })
 }

@@ -339,7 +339,11 @@ impl Feed {
         }
         self.poll = commit.poll.or(self.poll.take());
         match commit.archives.and_then(|archives| archives.unstage) {
-            Some(Unstage::All) => self.staged.clear(),
+            Some(Unstage::Since(no)) => {
+                self.staged = self.staged.split_off(&no);
+                self.staged.values_mut().for_each(|page| page.deflated = Vec::new());
+            }
+            Some(Unstage::Without(no)) => drop(self.staged.split_off(&no)),
             Some(Unstage::Below(no)) => {
                 self.staged.range_mut(..no).for_each(|(_, page)| page.deflated = Vec::new());
             }

@@ -62,10 +62,7 @@ pub(super) fn plan(
 
 impl Plan {
     fn take(&mut self, change: &Change, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
-        let id = match change {
-            Change::Put(put) => put.id,
-            Change::Delete(delete) => delete.id,
-        };
+        let id = change.id();
         // An item may change twice in one commit: only its last version is written.
         let (from, before) = match self.items.remove(&id) {
             Some(moved) => (moved.from, Some(moved.item)),
@@ -153,6 +150,9 @@ impl Plan {
         }
         if let Some(archives) = &commit.archives {
             feed.history.clone_from(&archives.history);
+            if archives.walked.is_some() {
+                feed.walked.clone_from(&archives.walked);
+            }
         }
         if let Some(head) = &commit.head {
             feed.head_rev += u64::from(renders_otherwise(&feed.head, head));

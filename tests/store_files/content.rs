@@ -4,7 +4,10 @@ use everfeed::{
     clock::Manual,
     feed::{
         absence::{Class, Event, Memory, Said},
-        archive::{History as Reach, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk},
+        archive::{
+            History as Reach, Missed, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk,
+            Walked,
+        },
         item::{ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
@@ -333,6 +336,7 @@ fn walk() -> Walk {
         bytes: 100,
         keys: &[key(1)],
         head: &live,
+        damaged: true,
     };
     Walk::begin(&Url::parse("http://example.org/feed").unwrap(), &seen, None, &rules, START).unwrap()
 }
@@ -348,6 +352,7 @@ fn staged(no: u32) -> StagedPage {
         read_at: START,
         body: Digest([4; 16]),
         keys: vec![key(1)],
+        strong: 1,
         deflated: vec![1, 2, 3],
     }
 }
@@ -357,6 +362,10 @@ fn held() -> HeldBack {
         unreachable!()
     };
     HeldBack { id, key: key(1), until: START, entry, published_us, seen }
+}
+
+fn missed() -> Missed {
+    Missed { id: id(1), since: START, last_seen: START, walks: 1 }
 }
 
 /// Puts something into every table.
@@ -378,6 +387,7 @@ pub(crate) async fn fill(store: &dyn Store) {
             absence: Memory::default(),
             held: vec![held()],
             reformatted_at: Some(START),
+            missed: vec![missed()],
         }),
         head: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
@@ -393,6 +403,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         when: Some("2026-06-01T00:00:00Z".into()),
         comment: Some("spam".into()),
         missing: None,
+        missed: Some(missed()),
     };
     let delete = |n| {
         let (first_missing, last_seen, evidence) = (Some(START), Some(START), evidence.clone());
@@ -403,7 +414,16 @@ pub(crate) async fn fill(store: &dyn Store) {
     for no in 0..=1 {
         store.stage(feed.no, walk(), Some(staged(no))).await.unwrap();
     }
-    let archives = Archives { history: Reach::Partial("a gap".into()), unstage: Some(Unstage::Below(1)) };
+    let history = Reach::Partial("a gap".into());
+    let walked = Walked {
+        began_at: START,
+        ended_at: START.plus_secs(60),
+        pages: 1,
+        found: history.clone(),
+        missed: 1,
+        remark: Some("odd".into()),
+    };
+    let archives = Archives { history, unstage: Some(Unstage::Below(1)), walked: Some(walked) };
     let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;
     store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60))]).await.unwrap();
     store.put_sub(sub(feed.no)).await.unwrap();

@@ -1,12 +1,12 @@
 //! One platform's profile: its schema. Detection, scrubbing and checks stand beside it.
 
 use super::{
-    detect::Sign,
+    detect::{Kind, Sign, Weight},
     history::Recipe,
     pattern::Pattern,
     scrub::{self, Scrub},
 };
-use crate::Entry;
+use crate::{Entry, Head};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -75,6 +75,19 @@ pub struct Profile {
     scrubbers: Vec<Scrub>,
     #[serde(skip)]
     version: u32,
+}
+
+impl Profile {
+    /// Whether the generator that a head names is this platform, beyond doubt. Everything else that a document shows may
+    /// come from a plugin, a theme, or what stands in front of it.
+    pub fn is_named_by(&self, head: &Head) -> bool {
+        let Some(generator) = head.generator.as_ref().map(ToString::to_string) else { return false };
+        let names = |sign: &Sign| match &sign.kind {
+            Kind::Generator(pattern) => sign.weight == Weight::Strong && pattern.is_match(&generator),
+            _ => false,
+        };
+        self.detect.iter().any(names)
+    }
 }
 
 /// Paths of feeds, from the site's root: the usual one first.

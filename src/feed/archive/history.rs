@@ -18,6 +18,17 @@ pub enum History {
 }
 
 impl History {
+    /// What is known after a walk that found this. Nothing that is held is forgotten, so what was complete stays so, though
+    /// one more walk fails; of two reasons why it is not, the newer one counts.
+    #[must_use]
+    pub fn after(&self, found: Self) -> Self {
+        match (self, found) {
+            (Self::Complete, _) => Self::Complete,
+            (Self::Partial(why), Self::Unknown) => Self::Partial(why.clone()),
+            (_, found) => found,
+        }
+    }
+
     /// The word for it.
     pub const fn name(&self) -> &'static str {
         match self {

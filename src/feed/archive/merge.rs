@@ -2,7 +2,7 @@
 //! change is put into one chronological order (H-8). Presence only: archives say nothing by what they lack.
 
 use crate::feed::{
-    item::KeyHash,
+    item::{Content, KeyHash, Reason},
     reconcile::{Change, Known, Observation, Reading, Sighting, chronology},
     stamp::Stamp,
 };
@@ -93,15 +93,20 @@ fn repeated(keys: impl Iterator<Item = String>) -> HashSet<String> {
 }
 
 /// Of archives that were read a while ago, what still counts beside what is held by now: an item is only changed by a
-/// version that was updated later (H-25), and only brought back by a page that was read after its end.
+/// version that was updated later (H-25), and only brought back by a page that was read after its end, or, when its
+/// publisher said that it is deleted, by a version that was updated after that.
 pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, Reading)>) -> Vec<Sighting> {
     let counts = |(read_at, reading): &(Stamp, Reading)| {
         let Some(item) = known.items.get(&KeyHash::of(namespace, &reading.key.stripped())) else {
             return true;
         };
-        match item.entry() {
-            Some(held) => chronology::touched(&reading.entry) > chronology::touched(held),
-            None => *read_at > item.modified,
+        let touched = chronology::touched(&reading.entry);
+        match &item.content {
+            Content::Live(held) => touched > chronology::touched(held),
+            // Archives are not written again when their publisher says elsewhere that an entry is deleted (RFC 6721).
+            Content::Gone { reason, .. } => {
+                *read_at > item.modified && (*reason != Reason::Explicit || touched > Some(item.modified))
+            }
         }
     };
     older.into_iter().filter(counts).map(|(_, reading)| Sighting::Read(Box::new(reading))).collect()
@@ -109,12 +114,8 @@ pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, Reading)>
 
 /// What archives and the live document change, oldest first, tombstones last.
 pub fn chronological(older: Vec<Change>, newer: Vec<Change>) -> Vec<Change> {
-    let id = |change: &Change| match change {
-        Change::Put(put) => put.id,
-        Change::Delete(delete) => delete.id,
-    };
-    let settled: HashSet<_> = newer.iter().map(id).collect();
-    let older = older.into_iter().filter(|change| !settled.contains(&id(change)));
+    let settled: HashSet<_> = newer.iter().map(Change::id).collect();
+    let older = older.into_iter().filter(|change| !settled.contains(&change.id()));
     let mut before = Stamp::ZERO;
     let mut dated: Vec<(Stamp, Change)> = older
         .chain(newer)

@@ -4,11 +4,12 @@ use super::Walk;
 use crate::feed::{item::KeyHash, stamp::Stamp};
 use everfeed_adapters::Digest;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// A page that was read and not committed yet, or of which only the traces are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedPage {
-    /// Its place: the live document is 0, the rest follow as they were read.
+    /// Its place: the live document comes first, the rest follow as they were read.
     pub no: u32,
     /// The address asked.
     pub url: String,
@@ -24,8 +25,10 @@ pub struct StagedPage {
     pub read_at: Stamp,
     /// Digest of its bytes.
     pub body: Digest,
-    /// The keys of its entries.
+    /// The keys of its entries, the strong ones first.
     pub keys: Vec<KeyHash>,
+    /// How many of the keys are strong.
+    pub strong: u32,
     /// Its bytes, deflated (RFC 1951); empty once they are committed.
     pub deflated: Vec<u8>,
 }
@@ -35,8 +38,11 @@ pub struct StagedPage {
 pub enum Unstage {
     /// Those below this number lose their bytes and keep their traces: the walk goes on.
     Below(u32),
-    /// All are forgotten: the walk is at its end.
-    All,
+    /// The walk is at its end: those from this number on, its own, keep their traces, beside which the next walk is laid;
+    /// those of the walk before are forgotten.
+    Since(u32),
+    /// The walk is at its end and saw less than the one before may have: those from this number on are forgotten.
+    Without(u32),
 }
 
 /// What is kept of a feed's archives while they are read.
@@ -52,10 +58,30 @@ impl Staged {
     /// The walk with what it has seen.
     pub fn recalled(&self) -> Option<Walk> {
         let mut walk = self.walk.clone()?;
-        for page in &self.pages {
-            walk.recall(&page.url, &page.landed, page.body, &page.keys, page.no == 0);
+        let base = walk.base;
+        for page in self.pages.iter().filter(|page| page.no >= base) {
+            walk.recall(&page.url, &page.landed, page.body, &page.keys, page.no == base);
         }
         Some(walk)
+    }
+
+    /// When the archives last held each of these strong keys, by the walk before.
+    pub fn before(&self) -> HashMap<KeyHash, Stamp> {
+        let base = self.walk.as_ref().map_or(0, |walk| walk.base);
+        let mut held = HashMap::new();
+        // The live document of that walk is no archive. It came first, so it has the lowest number.
+        for page in self.pages.iter().filter(|page| page.no < base).skip(1) {
+            let strong = usize::try_from(page.strong).unwrap_or(usize::MAX);
+            held.extend(page.keys.iter().take(strong).map(|key| (*key, page.read_at)));
+        }
+        held
+    }
+
+    /// When the pages of this walk, its live document aside, showed each key.
+    pub fn shown(&self) -> HashMap<KeyHash, Stamp> {
+        let base = self.walk.as_ref().map_or(0, |walk| walk.base);
+        let own = self.pages.iter().filter(|page| page.no > base);
+        own.flat_map(|page| page.keys.iter().map(|key| (*key, page.read_at))).collect()
     }
 
     /// Whether pages wait to be committed.
@@ -69,7 +95,10 @@ impl Staged {
             Some(walk) if !walk.is_done() => {
                 Unstage::Below(self.pages.last().map_or(0, |page| page.no.saturating_add(1)))
             }
-            _ => Unstage::All,
+            Some(walk) if !walk.proves() && self.pages.iter().any(|page| page.no < walk.base) => {
+                Unstage::Without(walk.base)
+            }
+            walk => Unstage::Since(walk.as_ref().map_or(0, |walk| walk.base)),
         }
     }
 }

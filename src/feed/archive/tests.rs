@@ -16,6 +16,7 @@ struct Doc {
     status: u16,
     landed: Option<String>,
     body: Option<u32>,
+    damaged: bool,
 }
 
 fn doc(ids: impl IntoIterator<Item = u32>) -> Doc {
@@ -56,8 +57,14 @@ fn body(url: &str, doc: &Doc) -> Digest {
 
 fn begin(publisher: &Publisher, profile: &str, rules: &Rules) -> Result<Walk, History> {
     let live = &publisher[FEED];
-    let seen =
-        Seen { landed: FEED, body: body(FEED, live), bytes: 1000, keys: &keys(&live.ids), head: &live.head };
+    let seen = Seen {
+        landed: FEED,
+        body: body(FEED, live),
+        bytes: 1000,
+        keys: &keys(&live.ids),
+        head: &live.head,
+        damaged: live.damaged,
+    };
     let profile = Platforms::embedded().get(profile).map(|profile| &**profile);
     Walk::begin(&Url::parse(FEED).unwrap(), &seen, profile, rules, NOW)
 }
@@ -83,6 +90,7 @@ fn step(walk: &mut Walk, publisher: &Publisher, rules: &Rules, now: &mut Stamp) 
             bytes: 1000,
             keys: &keys,
             head: &doc.head,
+            damaged: doc.damaged,
         }),
         status @ (403 | 404 | 410) => Reply::Missing { status },
         299 => Reply::NoFeed,
@@ -418,6 +426,7 @@ fn archives_that_are_too_large_are_told() {
         bytes: BYTES_MAX,
         keys: &keys(&page.ids),
         head: &page.head,
+        damaged: false,
     };
     assert_eq!(walk.answer(Reply::Page(seen), &rules(), NOW), Verdict::Keep);
     assert_eq!(walk.history().to_string(), "partial (its archives hold more than 128 MiB)");
@@ -447,6 +456,7 @@ fn a_walk_that_is_told_what_it_saw_goes_on_where_it_was() {
             content_language: None,
             read_at: NOW,
             body,
+            strong: u32::try_from(keys.len()).unwrap(),
             keys,
             deflated: Vec::new(),
         }
@@ -457,4 +467,125 @@ fn a_walk_that_is_told_what_it_saw_goes_on_where_it_was() {
     assert_eq!(again, walk);
     step(&mut again, &publisher, &rules(), &mut now);
     assert_eq!(again.history().to_string(), "partial (its archives lead in a circle)");
+}
+
+/// One more walk after one that went this way, to its end.
+fn again(docs: &[(&str, Doc)], profile: &str, before: &str) -> Walk {
+    let publisher = publisher(docs);
+    let walk = begin(&publisher, profile, &rules()).unwrap();
+    let (mut walk, mut now) = (walk.after(before.to_owned(), 7), NOW);
+    while step(&mut walk, &publisher, &rules(), &mut now).is_some() {}
+    walk
+}
+
+#[test]
+fn only_a_whole_walk_on_the_way_of_the_one_before_proves_anything_by_its_silence() {
+    let docs = [
+        ("/rss", linked([5, 4], "prev-archive", "http://blog.example/a2")),
+        ("/a2", linked([3, 2], "prev-archive", "http://blog.example/a1")),
+        ("/a1", doc([1])),
+    ];
+    let way = "archives that name one another";
+    let walk = again(&docs, "none", way);
+    assert!(walk.proves());
+    assert_eq!((walk.base, walk.kept, walk.entries()), (7, 9, 5));
+    assert!(!walk.doubted(true).proves(), "of a planet");
+    assert!(!again(&docs, "none", "pages by their links `next`").proves(), "another way shows other things");
+    let mut first = begin(&publisher(&docs), "none", &rules()).unwrap();
+    let mut now = NOW;
+    while step(&mut first, &publisher(&docs), &rules(), &mut now).is_some() {}
+    assert!(first.is_done() && !first.proves(), "a first walk is laid beside nothing");
+    for at in 0..3 {
+        let mut damaged = docs.clone();
+        damaged[at].1.damaged = true;
+        let walk = again(&damaged, "none", way);
+        assert!(walk.is_done() && !walk.proves(), "document {at}");
+    }
+    let mut gap = docs.clone();
+    gap[2].1 = status(410);
+    assert!(!again(&gap, "none", way).proves());
+    let few = Rules { pages_max: 1, ..rules() };
+    let publisher = publisher(&docs);
+    let mut walk = begin(&publisher, "none", &few).unwrap().after(way.to_owned(), 7);
+    while step(&mut walk, &publisher, &few, &mut now).is_some() {}
+    assert!(walk.is_done() && !walk.proves(), "it ended at a limit");
+}
+
+#[test]
+fn counted_pages_prove_something_when_they_end_and_nothing_when_they_only_stop_being_new() {
+    let docs = [("/rss", doc([6, 5])), ("/rss?paged=2", doc([4, 3])), ("/rss?paged=3", doc([2, 1]))];
+    let way = "pages counted by `paged`";
+    assert!(again(&docs, "wordpress", way).proves());
+    let mut more = docs.to_vec();
+    let stale = |body| Doc { body: Some(body), ..doc([2, 1]) };
+    more.extend([("/rss?paged=4", stale(4)), ("/rss?paged=5", stale(5)), ("/rss?paged=6", stale(6))]);
+    let walk = again(&more, "wordpress", way);
+    assert_eq!(walk.history(), History::Complete);
+    assert!(!walk.proves());
+}
+
+#[test]
+fn one_more_walk_takes_nothing_back_and_mends_what_it_can() {
+    let (complete, unknown) = (History::Complete, History::Unknown);
+    let partial = |why: &str| History::Partial(why.into());
+    let check = |before: &History, found: &History, after: &History| {
+        assert_eq!(before.after(found.clone()), *after, "{before} and {found}");
+    };
+    check(&complete, &partial("a gap"), &complete);
+    check(&complete, &unknown, &complete);
+    check(&partial("a gap"), &complete, &complete);
+    check(&partial("a gap"), &partial("another"), &partial("another"));
+    check(&partial("a gap"), &unknown, &partial("a gap"));
+    check(&History::Running, &partial("a gap"), &partial("a gap"));
+    check(&History::Running, &unknown, &unknown);
+}
+
+#[test]
+fn the_next_walk_is_due_in_its_time_and_a_day_after_one_that_missed_something() {
+    let walked = Walked::at_once(History::Complete, NOW);
+    assert_eq!(walked.again_at(1_000_000), Some(NOW.plus_secs(1_000_000)));
+    assert_eq!(walked.again_at(0), None);
+    let missed = Walked { missed: 1, ..walked };
+    assert_eq!(missed.again_at(1_000_000), Some(NOW.plus_secs(86_400)));
+    assert_eq!(missed.again_at(600), Some(NOW.plus_secs(600)));
+    assert_eq!(missed.again_at(0), None);
+    assert_eq!(Walked::at_once(History::Unknown, NOW).again_at(600), None, "there are no archives");
+}
+
+/// A live document of so many entries of this generator.
+fn made_with(generator: &str, entries: u32) -> Doc {
+    let mut doc = doc(1..=entries);
+    let name = Some(generator.to_owned());
+    doc.head.generator = Some(everfeed_adapters::Generator { name, version: None, uri: None });
+    doc
+}
+
+#[test]
+fn a_blog_without_a_second_page_is_whole_when_its_software_names_itself_and_the_document_is_not_full() {
+    let wordpress = "https://wordpress.org/?v=6.0";
+    let check = |live: Doc, end: u16, expect: &str| {
+        // The order by edits is not known to old versions, which show the live document.
+        let (first, same) =
+            ("/rss?paged=1&orderby=modified&order=ASC", Doc { body: Some(2), ..live.clone() });
+        let docs = [("/rss", live), (first, same), ("/rss?paged=2", status(end))];
+        super::tests::check(&docs, "wordpress", &[], expect);
+    };
+    check(made_with(wordpress, 3), 404, "complete");
+    check(made_with(wordpress, 10), 404, "complete");
+    check(made_with(wordpress, 11), 404, "unknown");
+    check(doc(1..=3), 404, "unknown");
+    check(made_with("Another 1.0", 3), 404, "unknown");
+    check(Doc { damaged: true, ..made_with(wordpress, 3) }, 404, "unknown");
+    // Only 404 says that there is no page.
+    check(made_with(wordpress, 3), 410, "unknown");
+    check(made_with(wordpress, 3), 299, "partial (a page of the archives is no feed)");
+    check(made_with(wordpress, 3), 403, "partial (a page of the archives is missing (403))");
+    // That the first page is not there either says that no pages are counted here.
+    let docs = [("/rss", made_with(wordpress, 3)), ("/rss?paged=2", doc(1..=3))];
+    super::tests::check(&docs, "wordpress", &[], "unknown");
+    // What its publisher names and does not have remains a gap.
+    let mut named = made_with(wordpress, 3);
+    named.head.links = linked([], "next", "http://blog.example/gone").head.links;
+    let docs = [("/rss", named), ("/gone", status(410)), ("/rss?paged=2", status(404))];
+    super::tests::check(&docs, "wordpress", &[], "partial (a page of the archives is missing (410))");
 }

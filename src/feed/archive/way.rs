@@ -61,6 +61,21 @@ impl Way {
         matches!(self, Self::Archives | Self::Pages { .. })
     }
 
+    /// The same in the operator's words: equal for two walks that ask for the same pages.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Archives => "archives that name one another".to_owned(),
+            Self::Pages { rel } => format!("pages by their links `{rel}`"),
+            Self::Counted(counted) => counted.words(),
+            Self::Whole { .. } => "one document with everything".to_owned(),
+        }
+    }
+
+    /// Whether it counts pages, in the order of the live document, and is at the one after that.
+    pub(super) fn asks_for_the_second_page(&self) -> bool {
+        matches!(self, Self::Counted(counted) if !counted.entries && counted.with.is_empty())
+    }
+
     /// From a page that was read to the address of the next, as the document or the count has it.
     pub(super) fn after(&mut self, feed: &str, seen: &Seen<'_>) -> Next {
         let page = |url: Option<&str>| url.map_or(Next::End, |url| Next::Page(url.to_owned()));
@@ -77,6 +92,16 @@ impl Way {
 }
 
 impl Counted {
+    fn words(&self) -> String {
+        let what = if self.entries { "entries" } else { "pages" };
+        let place = match &self.place {
+            Place::Query(param) => param,
+            Place::Path(template) => template,
+        };
+        let with = self.with.iter().map(|(name, value)| format!(", {name}={value}")).collect::<String>();
+        format!("{what} counted by `{place}`{with}")
+    }
+
     fn after(&mut self, feed: &str, seen: &Seen<'_>) -> Next {
         let shown = seen.keys.len() as u64;
         let is_total = self.entries

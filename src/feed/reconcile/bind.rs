@@ -1,6 +1,6 @@
 //! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in it.
 
-use super::{Known, Reading, Sighting, WindowRow, chronology, rename::renamed};
+use super::{Known, Reading, Sighting, WindowRow, chronology, dated, rename::renamed};
 use crate::feed::{
     item::{Item, ItemId, KeyHash, iri, uuid_iri},
     record::IdRule,
@@ -37,7 +37,7 @@ impl Bound<'_> {
             key: self.key,
             id: self.target.id(),
             raw: self.reading.seen.raw,
-            dated: chronology::date(&self.reading.entry).and_then(|at| i64::try_from(at.micros()).ok()),
+            dated: dated(&self.reading.entry),
             deaths: held.map_or(0, |item| item.deaths),
             is_weak: self.reading.key.is_weak(),
             changed_polls: 0,

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::feed::{
     absence::{Class, Event, Outcome, Place, Policy, Proof, Said},
+    archive::Missed,
     item::{ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
 };
@@ -88,6 +89,9 @@ pub fn reconcile(
     decisions.changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();
     decisions.changes.extend(verdicts.tombstones(now));
     let before = known.last.absence.without(&verdicts.ended);
+    let shown: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
+    let is_missed = |missed: &&Missed| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
+    decisions.last.missed = known.last.missed.iter().filter(is_missed).copied().collect();
     (decisions.class, decisions.missing) = (seen.class, before.lacked_by(&places));
     decisions.conclude(before.observe(&places, seen.class, policy, now), now);
     decisions.events.extend(is_reformatted.then_some(Event::Reformatted));
@@ -151,6 +155,7 @@ impl Decisions {
         self.rolled_off = outcome.rolled_off.len();
         let gone: HashSet<ItemId> = self.gone().collect();
         self.last.held.retain(|held| !gone.contains(&held.id));
+        self.last.missed.retain(|missed| !gone.contains(&missed.id));
         self.last.absence = outcome.memory;
         self.events = outcome.events;
     }
@@ -162,8 +167,24 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
         Proof::LeftComplete(missing) => (Reason::LeftCompleteFeed, missing),
         Proof::Gone(missing) => (Reason::Gone, missing),
     };
-    let evidence = Evidence { reason, observed_at: now, when: None, comment: None, missing: Some(missing) };
+    let evidence = Evidence {
+        reason,
+        observed_at: now,
+        when: None,
+        comment: None,
+        missing: Some(missing),
+        missed: None,
+    };
     Delete { id, reason, first_missing: Some(missing.since), last_seen: Some(missing.last_seen), evidence }
+}
+
+/// The end of an item that walks through the archives missed.
+pub fn ended_in_archives(missed: Missed, now: Stamp) -> Delete {
+    let reason = Reason::AbsentArchive;
+    let evidence =
+        Evidence { reason, observed_at: now, when: None, comment: None, missing: None, missed: Some(missed) };
+    let (first_missing, last_seen) = (Some(missed.since), Some(missed.last_seen));
+    Delete { id: missed.id, reason, first_missing, last_seen, evidence }
 }
 
 /// What an entry does to its item; `None` when the item holds the same content already.
@@ -270,6 +291,7 @@ impl<'a> Verdicts<'a> {
                 when: deletion.when.as_ref().map(|when| when.raw.clone()),
                 comment: deletion.comment.clone(),
                 missing: None,
+                missed: None,
             };
             let delete = Delete {
                 id: *id,

@@ -414,7 +414,8 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
 
 fn delete(n: u32) -> Change {
     let reason = Reason::Explicit;
-    let evidence = Evidence { reason, observed_at: START, when: None, comment: None, missing: None };
+    let evidence =
+        Evidence { reason, observed_at: START, when: None, comment: None, missing: None, missed: None };
     Change::Delete(Delete {
         id: key(n).item_id(),
         reason,

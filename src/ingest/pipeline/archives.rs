@@ -1,18 +1,20 @@
 //! A feed's archives: whether a first document waits for them, one step of a walk through them, and the commit that makes
 //! items of what was staged. Where a walk goes is `feed::archive`'s business, when it steps the poller's.
 
-use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, ours};
+use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, ours, rewalks::is_doubtful};
 use crate::{
     feed::{
         absence::{Class, Policy},
         archive::{
-            Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict, Walk, merge,
-            settle_known,
+            Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict, Walk, Walked,
+            merge, settle_known,
         },
         identity::stranger,
         item::KeyHash,
+        observed::Observed,
         reconcile::{
-            Decisions, Known, Observation, Reading, Remembered, Sighting, keys_needed, observe, reconcile,
+            Change, Decisions, Known, Observation, Reading, Remembered, Sighting, ended_in_archives,
+            keys_needed, observe, reconcile,
         },
         record::FeedRecord,
         schedule::{Answer, Document, Failure, Outcome, Plan, PollState},
@@ -55,13 +57,16 @@ pub(super) struct Import {
 pub struct Stepped {
     /// How far it is; `None` when there is nothing left to do.
     pub walk: Option<Walk>,
-    /// When it goes on.
-    pub next_at: Stamp,
+    /// When it goes on, or the next one begins; `None`: never.
+    pub next_at: Option<Stamp>,
     /// Whether the live document is to be read now, for the first commit.
     pub wants_poll: bool,
     /// A host that wants to be left alone until then.
     pub hold: Option<(String, Stamp)>,
 }
+
+/// Seconds between two pages of a walk that was done before at least: as for probes, one a minute (POLLING 2.3).
+const AGAIN_PAGE_GAP_SECS_MIN: u64 = 60;
 
 /// Until a step that failed on our side is done again.
 const STEP_AGAIN_SECS: u64 = 5;
@@ -99,11 +104,16 @@ impl Pipeline {
                 bytes: sliced.bytes.len() as u64,
                 keys: &keys,
                 head: &sliced.window.head,
+                damaged: sliced.class == Class::Partial,
             };
             let asked = upstream::bare(&feed.url);
             let walk = match Walk::begin(&asked, &seen, sliced.profile.as_deref(), &rules(feed), now) {
                 Ok(walk) => walk,
-                Err(history) => return open(Some(Archives { history, unstage: None })),
+                Err(history) => {
+                    let at_once = matches!(history, History::Partial(_));
+                    let walked = at_once.then(|| Walked::at_once(history.clone(), now));
+                    return open(Some(Archives { history, walked, ..Archives::default() }));
+                }
             };
             let page = StagedPage {
                 no: 0,
@@ -114,6 +124,7 @@ impl Pipeline {
                 content_language: fetched.content_language.clone(),
                 read_at: now,
                 body: seen.body,
+                strong: strong_of(&sliced.window),
                 keys: keys.clone(),
                 deflated: deflate(sliced.bytes.clone()).await?,
             };
@@ -121,7 +132,7 @@ impl Pipeline {
             info!(feed.name = %feed.name, way = ?walk.way(), "Reading the archives of `{}`", feed.name);
             let walk = Some(Box::new(walk));
             if record.is_ready() || import.serve_after_secs == 0 {
-                let said = Some(Archives { history: History::Running, unstage: None });
+                let said = Some(Archives { history: History::Running, ..Archives::default() });
                 return Ok(Gate::Open(walk, Import { said, ..Import::default() }));
             }
             self.say(&record, History::Running).await?;
@@ -135,13 +146,13 @@ impl Pipeline {
         if !walk.is_over() && now < serve_at && now >= walk.started_at {
             return Ok(Gate::Closed(None, serve_at));
         }
-        Ok(Gate::Open(None, opened(record.namespace, staged, sliced.profile.clone()).await?))
+        Ok(Gate::Open(None, opened(&record, staged, sliced.profile.clone(), now).await?))
     }
 
     /// Tells what is known of a feed's history by now.
     async fn say(&self, record: &FeedRecord, history: History) -> Result<(), Failure> {
         let commit =
-            Commit { archives: Some(Archives { history, unstage: None }), ..Commit::nothing(record) };
+            Commit { archives: Some(Archives { history, ..Archives::default() }), ..Commit::nothing(record) };
         match self.store.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
@@ -195,7 +206,7 @@ impl Pipeline {
                 let (name, text) = (&feed.name, &failure.text);
                 warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {text}");
                 let next_at = self.now().plus_secs(STEP_AGAIN_SECS);
-                Some(Stepped { walk: Some(before), next_at, wants_poll: false, hold: None })
+                Some(Stepped { walk: Some(before), next_at: Some(next_at), wants_poll: false, hold: None })
             }
         }
     }
@@ -219,32 +230,37 @@ impl Pipeline {
                 reply = self.upstream.fetch(feed, &plan, state, subscribers) => reply,
                 () = stop.cancelled() => return Ok(None),
             };
-            let (page, held) = self.take_page(feed, &mut walk, &url, reply).await?;
+            let (page, held) = self.take_page(feed, state, &mut walk, &url, reply).await?;
             hold = held;
             self.store.stage(feed.no, walk.token(), page).await.map_err(ours)?;
         }
-        let next_at = walk.next_at();
+        let next_at = Some(walk.next_at());
         if !walk.is_over() {
             return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, hold }));
         }
         let wants_poll = !self.store.feed(feed.no).await.map_err(ours)?.is_ready();
         if !wants_poll {
             let profile = platform::profile(&self.platforms, state.platform.as_ref());
-            self.commit_late(feed, profile).await?;
+            self.commit_late(feed, &walk, profile).await?;
         }
-        let walk = (!walk.is_done()).then_some(walk);
-        Ok(Some(Stepped { walk, next_at, wants_poll, hold }))
+        if !walk.is_done() {
+            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, hold }));
+        }
+        let next_at =
+            self.store.feed(feed.no).await.map_err(ours)?.walked.and_then(|walked| again_at(feed, &walked));
+        Ok(Some(Stepped { walk: None, next_at, wants_poll, hold }))
     }
 
     /// Tells a walk what a request brought, and makes of it what is to be kept.
     async fn take_page(
         &self,
         feed: &FeedSpec,
+        state: &PollState,
         walk: &mut Walk,
         url: &str,
         reply: upstream::Reply,
     ) -> Result<(Option<StagedPage>, Option<(String, Stamp)>), Failure> {
-        let (rules, now) = (rules(feed), self.now());
+        let (rules, now) = (rules_of(feed, walk), self.now());
         let fetched = match reply {
             upstream::Reply::Document(fetched) => fetched,
             upstream::Reply::Deferred { wait_secs } => {
@@ -288,20 +304,34 @@ impl Pipeline {
             read_at: now,
             body: Digest::of(&body),
             keys: Vec::new(),
+            strong: 0,
             deflated: Vec::new(),
         };
-        let (read, page) = compute(move || (window(&page, &body).map(|window| (window, body)), page)).await?;
-        let Some((window, body)) = read else {
+        let judges = walk.before.is_some();
+        let (read, page) = compute(move || {
+            let window = window(&page, &body);
+            let damaged = window.as_ref().is_some_and(|window| judges && is_doubtful(window, &page, &body));
+            (window.map(|window| (window, body, damaged)), page)
+        })
+        .await?;
+        let Some((window, body, damaged)) = read else {
             walk.answer(Reply::NoFeed, &rules, now);
             return Ok((None, None));
         };
         let keys = keys_of(&namespace, &window);
         let (bytes, head) = (body.len() as u64, &window.head);
-        let seen = Seen { landed: &landed, body: page.body, bytes, keys: &keys, head };
+        let seen = Seen { landed: &landed, body: page.body, bytes, keys: &keys, head, damaged };
         let page = match walk.answer(Reply::Page(seen), &rules, now) {
             Verdict::Keep => {
-                let deflated = deflate(body).await?;
-                Some(StagedPage { no: walk.kept, keys, deflated, ..page })
+                let strong = strong_of(&window);
+                let profile = platform::profile(&self.platforms, state.platform.as_ref());
+                // Of a page that changes nothing only the traces are kept.
+                let deflated = if !judges || self.changes(feed, window, profile, now).await? {
+                    deflate(body).await?
+                } else {
+                    Vec::new()
+                };
+                Some(StagedPage { no: walk.kept, keys, strong, deflated, ..page })
             }
             Verdict::Drop => None,
         };
@@ -309,18 +339,25 @@ impl Pipeline {
     }
 
     /// Makes items of the staged pages of a feed that is served already: they get the next T (DESIGN section 4).
-    async fn commit_late(&self, feed: &FeedSpec, profile: Option<Arc<Profile>>) -> Result<(), Failure> {
+    async fn commit_late(
+        &self,
+        feed: &FeedSpec,
+        walk: &Walk,
+        profile: Option<Arc<Profile>>,
+    ) -> Result<(), Failure> {
         let started = Instant::now();
         for _ in 0..TRIES_MAX {
             let record = self.store.feed(feed.no).await.map_err(ours)?;
             let staged = self.store.staged(feed.no).await.map_err(ours)?;
-            let history = staged.walk.as_ref().map(Walk::history);
-            if !staged.waits() && history.as_ref().is_none_or(|history| *history == record.history) {
+            let history = record.history.after(walk.history());
+            let is_told = if walk.is_done() { is_settled(walk, &record) } else { history == record.history };
+            if !staged.waits() && is_told {
                 return Ok(());
             }
+            let (before, shown) = (staged.before(), staged.shown());
             let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.last;
             let namespace = record.namespace.clone();
-            let import = opened(namespace.clone(), staged, profile.clone()).await?;
+            let import = opened(&record, staged, profile.clone(), self.now()).await?;
             let pages = Arc::clone(&import.pages);
             let (older, keys) = compute(move || {
                 let older = older(&mut Observation::default(), &pages);
@@ -338,8 +375,25 @@ impl Pipeline {
                 (decisions, record, known)
             })
             .await?;
-            let Remembered { absence, held, .. } = decisions.last;
-            let last = Remembered { absence, held, ..known.last.clone() };
+            let silence = self.silence(feed, walk, before, &known.last, &decisions).await?;
+            let mut decisions =
+                Decisions { class: Class::Partial, missing: silence.missed.len(), ..decisions };
+            self.clear_suspects(feed, &mut decisions.last.absence, shown).await?;
+            let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
+            decisions.changes.extend(gone);
+            decisions.last.missed = silence.missed;
+            let walked = walk.is_done().then(|| Walked {
+                missed: silence.counted,
+                remark: silence.remark.clone(),
+                ..Walked::of(walk, now)
+            });
+            let observed = Observed {
+                partial: Some(format!("archives, {}; pages read: {}", walk.history(), walk.pages)),
+                remark: silence.remark,
+                ..Observed::of(&decisions, walk.entries(), now)
+            };
+            let Remembered { absence, held, missed, .. } = decisions.last;
+            let last = Remembered { absence, held, missed, ..known.last.clone() };
             let commit = Commit {
                 feed: feed.no,
                 rev: known.rev,
@@ -350,8 +404,8 @@ impl Pipeline {
                 id_rule: decisions.id_rule,
                 ready: record.is_ready(),
                 poll: None,
-                archives: import.said,
-                observed: None,
+                archives: import.said.map(|said| Archives { history, walked, ..said }),
+                observed: Some(observed),
             };
             match self.store.commit(commit).await {
                 Ok(receipt) => {
@@ -419,10 +473,17 @@ pub(super) fn keys(namespace: &str, last: &Remembered, older: &Older) -> Vec<Key
 }
 
 /// Staged pages, parsed, and what becomes of them.
-async fn opened(namespace: String, staged: Staged, profile: Option<Arc<Profile>>) -> Result<Import, Failure> {
+async fn opened(
+    record: &FeedRecord,
+    staged: Staged,
+    profile: Option<Arc<Profile>>,
+    now: Stamp,
+) -> Result<Import, Failure> {
+    let (namespace, before) = (record.namespace.clone(), record.history.clone());
     compute(move || {
-        let history = staged.walk.as_ref().map_or(History::Unknown, Walk::history);
-        let said = Some(Archives { history, unstage: Some(staged.unstage()) });
+        let history = before.after(staged.walk.as_ref().map_or(History::Unknown, Walk::history));
+        let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| Walked::of(walk, now));
+        let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });
         let waiting = staged.pages.iter().filter(|page| !page.deflated.is_empty());
         let pages = waiting.map(|page| {
             let document = inflate(&page.deflated).and_then(|body| window(page, &body));
@@ -443,7 +504,25 @@ async fn opened(namespace: String, staged: Staged, profile: Option<Arc<Profile>>
     .await
 }
 
-fn rules(feed: &FeedSpec) -> Rules {
+/// When the archives of a feed are walked again after that; `None`: never.
+pub fn again_at(feed: &FeedSpec, walked: &Walked) -> Option<Stamp> {
+    walked.again_at(feed.import.filter(|import| import.pages_max > 0)?.again_secs)
+}
+
+/// Whether the end of a walk is committed.
+pub fn is_settled(walk: &Walk, record: &FeedRecord) -> bool {
+    let of_it = |walked: &Walked| walked.began_at == walk.started_at;
+    walk.is_done() && record.is_ready() && record.walked.as_ref().is_some_and(of_it)
+}
+
+/// What a walk may do: nobody waits for one that was done before.
+pub(super) fn rules_of(feed: &FeedSpec, walk: &Walk) -> Rules {
+    let rules = rules(feed);
+    let gap_secs = if walk.before.is_some() { AGAIN_PAGE_GAP_SECS_MIN } else { 0 };
+    Rules { page_gap_secs: rules.page_gap_secs.max(gap_secs), ..rules }
+}
+
+pub(super) fn rules(feed: &FeedSpec) -> Rules {
     let import = feed.import.unwrap_or_default();
     Rules {
         reach: Reach::new(upstream::bare(&feed.url), feed.aliases.clone()),
@@ -453,7 +532,7 @@ fn rules(feed: &FeedSpec) -> Rules {
 }
 
 /// The document of a page; `None` when it is no feed.
-fn window(page: &StagedPage, body: &[u8]) -> Option<Window> {
+pub(super) fn window(page: &StagedPage, body: &[u8]) -> Option<Window> {
     let hints = Hints {
         content_type: page.content_type.as_deref(),
         content_language: page.content_language.as_deref(),
@@ -463,11 +542,19 @@ fn window(page: &StagedPage, body: &[u8]) -> Option<Window> {
     slice(body, &hints).ok()
 }
 
-/// The keys of a document's entries, each once.
-fn keys_of(namespace: &str, window: &Window) -> Vec<KeyHash> {
+/// The keys of a document's entries, each once, the strong ones first.
+pub(super) fn keys_of(namespace: &str, window: &Window) -> Vec<KeyHash> {
     let mut met = HashSet::new();
-    let keys = window.entries.iter().map(|entry| KeyHash::of(namespace, &entry.key.stripped()));
+    let (weak, strong): (Vec<_>, Vec<_>) = window.entries.iter().partition(|entry| entry.key.is_weak());
+    let keys = strong.into_iter().chain(weak).map(|entry| KeyHash::of(namespace, &entry.key.stripped()));
     keys.filter(|key| met.insert(*key)).collect()
+}
+
+/// How many different strong keys a document has.
+pub(super) fn strong_of(window: &Window) -> u32 {
+    let strong = window.entries.iter().filter(|entry| !entry.key.is_weak());
+    let different: HashSet<String> = strong.map(|entry| entry.key.stripped()).collect();
+    u32::try_from(different.len()).unwrap_or(u32::MAX)
 }
 
 async fn deflate(body: Bytes) -> Result<Vec<u8>, Failure> {

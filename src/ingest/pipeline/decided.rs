@@ -275,9 +275,16 @@ impl Decided {
 
     /// The same, with a word on the feed's archives, if it is a new one.
     pub(super) fn saying(mut self, archives: Option<Archives>) -> Self {
-        let says_more = |said: &Archives| said.unstage.is_some() || said.history != self.record.history;
+        let says_more = |said: &Archives| {
+            said.unstage.is_some() || said.walked.is_some() || said.history != self.record.history
+        };
         self.archives = archives.filter(says_more);
         self
+    }
+
+    /// Whether a walk through the archives comes to its end with it.
+    pub(super) fn ends_walk(&self) -> bool {
+        self.archives.as_ref().is_some_and(|said| said.walked.is_some())
     }
 
     /// Whether an unconditional request would prove or clear up something.
@@ -319,18 +326,22 @@ impl Decided {
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
 fn class(window: &Window, fetched: &Fetched) -> (Class, Option<&'static str>) {
-    let is_damaged = window.notes.iter().any(|note| {
-        matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)
-    });
     if fetched.is_part {
         (Class::Partial, Some("the server sent what it takes for new (226)"))
-    } else if is_damaged {
+    } else if is_damaged(window) {
         (Class::Partial, Some("the document is cut, mended or lacks an entry"))
     } else if fetched.answer.conditional {
         (Class::Conditional, None)
     } else {
         (Class::Audit, None)
     }
+}
+
+/// Whether a document was cut, mended, capped or lost an entry.
+pub(super) fn is_damaged(window: &Window) -> bool {
+    window.notes.iter().any(|note| {
+        matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)
+    })
 }
 
 /// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll

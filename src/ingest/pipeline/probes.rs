@@ -138,8 +138,9 @@ impl Pipeline {
             let now = self.now();
             let decisions = reconcile_probe(&known, id, said, &policy, now);
             let events = decisions.events.clone();
-            // Where nobody was asked there is nothing to tell.
-            let observed = (said != Said::NoPage).then(|| Observed::of_page(&decisions, id, said, now));
+            // Where nobody was asked and nothing came of it there is nothing to tell.
+            let tells = said != Said::NoPage || !decisions.changes.is_empty();
+            let observed = tells.then(|| Observed::of_page(&decisions, id, said, now));
             let (changes, last) = (decisions.changes, Some(decisions.last));
             let commit = Commit { changes, last, observed, ..Commit::nothing(&record) };
             match self.store.commit(commit).await {

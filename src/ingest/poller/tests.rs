@@ -13,6 +13,7 @@ use tokio::time::sleep;
 mod walks;
 
 mod probes;
+mod rewalks;
 
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;

@@ -3,7 +3,7 @@
 use super::rig::{Rig, START, add, commit, key};
 use crate::{
     feed::{
-        archive::{History, Reach, Rules, Seen, Staged, StagedPage, Unstage, Walk},
+        archive::{History, Reach, Rules, Seen, Staged, StagedPage, Unstage, Walk, Walked},
         record::FeedNo,
     },
     store::{Archives, Commit, StoreError},
@@ -25,7 +25,14 @@ fn walk() -> Walk {
     let links = vec![Link { href, rel: "prev-archive".into(), ..Link::default() }];
     let head = Head { links, ..Head::default() };
     let keys = [key(1)];
-    let seen = Seen { landed: feed.as_str(), body: Digest([1; 16]), bytes: 1, keys: &keys, head: &head };
+    let seen = Seen {
+        landed: feed.as_str(),
+        body: Digest([1; 16]),
+        bytes: 1,
+        keys: &keys,
+        head: &head,
+        damaged: false,
+    };
     Walk::begin(&feed, &seen, None, &rules, START).unwrap()
 }
 
@@ -40,6 +47,7 @@ fn page(no: u32) -> StagedPage {
         read_at: START,
         body: Digest([7; 16]),
         keys: vec![key(no)],
+        strong: 1,
         deflated: vec![1, 2, 3],
     }
 }
@@ -80,25 +88,32 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
         rig.stage(feed, walk(), Some(page(no))).await.unwrap();
         rig.stage(other, walk(), Some(page(no))).await.unwrap();
     }
-    let say = |history, unstage| Some(Archives { history, unstage });
+    let say = |history, unstage| Some(Archives { history, unstage, walked: None });
     for (unstage, history, expect) in [
         (None, History::Running, vec![(0, true), (1, true), (2, true)]),
         (Some(Unstage::Below(0)), History::Running, vec![(0, true), (1, true), (2, true)]),
         (Some(Unstage::Below(2)), History::Partial("a gap".into()), vec![(0, false), (1, false), (2, true)]),
-        (Some(Unstage::All), History::Complete, vec![]),
+        (Some(Unstage::Without(2)), History::Complete, vec![(0, false), (1, false)]),
+        (Some(Unstage::Since(1)), History::Complete, vec![(1, false)]),
+        (Some(Unstage::Since(2)), History::Complete, vec![]),
     ] {
         let record = rig.feed(feed).await.unwrap();
         let archives = say(history.clone(), unstage);
         let receipt = rig.commit(Commit { archives, ..commit(&record, vec![]) }).await.unwrap();
-        assert_eq!(receipt.feed.history, history);
+        assert_eq!((receipt.feed.history, receipt.feed.walked), (history, None));
         let staged = rig.staged(feed).await.unwrap();
         assert_eq!(shown(&staged), expect, "{unstage:?}");
         assert!(staged.walk.is_some(), "how the archives were reached is remembered");
     }
     let record = rig.feed(feed).await.unwrap();
+    let walked = Walked { missed: 3, ..Walked::at_once(History::Complete, START) };
+    let archives = Archives { history: History::Complete, unstage: None, walked: Some(walked.clone()) };
+    let record =
+        rig.commit(Commit { archives: Some(archives), ..commit(&record, vec![]) }).await.unwrap().feed;
     rig.commit(commit(&record, vec![add(1)])).await.unwrap();
     let rig = rig.reopen();
-    assert_eq!(rig.feed(feed).await.unwrap().history, History::Complete, "other commits leave it");
+    let record = rig.feed(feed).await.unwrap();
+    assert_eq!((record.history, record.walked), (History::Complete, Some(walked)), "other commits leave it");
     assert_eq!(shown(&rig.staged(other).await.unwrap()), [(0, true), (1, true), (2, true)]);
 }
 
@@ -107,7 +122,8 @@ async fn a_refused_commit_leaves_the_staged_pages(rig: Rig) {
     rig.stage(feed, walk(), Some(page(0))).await.unwrap();
     let mut record = rig.feed(feed).await.unwrap();
     record.rev = 7;
-    let archives = Some(Archives { history: History::Complete, unstage: Some(Unstage::All) });
+    let archives =
+        Some(Archives { history: History::Complete, unstage: Some(Unstage::Since(1)), walked: None });
     let refused = rig.commit(Commit { archives, ..commit(&record, vec![add(1)]) }).await;
     assert!(matches!(refused, Err(StoreError::Conflict { found: 0 })));
     assert_eq!(shown(&rig.staged(feed).await.unwrap()), [(0, true)]);

@@ -257,8 +257,13 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         changed_polls: 300,
     };
     let reformatted_at = Some(START);
-    let last =
-        |window: Vec<WindowRow>| Remembered { window, absence: absence(), held: held(), reformatted_at };
+    let last = |window: Vec<WindowRow>| Remembered {
+        window,
+        absence: absence(),
+        held: held(),
+        reformatted_at,
+        missed: Vec::new(),
+    };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     first.last = Some(last(vec![row(2), row(1)]));
     first.id_rule = IdRule::IdAndLink;

@@ -381,7 +381,7 @@ async fn random_commit(
     });
     commit.archives = (extras & 128 == 128).then_some(Archives {
         history: if extras & 1 == 1 { History::Complete } else { History::Running },
-        unstage: None,
+        ..Archives::default()
     });
     let title = Some(Text::plain(format!("{}", extras & 4)));
     commit.head = (extras & 8 == 8).then(|| Arc::new(Head { title, ..Head::default() }));

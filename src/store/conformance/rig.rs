@@ -154,8 +154,14 @@ pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
 
 pub(crate) fn delete(n: u32) -> Change {
     let reason = Reason::Explicit;
-    let evidence =
-        Evidence { reason, observed_at: START, when: Some("yesterday".into()), comment: None, missing: None };
+    let evidence = Evidence {
+        reason,
+        observed_at: START,
+        when: Some("yesterday".into()),
+        comment: None,
+        missing: None,
+        missed: None,
+    };
     Change::Delete(Delete { id: id(n), reason, first_missing: None, last_seen: Some(START), evidence })
 }
 

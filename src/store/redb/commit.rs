@@ -126,21 +126,20 @@ fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<()
 
 /// Forgets the pages that are items now, or their bytes.
 fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: Unstage) -> Result<(), StoreError> {
-    let until = match unstage {
-        Unstage::All => u32::MAX,
-        Unstage::Below(no) => no.saturating_sub(1),
-    };
     let pages = rows::staged(tx, feed)?.pages;
     let mut table = tx.open_table(STAGING)?;
-    for page in pages.into_iter().filter(|page| page.no <= until) {
+    for page in pages {
         let key = page_key(feed, page.no);
-        match unstage {
-            Unstage::All => drop(table.remove(&key)?),
-            Unstage::Below(0) => {}
-            Unstage::Below(_) => {
-                let page = StagedPage { deflated: Vec::new(), ..page };
-                table.insert(&key, encode(&page)?.as_slice())?;
-            }
+        let (is_forgotten, is_stripped) = match unstage {
+            Unstage::Below(no) => (false, page.no < no),
+            Unstage::Since(no) => (page.no < no, true),
+            Unstage::Without(no) => (page.no >= no, false),
+        };
+        if is_forgotten {
+            table.remove(&key)?;
+        } else if is_stripped && !page.deflated.is_empty() {
+            let page = StagedPage { deflated: Vec::new(), ..page };
+            table.insert(&key, encode(&page)?.as_slice())?;
         }
     }
     Ok(())

@@ -105,9 +105,16 @@ fn a_page_that_was_read_a_while_ago_brings_nothing_back() {
     let held = || Content::Live(Box::new(entry("a", "a", 2).entry));
     assert!(!counts(held(), 99, 1) && !counts(held(), 99, 2), "what is held is as new");
     assert!(counts(held(), 99, 3), "a later version is an edit");
+    let gone = |reason| Content::Gone { reason, first_missing: None, last_seen: None };
+    assert!(!counts(gone(Reason::AbsentBracketed), 51, 9), "it ended after the page was read");
+    assert!(counts(gone(Reason::AbsentBracketed), 49, 1), "it was still shown after its end");
+}
+
+#[test]
+fn what_its_publisher_deleted_lives_again_by_an_archive_only_when_it_was_updated_since() {
     let gone = || Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None };
-    assert!(!counts(gone(), 51, 9), "it ended after the page was read");
-    assert!(counts(gone(), 49, 1), "it was still shown after its end");
+    assert!(!counts(gone(), 49, -20_000), "an archive that was not written again");
+    assert!(counts(gone(), 49, 1), "published again");
 }
 
 #[test]

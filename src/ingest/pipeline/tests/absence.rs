@@ -283,3 +283,24 @@ async fn a_feed_whose_documents_can_prove_nothing_is_not_asked_daily_for_its_pla
     check("zyx", &[0, 24, 48]).await;
     check("zy", &[0]).await;
 }
+
+/// The same posts, all of which but `c` have a guid; `c` has only its title for a name.
+fn one_weak(letters: &str) -> String {
+    posts(letters).replace("<guid>c</guid>", "")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_only_its_title_for_a_name_is_never_gone_by_absence() {
+    // DESIGN section 3: a title that was corrected is another name, and the old one proves nothing.
+    for head in ["", "<x:complete xmlns:x='http://purl.org/syndication/history/1.0'/>"] {
+        let house = House::new(move |n, _| {
+            let text = one_weak(if n == 0 { "gfedcba" } else { "gedba" });
+            ready(ok(String::leak(text.replace("<channel>", &format!("<channel>{head}")))))
+        });
+        let feed = house.feed("blog", URL, 3600, 3600).await;
+        let (_, told) = watch(&house, &feed, 30).await;
+        assert_eq!(told, "abcdeg gone 1", "f is gone, c is kept: {head}");
+        let known = house.store.known(feed.no, Vec::new()).await.unwrap();
+        assert_eq!(known.last.absence.suspects().count(), 0, "nothing waits for proof that cannot come");
+    }
+}

@@ -1,0 +1,79 @@
+//! What is told of items that change with every poll.
+
+use crate::app::explain::*;
+use crate::{
+    clock::Manual,
+    feed::{
+        item::Seen as Digests,
+        reconcile::{Change, HeldBack, Put, PutKind, WindowRow},
+    },
+    store::{Commit, memory::Memory},
+};
+use everfeed_adapters::Digest;
+
+const AT: Stamp = Stamp::from_secs(1_780_272_000);
+const IRI: &str = "tag:x,2005:1";
+const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[store]\npath = \"x\"\n[[feed]]\nname = \"blog\"\n\
+                      url = \"http://blog.example/rss\"\n";
+
+/// What is told of the only item of a feed, which changed in so many polls running and is held back until then.
+async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> Explanation {
+    let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(Manual::at(AT.micros()))));
+    let record = store.register("blog", "blog").await.unwrap();
+    let key = KeyHash::of("blog", &Key::Id(IRI.into()).stripped());
+    let (id, seen, entry) = (key.item_id(), Digests::default(), Box::default());
+    let put =
+        Put { kind: PutKind::Added, id, iri: IRI.into(), keys: vec![key], entry, published_us: None, seen };
+    let held = HeldBack {
+        id,
+        key,
+        until: held_until.unwrap_or(AT),
+        entry: Box::default(),
+        published_us: None,
+        seen,
+    };
+    let row =
+        WindowRow { key, id, raw: Digest::default(), dated: None, deaths: 0, is_weak: false, changed_polls };
+    let last = Remembered {
+        window: vec![row],
+        held: held_until.map(|_| held).into_iter().collect(),
+        reformatted_at: Some(AT),
+        ..Remembered::default()
+    };
+    let commit = Commit {
+        feed: record.no,
+        rev: record.rev,
+        changes: vec![Change::Put(put)],
+        aliases: Vec::new(),
+        last: Some(last),
+        head: None,
+        id_rule: record.id_rule,
+        ready: true,
+        poll: None,
+        archives: None,
+        observed: None,
+    };
+    store.commit(commit).await.unwrap();
+    let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
+    let explainer = Explainer { store, feeds, platforms: platforms.profiles() };
+    let poll = PollState { at_rest, ..PollState::default() };
+    explainer.explain("blog", Some(IRI), |_| Some(poll.clone())).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_form_waits() {
+    let until = AT.plus_secs(60);
+    for (changed, held_until, at_rest, expect) in [
+        (24, None, false, None),
+        (25, None, false, Some((25, None))),
+        (25, None, true, None),
+        (31, Some(until), false, Some((31, Some(until.rfc3339())))),
+        (0, Some(until), false, Some((0, Some(until.rfc3339())))),
+    ] {
+        let told = told(changed, held_until, at_rest).await;
+        assert_eq!(told.churning, usize::from(held_until.is_some()));
+        assert_eq!(told.reformatted_at, Some(AT.rfc3339()));
+        let churn = told.item.unwrap().churn.map(|churn| (churn.polls, churn.held_until));
+        assert_eq!(churn, expect);
+    }
+}
