@@ -2,7 +2,7 @@
 
 use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, Remembered, Sighting,
-    WINDOW_ROWS_MAX,
+    WINDOW_ROWS_MAX, WindowRow,
     bind::{Binder, Bound, Target, keys_of},
     chronology,
 };
@@ -90,7 +90,9 @@ pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions 
     let (class, missing) = (Class::Audit, known.last.absence.suspects().count());
     let (id_rule, last) = (known.id_rule, known.last.clone());
     let mut decisions = Decisions { id_rule, last, class, missing, ..Decisions::default() };
-    decisions.conclude(known.last.absence.observe_again(policy, now), now);
+    let place = |row: &WindowRow| Place { id: row.id, dated: row.dated, known: true, deaths: row.deaths };
+    let seen: Vec<Place> = known.last.window.iter().map(place).collect();
+    decisions.conclude(known.last.absence.observe_again(&seen, policy, now), now);
     decisions
 }
 
