@@ -49,6 +49,7 @@ struct Numbers {
 /// - culture-files: 14 episodes taken out of the middle of a window that shows everything; none came back. Right.
 /// - twrl: a post that was withdrawn after twelve minutes. Right. And a post that was given another date, and with it
 ///   another id, for a day: the id ended, the post did not. Neither title with date nor path shows the two to be one.
+/// - skopje: none, and five gaps: four times everything was replaced, and once a window of two grew and was sorted anew.
 /// - theory-report: none. 17 papers left this planet when one of its sources showed those of the next day; a planet does
 ///   not show the first N of one order, so its entries are never taken for deleted because of what stands around them.
 const EXPECTED: [(&str, Numbers); 11] = [
@@ -56,8 +57,8 @@ const EXPECTED: [(&str, Numbers); 11] = [
     ("culture-files-podcast-rss2", numbers([7, 0, 15, 14, 0, 0, 0])),
     ("github-trending-go-atom", numbers([361, 0, 21, 0, 0, 0, 17])),
     ("planetredis-atom", numbers([0, 0, 0, 0, 0, 0, 0])),
-    ("scripting-news-2023-rss2", numbers([212, 0, 27, 0, 0, 6, 0])),
-    ("skopje-planet-rss10", numbers([29, 0, 25, 0, 0, 4, 2])),
+    ("scripting-news-2023-rss2", numbers([212, 0, 27, 0, 0, 2, 0])),
+    ("skopje-planet-rss10", numbers([29, 0, 25, 0, 0, 1, 5])),
     ("sympy-planet-rss2", numbers([56, 0, 16, 0, 0, 0, 1])),
     ("sympy-test-format-switch", numbers([34, 0, 1, 0, 0, 0, 1])),
     ("theory-report-atom", numbers([52, 0, 16, 0, 0, 0, 0])),

@@ -75,6 +75,8 @@ pub struct Memory {
     /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
     lengths: VecDeque<u16>,
     orientation: Orientation,
+    /// What the last document was taken for.
+    taken: Taken,
     /// Full documents in a row whose order could not be followed.
     unstable: u8,
     /// When the last full document was read.
@@ -88,6 +90,20 @@ pub struct Memory {
     lacked: Option<Lacked>,
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
     ended: (Stamp, u16),
+}
+
+/// What a document was taken for, and so what the same document says when it comes again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Taken {
+    /// For the feed as it is: the remembered rows, without those that are missed, are its own.
+    #[default]
+    Judged,
+    /// It lacked too much to be believed, or might have been a part: the remembered rows are not its own.
+    Doubted,
+    /// Likewise, and it held nothing at all.
+    Empty,
+    /// A part, or one whose order could not be followed: again, it says as little.
+    SetAside,
 }
 
 /// Items that conditional answers lacked.
@@ -300,8 +316,15 @@ impl Memory {
     }
 
     /// The same document again, as the answer to an unconditional request: a full confirmation of what it lacks
-    /// (DESIGN section 3). An unchanged answer to a conditional request proves nothing new and never gets here.
-    pub fn observe_again(&self, policy: &Policy, now: Stamp) -> Outcome {
+    /// (DESIGN section 3), if it was believed the first time. `seen` is that document. An unchanged answer to a conditional
+    /// request proves nothing new and never gets here.
+    pub fn observe_again(&self, seen: &[Place], policy: &Policy, now: Stamp) -> Outcome {
+        match self.taken {
+            Taken::Judged => {}
+            Taken::Doubted => return self.observe(seen, Class::Audit, policy, now),
+            Taken::Empty => return self.observe(&[], Class::Audit, policy, now),
+            Taken::SetAside => return Outcome { memory: self.clone(), ..Outcome::default() },
+        }
         let present = self.rows.iter().filter(|row| row.missing.is_none());
         let place = |row: &Row| {
             let Row { id, dated, deaths, is_weak, .. } = *row;
@@ -314,7 +337,8 @@ impl Memory {
     /// What a document proves. `seen` is in document order, each item once.
     pub fn observe(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
         if class == Class::Partial || (class == Class::Conditional && self.trust <= CAUGHT) {
-            let memory = self.learned(seen, class).cleared(seen);
+            let mut memory = self.learned(seen, class).cleared(seen);
+            memory.taken = if class == Class::Partial { Taken::SetAside } else { Taken::Doubted };
             return Outcome { memory, ..Outcome::default() };
         }
         let (orientation, ascends) = self.orientation.follow(seen, &self.rows);
@@ -334,7 +358,7 @@ impl Memory {
 
     /// What a full document proves; `seen` is newest first.
     fn judge(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
-        let mut memory = self.learned(seen, class);
+        let mut memory = Self { taken: Taken::Judged, ..self.learned(seen, class) };
         if self.rows.is_empty() {
             memory.rows = rows(seen);
             memory.note_length(seen);
@@ -354,6 +378,7 @@ impl Memory {
             memory.unstable += 1;
             if memory.unstable < UNSTABLE_MAX {
                 memory.rows = prepended(self, seen, &view);
+                memory.taken = Taken::SetAside;
                 return Outcome { memory, ..Outcome::default() };
             }
             return memory.begin_anew(self, &view, seen, Event::Rebaselined);
@@ -446,6 +471,7 @@ impl Memory {
         }
         self.held_since = Some(since);
         self.rows = prepended(before, seen, view);
+        self.taken = if seen.is_empty() { Taken::Empty } else { Taken::Doubted };
         let events = before.held_since.is_none().then_some(Event::Held).into_iter().collect();
         Outcome { memory: self, events, ..Outcome::default() }
     }

@@ -1,8 +1,11 @@
-//! A publisher: what it holds, what it shows, and what it answers to a conditional request.
+//! A publisher: what it holds, what it shows, and what it answers; not who asks.
 
-use crate::scenario::{Scenario, Sorted};
+use crate::{
+    document::{Address, Document, Format, Software},
+    scenario::{Addresses, Scenario, Sorted},
+};
 use rand::{RngExt, SeedableRng, rngs::SmallRng, seq::SliceRandom};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 /// A post.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,10 +14,20 @@ pub(crate) struct Post {
     /// Hours.
     pub published: f64,
     pub updated: f64,
+    /// When what it announces takes place.
+    event: f64,
+    /// Rises with every edit.
+    pub version: u32,
+    /// Whether the document leaves it out.
+    is_withdrawn: bool,
 }
 
 pub(crate) struct Publisher {
     scenario: Scenario,
+    format: Format,
+    address: Address,
+    /// When it moves, if it does.
+    moves_at: f64,
     rng: SmallRng,
     pub hour: f64,
     posts: BTreeMap<u32, Post>,
@@ -22,35 +35,81 @@ pub(crate) struct Publisher {
     length: usize,
     /// The shard that is down, and until when.
     broken: Option<(u32, f64)>,
+    /// The post that is pinned for now, and until when.
+    pin: Option<(u32, f64)>,
     /// Posts that come back, and when.
     returning: Vec<(Post, f64)>,
+    /// What a cache showed, oldest first, an hour each.
+    past: VecDeque<Vec<Post>>,
     /// What was deleted while it was visible: id and hour.
     pub deletions: Vec<(u32, f64)>,
     modified: f64,
+    /// Whether the page of what is deleted says so.
+    says_gone: bool,
+    /// Chance for pages alone, so that nobody's questions change what happens.
+    page_rng: SmallRng,
 }
 
-/// An answer to a request.
+/// An answer to a request for the document.
 pub(crate) enum Answer {
     Unchanged,
-    Document(Vec<Post>),
+    Document(Document),
+}
+
+/// An answer to a request for the page of a post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// 200, and the post is on it.
+    Shown,
+    /// 410.
+    Gone,
+    /// 404.
+    Missing,
+    /// No answer, or a 5xx.
+    Error,
+}
+
+/// The last document that a client holds, and when it got it.
+pub(crate) struct Held<'a> {
+    pub hour: f64,
+    pub document: &'a Document,
 }
 
 const LENGTH: usize = 15;
 const SHARDS: u32 = 3;
+const DAYS: f64 = 90.0;
+const FLIPS_A_DAY: f64 = 0.3;
+/// How many hours a cache lags behind.
+const LAG_HOURS: usize = 24;
+/// One post of so many is of the slow section, of which so many are shown.
+const SLOW_SECTION: (u32, usize) = (4, 7);
+/// Share of pages that cannot be had.
+const PAGES_FAILING: f64 = 0.02;
 
 impl Publisher {
     pub(crate) fn new(scenario: Scenario, seed: u64) -> Self {
+        let mut page_rng = SmallRng::seed_from_u64(seed ^ u64::MAX);
+        let moves_at = page_rng.random_range(0.2..0.8) * DAYS * 24.0;
+        let format = if seed.is_multiple_of(2) { Format::Rss } else { Format::Atom };
+        let software = if scenario.hides_deletions { Software::WordPress } else { Software::Plain };
         let mut publisher = Self {
             scenario,
-            rng: SmallRng::seed_from_u64(seed),
+            format,
+            address: Address { scheme: "http", host: "blog.example", software },
+            moves_at,
             hour: 0.0,
             posts: BTreeMap::new(),
             next: 0,
             length: LENGTH,
             broken: None,
+            pin: None,
             returning: Vec::new(),
+            past: VecDeque::new(),
             deletions: Vec::new(),
             modified: 0.0,
+            says_gone: seed & 2 != 0,
+            rng: SmallRng::seed_from_u64(seed),
+            page_rng,
         };
         for n in 0..60 {
             publisher.post(-f64::from(60 - n) * 24.0 / scenario.posts);
@@ -59,7 +118,13 @@ impl Publisher {
     }
 
     fn post(&mut self, at: f64) {
-        self.posts.insert(self.next, Post { id: self.next, published: at, updated: at });
+        let (id, version) = (self.next, 0);
+        let event = match self.scenario.sorted {
+            Sorted::Event => at + 24.0 * self.rng.random_range(1.0..30.0),
+            _ => at,
+        };
+        let post = Post { id, published: at, updated: at, event, version, is_withdrawn: false };
+        self.posts.insert(id, post);
         self.next += 1;
         self.modified = self.modified.max(at);
     }
@@ -68,15 +133,39 @@ impl Publisher {
         self.posts.contains_key(&id)
     }
 
+    /// Whether something happens that does so many times a day.
+    fn daily(&mut self, rate: f64) -> bool {
+        rate > 0.0 && self.rng.random::<f64>() < rate / 24.0
+    }
+
     /// An hour passes.
     pub(crate) fn live(&mut self) {
         self.hour += 1.0;
         let now = self.hour - self.rng.random::<f64>();
-        let daily = |rng: &mut SmallRng, rate: f64| rng.random::<f64>() < rate / 24.0;
-        if daily(&mut self.rng, self.scenario.posts) {
+        if self.daily(self.scenario.posts) {
             self.post(now);
         }
-        if daily(&mut self.rng, self.scenario.deletions)
+        if self.daily(self.scenario.late_drafts) {
+            let written = now - 24.0 * self.rng.random_range(0.0..3.0);
+            self.post(written);
+            self.modified = now;
+        }
+        self.change(now);
+        self.come_back(now);
+        self.fail();
+        self.move_house();
+        if self.scenario.lagging > 0.0 {
+            let shown = self.window();
+            self.past.push_back(shown);
+            if self.past.len() > LAG_HOURS + 1 {
+                self.past.pop_front();
+            }
+        }
+    }
+
+    /// Posts are deleted, edited, dated back, pinned, withdrawn.
+    fn change(&mut self, now: f64) {
+        if self.daily(self.scenario.deletions)
             && let Some(id) = self.pick()
         {
             let post = self.posts.remove(&id).unwrap();
@@ -86,27 +175,48 @@ impl Publisher {
                 self.returning.push((post, back));
             }
         }
-        if daily(&mut self.rng, self.scenario.edits)
-            && let Some(id) = self.pick()
-        {
-            self.posts.get_mut(&id).unwrap().updated = now;
-            self.modified = now;
+        if self.daily(self.scenario.edits) {
+            let hours = if self.scenario.nudges { self.rng.random_range(-6.0..6.0) } else { 0.0 };
+            self.edit(now, |post| post.published = (post.published + hours).min(now));
         }
-        if daily(&mut self.rng, self.scenario.backdatings)
-            && let Some(id) = self.pick()
-        {
+        if self.daily(self.scenario.backdatings) {
             let back = 24.0 * self.rng.random_range(1.0..40.0);
-            let post = self.posts.get_mut(&id).unwrap();
-            post.published -= back;
-            post.updated = now;
-            self.modified = now;
+            self.edit(now, |post| post.published -= back);
         }
+        if self.daily(self.scenario.withdrawals) {
+            self.edit(now, |post| post.is_withdrawn = true);
+        }
+        if self.daily(self.scenario.pins)
+            && self.pin.is_none()
+            && let Some(id) = self.pick()
+        {
+            self.pin = Some((id, now + 24.0 * self.rng.random_range(2.0..7.0)));
+        }
+        if self.pin.is_some_and(|(_, until)| until <= now) {
+            self.pin = None;
+        }
+    }
+
+    fn edit(&mut self, now: f64, edit: impl FnOnce(&mut Post)) {
+        let Some(id) = self.pick() else { return };
+        let post = self.posts.get_mut(&id).unwrap();
+        edit(post);
+        post.updated = now;
+        post.version += 1;
+        self.modified = now;
+    }
+
+    fn come_back(&mut self, now: f64) {
         let hour = self.hour;
         for (post, _) in self.returning.extract_if(.., |(_, back)| *back <= hour) {
             self.posts.insert(post.id, post);
             self.modified = now;
         }
-        if self.scenario.changing_length && daily(&mut self.rng, 0.3) {
+    }
+
+    fn fail(&mut self) {
+        let hour = self.hour;
+        if self.scenario.changing_length && self.daily(0.3) {
             self.length = self.rng.random_range(5..=20);
         }
         if self.broken.is_some_and(|(_, until)| until <= hour) {
@@ -118,36 +228,54 @@ impl Publisher {
         }
     }
 
+    /// Addresses change.
+    fn move_house(&mut self) {
+        let is_time = self.hour >= self.moves_at && self.hour < self.moves_at + 1.0;
+        let address = &mut self.address;
+        match self.scenario.addresses {
+            Addresses::Stay => return,
+            Addresses::SecuredOnce if is_time => address.scheme = "https",
+            Addresses::HostMoves if is_time => address.host = "new.example",
+            Addresses::SoftwareMoves if is_time => address.software = Software::Other,
+            Addresses::SchemeFlips if self.rng.random::<f64>() < FLIPS_A_DAY / 24.0 => {
+                address.scheme = if address.scheme == "http" { "https" } else { "http" };
+            }
+            _ => return,
+        }
+        self.modified = self.hour;
+    }
+
     /// A visible post, but not one that is pinned.
     fn pick(&mut self) -> Option<u32> {
-        let pinned: HashSet<u32> = self.pinned().into_iter().flatten().collect();
+        let pinned: HashSet<u32> = self.top().into_iter().chain(self.bottom()).collect();
         let shown: Vec<u32> =
             self.window().iter().map(|post| post.id).filter(|id| !pinned.contains(id)).collect();
         (!shown.is_empty()).then(|| shown[self.rng.random_range(0..shown.len())])
     }
 
-    fn pinned(&self) -> [Option<u32>; 2] {
-        [self.scenario.pinned_top.then_some(3), self.scenario.pinned_bottom.then_some(5)]
+    fn top(&self) -> Option<u32> {
+        self.pin.map(|(id, _)| id).or(self.scenario.pinned_top.then_some(3))
+    }
+
+    fn bottom(&self) -> impl Iterator<Item = u32> + use<> {
+        5..5 + self.scenario.pinned_bottom
     }
 
     /// What the document holds when nothing is wrong.
     fn window(&mut self) -> Vec<Post> {
-        let mut posts: Vec<Post> = self.posts.values().copied().collect();
-        match self.scenario.sorted {
-            Sorted::Published | Sorted::Ascending => {
-                posts.sort_by(|a, b| b.published.total_cmp(&a.published))
-            }
-            Sorted::Updated => posts.sort_by(|a, b| b.updated.total_cmp(&a.updated)),
-            Sorted::Popular => posts.shuffle(&mut self.rng),
+        let shown = self.posts.values().filter(|post| !post.is_withdrawn);
+        let mut posts: Vec<Post> = shown.copied().collect();
+        self.sort(&mut posts);
+        if self.scenario.sections {
+            return sections(&posts);
         }
-        let [top, bottom] = self.pinned();
-        let mut take = |id: Option<u32>| {
-            let at = posts.iter().position(|post| Some(post.id) == id)?;
+        let mut take = |id: u32| {
+            let at = posts.iter().position(|post| post.id == id)?;
             Some(posts.remove(at))
         };
-        let (top, bottom) = (take(top), take(bottom));
-        let free = self.length - usize::from(top.is_some()) - usize::from(bottom.is_some());
-        posts.truncate(free);
+        let top = self.top().and_then(&mut take);
+        let bottom: Vec<Post> = self.bottom().filter_map(take).collect();
+        posts.truncate(self.length - usize::from(top.is_some()) - bottom.len());
         let mut window: Vec<Post> = top.into_iter().chain(posts).chain(bottom).collect();
         if self.scenario.sorted == Sorted::Ascending {
             window.reverse();
@@ -155,10 +283,34 @@ impl Publisher {
         window
     }
 
-    /// What it answers; `since` is the hour of the last answer when the request is conditional, `last` its document.
-    pub(crate) fn answer(&mut self, since: Option<(f64, &[Post])>) -> Answer {
+    fn sort(&mut self, posts: &mut Vec<Post>) {
+        let by_updated = match self.scenario.sorted {
+            Sorted::Popular => return posts.shuffle(&mut self.rng),
+            Sorted::Event => {
+                posts.retain(|post| post.event > self.hour);
+                return posts.sort_by(|a, b| a.event.total_cmp(&b.event));
+            }
+            Sorted::Updated => true,
+            Sorted::Either => self.rng.random(),
+            Sorted::Published | Sorted::Ascending => false,
+        };
+        if by_updated {
+            posts.sort_by(|a, b| b.updated.total_cmp(&a.updated));
+        } else {
+            posts.sort_by(|a, b| b.published.total_cmp(&a.published));
+        }
+    }
+
+    /// The document with whatever befalls it today.
+    fn befallen(&mut self) -> Vec<Post> {
         let mut window = self.window();
-        if let Some((_, shard)) = self.broken.map(|(shard, until)| (until, shard)) {
+        if self.scenario.lagging > 0.0
+            && self.rng.random::<f64>() < self.scenario.lagging
+            && let Some(past) = self.past.front()
+        {
+            window.clone_from(past);
+        }
+        if let Some((shard, _)) = self.broken {
             window.retain(|post| post.id % SHARDS != shard);
         }
         if self.rng.random::<f64>() < self.scenario.shuffled {
@@ -168,14 +320,57 @@ impl Publisher {
             let length = self.rng.random_range(0..=window.len());
             window.truncate(length);
         }
-        let Some((since, last)) = since else { return Answer::Document(window) };
-        if self.scenario.hides_deletions && self.modified <= since {
+        window
+    }
+
+    /// What it answers; `held` is what the client holds, when the request is conditional.
+    pub(crate) fn answer(&mut self, held: Option<Held<'_>>) -> Answer {
+        let mut posts = self.befallen();
+        let Some(held) = held else { return Answer::Document(self.document(posts)) };
+        if self.scenario.hides_deletions && self.modified <= held.hour {
             return Answer::Unchanged;
         }
         if self.scenario.deltas {
-            window.retain(|post| post.updated > since);
-            return if window.is_empty() { Answer::Unchanged } else { Answer::Document(window) };
+            posts.retain(|post| post.updated > held.hour);
+            if posts.is_empty() {
+                return Answer::Unchanged;
+            }
         }
-        if window == last { Answer::Unchanged } else { Answer::Document(window) }
+        let document = self.document(posts);
+        if document == *held.document { Answer::Unchanged } else { Answer::Document(document) }
     }
+
+    /// The document as it should be.
+    pub(crate) fn undisturbed(&mut self) -> Document {
+        let posts = self.window();
+        self.document(posts)
+    }
+
+    fn document(&self, posts: Vec<Post>) -> Document {
+        Document { posts, address: self.address, format: self.format }
+    }
+
+    /// What the page of a post answers.
+    pub(crate) fn page(&mut self, id: u32) -> Page {
+        if self.page_rng.random::<f64>() < PAGES_FAILING {
+            Page::Error
+        } else if self.is_alive(id) {
+            Page::Shown
+        } else if self.says_gone {
+            Page::Gone
+        } else {
+            Page::Missing
+        }
+    }
+}
+
+/// The newest of two sections, by date.
+fn sections(posts: &[Post]) -> Vec<Post> {
+    let (one_in, slow) = SLOW_SECTION;
+    let is_slow = |post: &&Post| post.id.is_multiple_of(one_in);
+    let of_slow = posts.iter().filter(is_slow).take(slow);
+    let others = posts.iter().filter(|post| !is_slow(post)).take(LENGTH - slow);
+    let mut shown: Vec<Post> = of_slow.chain(others).copied().collect();
+    shown.sort_by(|a, b| b.published.total_cmp(&a.published));
+    shown
 }

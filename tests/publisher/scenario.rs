@@ -1,4 +1,4 @@
-//! The faults, one scenario each (POLLING 2.5).
+//! The faults, one scenario each: the nineteen of POLLING 2.5, and others that real blogs have.
 
 /// By what a publisher sorts its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,6 +8,24 @@ pub(crate) enum Sorted {
     Ascending,
     /// By popularity, which changes from poll to poll.
     Popular,
+    /// By the date of the event that a post announces, the next one first; what is over is not shown.
+    Event,
+    /// By either date, as chance has it.
+    Either,
+}
+
+/// What becomes of a publisher's addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    Stay,
+    /// Every http becomes https, once.
+    SecuredOnce,
+    /// Every http becomes https and goes back, 0.3 times a day.
+    SchemeFlips,
+    /// The blog moves to another host, once.
+    HostMoves,
+    /// The blog moves to other software, which makes other ids and links, once.
+    SoftwareMoves,
 }
 
 /// What a publisher does, and what goes wrong. Chances are per hour or per poll.
@@ -23,7 +41,8 @@ pub(crate) struct Scenario {
     pub edits: f64,
     pub poll_hours: u64,
     pub pinned_top: bool,
-    pub pinned_bottom: bool,
+    /// Posts that always stand at the end.
+    pub pinned_bottom: u32,
     /// The length of the document changes every few days.
     pub changing_length: bool,
     /// Share of polls whose document ends early without a sign.
@@ -40,11 +59,24 @@ pub(crate) struct Scenario {
     pub hides_deletions: bool,
     /// A conditional request is answered with what changed since.
     pub deltas: bool,
-    /// The share of deletions that must be found: that of the table in POLLING 2.5, less five hundredths.
-    pub(crate) found_min: f64,
+    pub addresses: Addresses,
+    /// Whether an edit moves the date of a post by up to six hours.
+    pub nudges: bool,
+    /// Share of polls that are answered by a cache that lags a day behind.
+    pub lagging: f64,
+    /// Posts a day that are pinned to the top for two to seven days.
+    pub pins: f64,
+    /// Posts a day that leave the document but not the blog, as when their category is not syndicated.
+    pub withdrawals: f64,
+    /// Whether the document is the last eight of one section and the last seven of a slower one, by date.
+    pub sections: bool,
+    /// Posts a day that appear with a date up to three days old.
+    pub late_drafts: f64,
+    /// The share of deletions that must be found.
+    pub found_min: f64,
     /// False tombstones that are forgiven in 90 days: those of the table. Without probes nothing tells a post that was
     /// dated back from one that was deleted.
-    pub(crate) false_max: f64,
+    pub false_max: f64,
 }
 
 const STEADY: Scenario = Scenario {
@@ -55,7 +87,7 @@ const STEADY: Scenario = Scenario {
     edits: 0.5,
     poll_hours: 1,
     pinned_top: false,
-    pinned_bottom: false,
+    pinned_bottom: 0,
     changing_length: false,
     truncated: 0.0,
     shard_hours: 0.0,
@@ -64,29 +96,72 @@ const STEADY: Scenario = Scenario {
     republishes: false,
     hides_deletions: false,
     deltas: false,
-    found_min: 0.84,
+    addresses: Addresses::Stay,
+    nudges: false,
+    lagging: 0.0,
+    pins: 0.0,
+    withdrawals: 0.0,
+    sections: false,
+    late_drafts: 0.0,
+    found_min: of(217, 243),
     false_max: 0.0,
 };
 
-pub(crate) fn all() -> Vec<Scenario> {
+/// The share of deletions that must be found, from what the table found of how many: less five hundredths.
+const fn of(found: u32, deletions: u32) -> f64 {
+    found as f64 / deletions as f64 - 0.05
+}
+
+/// The nineteen of POLLING 2.5, with its numbers.
+pub(crate) fn known() -> Vec<Scenario> {
     use Sorted::{Ascending, Popular, Updated};
     vec![
         STEADY,
-        Scenario { name: "slow", posts: 0.33, deletions: 0.065, found_min: 0.89, ..STEADY },
-        Scenario { name: "updated-desc", sorted: Updated, ..STEADY },
-        Scenario { name: "ascending", sorted: Ascending, ..STEADY },
-        Scenario { name: "pinned top", pinned_top: true, found_min: 0.83, ..STEADY },
-        Scenario { name: "pinned bottom", pinned_bottom: true, found_min: 0.87, ..STEADY },
-        Scenario { name: "changing length", changing_length: true, found_min: 0.72, ..STEADY },
-        Scenario { name: "truncated", truncated: 0.03, found_min: 0.78, ..STEADY },
-        Scenario { name: "missing rows", shard_hours: 240.0, found_min: 0.82, false_max: 1.8, ..STEADY },
-        Scenario { name: "reshuffles", shuffled: 0.005, found_min: 0.78, ..STEADY },
+        Scenario { name: "slow", posts: 0.33, deletions: 0.065, found_min: of(65, 69), ..STEADY },
+        Scenario { name: "updated-desc", sorted: Updated, found_min: of(216, 243), ..STEADY },
+        Scenario { name: "ascending", sorted: Ascending, found_min: of(216, 243), ..STEADY },
+        Scenario { name: "pinned top", pinned_top: true, found_min: of(197, 225), ..STEADY },
+        Scenario { name: "pinned bottom", pinned_bottom: 1, found_min: of(207, 224), ..STEADY },
+        Scenario { name: "changing length", changing_length: true, found_min: of(183, 239), ..STEADY },
+        Scenario { name: "truncated", truncated: 0.03, found_min: of(208, 251), ..STEADY },
+        Scenario {
+            name: "missing rows",
+            shard_hours: 240.0,
+            false_max: 21.0 / 12.0,
+            found_min: of(215, 242),
+            ..STEADY
+        },
+        Scenario { name: "reshuffles", shuffled: 0.005, found_min: of(212, 255), ..STEADY },
         Scenario { name: "unordered", sorted: Popular, found_min: 0.0, ..STEADY },
-        Scenario { name: "backdating", backdatings: 0.2, found_min: 0.84, false_max: 14.9, ..STEADY },
-        Scenario { name: "unpublish and republish", republishes: true, found_min: 0.82, ..STEADY },
-        Scenario { name: "304 hides deletions", hides_deletions: true, found_min: 0.78, ..STEADY },
-        Scenario { name: "delta 200", deltas: true, found_min: 0.46, ..STEADY },
-        Scenario { name: "slow polls, busy feed", posts: 23.6, poll_hours: 12, found_min: 0.01, ..STEADY },
+        Scenario {
+            name: "http to https once",
+            addresses: Addresses::SecuredOnce,
+            found_min: of(217, 243),
+            ..STEADY
+        },
+        Scenario {
+            name: "scheme flips",
+            addresses: Addresses::SchemeFlips,
+            found_min: of(246, 272),
+            ..STEADY
+        },
+        Scenario {
+            name: "backdating",
+            backdatings: 0.2,
+            false_max: 178.0 / 12.0,
+            found_min: of(204, 228),
+            ..STEADY
+        },
+        Scenario { name: "unpublish and republish", republishes: true, found_min: of(206, 236), ..STEADY },
+        Scenario { name: "304 hides deletions", hides_deletions: true, found_min: of(201, 243), ..STEADY },
+        Scenario { name: "delta 200", deltas: true, found_min: of(125, 243), ..STEADY },
+        Scenario {
+            name: "slow polls, busy feed",
+            posts: 23.6,
+            poll_hours: 12,
+            found_min: of(14, 243),
+            ..STEADY
+        },
         Scenario {
             name: "everything",
             pinned_top: true,
@@ -97,9 +172,48 @@ pub(crate) fn all() -> Vec<Scenario> {
             backdatings: 0.1,
             republishes: true,
             hides_deletions: true,
-            found_min: 0.52,
-            false_max: 11.0,
+            found_min: of(117, 205),
+            false_max: 132.0 / 12.0,
             ..STEADY
         },
+    ]
+}
+
+/// Faults that real blogs have besides, each of which makes mistakes as long as no page is asked. The limits are what was
+/// measured in 12 times 90 days, with as much room as a single one of them needs: they may become tighter.
+pub(crate) fn besides() -> Vec<Scenario> {
+    use Sorted::{Either, Event};
+    vec![
+        Scenario { name: "two pinned at the bottom", pinned_bottom: 2, false_max: 280.0, ..STEADY },
+        Scenario { name: "three pinned at the bottom", pinned_bottom: 3, false_max: 280.0, ..STEADY },
+        Scenario { name: "two sections", sections: true, false_max: 215.0, ..STEADY },
+        Scenario {
+            name: "a lagging cache, 1 in 2",
+            lagging: 0.5,
+            found_min: 0.55,
+            false_max: 50.0,
+            ..STEADY
+        },
+        Scenario {
+            name: "a lagging cache, 1 in 20",
+            lagging: 0.05,
+            found_min: 0.75,
+            false_max: 3.0,
+            ..STEADY
+        },
+        Scenario { name: "pinned for days", pins: 0.2, false_max: 9.0, ..STEADY },
+        Scenario { name: "withdrawn from the feed", withdrawals: 0.1, false_max: 10.0, ..STEADY },
+        Scenario { name: "calendar", sorted: Event, found_min: 0.75, false_max: 30.0, ..STEADY },
+        Scenario { name: "either order", sorted: Either, found_min: 0.65, false_max: 30.0, ..STEADY },
+        Scenario { name: "edits nudge dates", nudges: true, false_max: 1.0, ..STEADY },
+    ]
+}
+
+/// Faults that make none, and are kept for that.
+pub(crate) fn harmless() -> Vec<Scenario> {
+    vec![
+        Scenario { name: "host moves", addresses: Addresses::HostMoves, ..STEADY },
+        Scenario { name: "software moves", addresses: Addresses::SoftwareMoves, ..STEADY },
+        Scenario { name: "late drafts", late_drafts: 0.5, ..STEADY },
     ]
 }

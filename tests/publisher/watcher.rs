@@ -1,100 +1,243 @@
-//! Polls a publisher and keeps the score.
+//! Polls a publisher through the pipeline that polls in earnest, over a store in memory, and keeps the score.
 
 use crate::{
-    publisher::{Answer, Post, Publisher},
+    document::{Document, START_SECS, tag, title},
+    pages::Pages,
+    publisher::{Answer, Held, Publisher},
     scenario::Scenario,
+    score::{Score, Told},
 };
-use everfeed::feed::{
-    absence::{Class, Memory, Place, Policy},
-    item::ItemId,
-    stamp::Stamp,
+use bytes::Bytes;
+use everfeed::{
+    clock::Manual,
+    feed::{
+        item::{Item, ItemId},
+        order::Order,
+        page::PageQuery,
+        position::Position,
+        schedule::{self, PollState},
+        stamp::Stamp,
+    },
+    ingest::{
+        Deletions, FeedSpec, Pipeline, Upstream,
+        upstream::{Fetched, Reply},
+    },
+    layers::{self, ClientConfig, Governor},
+    notify::Notify,
+    store::{Store, memory::Memory},
 };
-use std::collections::{HashMap, HashSet};
-
-#[derive(Default)]
-pub(crate) struct Score {
-    pub deletions: usize,
-    pub found: usize,
-    pub false_ones: usize,
-    hours: Vec<f64>,
-}
-
-impl Score {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.deletions += other.deletions;
-        self.found += other.found;
-        self.false_ones += other.false_ones;
-        self.hours.extend(&other.hours);
-    }
-
-    pub(crate) fn median_hours(&self) -> String {
-        let mut hours = self.hours.clone();
-        hours.sort_by(f64::total_cmp);
-        hours.get(hours.len() / 2).map_or_else(|| "-".to_owned(), |hours| format!("{hours:.0}"))
-    }
-}
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Instant,
+};
+use url::Url;
 
 const DAYS: u64 = 90;
-const START: u64 = 1_700_000_000;
+const URL: &str = "http://blog.example/feed";
 
-pub(crate) fn watch(scenario: &Scenario, seed: u64) -> Score {
-    let policy = Policy::default();
+pub(crate) async fn watch(scenario: &Scenario, seed: u64) -> Score {
     let mut publisher = Publisher::new(*scenario, seed);
-    let mut memory = Memory::default();
-    let mut score = Score::default();
-    let mut alive: HashSet<u32> = HashSet::new();
-    let mut deaths: HashMap<u32, u8> = HashMap::new();
-    let mut last: Option<(f64, Vec<Post>)> = None;
-    let mut audited_at = f64::NEG_INFINITY;
+    let mut watcher = Watcher::new().await;
     for hour in 0..DAYS * 24 {
         publisher.live();
-        if hour % scenario.poll_hours != 0 {
-            continue;
+        if hour % scenario.poll_hours == 0 {
+            watcher.poll(&mut publisher).await;
         }
-        let now = Stamp::from_secs(START + hour * 3600);
-        let at = publisher.hour;
-        let due = if memory.wants_audit() { 24.0 } else { 168.0 };
-        let audit = last.is_none() || at - audited_at >= due;
-        let since = last.as_ref().filter(|_| !audit).map(|(at, posts)| (*at, posts.as_slice()));
-        let Answer::Document(posts) = publisher.answer(since) else { continue };
-        if audit {
-            audited_at = at;
-        }
-        let class = if audit { Class::Audit } else { Class::Conditional };
-        let seen: Vec<Place> = posts
-            .iter()
-            .map(|post| Place {
-                id: id(post.id),
-                dated: Some((post.published * 3.6e9) as i64),
-                known: alive.contains(&post.id),
-                deaths: deaths.get(&post.id).copied().unwrap_or(0),
-                is_weak: false,
-            })
-            .collect();
-        let outcome = memory.observe(&seen, class, &policy, now);
-        memory = outcome.memory;
-        alive.extend(posts.iter().map(|post| post.id));
-        for (gone, _) in outcome.gone {
-            let gone = u32::from_be_bytes(gone.0[..4].try_into().unwrap());
-            alive.remove(&gone);
-            *deaths.entry(gone).or_default() += 1;
-            let deletion = publisher.deletions.iter().rev().find(|(id, _)| *id == gone);
-            match deletion.filter(|_| !publisher.is_alive(gone)) {
-                Some((_, deleted_at)) => {
-                    score.found += 1;
-                    score.hours.push(at - deleted_at);
-                }
-                None => score.false_ones += 1,
-            }
-        }
-        last = Some((at, posts));
     }
-    score.deletions = publisher.deletions.len();
-    score
+    watcher.converge(&mut publisher).await;
+    watcher.score(&mut publisher).await
 }
 
-fn id(post: u32) -> ItemId {
-    let mut id = [0; 10];
-    id[..4].copy_from_slice(&post.to_be_bytes());
-    ItemId(id)
+struct Watcher {
+    pipeline: Pipeline,
+    store: Arc<Memory>,
+    clock: Arc<Manual>,
+    feed: FeedSpec,
+    state: PollState,
+    cursor: String,
+    /// The last document, and the hour in which it came.
+    held: Option<(f64, Document)>,
+    /// Which post an item is, and whether it lives.
+    items: HashMap<ItemId, (u32, bool)>,
+    /// Items that are missed.
+    missed: Vec<u32>,
+    by_absence: Judge,
+    by_pages: Judge,
+    pages: Pages,
+}
+
+/// Keeps the score of one way of judging.
+#[derive(Default)]
+struct Judge {
+    told: Told,
+    /// Deletions that were found, by their number.
+    found: HashSet<usize>,
+}
+
+impl Judge {
+    /// A post is said to be gone.
+    fn tell(&mut self, post: u32, publisher: &Publisher) {
+        let deletion = publisher.deletions.iter().rposition(|(id, _)| *id == post);
+        match deletion.filter(|_| !publisher.is_alive(post)) {
+            Some(deletion) if self.found.insert(deletion) => {
+                self.told.found += 1;
+                self.told.hours.push(publisher.hour - publisher.deletions[deletion].1);
+            }
+            Some(_) => {}
+            None => self.told.false_ones += 1,
+        }
+    }
+}
+
+impl Watcher {
+    async fn new() -> Self {
+        let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
+        let store = Arc::new(Memory::new(clock.clone()));
+        let client = layers::upstream(&ClientConfig::default(), Governor::default()).unwrap();
+        let upstream = Upstream::new(client, None, clock.clone());
+        let notify = Arc::new(Notify::new());
+        let pipeline =
+            Pipeline { jitter: || 0.0, ..Pipeline::new(store.clone(), notify, clock.clone(), upstream) };
+        let no = store.register("blog", URL).await.unwrap().no;
+        let usual = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
+        let feed = FeedSpec { deletions: Deletions { probe: false, ..usual.deletions }, ..usual };
+        let state = PollState::unpolled(URL);
+        let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
+        let (by_absence, by_pages, pages) = (Judge::default(), Judge::default(), Pages::default());
+        Self { pipeline, store, clock, feed, state, cursor, held, items, missed, by_absence, by_pages, pages }
+    }
+
+    fn now(publisher: &Publisher) -> Stamp {
+        Stamp::from_secs(START_SECS + publisher.hour as u64 * 3600)
+    }
+
+    /// Asks for the document as the poller would: without validators when that is due.
+    async fn poll(&mut self, publisher: &mut Publisher) {
+        let plan = self.state.plan(self.feed.deletions.audit_secs, Self::now(publisher));
+        let held = self.held.as_ref().filter(|_| plan.conditional);
+        let reply = match publisher.answer(held.map(|(hour, document)| Held { hour: *hour, document })) {
+            Answer::Unchanged => Reply::Unchanged(answer(true)),
+            Answer::Document(document) => self.document(document, plan.conditional, publisher.hour),
+        };
+        self.take(reply, publisher).await;
+    }
+
+    fn document(&mut self, document: Document, conditional: bool, hour: f64) -> Reply {
+        let fetched = Fetched {
+            answer: answer(conditional),
+            body: Bytes::from(document.render()),
+            content_type: None,
+            content_language: None,
+            headers: Box::default(),
+            base_url: URL.to_owned(),
+            resource: None,
+            is_part: false,
+        };
+        self.held = Some((hour, document));
+        Reply::Document(fetched)
+    }
+
+    async fn take(&mut self, reply: Reply, publisher: &mut Publisher) {
+        self.clock.set(Self::now(publisher).micros());
+        let polled = self.pipeline.answered(&self.feed, &self.state, reply, Instant::now()).await;
+        self.state = polled.state;
+        assert_eq!(self.state.fault, None, "every document of this publisher can be read");
+        if polled.is_saved {
+            self.follow(publisher).await;
+        }
+        for post in self.missed.clone() {
+            if self.pages.tell_gone(post, publisher) {
+                self.by_pages.tell(post, publisher);
+            }
+        }
+    }
+
+    /// Reads what changed, as a consumer does.
+    async fn follow(&mut self, publisher: &mut Publisher) {
+        let page = self.store.page(self.query(&self.cursor, false)).await.unwrap();
+        self.cursor = page.last_cursor;
+        for item in page.items {
+            let known = self.items.get(&item.id).copied();
+            let post = post(&item).or(known.map(|(post, _)| post)).expect("what ends was there before");
+            self.items.insert(item.id, (post, !item.is_gone()));
+            if item.is_gone() {
+                self.by_absence.tell(post, publisher);
+                if self.pages.believes(post, publisher) {
+                    self.by_pages.tell(post, publisher);
+                }
+            }
+        }
+        let known = self.store.known(self.feed.no, Vec::new()).await.unwrap();
+        let suspects = known.last.absence.suspects();
+        self.missed = suspects.filter_map(|row| Some(self.items.get(&row.id)?.0)).collect();
+        self.pages.forget_all_but(&self.missed);
+    }
+
+    fn query(&self, since: &str, live_only: bool) -> PageQuery {
+        PageQuery {
+            feed: self.feed.no,
+            order: Order::MODIFIED,
+            since: (!since.is_empty()).then(|| Position::of_cursor(since)),
+            until: None,
+            max: usize::MAX,
+            bytes_max: usize::MAX,
+            live_only,
+        }
+    }
+
+    /// Asks once more, without validators and on a day when nothing goes wrong: what the publisher shows is there, in its
+    /// newest version. Some publishers hide an edit from validators until then.
+    async fn converge(&mut self, publisher: &mut Publisher) {
+        publisher.live();
+        let document = publisher.undisturbed();
+        let posts = document.posts.clone();
+        let reply = self.document(document, false, publisher.hour);
+        self.take(reply, publisher).await;
+        let page = self.store.page(self.query("", true)).await.unwrap();
+        let told = |item: &Arc<Item>| {
+            let entry = item.entry()?;
+            Some((entry.title.as_ref()?.value.clone(), entry.categories.first()?.term.clone()))
+        };
+        let live: HashSet<(String, String)> = page.items.iter().filter_map(told).collect();
+        for shown in posts {
+            let expect = (title(shown.id), tag(shown.version));
+            assert!(live.contains(&expect), "the store lacks {expect:?}");
+        }
+    }
+
+    async fn score(self, publisher: &mut Publisher) -> Score {
+        let mut live: HashMap<u32, usize> = HashMap::new();
+        self.items
+            .values()
+            .filter(|(_, lives)| *lives)
+            .for_each(|(post, _)| *live.entry(*post).or_default() += 1);
+        let missed: HashSet<u32> = self.missed.into_iter().collect();
+        let is_past_the_end = |(number, (post, _)): (usize, &(u32, f64))| {
+            let is_found = self.by_absence.found.contains(&number);
+            !is_found && !publisher.is_alive(*post) && live.contains_key(post) && !missed.contains(post)
+        };
+        Score {
+            deletions: publisher.deletions.len(),
+            past_the_end: publisher.deletions.iter().enumerate().filter(|row| is_past_the_end(*row)).count(),
+            twice: live.values().map(|items| items - 1).sum(),
+            by_absence: self.by_absence.told,
+            by_pages: self.by_pages.told,
+        }
+    }
+}
+
+fn answer(conditional: bool) -> schedule::Answer {
+    schedule::Answer {
+        asked: URL.to_owned(),
+        conditional,
+        // What they are does not matter: the publisher knows what it answered last.
+        validators: Some((Some("\"held\"".to_owned()), None, URL.to_owned())),
+        ..schedule::Answer::default()
+    }
+}
+
+/// Which post an item is.
+fn post(item: &Item) -> Option<u32> {
+    item.entry()?.title.as_ref()?.value.strip_prefix("Post ")?.parse().ok()
 }

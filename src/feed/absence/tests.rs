@@ -14,6 +14,8 @@ struct Watched {
     /// Letters whose date is no longer their own.
     redated: HashMap<char, i64>,
     deaths: HashMap<char, u8>,
+    /// The last document.
+    shown: String,
 }
 
 impl Watched {
@@ -26,6 +28,7 @@ impl Watched {
             known: HashSet::new(),
             redated: HashMap::new(),
             deaths: HashMap::new(),
+            shown: String::new(),
         };
         assert_eq!(watched.audit(first), "");
         watched
@@ -44,14 +47,8 @@ impl Watched {
     /// What a document does: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by name.
     fn show(&mut self, document: &str, class: Class) -> String {
         self.now = self.now.plus_secs(3600);
-        let place = |letter: char| Place {
-            id: id(letter),
-            dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
-            known: self.known.contains(&letter),
-            deaths: self.deaths.get(&letter).copied().unwrap_or(0),
-            is_weak: letter.is_uppercase(),
-        };
-        let seen: Vec<Place> = document.chars().map(place).collect();
+        let seen = self.places(document);
+        document.clone_into(&mut self.shown);
         let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
         let outcome = self.memory.observe(&seen, class, &self.policy, self.now);
         self.known.extend(document.chars());
@@ -62,7 +59,7 @@ impl Watched {
     fn again(&mut self) -> String {
         self.now = self.now.plus_secs(3600);
         let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
-        let outcome = self.memory.observe_again(&self.policy, self.now);
+        let outcome = self.memory.observe_again(&self.places(&self.shown), &self.policy, self.now);
         self.told(outcome, &suspected)
     }
 
@@ -77,6 +74,17 @@ impl Watched {
     /// Whose page is to be asked for now.
     fn due(&self) -> Option<char> {
         self.memory.probe_due(self.now).map(letter)
+    }
+
+    fn places(&self, document: &str) -> Vec<Place> {
+        let place = |letter: char| Place {
+            id: id(letter),
+            dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
+            known: self.known.contains(&letter),
+            deaths: self.deaths.get(&letter).copied().unwrap_or(0),
+            is_weak: letter.is_uppercase(),
+        };
+        document.chars().map(place).collect()
     }
 
     fn told(&mut self, outcome: Outcome, suspected: &HashSet<ItemId>) -> String {
@@ -296,6 +304,53 @@ fn a_delete_behind_a_304_is_seen_by_the_next_audit_and_proven_by_the_one_after()
     let mut feed = Watched::new("zyxwvuts");
     assert_eq!(feed.audit("zyxwutsr"), "?v");
     assert_eq!(feed.again(), "-v", "the same body to an unconditional request is a confirmation");
+}
+
+#[test]
+fn a_document_that_is_held_stays_so_when_it_comes_again() {
+    for document in ["zyxw", ""] {
+        let mut feed = Watched::new("zyxwvutsrq");
+        assert_eq!(feed.poll(document), "Held");
+        assert_eq!(feed.again(), "");
+        assert!(feed.memory.held_since.is_some(), "{document}: what it lacks is still missing");
+        assert!(!feed.memory.has_caught_conditional());
+        feed.wait_hours(8 * 24);
+        assert!(feed.again().starts_with("HoldEnded"), "{document}");
+        let rows: String = feed.memory.rows.iter().map(|row| letter(row.id)).collect();
+        assert_eq!(rows, document, "the window begins anew with what is shown");
+    }
+}
+
+#[test]
+fn audits_of_what_is_held_do_not_make_parts_of_conditional_answers() {
+    let mut feed = Watched::new("zyxwvutsrq");
+    for document in ["zyxw", "{zyx", "|{zy", "}|{z"] {
+        feed.poll(document);
+        feed.poll(document);
+        feed.again();
+    }
+    assert!(!feed.memory.has_caught_conditional());
+}
+
+#[test]
+fn a_cut_document_that_comes_again_confirms_nothing() {
+    let mut feed = Watched::new("zyxwvuts");
+    assert_eq!(feed.poll("zyxwutsr"), "?v");
+    assert_eq!(feed.show("zyx", Class::Partial), "");
+    for _ in 0..30 {
+        assert_eq!(feed.again(), "");
+    }
+    assert_eq!(feed.audit("zyxwutsr"), "-v");
+}
+
+#[test]
+fn a_document_out_of_order_that_comes_again_is_neither_a_second_one_nor_in_order() {
+    let mut feed = Watched::new("zyxwvuts");
+    for document in ["xszuytw", "tzwsuxy", "uwzsytx", "sxwzuty", "ytuzxws"] {
+        assert_eq!(feed.poll(document), "");
+        assert_eq!(feed.again(), "");
+    }
+    assert_eq!(feed.poll("wsyuzxt"), "Rebaselined ~v", "the sixth");
 }
 
 #[test]

@@ -103,7 +103,12 @@ pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions 
     let (class, missing) = (Class::Audit, known.last.absence.suspects().count());
     let (id_rule, last) = (known.id_rule, known.last.clone());
     let mut decisions = Decisions { id_rule, last, class, missing, ..Decisions::default() };
-    decisions.conclude(known.last.absence.observe_again(policy, now), now);
+    let place = |row: &WindowRow| {
+        let WindowRow { id, dated, deaths, is_weak, .. } = *row;
+        Place { id, dated, known: true, deaths, is_weak }
+    };
+    let seen: Vec<Place> = known.last.window.iter().map(place).collect();
+    decisions.conclude(known.last.absence.observe_again(&seen, policy, now), now);
     decisions
 }
 

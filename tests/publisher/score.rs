@@ -1,0 +1,83 @@
+//! What came of watching a publisher: how many of its deletions were found, and what was taken for one.
+
+use std::fmt;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Score {
+    /// Visible posts that were deleted.
+    pub deletions: usize,
+    /// What the window alone told.
+    pub by_absence: Told,
+    /// What the posts' own pages would tell besides, asked as soon as a post is missed.
+    pub by_pages: Told,
+    /// Deletions that nobody missed, since the post stood at the end of the window or had rolled off before it could be
+    /// proven: what asking for the pages of posts that rolled off could find at most.
+    pub past_the_end: usize,
+    /// Live items that are a post which another live item is, too.
+    pub twice: usize,
+}
+
+/// What one way of judging found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    pub found: usize,
+    /// Tombstones of posts that are there.
+    pub false_ones: usize,
+    /// From each deletion found to its tombstone.
+    pub hours: Vec<f64>,
+}
+
+impl Score {
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.deletions += other.deletions;
+        self.by_absence.add(&other.by_absence);
+        self.by_pages.add(&other.by_pages);
+        self.past_the_end += other.past_the_end;
+        self.twice += other.twice;
+    }
+
+    pub(crate) fn found_share(&self) -> f64 {
+        self.by_absence.found as f64 / self.deletions.max(1) as f64
+    }
+
+    pub(crate) fn heading() -> String {
+        let told = format!("{:>6}{:>6}{:>6}", "found", "false", "hours");
+        format!(
+            "{:<30}{:>10} |{:^19}|{:^19}| {:>12}{:>6}\n{:<30}{:>10} |{told} |{told} | {:>12}{:>6}",
+            "",
+            "",
+            "by absence",
+            "if pages are asked",
+            "past",
+            "live",
+            "scenario",
+            "deletions",
+            "the end",
+            "twice"
+        )
+    }
+}
+
+impl Told {
+    fn add(&mut self, other: &Self) {
+        self.found += other.found;
+        self.false_ones += other.false_ones;
+        self.hours.extend(&other.hours);
+    }
+
+    fn median_hours(&self) -> String {
+        let mut hours = self.hours.clone();
+        hours.sort_by(f64::total_cmp);
+        hours.get(hours.len() / 2).map_or_else(|| "-".to_owned(), |hours| format!("{hours:.0}"))
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>10}", self.deletions)?;
+        for told in [&self.by_absence, &self.by_pages] {
+            write!(f, " |{:>6}{:>6}{:>6}", told.found, told.false_ones, told.median_hours())?;
+        }
+        write!(f, " | {:>12}{:>6}", self.past_the_end, self.twice)
+    }
+}
