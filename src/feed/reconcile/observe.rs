@@ -43,7 +43,7 @@ fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Rea
     notes.extend(of_entry);
     let content = content_digest(&entry, profile);
     let seen = Seen { raw: raw.raw, content, version: digest_version(profile) };
-    Reading { key: raw.key.clone(), entry, seen }
+    Reading { key: raw.key.clone(), entry: Arc::new(entry), seen }
 }
 
 #[cfg(test)]
