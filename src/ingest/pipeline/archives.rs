@@ -72,7 +72,7 @@ const AGAIN_PAGE_GAP_SECS_MIN: u64 = 60;
 const STEP_AGAIN_SECS: u64 = 5;
 
 /// The longest a host is left alone on the word of one page, as for polls.
-const HOLD_SECS_MAX: u64 = 7 * 86_400;
+pub(super) const HOLD_SECS_MAX: u64 = 7 * 86_400;
 
 impl Pipeline {
     /// Whether a document of a feed is to wait for its archives.

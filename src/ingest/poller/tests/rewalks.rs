@@ -28,12 +28,14 @@ struct Blog {
     instead: Arc<Mutex<HashMap<String, Scripted>>>,
     /// Posts without a guid.
     nameless: Arc<Mutex<BTreeSet<u32>>>,
+    /// Blogs from which the posts come.
+    blogs: u32,
 }
 
 impl Blog {
     fn new() -> Self {
         let posts = Arc::new(Mutex::new((1..=12).collect()));
-        Self { posts, instead: Arc::default(), nameless: Arc::default() }
+        Self { posts, instead: Arc::default(), nameless: Arc::default(), blogs: 1 }
     }
 
     fn delete(&self, posts: impl IntoIterator<Item = u32>) {
@@ -62,8 +64,10 @@ impl Blog {
     fn document(&self, posts: &[u32], page: u32) -> String {
         let (shown, nameless) = (self.posts.lock().unwrap(), self.nameless.lock().unwrap());
         let item = |post: &u32| {
-            let guid =
-                if nameless.contains(post) { String::new() } else { format!("<guid>post-{post}</guid>") };
+            let guid = match nameless.contains(post) {
+                true => String::new(),
+                false => format!("<guid>http://blog-{}.example/{post}</guid>", post % self.blogs),
+            };
             format!(
                 "<item>{guid}<title>p{post}</title><pubDate>Sat, {post:02} Jan 2005 10:00:00 GMT</pubDate></item>"
             )
@@ -350,7 +354,7 @@ async fn what_documents_miss_and_archives_show_after_that_is_not_suspected_any_m
 
 #[tokio::test(start_paused = true)]
 async fn what_archives_say_is_deleted_ends_once_and_is_not_brought_back_by_older_ones() {
-    let gone = "<at:deleted-entry xmlns:at='http://purl.org/atompub/tombstones/1.0' ref='post-6' when='2005-02-01T00:00:00Z'/>";
+    let gone = "<at:deleted-entry xmlns:at='http://purl.org/atompub/tombstones/1.0' ref='http://blog-0.example/6' when='2005-02-01T00:00:00Z'/>";
     for is_shown in [false, true] {
         let blog = Blog::new();
         let (house, feed) = blog.house().await;
@@ -370,4 +374,18 @@ async fn what_archives_say_is_deleted_ends_once_and_is_not_brought_back_by_older
         }
         running.stop().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_planet_drops_is_not_gone() {
+    let blog = Blog { blogs: 4, ..Blog::new() };
+    blog.says("/rss", ok(String::leak(blog.document(&[12, 11, 10, 9, 8], 6))));
+    let (house, feed) = blog.house().await;
+    let running = house.start([&feed]).await;
+    pass(DAY).await;
+    blog.delete([4]);
+    pass(AGAIN + 2 * DAY).await;
+    assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![]));
+    assert_eq!(archives_asked(&house, DAY).len(), 5);
+    running.stop().await;
 }
