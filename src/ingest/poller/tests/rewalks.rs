@@ -81,8 +81,13 @@ impl Blog {
 
     /// Its house, and the feed, polled once a day.
     async fn house(&self) -> (House, FeedSpec) {
+        self.house_in(&Arc::default()).await
+    }
+
+    /// The same with a store that gets into trouble.
+    async fn house_in(&self, trouble: &Arc<Trouble>) -> (House, FeedSpec) {
         let blog = self.clone();
-        let house = House::new(move |_, request| ready(blog.answer(request.uri().path())));
+        let house = House::in_trouble(move |_, request| ready(blog.answer(request.uri().path())), trouble);
         let feed = house.feed("blog", URL, DAY, DAY).await;
         (house, FeedSpec { import: Some(Import { again_secs: AGAIN, ..Import::default() }), ..feed })
     }
@@ -387,5 +392,30 @@ async fn what_a_planet_drops_is_not_gone() {
     pass(AGAIN + 2 * DAY).await;
     assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![]));
     assert_eq!(archives_asked(&house, DAY).len(), 5);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_walk_proved_is_not_lost_when_its_commit_fails_or_conflicts_or_comes_after_a_restart() {
+    let blog = Blog::new();
+    let trouble = Arc::new(Trouble::default());
+    let (house, feed) = blog.house_in(&trouble).await;
+    let running = house.start([&feed]).await;
+    pass(DAY).await;
+    blog.delete([6]);
+    trouble.conflicts.store(1, Ordering::Relaxed);
+    pass(AGAIN).await;
+    assert_eq!((missed(&house, &feed).await, trouble.conflicts.load(Ordering::Relaxed)), (1, 0));
+    // The last page is read in time, and cannot be committed until the process is another one.
+    trouble.failing_commits.store(usize::MAX, Ordering::Relaxed);
+    pass(DAY - HOUR).await;
+    assert_eq!(archives_asked(&house, DAY).len(), 10);
+    assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (1, vec![]));
+    running.stop().await;
+    trouble.failing_commits.store(0, Ordering::Relaxed);
+    let running = house.start([&feed]).await;
+    pass(60).await;
+    assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![Reason::AbsentArchive]));
+    assert_eq!(archives_asked(&house, DAY).len(), 10, "nothing of it is asked for again");
     running.stop().await;
 }
