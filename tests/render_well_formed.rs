@@ -234,7 +234,7 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
 /// The document of one live item and one tombstone.
 fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
     let gone = Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None };
-    let live = Content::Live(Box::new(entry.clone()));
+    let live = Content::Live(Arc::new(entry.clone()));
     let published = entry.published.as_ref().and_then(|date| date.at_us);
     let feed = FeedRecord {
         rev: 1,

@@ -5,7 +5,7 @@ use everfeed::feed::{
     reconcile::{Change, Put, PutKind},
 };
 use everfeed_adapters::{Body, Category, Date, Digest, Entry, Key, Link, Person, Text, TextKind};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// What the ids of the items are hashed with.
 pub(crate) const NAMESPACE: &str = "blog.example/feed";
@@ -37,7 +37,7 @@ pub(crate) fn added(n: u32) -> Change {
         id: key.item_id(),
         iri: guid(n),
         keys: vec![key],
-        entry: Box::new(entry(n, published_us)),
+        entry: Arc::new(entry(n, published_us)),
         published_us: Some(published_us),
         seen: Seen { raw: digest, content: digest, version: 1 },
     })
@@ -53,7 +53,7 @@ pub(crate) fn thin(n: u32) -> Change {
         id: key.item_id(),
         iri: guid(n),
         keys: vec![key],
-        entry: Box::new(entry),
+        entry: Arc::new(entry),
         published_us: None,
         seen: Seen { raw: digest, content: digest, version: 1 },
     })

@@ -4,7 +4,7 @@ use super::stamp::Stamp;
 use everfeed_adapters::{Digest, Entry, Key};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 use uuid::Uuid;
 
 /// `fo:id`: the first 20 hexadecimal digits of SHA-256 over `namespace LF key` (DESIGN section 3). Unique across feeds,
@@ -71,8 +71,8 @@ pub struct Seen {
 /// Live content or a tombstone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Content {
-    /// As upstream last had it.
-    Live(Box<Entry>),
+    /// As upstream last had it. Shared, so that an import holds each of its entries once however many look at it.
+    Live(Arc<Entry>),
     /// Deleted: stripped of content, kept for ever (SF-12).
     Gone {
         /// On what evidence.

@@ -126,7 +126,7 @@ pub struct Reading {
     /// What identifies it.
     pub key: Key,
     /// The entry.
-    pub entry: Entry,
+    pub entry: Arc<Entry>,
     /// The digests of its bytes and of its content.
     pub seen: Seen,
 }
@@ -183,7 +183,7 @@ pub struct Put {
     /// Keys to bind to the item that are not bound yet.
     pub keys: Vec<KeyHash>,
     /// The content.
-    pub entry: Box<Entry>,
+    pub entry: Arc<Entry>,
     /// The publisher's date, microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
     /// What the next poll is compared with.

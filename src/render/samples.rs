@@ -67,7 +67,7 @@ fn item(number: u8, content: Content) -> Item {
 }
 
 pub(super) fn live(number: u8, entry: Entry) -> Item {
-    item(number, Content::Live(Box::new(entry)))
+    item(number, Content::Live(Arc::new(entry)))
 }
 
 pub(super) fn gone(number: u8) -> Item {

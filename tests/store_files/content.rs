@@ -80,7 +80,7 @@ pub(crate) fn put(kind: PutKind, n: u32) -> Change {
         id: id(n),
         iri: guid(n),
         keys: vec![key(n)],
-        entry: Box::new(entry(n)),
+        entry: Arc::new(entry(n)),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
         seen: Seen { raw: digest, content: digest, version: 1 },
     })

@@ -17,7 +17,10 @@ use everfeed_adapters::{
     Deletion, Entry, Key,
     platforms::{Profile, content_digest},
 };
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
 /// Where something was parsed, also those of the last document's entries that this one does not show as they were: one
@@ -205,7 +208,7 @@ fn put(bound: Bound<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
     };
     let entry = &reading.entry;
     let published_us = entry.published.as_ref().and_then(|date| date.at_us).filter(|at| believable(*at, now));
-    Some(Put { kind, id, iri, keys, entry: Box::new(entry.clone()), published_us, seen: reading.seen })
+    Some(Put { kind, id, iri, keys, entry: Arc::clone(entry), published_us, seen: reading.seen })
 }
 
 /// Equal bytes are never an edit, whatever parser made the digests; else the content decides. Digests of two versions

@@ -10,7 +10,7 @@ use crate::feed::{
 };
 use everfeed_adapters::{Entry, platforms::Profile};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// A form of an item that is not committed yet. It is kept whole, so that it needs no other request to be committed, and
 /// is not lost when its publisher shows it no more.
@@ -23,7 +23,7 @@ pub struct HeldBack {
     /// The first poll from then on commits it: a day after the item's T.
     pub until: Stamp,
     /// The content.
-    pub entry: Box<Entry>,
+    pub entry: Arc<Entry>,
     /// The publisher's date, microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
     /// What the next document is compared with.
@@ -156,7 +156,7 @@ impl HeldBack {
             id: self.id,
             iri: item.iri.clone(),
             keys: Vec::new(),
-            entry: self.entry.clone(),
+            entry: Arc::clone(&self.entry),
             published_us: self.published_us,
             seen: self.seen,
         }

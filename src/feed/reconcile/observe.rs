@@ -49,7 +49,7 @@ fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Rea
     notes.extend(of_entry);
     let content = content_digest(&entry, profile);
     let seen = Seen { raw: raw.raw, content, version: digest_version(profile) };
-    Reading { key: raw.key.clone(), entry, seen }
+    Reading { key: raw.key.clone(), entry: Arc::new(entry), seen }
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
         };
         assert_eq!(told(&last), [true, true]);
         let WindowRow { key, id, .. } = last.window[1];
-        let (until, entry, seen) = (Stamp::MAX, Box::default(), Seen::default());
+        let (until, entry, seen) = (Stamp::MAX, Arc::default(), Seen::default());
         last.held.push(HeldBack { id, key, until, entry, published_us: None, seen });
         assert_eq!(told(&last), [true, false]);
     }

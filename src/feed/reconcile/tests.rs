@@ -159,7 +159,7 @@ fn digested(key: Key, entry: Entry) -> Reading {
     let raw = Digest::of(format!("{entry:?}").as_bytes());
     let churn_free = Entry { updated: None, ..entry.clone() };
     let content = Digest::of(format!("{churn_free:?}").as_bytes());
-    Reading { key, entry, seen: Seen { raw, content, version: 1 } }
+    Reading { key, entry: Arc::new(entry), seen: Seen { raw, content, version: 1 } }
 }
 
 fn date(day: u32) -> Date {
@@ -168,7 +168,7 @@ fn date(day: u32) -> Date {
 }
 
 fn updated(reading: Reading, day: u32) -> Reading {
-    digested(reading.key, Entry { updated: Some(date(day)), ..reading.entry })
+    digested(reading.key, Entry { updated: Some(date(day)), ..Entry::clone(&reading.entry) })
 }
 
 fn deleted(id: &str, day: u32) -> Deletion {
@@ -405,7 +405,11 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
             ..Entry::default()
         };
         let (raw, content) = (Digest::of(text.as_bytes()), content_digest(&entry, by));
-        Reading { key: Key::Id("a".into()), entry, seen: Seen { raw, content, version: digest_version(by) } }
+        Reading {
+            key: Key::Id("a".into()),
+            entry: Arc::new(entry),
+            seen: Seen { raw, content, version: digest_version(by) },
+        }
     };
     let mut store = Held::default();
     let mut old = read(held, None);

@@ -406,7 +406,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         id: key(n).item_id(),
         iri: guid(n),
         keys: vec![key(n)],
-        entry: Box::new(entry),
+        entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
         seen: Seen { raw: digest, content: digest, version: 1 },
     })

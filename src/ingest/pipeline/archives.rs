@@ -72,7 +72,7 @@ const AGAIN_PAGE_GAP_SECS_MIN: u64 = 60;
 const STEP_AGAIN_SECS: u64 = 5;
 
 /// The longest a host is left alone on the word of one page, as for polls.
-const HOLD_SECS_MAX: u64 = 7 * 86_400;
+pub(super) const HOLD_SECS_MAX: u64 = 7 * 86_400;
 
 impl Pipeline {
     /// Whether a document of a feed is to wait for its archives.
@@ -484,9 +484,10 @@ async fn opened(
         let history = before.after(staged.walk.as_ref().map_or(History::Unknown, Walk::history));
         let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| Walked::of(walk, now));
         let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });
-        let waiting = staged.pages.iter().filter(|page| !page.deflated.is_empty());
+        // Each is let go of as soon as it is parsed.
+        let waiting = staged.pages.into_iter().filter(|page| !page.deflated.is_empty());
         let pages = waiting.map(|page| {
-            let document = inflate(&page.deflated).and_then(|body| window(page, &body));
+            let document = inflate(&page.deflated).and_then(|body| window(&page, &body));
             let Some(document) = document else {
                 warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
                 return Archived::default();

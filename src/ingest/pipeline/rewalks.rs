@@ -3,7 +3,7 @@
 
 use super::{
     FeedSpec, Pipeline, Stepped,
-    archives::{again_at, keys_of, rules, rules_of, strong_of},
+    archives::{HOLD_SECS_MAX, again_at, keys_of, rules, rules_of, strong_of},
     compute,
     decided::is_damaged,
     ours,
@@ -61,10 +61,11 @@ const PAGE_BYTES: usize = 4 << 20;
 /// Keys looked up at once.
 const KEYS_MAX: usize = 500;
 
-/// Whether a page may lack what its publisher shows.
+/// Whether a page may lack what its publisher shows, or shows the newest of several feeds, which drop their old entries.
 pub(super) fn is_doubtful(window: &Window, page: &StagedPage, body: &[u8]) -> bool {
     let hints = Hints { content_type: page.content_type.as_deref(), ..Hints::default() };
-    is_damaged(window) || witness(body, &hints).is_some_and(|found| found > window.entries.len())
+    let is_odd = is_damaged(window) || is_planet(window);
+    is_odd || witness(body, &hints).is_some_and(|found| found > window.entries.len())
 }
 
 impl Pipeline {
@@ -105,9 +106,11 @@ impl Pipeline {
                 let next_at = Some(self.now().plus_secs(wait_secs.max(1)));
                 return Some(Stepped { next_at, ..later });
             }
-            upstream::Reply::Failed { failure, .. } => {
+            upstream::Reply::Failed { failure, host } => {
                 debug!(feed.name = %feed.name, "No walk through archives yet: {}", failure.text);
-                return Some(later);
+                let secs = failure.retry_after_secs.map(|secs| secs.min(HOLD_SECS_MAX));
+                let hold = host.zip(secs.map(|secs| self.now().plus_secs(secs)));
+                return Some(Stepped { hold, ..later });
             }
         };
         match self.begin_again(feed, state, url, fetched).await {
@@ -168,7 +171,7 @@ impl Pipeline {
         let base = staged.pages.last().map_or(0, |page| page.no.saturating_add(1));
         let before = staged.walk.as_ref().map(Walk::way_words).unwrap_or_default();
         let is_log = profile.is_some_and(|profile| profile.event_log);
-        let walk = walk.after(before, base).doubted(is_log || is_planet(&window));
+        let walk = walk.after(before, base).doubted(is_log);
         let gap_secs = rules_of(feed, &walk).page_gap_secs;
         let walk = walk.paced(gap_secs, now);
         page.no = base;

@@ -146,7 +146,7 @@ pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
         id: id(n),
         iri: guid(n),
         keys: vec![key(n)],
-        entry: Box::new(entry),
+        entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
         seen: Seen { raw: digest, content: digest, version: 1 },
     })

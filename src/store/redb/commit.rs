@@ -3,9 +3,9 @@
 use super::{
     rows,
     tables::{
-        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, STAGING, SeqKey,
-        Source, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key, seq_key, seq_of,
-        stamp_key, stamp_of, stamp_value,
+        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey, STAGING,
+        SeqKey, Source, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key, seq_key,
+        seq_of, stamp_key, stamp_of, stamp_value,
     },
     writer::Writing,
 };
@@ -21,7 +21,7 @@ use crate::{
     },
     store::{
         Commit, Receipt, StoreError,
-        codec::{damaged, encode, encode_item},
+        codec::{damaged, decode, encode, encode_item},
         plan::{self, Moved, Plan},
     },
 };
@@ -126,10 +126,19 @@ fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<()
 
 /// Forgets the pages that are items now, or their bytes.
 fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: Unstage) -> Result<(), StoreError> {
-    let pages = rows::staged(tx, feed)?.pages;
     let mut table = tx.open_table(STAGING)?;
-    for page in pages {
-        let key = page_key(feed, page.no);
+    let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
+    let keys: Vec<PageKey> = table
+        .range::<&PageKey>(&first..=&last)?
+        .map(|row| row.map(|(key, _)| *key.value()))
+        .collect::<Result<_, _>>()?;
+    // One at a time: together they may be all of a large import.
+    for key in keys {
+        let Some(page) =
+            table.get(&key)?.map(|page| decode::<StagedPage>("a staged page", page.value())).transpose()?
+        else {
+            continue;
+        };
         let (is_forgotten, is_stripped) = match unstage {
             Unstage::Below(no) => (false, page.no < no),
             Unstage::Since(no) => (page.no < no, true),

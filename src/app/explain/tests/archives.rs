@@ -19,7 +19,7 @@ fn add(key: KeyHash) -> Change {
     let entry = Entry { title: Some(Text::plain("a post")), ..Entry::default() };
     let (id, iri) = (key.item_id(), "tag:x,2005:1".to_owned());
     let (kind, seen) = (PutKind::Added, Digests::default());
-    Change::Put(Put { kind, id, iri, keys: vec![key], entry: Box::new(entry), published_us: None, seen })
+    Change::Put(Put { kind, id, iri, keys: vec![key], entry: Arc::new(entry), published_us: None, seen })
 }
 
 fn commit(record: &FeedRecord, changes: Vec<Change>, missed: Vec<ByWalks>, walked: Walked) -> Commit {

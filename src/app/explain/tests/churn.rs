@@ -21,14 +21,14 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
     let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(Manual::at(AT.micros()))));
     let record = store.register("blog", "blog").await.unwrap();
     let key = KeyHash::of("blog", &Key::Id(IRI.into()).stripped());
-    let (id, seen, entry) = (key.item_id(), Digests::default(), Box::default());
+    let (id, seen, entry) = (key.item_id(), Digests::default(), Arc::default());
     let put =
         Put { kind: PutKind::Added, id, iri: IRI.into(), keys: vec![key], entry, published_us: None, seen };
     let held = HeldBack {
         id,
         key,
         until: held_until.unwrap_or(AT),
-        entry: Box::default(),
+        entry: Arc::default(),
         published_us: None,
         seen,
     };

@@ -20,7 +20,7 @@ fn reading(id: &str, link: &str, title: &str, day: i64) -> Reading {
         ..Entry::default()
     };
     let raw = Digest::of(format!("{entry:?}").as_bytes());
-    Reading { key: Key::Id(id.into()), entry, seen: Seen { raw, content: raw, version: 1 } }
+    Reading { key: Key::Id(id.into()), entry: Arc::new(entry), seen: Seen { raw, content: raw, version: 1 } }
 }
 
 fn entry(id: &str, title: &str, day: i64) -> Reading {
@@ -102,7 +102,7 @@ fn counts(content: Content, modified_secs: u64, day: i64) -> bool {
 
 #[test]
 fn a_page_that_was_read_a_while_ago_brings_nothing_back() {
-    let held = || Content::Live(Box::new(entry("a", "a", 2).entry));
+    let held = || Content::Live(entry("a", "a", 2).entry);
     assert!(!counts(held(), 99, 1) && !counts(held(), 99, 2), "what is held is as new");
     assert!(counts(held(), 99, 3), "a later version is an edit");
     let gone = |reason| Content::Gone { reason, first_missing: None, last_seen: None };
@@ -127,14 +127,14 @@ fn archives_and_the_live_document_come_in_one_order_oldest_first() {
             id,
             iri: String::new(),
             keys: vec![],
-            entry: Box::new(entry),
+            entry,
             published_us: None,
             seen,
         })
     };
     let titles = |changes: Vec<Change>| -> Vec<String> {
         let title = |change| match change {
-            Change::Put(Put { entry, .. }) => entry.title.unwrap().value,
+            Change::Put(Put { entry, .. }) => entry.title.as_ref().unwrap().value.clone(),
             Change::Delete(_) => "-".into(),
         };
         changes.into_iter().map(title).collect()

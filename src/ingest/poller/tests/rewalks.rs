@@ -28,12 +28,14 @@ struct Blog {
     instead: Arc<Mutex<HashMap<String, Scripted>>>,
     /// Posts without a guid.
     nameless: Arc<Mutex<BTreeSet<u32>>>,
+    /// Blogs from which the posts come.
+    blogs: u32,
 }
 
 impl Blog {
     fn new() -> Self {
         let posts = Arc::new(Mutex::new((1..=12).collect()));
-        Self { posts, instead: Arc::default(), nameless: Arc::default() }
+        Self { posts, instead: Arc::default(), nameless: Arc::default(), blogs: 1 }
     }
 
     fn delete(&self, posts: impl IntoIterator<Item = u32>) {
@@ -62,8 +64,10 @@ impl Blog {
     fn document(&self, posts: &[u32], page: u32) -> String {
         let (shown, nameless) = (self.posts.lock().unwrap(), self.nameless.lock().unwrap());
         let item = |post: &u32| {
-            let guid =
-                if nameless.contains(post) { String::new() } else { format!("<guid>post-{post}</guid>") };
+            let guid = match nameless.contains(post) {
+                true => String::new(),
+                false => format!("<guid>http://blog-{}.example/{post}</guid>", post % self.blogs),
+            };
             format!(
                 "<item>{guid}<title>p{post}</title><pubDate>Sat, {post:02} Jan 2005 10:00:00 GMT</pubDate></item>"
             )
@@ -77,8 +81,13 @@ impl Blog {
 
     /// Its house, and the feed, polled once a day.
     async fn house(&self) -> (House, FeedSpec) {
+        self.house_in(&Arc::default()).await
+    }
+
+    /// The same with a store that gets into trouble.
+    async fn house_in(&self, trouble: &Arc<Trouble>) -> (House, FeedSpec) {
         let blog = self.clone();
-        let house = House::new(move |_, request| ready(blog.answer(request.uri().path())));
+        let house = House::in_trouble(move |_, request| ready(blog.answer(request.uri().path())), trouble);
         let feed = house.feed("blog", URL, DAY, DAY).await;
         (house, FeedSpec { import: Some(Import { again_secs: AGAIN, ..Import::default() }), ..feed })
     }
@@ -350,7 +359,7 @@ async fn what_documents_miss_and_archives_show_after_that_is_not_suspected_any_m
 
 #[tokio::test(start_paused = true)]
 async fn what_archives_say_is_deleted_ends_once_and_is_not_brought_back_by_older_ones() {
-    let gone = "<at:deleted-entry xmlns:at='http://purl.org/atompub/tombstones/1.0' ref='post-6' when='2005-02-01T00:00:00Z'/>";
+    let gone = "<at:deleted-entry xmlns:at='http://purl.org/atompub/tombstones/1.0' ref='http://blog-0.example/6' when='2005-02-01T00:00:00Z'/>";
     for is_shown in [false, true] {
         let blog = Blog::new();
         let (house, feed) = blog.house().await;
@@ -370,4 +379,43 @@ async fn what_archives_say_is_deleted_ends_once_and_is_not_brought_back_by_older
         }
         running.stop().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_planet_drops_is_not_gone() {
+    let blog = Blog { blogs: 4, ..Blog::new() };
+    blog.says("/rss", ok(String::leak(blog.document(&[12, 11, 10, 9, 8], 6))));
+    let (house, feed) = blog.house().await;
+    let running = house.start([&feed]).await;
+    pass(DAY).await;
+    blog.delete([4]);
+    pass(AGAIN + 2 * DAY).await;
+    assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![]));
+    assert_eq!(archives_asked(&house, DAY).len(), 5);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_walk_proved_is_not_lost_when_its_commit_fails_or_conflicts_or_comes_after_a_restart() {
+    let blog = Blog::new();
+    let trouble = Arc::new(Trouble::default());
+    let (house, feed) = blog.house_in(&trouble).await;
+    let running = house.start([&feed]).await;
+    pass(DAY).await;
+    blog.delete([6]);
+    trouble.conflicts.store(1, Ordering::Relaxed);
+    pass(AGAIN).await;
+    assert_eq!((missed(&house, &feed).await, trouble.conflicts.load(Ordering::Relaxed)), (1, 0));
+    // The last page is read in time, and cannot be committed until the process is another one.
+    trouble.failing_commits.store(usize::MAX, Ordering::Relaxed);
+    pass(DAY - HOUR).await;
+    assert_eq!(archives_asked(&house, DAY).len(), 10);
+    assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (1, vec![]));
+    running.stop().await;
+    trouble.failing_commits.store(0, Ordering::Relaxed);
+    let running = house.start([&feed]).await;
+    pass(60).await;
+    assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![Reason::AbsentArchive]));
+    assert_eq!(archives_asked(&house, DAY).len(), 10, "nothing of it is asked for again");
+    running.stop().await;
 }
