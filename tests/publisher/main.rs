@@ -9,7 +9,6 @@ use score::Score;
 use std::process::ExitCode;
 
 mod document;
-mod pages;
 mod publisher;
 mod scenario;
 mod score;
@@ -49,9 +48,15 @@ async fn play(scenario: &Scenario, seeds: u64) -> bool {
     }
     println!("  {:<28}{score}", scenario.name);
     let (found_min, false_max) = (scenario.found_min, scenario.false_max * seeds as f64);
-    let is_enough = score.found_share() >= found_min && score.by_absence.false_ones as f64 <= false_max;
-    if !is_enough {
+    let by_absence = score.found_share() >= found_min && score.by_absence.false_ones as f64 <= false_max;
+    if !by_absence {
         println!("    not enough: {found_min:.2} must be found, and {false_max:.0} may be false");
     }
-    is_enough
+    // Pages may cost nothing but requests: with them no post that lives is taken for deleted, and none is found less.
+    let pages = &score.with_pages;
+    let with_pages = pages.false_ones == 0 && pages.found >= score.by_absence.found;
+    if !with_pages {
+        println!("    with pages asked nothing may be false, and as much must be found");
+    }
+    by_absence && with_pages
 }

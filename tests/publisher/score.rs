@@ -8,8 +8,8 @@ pub(crate) struct Score {
     pub deletions: usize,
     /// What the window alone told.
     pub by_absence: Told,
-    /// What the posts' own pages would tell besides, asked as soon as a post is missed.
-    pub by_pages: Told,
+    /// What is told when the posts' own pages are asked, too.
+    pub with_pages: Told,
     /// Deletions that nobody missed, since the post stood at the end of the window or had rolled off before it could be
     /// proven: what asking for the pages of posts that rolled off could find at most.
     pub past_the_end: usize,
@@ -31,7 +31,7 @@ impl Score {
     pub(crate) fn add(&mut self, other: &Self) {
         self.deletions += other.deletions;
         self.by_absence.add(&other.by_absence);
-        self.by_pages.add(&other.by_pages);
+        self.with_pages.add(&other.with_pages);
         self.past_the_end += other.past_the_end;
         self.twice += other.twice;
     }
@@ -47,7 +47,7 @@ impl Score {
             "",
             "",
             "by absence",
-            "if pages are asked",
+            "with pages asked",
             "past",
             "live",
             "scenario",
@@ -75,7 +75,7 @@ impl Told {
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>10}", self.deletions)?;
-        for told in [&self.by_absence, &self.by_pages] {
+        for told in [&self.by_absence, &self.with_pages] {
             write!(f, " |{:>6}{:>6}{:>6}", told.found, told.false_ones, told.median_hours())?;
         }
         write!(f, " | {:>12}{:>6}", self.past_the_end, self.twice)

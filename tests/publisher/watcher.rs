@@ -2,8 +2,7 @@
 
 use crate::{
     document::{Document, START_SECS, tag, title},
-    pages::Pages,
-    publisher::{Answer, Held, Publisher},
+    publisher::{Answer, Held, Page, Publisher},
     scenario::Scenario,
     score::{Score, Told},
 };
@@ -11,6 +10,7 @@ use bytes::Bytes;
 use everfeed::{
     clock::Manual,
     feed::{
+        absence::Said,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -36,9 +36,15 @@ use url::Url;
 const DAYS: u64 = 90;
 const URL: &str = "http://blog.example/feed";
 
+/// Watches a publisher, without asking for pages and then the same one with that.
 pub(crate) async fn watch(scenario: &Scenario, seed: u64) -> Score {
+    let with_pages = watch_so(scenario, seed, true).await;
+    Score { with_pages: with_pages.by_absence, ..watch_so(scenario, seed, false).await }
+}
+
+async fn watch_so(scenario: &Scenario, seed: u64, probe: bool) -> Score {
     let mut publisher = Publisher::new(*scenario, seed);
-    let mut watcher = Watcher::new().await;
+    let mut watcher = Watcher::new(probe).await;
     for hour in 0..DAYS * 24 {
         publisher.live();
         if hour % scenario.poll_hours == 0 {
@@ -63,8 +69,6 @@ struct Watcher {
     /// Items that are missed.
     missed: Vec<u32>,
     by_absence: Judge,
-    by_pages: Judge,
-    pages: Pages,
 }
 
 /// Keeps the score of one way of judging.
@@ -91,7 +95,7 @@ impl Judge {
 }
 
 impl Watcher {
-    async fn new() -> Self {
+    async fn new(probe: bool) -> Self {
         let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
         let store = Arc::new(Memory::new(clock.clone()));
         let client = layers::upstream(&ClientConfig::default(), Governor::default()).unwrap();
@@ -101,11 +105,11 @@ impl Watcher {
             Pipeline { jitter: || 0.0, ..Pipeline::new(store.clone(), notify, clock.clone(), upstream) };
         let no = store.register("blog", URL).await.unwrap().no;
         let usual = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
-        let feed = FeedSpec { deletions: Deletions { probe: false, ..usual.deletions }, ..usual };
+        let feed = FeedSpec { deletions: Deletions { probe, ..usual.deletions }, ..usual };
         let state = PollState::unpolled(URL);
         let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
-        let (by_absence, by_pages, pages) = (Judge::default(), Judge::default(), Pages::default());
-        Self { pipeline, store, clock, feed, state, cursor, held, items, missed, by_absence, by_pages, pages }
+        let by_absence = Judge::default();
+        Self { pipeline, store, clock, feed, state, cursor, held, items, missed, by_absence }
     }
 
     fn now(publisher: &Publisher) -> Stamp {
@@ -146,11 +150,28 @@ impl Watcher {
         if polled.is_saved {
             self.follow(publisher).await;
         }
-        for post in self.missed.clone() {
-            if self.pages.tell_gone(post, publisher) {
-                self.by_pages.tell(post, publisher);
-            }
+        if self.feed.deletions.probe {
+            self.ask(publisher).await;
         }
+    }
+
+    /// Asks for every page that is due.
+    async fn ask(&mut self, publisher: &mut Publisher) {
+        let now = Self::now(publisher);
+        while let Some(id) = self.due(now).await {
+            let said = match publisher.page(self.items[&id].0) {
+                Page::Shown => Said::Shown,
+                Page::Gone => Said::Gone,
+                Page::Missing => Said::NotFound,
+                Page::Error => Said::Nothing,
+            };
+            self.pipeline.page_said(&self.feed, &self.state, id, said).await.unwrap();
+            self.follow(publisher).await;
+        }
+    }
+
+    async fn due(&self, now: Stamp) -> Option<ItemId> {
+        self.store.known(self.feed.no, Vec::new()).await.unwrap().last.absence.probe_due(now)
     }
 
     /// Reads what changed, as a consumer does.
@@ -163,15 +184,11 @@ impl Watcher {
             self.items.insert(item.id, (post, !item.is_gone()));
             if item.is_gone() {
                 self.by_absence.tell(post, publisher);
-                if self.pages.believes(post, publisher) {
-                    self.by_pages.tell(post, publisher);
-                }
             }
         }
         let known = self.store.known(self.feed.no, Vec::new()).await.unwrap();
         let suspects = known.last.absence.suspects();
         self.missed = suspects.filter_map(|row| Some(self.items.get(&row.id)?.0)).collect();
-        self.pages.forget_all_but(&self.missed);
     }
 
     fn query(&self, since: &str, live_only: bool) -> PageQuery {
@@ -222,7 +239,7 @@ impl Watcher {
             past_the_end: publisher.deletions.iter().enumerate().filter(|row| is_past_the_end(*row)).count(),
             twice: live.values().map(|items| items - 1).sum(),
             by_absence: self.by_absence.told,
-            by_pages: self.by_pages.told,
+            with_pages: Told::default(),
         }
     }
 }
