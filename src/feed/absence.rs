@@ -217,6 +217,11 @@ impl Memory {
         self.suspects().next().is_some() || self.held_since.is_some() || self.trust <= CAUGHT
     }
 
+    /// Whether nothing was concluded from the last document, so that the remembered window is not what it showed.
+    pub fn concluded_nothing(&self) -> bool {
+        self.held_since.is_some() || self.unstable > 0
+    }
+
     /// Without these items, which have ended by other proof.
     #[must_use]
     pub fn without(&self, ended: &HashSet<ItemId>) -> Self {
@@ -289,7 +294,8 @@ impl Memory {
     }
 
     /// The same document again, as the answer to an unconditional request: a full confirmation of what it lacks
-    /// (DESIGN section 3). An unchanged answer to a conditional request proves nothing new and never gets here.
+    /// (DESIGN section 3). An unchanged answer to a conditional request proves nothing new and never gets here, nor does a
+    /// document from which nothing was concluded: what it shows is not what is remembered.
     pub fn observe_again(&self, policy: &Policy, now: Stamp) -> Outcome {
         let present = self.rows.iter().filter(|row| row.missing.is_none());
         let place = |row: &Row| {

@@ -159,7 +159,8 @@ impl Pipeline {
     ) -> Result<Polled, Failure> {
         let answer = fetched.answer.clone();
         let fetched = self.record(feed, fetched).await?;
-        let last_body = state.body;
+        let confirms = state.wants_audit && !answer.conditional;
+        let last_body = if confirms && self.concluded_nothing(feed).await? { None } else { state.body };
         // Behind a sidecar the document came from a place that only we can reach.
         let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
         let landed = fetched.base_url.clone();
@@ -172,7 +173,6 @@ impl Pipeline {
             Ok(sliced.map(|sliced| sliced.recognised(&choice, &platforms, known.as_ref(), &document)))
         });
         let Some(sliced) = sliced.await?? else {
-            let confirms = state.wants_audit && !answer.conditional;
             let unchanged = Outcome::Unchanged(answer);
             return if confirms {
                 self.confirm(feed, state, &unchanged, started).await
@@ -233,6 +233,12 @@ impl Pipeline {
         let is_old =
             |fault: &FaultNote| fault.text == text && self.now() >= fault.since.plus_secs(STRANGER_SECS);
         state.fault.as_ref().is_some_and(is_old)
+    }
+
+    /// Whether the last document is not the remembered window, so that the same again must be read again.
+    async fn concluded_nothing(&self, feed: &FeedSpec) -> Result<bool, Failure> {
+        let known = self.store.known(feed.no, Vec::new()).await.map_err(ours)?;
+        Ok(known.last.absence.concluded_nothing())
     }
 
     /// The last body came again, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
