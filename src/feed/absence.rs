@@ -16,10 +16,13 @@ mod verdict;
 
 mod probe;
 
+mod returns;
+
 #[cfg(test)]
 mod tests;
 
 pub use probe::{Probe, Said};
+pub use returns::{Belief, Cause, Returns};
 pub use verdict::{Missing, Needs, Proof};
 
 use orientation::Orientation;
@@ -88,6 +91,8 @@ pub struct Memory {
     lacked: Option<Lacked>,
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
     ended: (Stamp, u16),
+    /// What was missing and came back.
+    pub returns: Returns,
 }
 
 /// Items that conditional answers lacked.
@@ -117,6 +122,8 @@ pub struct Policy {
     pub ordered: bool,
     /// Whether the own page of a missed item is asked for, so that its word is waited for.
     pub probes: bool,
+    /// How far it is believed that what is missing is gone. What is remembered of a feed lowers it.
+    pub belief: Belief,
 }
 
 impl Default for Policy {
@@ -130,6 +137,7 @@ impl Default for Policy {
             complete: false,
             ordered: true,
             probes: false,
+            belief: Belief::Usual,
         }
     }
 }
@@ -160,12 +168,16 @@ pub enum Event {
     HoldEnded,
     /// More is proven to be gone than is believed in a day; the rest waits.
     Capped,
+    /// What was missing came back too often, so that a deletion takes longer to prove.
+    Doubted,
+    /// What was taken for deleted in spite of that came back, so that absence proves nothing for a while.
+    Disbelieved,
 }
 
 impl Event {
     /// Whether the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
-        !matches!(self, Self::Held | Self::Capped)
+        matches!(self, Self::Gap | Self::Rebaselined | Self::HoldEnded)
     }
 
     /// The same in the operator's words.
@@ -176,6 +188,12 @@ impl Event {
             Self::Held => "too much was missing at once, so nothing was concluded",
             Self::HoldEnded => "too much stayed missing for a week, so the window began anew",
             Self::Capped => "more items seem to be gone than is believed in one day, so the rest waits",
+            Self::Doubted => {
+                "what was missing came back, so for a month a deletion takes seven days of absence"
+            }
+            Self::Disbelieved => {
+                "what had been missing for seven days came back, so for a month absence proves nothing"
+            }
         }
     }
 }
@@ -260,6 +278,7 @@ impl Memory {
     /// What the word of a missed item's own page proves, together with what documents have shown so far. An item that is
     /// not missed any more is none of a page's business.
     pub fn told(&self, id: ItemId, said: Said, policy: &Policy, now: Stamp) -> Outcome {
+        let policy = &self.believed(policy, now);
         let mut memory = self.clone();
         let mut outcome = Outcome::default();
         let found = memory.rows.iter().position(|row| row.id == id && row.missing.is_some());
@@ -276,7 +295,12 @@ impl Memory {
             }
         }
         outcome.memory = memory;
-        outcome
+        outcome.watched(policy)
+    }
+
+    /// A policy as far as this feed's absences are believed now.
+    pub fn believed(&self, policy: &Policy, now: Stamp) -> Policy {
+        Policy { belief: policy.belief.max(self.returns.belief(now)), ..*policy }
     }
 
     /// Counts an item that is taken for deleted, unless enough are for a day.
@@ -303,11 +327,25 @@ impl Memory {
             Place { id, dated, known: true, deaths, is_weak }
         };
         let seen: Vec<Place> = present.map(place).collect();
-        self.judge(&seen, Class::Audit, policy, now)
+        let policy = self.believed(policy, now);
+        self.judge(&seen, Class::Audit, &policy, now).watched(&policy)
     }
 
     /// What a document proves. `seen` is in document order, each item once.
     pub fn observe(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
+        let shown = seen.iter().map(|place| place.id).collect();
+        let returns = self.returns.after(&shown, &self.rows, now);
+        let (before, belief) = (self.returns.belief(now), returns.belief(now));
+        let memory = Self { returns, ..self.clone() };
+        let policy = memory.believed(policy, now);
+        let mut outcome = memory.observe_by(seen, class, &policy, now).watched(&policy);
+        if belief > before {
+            outcome.events.push(if belief == Belief::Off { Event::Disbelieved } else { Event::Doubted });
+        }
+        outcome
+    }
+
+    fn observe_by(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
         if class == Class::Partial || (class == Class::Conditional && self.trust <= CAUGHT) {
             let memory = self.learned(seen, class).cleared(seen);
             return Outcome { memory, ..Outcome::default() };
@@ -495,6 +533,18 @@ impl Memory {
         self.rows = window;
         outcome.memory = self;
         outcome
+    }
+}
+
+impl Outcome {
+    /// The same, with a note of what was taken for deleted because it is missing: it may come back.
+    fn watched(mut self, policy: &Policy) -> Self {
+        for (id, proof) in &self.gone {
+            if matches!(proof, Proof::Bracketed(_)) {
+                self.memory.returns.end(*id, policy.belief);
+            }
+        }
+        self
     }
 }
 
