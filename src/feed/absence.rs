@@ -235,9 +235,9 @@ impl Memory {
         self.suspects().next().is_some() || self.held_since.is_some() || self.trust <= CAUGHT
     }
 
-    /// Whether nothing was concluded from the last document, so that the remembered window is not what it showed.
-    pub fn concluded_nothing(&self) -> bool {
-        self.held_since.is_some() || self.unstable > 0
+    /// Whether the order of the last document could not be followed, so that the same again confirms nothing.
+    pub fn is_unstable(&self) -> bool {
+        self.unstable > 0
     }
 
     /// Without these items, which have ended by other proof.

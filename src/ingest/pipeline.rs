@@ -160,7 +160,7 @@ impl Pipeline {
         let answer = fetched.answer.clone();
         let fetched = self.record(feed, fetched).await?;
         let confirms = state.wants_audit && !answer.conditional;
-        let last_body = if confirms && self.concluded_nothing(feed).await? { None } else { state.body };
+        let (last_body, rereads) = (state.body, confirms && self.is_held(feed).await?);
         // Behind a sidecar the document came from a place that only we can reach.
         let base_url = feed.public_url.as_ref().map_or_else(|| fetched.base_url.clone(), Url::to_string);
         let landed = fetched.base_url.clone();
@@ -169,7 +169,7 @@ impl Pipeline {
         let (choice, known, platforms) =
             (feed.platform.clone(), state.platform.clone(), self.platforms.clone());
         let sliced = compute(move || {
-            let sliced = Sliced::new(&document, last_body)?;
+            let sliced = Sliced::new(&document, last_body, rereads)?;
             Ok(sliced.map(|sliced| sliced.recognised(&choice, &platforms, known.as_ref(), &document)))
         });
         let Some(sliced) = sliced.await?? else {
@@ -235,10 +235,11 @@ impl Pipeline {
         state.fault.as_ref().is_some_and(is_old)
     }
 
-    /// Whether the last document is not the remembered window, so that the same again must be read again.
-    async fn concluded_nothing(&self, feed: &FeedSpec) -> Result<bool, Failure> {
+    /// Whether too much was missing from the last document, which is not what is remembered, so that the same again must be
+    /// read again: it may end the hold.
+    async fn is_held(&self, feed: &FeedSpec) -> Result<bool, Failure> {
         let known = self.store.known(feed.no, Vec::new()).await.map_err(ours)?;
-        Ok(known.last.absence.concluded_nothing())
+        Ok(known.last.absence.held_since.is_some())
     }
 
     /// The last body came again, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
@@ -254,6 +255,9 @@ impl Pipeline {
             let known = self.store.known(feed.no, Vec::new()).await.map_err(ours)?;
             if known.rev != record.rev {
                 continue;
+            }
+            if known.last.absence.is_unstable() {
+                return Ok(self.remember(feed, state, unchanged));
             }
             let decided = Decided::again(record, &known, &feed.deletions, self.now());
             let mut polled = self.remember(feed, state, unchanged);

@@ -40,15 +40,22 @@ pub(super) struct Sliced {
     /// What is known of that.
     pub(super) profile: Option<Arc<Profile>>,
     pub(super) is_part: bool,
+    /// Whether it is the last one again.
+    again: bool,
     pub(super) bytes: Bytes,
     pub(super) content_type: Option<String>,
 }
 
 impl Sliced {
-    /// `None` when the body is the last one again: nothing to parse.
-    pub(super) fn new(fetched: &Fetched, last: Option<Digest>) -> Result<Option<Self>, Failure> {
+    /// `None` when the body is the last one again: nothing to parse, unless that is wanted.
+    pub(super) fn new(
+        fetched: &Fetched,
+        last: Option<Digest>,
+        rereads: bool,
+    ) -> Result<Option<Self>, Failure> {
         let body = (!fetched.is_part).then(|| digest(fetched));
-        if body.is_some() && body == last {
+        let again = body.is_some() && body == last;
+        if again && !rereads {
             return Ok(None);
         }
         let hints = Hints {
@@ -65,6 +72,7 @@ impl Sliced {
             class,
             partial,
             is_part: fetched.is_part,
+            again,
             bytes: fetched.body.clone(),
             platform: None,
             profile: None,
@@ -181,6 +189,7 @@ impl Decided {
         let observed = Observed {
             partial: partial.map(str::to_owned),
             remark: remark.clone(),
+            again: sliced.again,
             ..Observed::of(&decisions, seen.sightings.len(), now)
         };
         let overlaps = !decisions.events.contains(&Event::Gap);
@@ -216,7 +225,8 @@ impl Decided {
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.last.window.clone_from(&known.last.window);
         let hides_deletions = sliced.hides_deletions();
-        let observed = Observed { remark: Some(remark.clone()), ..Observed::of(&decisions, 0, now) };
+        let told = Observed::of(&decisions, 0, now);
+        let observed = Observed { remark: Some(remark.clone()), again: sliced.again, ..told };
         let of_document = Self::unheaded(record, known, decisions, observed);
         Self { remark: Some(remark), hides_deletions, ..of_document }
     }
