@@ -193,3 +193,47 @@ async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_sam
         played.0
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_in_which_what_is_missing_keeps_coming_back_says_so() {
+    // POLLING 2.4, the last row: one machine of the publisher's has `w`, another has not.
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin::start().await;
+    origin.says(posts("zyxwvut"));
+    let given = Config::parse("test", &config(folder.path(), &origin, "127.0.0.1:0")).unwrap();
+    let app = App::start(given).await.unwrap();
+    let file = folder.path().join("everfeed.toml");
+    std::fs::write(&file, config(folder.path(), &origin, &app.admin_address().to_string())).unwrap();
+    let explain =
+        || run(vec!["explain".into(), "--config".into(), file.display().to_string(), "usual".into()]);
+    let started = Instant::now();
+    while !explain().await.0.contains("7 items") {
+        assert!(started.elapsed() < PATIENCE);
+        sleep(Duration::from_millis(100)).await;
+    }
+    let told = loop {
+        for (letters, missing) in [("zyxvuts", true), ("zyxwvut", false)] {
+            origin.says(posts(letters));
+            loop {
+                let (told, error, _) = explain().await;
+                if told.contains("\n  suspected   ") == missing {
+                    break;
+                }
+                assert!(started.elapsed() < PATIENCE, "{told}{error}");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+        let (told, ..) = explain().await;
+        if told.contains("doubted") {
+            break told;
+        }
+    };
+    assert!(told.contains("  doubted     until 20"), "{told}");
+    let why = "a deletion takes seven days of absence: what was missing has come back three times in a week";
+    assert!(told.contains(why), "{told}");
+    assert!(
+        told.contains("      what was missing came back, so for a month a deletion takes seven days"),
+        "{told}"
+    );
+    app.stop().await.unwrap();
+}

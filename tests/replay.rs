@@ -52,6 +52,8 @@ struct Numbers {
 /// - skopje: none, and five gaps: four times everything was replaced, and once a window of two grew and was sorted anew.
 /// - theory-report: none. 17 papers left this planet when one of its sources showed those of the next day; a planet does
 ///   not show the first N of one order, so its entries are never taken for deleted because of what stands around them.
+/// - skopje-planet: none. It shows two entries, an order that nobody can follow: its window begins anew after six documents,
+///   after a week in which too much was missing, and whenever two have nothing in common.
 const EXPECTED: [(&str, Numbers); 11] = [
     ("clambake-rss2", numbers([37, 2, 9, 0, 0, 0, 0])),
     ("culture-files-podcast-rss2", numbers([7, 0, 15, 14, 0, 0, 0])),

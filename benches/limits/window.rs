@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use everfeed::{
     clock::System,
     feed::{
-        absence::{Class, Policy},
+        absence::{Belief, Class, Policy},
         reconcile::{Decisions, keys_needed, observe, reconcile},
         record::FeedRecord,
         stamp::Stamp,
@@ -38,6 +38,7 @@ const POLICY: Policy = Policy {
     complete: false,
     ordered: true,
     probes: true,
+    belief: Belief::Usual,
 };
 
 pub(crate) async fn ask(report: &Report) -> Result<()> {

@@ -5,7 +5,7 @@ use crate::{
     clock,
     config::{Config, Feed, public},
     feed::{
-        absence::{Class, Missing, Policy, Probe, Said},
+        absence::{Cause, Class, Missing, Policy, Probe, Returns, Said},
         archive::{self, History, WALKS_MIN, Walk},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
@@ -54,6 +54,8 @@ pub struct Explanation {
     pub archives: Vec<String>,
     /// Since when too much is missing at once to believe it.
     pub held_since: Option<String>,
+    /// Why absence counts for less than usual here, or for nothing.
+    pub doubted: Option<String>,
     /// Whether answers to conditional requests have proven to be parts.
     pub distrusts_conditional: bool,
     /// Items that are missed and not decided on, those included whose page shows that they live.
@@ -285,6 +287,7 @@ impl Explainer {
         let profile = platform::profile(&self.platforms, poll.platform.as_ref());
         let policy = feed.deletions.policy_for(record.head.is_complete(), profile.as_deref());
         let absence = &known.last.absence;
+        let policy = absence.believed(&policy, poll.polled_at.unwrap_or_default());
         let mut suspects = Vec::new();
         for row in absence.rows.iter().filter(|row| row.missing.is_some()).take(SUSPECTS_SHOWN) {
             if let Some(found) = self.store.item(record.no, row.id).await? {
@@ -317,6 +320,7 @@ impl Explainer {
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import),
             held_since: absence.held_since.map(rfc),
+            doubted: doubted(&absence.returns, poll.polled_at.unwrap_or_default()),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
             gaps: record
@@ -471,6 +475,22 @@ fn churn(last: &Remembered, item: &Item) -> Option<Churn> {
     let held_until = last.held.iter().find(|held| held.id == item.id).map(|held| held.until.rfc3339());
     let is_told = !item.is_gone() && (polls > CHANGED_POLLS_MAX || held_until.is_some());
     is_told.then_some(Churn { polls, held_until })
+}
+
+/// Why absence counts for less than usual, or for nothing.
+fn doubted(returns: &Returns, now: Stamp) -> Option<String> {
+    if let Some(until) = returns.off_until(now) {
+        let until = until.rfc3339();
+        return Some(format!(
+            "until {until} absence proves nothing: what had been missing for seven days came back"
+        ));
+    }
+    let (until, cause) = returns.doubted_until(now)?;
+    let why = match cause {
+        Cause::Returned => "what was missing has come back three times in a week",
+        Cause::Revived => "several items came back at once that were taken for deleted",
+    };
+    Some(format!("until {} a deletion takes seven days of absence: {why}", until.rfc3339()))
 }
 
 fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {

@@ -117,6 +117,7 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     lines.extend(told.held_since.iter().map(|since| {
         format!("  held        since {since} too much is missing at once: nothing is concluded for a week")
     }));
+    lines.extend(told.doubted.iter().map(|text| format!("  doubted     {}", tame(text))));
     lines.extend(told.gaps.iter().map(|(at, why, before, after)| {
         format!("  may lack    items between {} and {}: at {at} {}", cursor(before), cursor(after), tame(why))
     }));

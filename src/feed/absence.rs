@@ -16,10 +16,13 @@ mod verdict;
 
 mod probe;
 
+mod returns;
+
 #[cfg(test)]
 mod tests;
 
 pub use probe::{Probe, Said};
+pub use returns::{Belief, Cause, Returns};
 pub use verdict::{Missing, Needs, Proof};
 
 use orientation::Orientation;
@@ -90,6 +93,8 @@ pub struct Memory {
     lacked: Option<Lacked>,
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
     ended: (Stamp, u16),
+    /// What was missing and came back.
+    pub returns: Returns,
 }
 
 /// What a document was taken for, and so what the same document says when it comes again.
@@ -133,6 +138,8 @@ pub struct Policy {
     pub ordered: bool,
     /// Whether the own page of a missed item is asked for, so that its word is waited for.
     pub probes: bool,
+    /// How far it is believed that what is missing is gone. What is remembered of a feed lowers it.
+    pub belief: Belief,
 }
 
 impl Default for Policy {
@@ -146,6 +153,7 @@ impl Default for Policy {
             complete: false,
             ordered: true,
             probes: false,
+            belief: Belief::Usual,
         }
     }
 }
@@ -178,12 +186,16 @@ pub enum Event {
     Capped,
     /// More than half of the window was edited at once, and its publisher says of no such entry that it was updated.
     Reformatted,
+    /// What was missing came back too often, so that a deletion takes longer to prove.
+    Doubted,
+    /// What was taken for deleted in spite of that came back, so that absence proves nothing for a while.
+    Disbelieved,
 }
 
 impl Event {
     /// Whether the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
-        !matches!(self, Self::Held | Self::Capped | Self::Reformatted)
+        matches!(self, Self::Gap | Self::Rebaselined | Self::HoldEnded)
     }
 
     /// The same in the operator's words.
@@ -196,6 +208,12 @@ impl Event {
             Self::Capped => "more items seem to be gone than is believed in one day, so the rest waits",
             Self::Reformatted => {
                 "most of the window was edited at once without a word on it: the feed was reformatted"
+            }
+            Self::Doubted => {
+                "what was missing came back, so for a month a deletion takes seven days of absence"
+            }
+            Self::Disbelieved => {
+                "what had been missing for seven days came back, so for a month absence proves nothing"
             }
         }
     }
@@ -282,6 +300,7 @@ impl Memory {
     /// What the word of a missed item's own page proves, together with what documents have shown so far. An item that is
     /// not missed any more is none of a page's business.
     pub fn told(&self, id: ItemId, said: Said, policy: &Policy, now: Stamp) -> Outcome {
+        let policy = &self.believed(policy, now);
         let mut memory = self.clone();
         let mut outcome = Outcome::default();
         let found = memory.rows.iter().position(|row| row.id == id && row.missing.is_some());
@@ -298,7 +317,12 @@ impl Memory {
             }
         }
         outcome.memory = memory;
-        outcome
+        outcome.watched(policy)
+    }
+
+    /// A policy as far as this feed's absences are believed now.
+    pub fn believed(&self, policy: &Policy, now: Stamp) -> Policy {
+        Policy { belief: policy.belief.max(self.returns.belief(now)), ..*policy }
     }
 
     /// Counts an item that is taken for deleted, unless enough are for a day.
@@ -331,11 +355,25 @@ impl Memory {
             Place { id, dated, known: true, deaths, is_weak }
         };
         let seen: Vec<Place> = present.map(place).collect();
-        self.judge(&seen, Class::Audit, policy, now)
+        let policy = self.believed(policy, now);
+        self.judge(&seen, Class::Audit, &policy, now).watched(&policy)
     }
 
     /// What a document proves. `seen` is in document order, each item once.
     pub fn observe(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
+        let shown = seen.iter().map(|place| place.id).collect();
+        let returns = self.returns.after(&shown, &self.rows, now);
+        let (before, belief) = (self.returns.belief(now), returns.belief(now));
+        let memory = Self { returns, ..self.clone() };
+        let policy = memory.believed(policy, now);
+        let mut outcome = memory.observe_by(seen, class, &policy, now).watched(&policy);
+        if belief > before {
+            outcome.events.push(if belief == Belief::Off { Event::Disbelieved } else { Event::Doubted });
+        }
+        outcome
+    }
+
+    fn observe_by(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
         if class == Class::Partial || (class == Class::Conditional && self.trust <= CAUGHT) {
             let mut memory = self.learned(seen, class).cleared(seen);
             memory.taken = if class == Class::Partial { Taken::SetAside } else { Taken::Doubted };
@@ -526,6 +564,18 @@ impl Memory {
         self.rows = window;
         outcome.memory = self;
         outcome
+    }
+}
+
+impl Outcome {
+    /// The same, with a note of what was taken for deleted because it is missing: it may come back.
+    fn watched(mut self, policy: &Policy) -> Self {
+        for (id, proof) in &self.gone {
+            if matches!(proof, Proof::Bracketed(_)) {
+                self.memory.returns.end(*id, policy.belief);
+            }
+        }
+        self
     }
 }
 

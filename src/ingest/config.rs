@@ -233,8 +233,8 @@ impl Deletions {
             weak_confirmations: few(self.weak_confirmations),
             weak_secs: self.weak_secs,
             complete,
-            ordered: true,
             probes: self.probe,
+            ..absence::Policy::default()
         }
     }
 

@@ -456,6 +456,12 @@ fn tell(feed: &FeedSpec, event: Event) {
         Event::Capped => {
             warn!(feed.name = %name, "More items of `{name}` seem to be gone than is believed in a day; the rest waits")
         }
+        Event::Doubted => {
+            warn!(feed.name = %name, "Posts that `{name}` left out came back; for a month they must be missing for seven days to be taken for deleted")
+        }
+        Event::Disbelieved => {
+            warn!(feed.name = %name, "Posts of `{name}` that had been missing for seven days came back; for a month none is taken for deleted because it is missing")
+        }
     }
 }
 

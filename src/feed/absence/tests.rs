@@ -5,6 +5,8 @@ use super::*;
 
 mod probing;
 
+mod returning;
+
 /// A feed as it is watched, an hour between two documents.
 struct Watched {
     memory: Memory,

@@ -1,6 +1,6 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
-use super::{Class, Missed, Policy, Probe, Sight};
+use super::{Belief, Class, Missed, Policy, Probe, Sight, returns::DOUBTED_SECS};
 use crate::feed::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
@@ -95,12 +95,15 @@ impl Missing {
             return self.is_enough(&needs, now).then_some(Proof::LeftComplete(*self));
         }
         if self.probe.is_gone() {
+            // The publisher says it of this item, whatever its documents do.
+            let needs = self.needs(deaths, &Policy { belief: Belief::Usual, ..*policy });
             let is_settled = deaths < DEATHS_MANY || now >= needs.not_before;
             return is_settled.then_some(Proof::Gone(*self));
         }
         let may_decide =
             if policy.probes { self.probe.lets_decide(self.since, now) } else { !self.probe.is_hidden() };
-        (may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
+        let is_believed = policy.belief < Belief::Off;
+        (is_believed && may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
     }
 
     fn is_enough(&self, needs: &Needs, now: Stamp) -> bool {
@@ -115,6 +118,9 @@ impl Missing {
             (policy.weak_confirmations, policy.weak_secs)
         };
         let secs = if deaths >= DEATHS_MANY { secs.max(FLAPPING_SECS) } else { secs };
+        // What leaves a list that is complete is not in it, however often it comes back.
+        let is_doubted = policy.belief > Belief::Usual && !policy.complete;
+        let secs = if is_doubted { secs.max(DOUBTED_SECS) } else { secs };
         Needs { confirmations, not_before: self.since.plus_secs(secs) }
     }
 }

@@ -2,11 +2,14 @@
 //! proves.
 
 use super::*;
-use crate::feed::{
-    absence::{Class, Event},
-    item::{Content, Item, Reason},
-    observed::Observed,
-    page::PageQuery,
+use crate::{
+    feed::{
+        absence::{Class, Event},
+        item::{Content, Item, Reason},
+        observed::Observed,
+        page::PageQuery,
+    },
+    ingest::Deletions,
 };
 use http::Response;
 use std::time::Duration;
@@ -130,6 +133,26 @@ async fn a_cut_document_proves_nothing_by_what_it_lacks() {
     let (state, told) = watch(&house, &feed, 24 * 9).await;
     assert_eq!(told, "qrstuvwxyz gone 0");
     assert!(state.remark.unwrap().contains("ends early"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_document_that_is_audited_confirms_nothing() {
+    // `s` is suspected when the feed breaks off; the same short document again is no second witness against it.
+    let house = publisher(&["zyxwvutsrq", "zyxwvutrqp", "zyxw"]);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let feed = FeedSpec { deletions: Deletions { probe: false, ..feed.deletions }, ..feed };
+    let (_, told) = watch(&house, &feed, 60).await;
+    assert_eq!(told, "pqrstuvwxyz gone 0");
+    assert_eq!(asked_unconditionally(&house), [0, 24, 48], "it is still wanted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_stays_empty_begins_anew_after_a_week() {
+    let house = publisher(&["zyxwvu", ""]);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let (_, told) = watch(&house, &feed, 9 * 24).await;
+    assert_eq!(told, "uvwxyz gone 0");
+    assert_eq!(house.store.feed(feed.no).await.unwrap().gaps.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
