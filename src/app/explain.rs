@@ -5,7 +5,7 @@ use crate::{
     clock,
     config::{Config, Feed, public},
     feed::{
-        absence::{Cause, Class, Missing, Policy, Probe, Returns, Said},
+        absence::{Cause, Class, Memory, Missing, Policy, Probe, Said},
         archive::{self, History, WALKS_MIN, Walk},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
@@ -320,7 +320,7 @@ impl Explainer {
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import),
             held_since: absence.held_since.map(rfc),
-            doubted: doubted(&absence.returns, poll.polled_at.unwrap_or_default()),
+            doubted: doubted(absence, poll.polled_at.unwrap_or_default()),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
             gaps: record
@@ -478,7 +478,12 @@ fn churn(last: &Remembered, item: &Item) -> Option<Churn> {
 }
 
 /// Why absence counts for less than usual, or for nothing.
-fn doubted(returns: &Returns, now: Stamp) -> Option<String> {
+fn doubted(absence: &Memory, now: Stamp) -> Option<String> {
+    if absence.is_sticky() {
+        let why = "what rolls off is missing from before an end that stays; only pages tell";
+        return Some(format!("absence proves nothing: {why}"));
+    }
+    let returns = &absence.returns;
     if let Some(until) = returns.off_until(now) {
         let until = until.rfc3339();
         return Some(format!(

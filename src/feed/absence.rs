@@ -16,6 +16,8 @@ mod verdict;
 
 mod probe;
 
+mod sticky;
+
 mod returns;
 
 #[cfg(test)]
@@ -26,6 +28,7 @@ pub use returns::{Belief, Cause, Returns};
 pub use verdict::{Missing, Needs, Proof};
 
 use orientation::Orientation;
+use sticky::Sticky;
 
 /// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -95,6 +98,8 @@ pub struct Memory {
     ended: (Stamp, u16),
     /// What was missing and came back.
     pub returns: Returns,
+    /// Whether what rolls off is missing from inside.
+    sticky: Sticky,
 }
 
 /// What a document was taken for, and so what the same document says when it comes again.
@@ -190,6 +195,8 @@ pub enum Event {
     Doubted,
     /// What was taken for deleted in spite of that came back, so that absence proves nothing for a while.
     Disbelieved,
+    /// What rolls off is missing from inside, so that documents prove nothing by what they lack.
+    Sticky,
 }
 
 impl Event {
@@ -214,6 +221,9 @@ impl Event {
             }
             Self::Disbelieved => {
                 "what had been missing for seven days came back, so for a month absence proves nothing"
+            }
+            Self::Sticky => {
+                "what rolls off is missing from before an end that stays, so documents prove no deletion"
             }
         }
     }
@@ -256,10 +266,11 @@ impl Memory {
         self.suspects().next().is_some() || self.held_since.is_some() || self.trust <= CAUGHT
     }
 
-    /// Whether documents could prove anything by what they lack: there is an order to follow, or the document is the whole
-    /// feed. Where they cannot, an unconditional request is a discourtesy.
+    /// Whether documents could prove anything by what they lack: there is an order to follow and absence is believed, or the
+    /// document is the whole feed. Where they cannot, an unconditional request is a discourtesy.
     pub fn can_prove(&self, policy: &Policy) -> bool {
-        policy.complete || policy.ordered && self.rows.len() >= SURVIVORS_MIN
+        let is_believed = policy.belief < Belief::Off;
+        policy.complete || policy.ordered && is_believed && self.rows.len() >= SURVIVORS_MIN
     }
 
     /// Without these items, which have ended by other proof.
@@ -314,6 +325,9 @@ impl Memory {
             {
                 memory.rows.remove(at);
                 outcome.gone.push((id, proof));
+            } else if memory.sticky.is_on() && missing.is_moot(policy) {
+                memory.rows.remove(at);
+                outcome.rolled_off.push(id);
             }
         }
         outcome.memory = memory;
@@ -322,7 +336,13 @@ impl Memory {
 
     /// A policy as far as this feed's absences are believed now.
     pub fn believed(&self, policy: &Policy, now: Stamp) -> Policy {
-        Policy { belief: policy.belief.max(self.returns.belief(now)), ..*policy }
+        let by_end = if self.sticky.is_on() { Belief::Off } else { Belief::Usual };
+        Policy { belief: policy.belief.max(self.returns.belief(now)).max(by_end), ..*policy }
+    }
+
+    /// Whether what rolls off is missing from inside, so that documents prove nothing by what they lack.
+    pub fn is_sticky(&self) -> bool {
+        self.sticky.is_on()
     }
 
     /// Counts an item that is taken for deleted, unless enough are for a day.
@@ -432,15 +452,27 @@ impl Memory {
             return memory.hold(self, &view, seen, class, now);
         }
         memory.held_since = None;
+        memory.sticky = self.sticky_after(seen, &view, &missed);
+        let policy = &memory.believed(policy, now);
         let counts = class == Class::Audit || self.trust >= TRUSTED;
         let strong = self.is_conserved(seen, &view);
         memory.note_length(seen);
-        memory.decide(
-            self,
-            seen,
-            &missed,
-            &Sight { class, counts, strong, last_seen: self.seen_at, now, policy },
-        )
+        let becomes_sticky = memory.sticky.is_on() && !self.sticky.is_on();
+        let sight = Sight { class, counts, strong, last_seen: self.seen_at, now, policy };
+        let mut outcome = memory.decide(self, seen, &missed, &sight);
+        outcome.events.extend(becomes_sticky.then_some(Event::Sticky));
+        outcome
+    }
+
+    /// What a document says of the end of the window.
+    fn sticky_after(&self, seen: &[Place], view: &View, missed: &[Missed]) -> Sticky {
+        let came = || seen.iter().filter(|place| !view.position.contains_key(&place.id));
+        if came().any(|place| place.known) {
+            return self.sticky;
+        }
+        let fresh = || missed.iter().filter(|missed| self.rows[missed.at].missing.is_none());
+        let inside = fresh().filter(|missed| missed.behind >= ANCHORS_MIN).count();
+        self.sticky.after(came().count(), inside, fresh().count() - inside)
     }
 
     /// Whether the document is less than half as long as usual.
@@ -552,6 +584,8 @@ impl Memory {
                 && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
             {
                 outcome.gone.push((row.id, proof));
+            } else if self.sticky.is_on() && missing.is_moot(sight.policy) {
+                outcome.rolled_off.push(row.id);
             } else {
                 undecided.entry(predecessor).or_default().push(Row { missing: Some(missing), ..*row });
             }

@@ -462,6 +462,9 @@ fn tell(feed: &FeedSpec, event: Event) {
         Event::Disbelieved => {
             warn!(feed.name = %name, "Posts of `{name}` that had been missing for seven days came back; for a month none is taken for deleted because it is missing")
         }
+        Event::Sticky => {
+            info!(feed.name = %name, "What rolls off `{name}` is missing from before an end that stays; its documents prove no deletion, only pages do")
+        }
     }
 }
 

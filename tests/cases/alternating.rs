@@ -101,6 +101,7 @@ async fn what_was_taken_for_deleted_in_spite_of_the_doubt_and_comes_back_turns_a
     assert_eq!(blog.stays(2 * 24).await, "45 h: -y absent-bracketed -u absent-bracketed");
     assert_eq!(blog.shows(rss(all)).await, "disbelieved ^u ^y");
     assert_eq!(blog.shows(rss(fewer)).await, "");
+    let asked = blog.audits();
     assert_eq!(blog.stays(29 * 24).await, "");
-    assert_eq!(blog.stays(3 * 24).await.split(": ").last(), Some("-y absent-bracketed -u absent-bracketed"));
+    assert!(blog.audits() - asked <= 5, "what proves nothing is asked for once a week, as everywhere");
 }

@@ -237,6 +237,7 @@ fn word(event: Event) -> Option<&'static str> {
         Event::Doubted => Some("doubted"),
         Event::Disbelieved => Some("disbelieved"),
         Event::Reformatted => Some("reformatted"),
+        Event::Sticky => Some("sticky"),
     }
 }
 

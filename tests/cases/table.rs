@@ -132,7 +132,10 @@ async fn guid_churn_http_to_https_or_host_move() {
     assert_eq!(blog.shows(rss(Posts::from("zyxwvuts").each(https))).await, "");
     assert_eq!(blog.stays(24).await, "");
     blog.moves_to("https://new.example/index.xml");
-    assert_eq!(blog.shows(rss(Posts::from("zyxwvuts").each(moved))).await, "reformatted *s *t *u *v *w *x *y *z");
+    assert_eq!(
+        blog.shows(rss(Posts::from("zyxwvuts").each(moved))).await,
+        "reformatted *s *t *u *v *w *x *y *z"
+    );
     assert_eq!(blog.stays(24).await, "");
 
     let other = |post: &mut Post| {

@@ -132,6 +132,11 @@ impl Probe {
         self.finding == Finding::Gone
     }
 
+    /// Whether its word, or the time that its word takes, is still to come.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.is_gone() || self.due.is_some() && !self.is_hidden()
+    }
+
     /// Whether documents may decide without a further word of it: it is not there, or there is none to be had.
     pub(super) fn lets_decide(&self, since: Stamp, now: Stamp) -> bool {
         let is_asked = self.not_found_since.is_some() || self.due.is_none();

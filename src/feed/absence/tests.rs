@@ -438,3 +438,30 @@ fn what_is_still_needed_is_what_is_asked_for() {
     feed.now = needs.not_before.plus_secs(0);
     assert_eq!(feed.audit("gfdcba"), "-e");
 }
+
+#[test]
+fn two_posts_pinned_at_the_end_are_learned_from_three_posts_that_roll_off() {
+    // POLLING 2.3, step 7; 2.4, "pinned bottom". `B` and `A` stay at the end; capitals would be weak, so digits stand for them.
+    let mut feed = Watched::new("hgfedc21");
+    assert_eq!(feed.audit("ihgfed21"), "?c");
+    assert_eq!(feed.audit("jihgfe21"), "-c ?d", "a mistake that nothing could tell yet");
+    assert_eq!(feed.audit("kjihgf21"), "Sticky ~e ~d");
+    for (document, rolled) in [("lkjihg21", "~f"), ("mlkjih21", "~g"), ("nmlkji21", "~h")] {
+        assert_eq!(feed.audit(document), rolled);
+    }
+    assert!(!feed.memory.wants_audit(), "there is nothing that an audit could prove");
+    // A deletion cannot be told either.
+    assert_eq!(feed.audit("nmlji21"), "~k");
+}
+
+#[test]
+fn an_end_that_moves_again_is_believed_again() {
+    let mut feed = Watched::new("hgfedc21");
+    for document in ["ihgfed21", "jihgfe21", "kjihgf21"] {
+        feed.audit(document);
+    }
+    assert!(feed.memory.is_sticky());
+    assert_eq!(feed.audit("lkjihg"), "~f ~2 ~1");
+    assert!(!feed.memory.is_sticky());
+    assert_eq!(feed.audit("lkjhg"), "?i");
+}

@@ -106,6 +106,12 @@ impl Missing {
         (is_believed && may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
     }
 
+    /// Whether there is nothing to wait for where documents prove nothing: no page will say more.
+    pub(super) fn is_moot(&self, policy: &Policy) -> bool {
+        let is_awaited = policy.probes && self.probe.is_awaited();
+        !policy.complete && !is_awaited
+    }
+
     fn is_enough(&self, needs: &Needs, now: Stamp) -> bool {
         self.count >= needs.confirmations && now >= needs.not_before && self.audited
     }

@@ -197,7 +197,7 @@ impl Decided {
             keeps_last: decisions.last == known.last,
             head: speaks_anew.then(|| Arc::new(head.clone())),
             hides_deletions: sliced.hides_deletions(),
-            can_prove: decisions.last.absence.can_prove(&policy),
+            can_prove: decisions.last.absence.can_prove(&decisions.last.absence.believed(&policy, now)),
             stranger,
             makes_ready: !sliced.is_part && !record.is_ready(),
             archives: None,

@@ -150,3 +150,18 @@ fn no_more_than_a_hundred_items_end_in_a_day() {
     feed.wait_hours(24);
     assert_eq!(gone(feed.audit(&show(150))), 50);
 }
+
+#[test]
+fn where_the_end_stays_the_page_of_what_rolls_off_is_asked_once() {
+    let mut feed = probed("hgfedc21");
+    let shows = [("ihgfed21", 'c'), ("jihgfe21", 'd'), ("kjihgf21", 'e'), ("lkjihg21", 'f')];
+    for (document, rolled) in shows {
+        assert_eq!(feed.audit(document).matches('-').count(), 0, "{document}");
+        feed.hear(0, rolled, Said::Shown);
+    }
+    assert!(feed.memory.is_sticky());
+    assert!(feed.memory.rows.iter().all(|row| row.id != id('f')), "it lives, and has rolled off");
+    assert_eq!(feed.audit("lkjhg21"), "?i");
+    assert_eq!(feed.hear(0, 'i', Said::NotFound), "");
+    assert_eq!(feed.hear(1, 'i', Said::NotFound), "-i", "a deletion is found by its page");
+}
