@@ -6,9 +6,15 @@
 
 use super::{item::ItemId, stamp::Stamp};
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 mod anchors;
+
+mod event;
+
+mod judge;
+
+mod view;
 
 mod orientation;
 
@@ -16,13 +22,14 @@ mod verdict;
 
 mod probe;
 
-mod sticky;
-
 mod returns;
+
+mod sticky;
 
 #[cfg(test)]
 mod tests;
 
+pub use event::Event;
 pub use probe::{Probe, Said};
 pub use returns::{Belief, Cause, Returns};
 pub use verdict::{Missing, Needs, Proof};
@@ -176,76 +183,14 @@ pub struct Outcome {
     pub events: Vec<Event>,
 }
 
-/// What happened to the window as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Event {
-    /// Nothing of the last window is in this one: items may be missing between the two.
-    Gap,
-    /// The order of the documents could not be followed any more; the window begins anew.
-    Rebaselined,
-    /// Too much is missing at once; nothing is concluded for now.
-    Held,
-    /// Too much stayed missing for [`HOLD_SECS`]; the window begins anew and nothing is deleted.
-    HoldEnded,
-    /// More is proven to be gone than is believed in a day; the rest waits.
-    Capped,
-    /// More than half of the window was edited at once, and its publisher says of no such entry that it was updated.
-    Reformatted,
-    /// What was missing came back too often, so that a deletion takes longer to prove.
-    Doubted,
-    /// What was taken for deleted in spite of that came back, so that absence proves nothing for a while.
-    Disbelieved,
-    /// What rolls off is missing from inside, so that documents prove nothing by what they lack.
-    Sticky,
-}
-
-impl Event {
-    /// Whether the window began anew, so that items may be missing between what was held and what came with it.
-    pub fn leaves_a_gap(self) -> bool {
-        matches!(self, Self::Gap | Self::Rebaselined | Self::HoldEnded)
-    }
-
-    /// The same in the operator's words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Gap => "nothing of the last document was in the next one",
-            Self::Rebaselined => "the order of the documents could not be followed, so the window began anew",
-            Self::Held => "too much was missing at once, so nothing was concluded",
-            Self::HoldEnded => "too much stayed missing for a week, so the window began anew",
-            Self::Capped => "more items seem to be gone than is believed in one day, so the rest waits",
-            Self::Reformatted => {
-                "most of the window was edited at once without a word on it: the feed was reformatted"
-            }
-            Self::Doubted => {
-                "what was missing came back, so for a month a deletion takes seven days of absence"
-            }
-            Self::Disbelieved => {
-                "what had been missing for seven days came back, so for a month absence proves nothing"
-            }
-            Self::Sticky => {
-                "what rolls off is missing from before an end that stays, so documents prove no deletion"
-            }
-        }
-    }
-}
-
-/// Rows that are remembered; what stands behind them is not missed when it goes.
-const ROWS_MAX: usize = 1000;
-
 /// Lengths of documents that are remembered.
 const LENGTHS_MAX: usize = 20;
-
-/// Full documents in a row whose order cannot be followed before the window begins anew.
-const UNSTABLE_MAX: u8 = 6;
 
 /// Fewer survivors than this are no order.
 const SURVIVORS_MIN: usize = 3;
 
 /// Anchors that must stand behind a missing item: two, so that one pinned at the end proves nothing.
 const ANCHORS_MIN: usize = 2;
-
-/// How long too much may be missing at once before the window begins anew, in seconds.
-const HOLD_SECS: u64 = 7 * 86_400;
 
 /// Items of a feed that are taken for deleted in a day, because they are missing, at most (POLLING 2.3, step 5): a mistake
 /// of ours must not empty a feed before somebody notices.
@@ -414,87 +359,6 @@ impl Memory {
         memory
     }
 
-    /// What a full document proves; `seen` is newest first.
-    fn judge(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
-        let mut memory = Self { taken: Taken::Judged, ..self.learned(seen, class) };
-        if self.rows.is_empty() {
-            memory.rows = rows(seen);
-            memory.note_length(seen);
-            return Outcome { memory, ..Outcome::default() };
-        }
-        let view = View::new(self, seen);
-        // An empty or very short document proves nothing by itself, not even that the feed was replaced.
-        if seen.is_empty() || self.is_short(seen) {
-            return memory.hold(self, &view, seen, class, now);
-        }
-        if view.survivors == 0 && !policy.complete {
-            return memory.begin_anew(self, &view, seen, Event::Gap);
-        }
-        let rule = if policy.complete {
-            Rule::Complete
-        } else if !view.is_stable() {
-            memory.unstable += 1;
-            if memory.unstable < UNSTABLE_MAX {
-                memory.rows = prepended(self, seen, &view);
-                memory.taken = Taken::SetAside;
-                return Outcome { memory, ..Outcome::default() };
-            }
-            return memory.begin_anew(self, &view, seen, Event::Rebaselined);
-        } else {
-            Rule::Bracket { decides: policy.ordered && memory.orientation.is_known() }
-        };
-        memory.unstable = 0;
-        let missed = view.missed(self, seen, rule);
-        let fresh = missed.iter().filter(|m| m.is_interior && self.rows[m.at].missing.is_none()).count();
-        // A list of the ten best may change by half from one day to the next.
-        let is_mass = !policy.complete && fresh > (self.rows.len() / 5).max(2);
-        if is_mass {
-            return memory.hold(self, &view, seen, class, now);
-        }
-        memory.held_since = None;
-        memory.sticky = self.sticky_after(seen, &view, &missed);
-        let policy = &memory.believed(policy, now);
-        let counts = class == Class::Audit || self.trust >= TRUSTED;
-        let strong = self.is_conserved(seen, &view);
-        memory.note_length(seen);
-        let becomes_sticky = memory.sticky.is_on() && !self.sticky.is_on();
-        let sight = Sight { class, counts, strong, last_seen: self.seen_at, now, policy };
-        let mut outcome = memory.decide(self, seen, &missed, &sight);
-        outcome.events.extend(becomes_sticky.then_some(Event::Sticky));
-        outcome
-    }
-
-    /// What a document says of the end of the window.
-    fn sticky_after(&self, seen: &[Place], view: &View, missed: &[Missed]) -> Sticky {
-        let came = || seen.iter().filter(|place| !view.position.contains_key(&place.id));
-        if came().any(|place| place.known) {
-            return self.sticky;
-        }
-        let fresh = || missed.iter().filter(|missed| self.rows[missed.at].missing.is_none());
-        let inside = fresh().filter(|missed| missed.behind >= ANCHORS_MIN).count();
-        self.sticky.after(came().count(), inside, fresh().count() - inside)
-    }
-
-    /// Whether the document is less than half as long as usual.
-    fn is_short(&self, seen: &[Place]) -> bool {
-        self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
-    }
-
-    /// The most frequent length of the last documents; the latest of equals.
-    fn usual_length(&self) -> Option<usize> {
-        let mut counts: HashMap<u16, usize> = HashMap::new();
-        self.lengths.iter().for_each(|length| *counts.entry(*length).or_default() += 1);
-        let best = self.lengths.iter().rev().max_by_key(|length| counts[length]);
-        best.map(|length| usize::from(*length))
-    }
-
-    fn note_length(&mut self, seen: &[Place]) {
-        if self.lengths.len() == LENGTHS_MAX {
-            self.lengths.pop_front();
-        }
-        self.lengths.push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
-    }
-
     /// What an audit says about the conditional answers before it: one that brings back what they all left out shows that
     /// they were parts. A single one may have been an accident.
     fn learned(&self, seen: &[Place], class: Class) -> Self {
@@ -523,82 +387,6 @@ impl Memory {
         }
         memory
     }
-
-    /// Whether as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
-    /// a sixth of the deletions in the simulation where lengths change, and spared no mistake.
-    fn is_conserved(&self, seen: &[Place], view: &View) -> bool {
-        let came = seen.iter().filter(|place| !view.position.contains_key(&place.id)).count();
-        let fresh = self.rows.iter().filter(|row| row.missing.is_none() && !view.shown.contains(&row.id));
-        came == fresh.count()
-    }
-
-    /// Nothing is concluded from a document that lacks too much; what is new in it is remembered.
-    fn hold(mut self, before: &Self, view: &View, seen: &[Place], class: Class, now: Stamp) -> Outcome {
-        let since = before.held_since.unwrap_or(now);
-        // Only the answer to an unconditional request says what the feed is from now on.
-        if class == Class::Audit && now.secs_since(since) > HOLD_SECS {
-            return self.begin_anew(before, view, seen, Event::HoldEnded);
-        }
-        self.held_since = Some(since);
-        self.rows = prepended(before, seen, view);
-        self.taken = if seen.is_empty() { Taken::Empty } else { Taken::Doubted };
-        let events = before.held_since.is_none().then_some(Event::Held).into_iter().collect();
-        Outcome { memory: self, events, ..Outcome::default() }
-    }
-
-    /// The window is this document from now on; what is not in it has rolled off.
-    fn begin_anew(mut self, before: &Self, view: &View, seen: &[Place], event: Event) -> Outcome {
-        let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
-        let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
-        // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
-        let events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
-        self.rows = rows(seen);
-        (self.unstable, self.held_since) = (0, None);
-        self.lengths.clear();
-        self.note_length(seen);
-        Outcome { memory: self, rolled_off, events, ..Outcome::default() }
-    }
-
-    /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.
-    fn decide(mut self, before: &Self, seen: &[Place], missed: &[Missed], sight: &Sight<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
-        let mut undecided: HashMap<Option<ItemId>, Vec<Row>> = HashMap::new();
-        // Where a suspect goes back in: behind the nearest row before it that stays.
-        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
-        let mut predecessor = None;
-        let mut next = missed.iter().peekable();
-        for (at, row) in before.rows.iter().enumerate() {
-            let Some(missed) = next.next_if(|missed| missed.at == at) else {
-                if shown.contains(&row.id) {
-                    predecessor = Some(row.id);
-                }
-                continue;
-            };
-            if !missed.is_interior {
-                outcome.rolled_off.push(row.id);
-                continue;
-            }
-            let missing = Missing::again(row.missing, missed, sight);
-            let proof = missing.proves(row.deaths, sight.policy, sight.now);
-            if let Some(proof) = proof
-                && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
-            {
-                outcome.gone.push((row.id, proof));
-            } else if self.sticky.is_on() && missing.is_moot(sight.policy) {
-                outcome.rolled_off.push(row.id);
-            } else {
-                undecided.entry(predecessor).or_default().push(Row { missing: Some(missing), ..*row });
-            }
-        }
-        let mut window = undecided.remove(&None).unwrap_or_default();
-        for row in rows(seen) {
-            window.push(row);
-            window.extend(undecided.remove(&Some(row.id)).unwrap_or_default());
-        }
-        self.rows = window;
-        outcome.memory = self;
-        outcome
-    }
 }
 
 impl Outcome {
@@ -611,119 +399,4 @@ impl Outcome {
         }
         self
     }
-}
-
-/// By which rule something missing is proven.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
-    /// Two anchors behind it; decides nothing while nobody knows which end is the newest.
-    Bracket { decides: bool },
-    /// The document is the whole feed.
-    Complete,
-}
-
-/// The circumstances of an observation.
-struct Sight<'a> {
-    class: Class,
-    /// Whether it counts as a confirmation.
-    counts: bool,
-    strong: bool,
-    /// When the last full document before this one was read.
-    last_seen: Stamp,
-    now: Stamp,
-    policy: &'a Policy,
-}
-
-/// A row that the document lacks.
-#[derive(Clone, Copy, Debug)]
-struct Missed {
-    /// Its place among the remembered rows.
-    at: usize,
-    /// Anchors behind it.
-    behind: usize,
-    /// Whether older items moved up into the window.
-    backfilled: bool,
-    is_interior: bool,
-}
-
-/// A document laid beside the remembered window.
-struct View {
-    /// The place of each remembered item.
-    position: HashMap<ItemId, usize>,
-    shown: HashSet<ItemId>,
-    survivors: usize,
-    /// The places, among the remembered rows, of the items that kept their order and date.
-    anchors: Vec<usize>,
-    /// Survivors in order, whether or not their date changed.
-    in_order: usize,
-}
-
-impl View {
-    fn new(memory: &Memory, seen: &[Place]) -> Self {
-        let position: HashMap<ItemId, usize> =
-            memory.rows.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
-        let survivors: Vec<(usize, &Place)> =
-            seen.iter().filter_map(|place| Some((*position.get(&place.id)?, place))).collect();
-        let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
-        let ordered = anchors::longest_rise(&places);
-        let undated = |&&at: &&usize| memory.rows[survivors[at].0].dated == survivors[at].1.dated;
-        let anchors = ordered.iter().filter(undated).map(|&at| survivors[at].0).collect();
-        let shown = seen.iter().map(|place| place.id).collect();
-        Self { shown, survivors: survivors.len(), anchors, in_order: ordered.len(), position }
-    }
-
-    /// Whether at least three survived and four in five kept their order.
-    fn is_stable(&self) -> bool {
-        self.survivors >= SURVIVORS_MIN && self.in_order * 5 >= self.survivors * 4
-    }
-
-    /// The remembered rows that the document lacks, in window order.
-    fn missed(&self, memory: &Memory, seen: &[Place], rule: Rule) -> Vec<Missed> {
-        let last_anchor = self.anchors.last().map(|&at| memory.rows[at].id);
-        let back: Vec<&Place> = seen
-            .iter()
-            .rev()
-            .take_while(|place| Some(place.id) != last_anchor)
-            .filter(|place| !self.position.contains_key(&place.id))
-            .collect();
-        let returns = back.iter().any(|place| place.known);
-        let absent = memory.rows.iter().enumerate().filter(|(_, row)| !self.shown.contains(&row.id));
-        absent
-            .map(|(at, row)| {
-                let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
-                let older = |place: &&Place| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
-                // What moved up behind it is an anchor from the next document on, and goes on meaning the same.
-                let still = behind > 0 && row.missing.is_some_and(|missing| missing.backfilled);
-                let backfilled = still || (returns && back.iter().all(older));
-                let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;
-                let is_proof = match rule {
-                    Rule::Complete => true,
-                    Rule::Bracket { decides } => decides && bracketed,
-                };
-                let is_interior = is_proof && !row.is_weak;
-                Missed { at, behind, backfilled, is_interior }
-            })
-            .collect()
-    }
-}
-
-fn rows(seen: &[Place]) -> Vec<Row> {
-    let row = |place: &Place| {
-        let Place { id, dated, deaths, is_weak, .. } = *place;
-        Row { id, dated, deaths, is_weak, missing: None }
-    };
-    seen.iter().take(ROWS_MAX).map(row).collect()
-}
-
-/// The remembered window with the new items before it that stand at the head of the document; what it shows again is
-/// not missed any more.
-fn prepended(before: &Memory, seen: &[Place], view: &View) -> Vec<Row> {
-    let new = seen.iter().take_while(|place| !view.position.contains_key(&place.id));
-    let mut window = rows(&new.copied().collect::<Vec<_>>());
-    window.extend(before.rows.iter().map(|row| {
-        let missing = row.missing.filter(|_| !view.shown.contains(&row.id));
-        Row { missing, ..*row }
-    }));
-    window.truncate(ROWS_MAX);
-    window
 }

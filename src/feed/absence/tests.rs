@@ -2,6 +2,7 @@
 //! those of the case table and of the vectors in POLLING 2.4 and 2.6.
 
 use super::*;
+use std::collections::HashMap;
 
 mod probing;
 

@@ -1,6 +1,6 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
-use super::{Belief, Class, Missed, Policy, Probe, Sight, returns::DOUBTED_SECS};
+use super::{Belief, Class, Policy, Probe, judge::Sight, returns::DOUBTED_SECS, view::Missed};
 use crate::feed::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 

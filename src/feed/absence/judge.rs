@@ -1,0 +1,210 @@
+//! What a full document proves by what it lacks (POLLING 2.3, steps 3 to 7): held, begun anew, or decided on.
+
+use super::{
+    ANCHORS_MIN, Class, Event, LENGTHS_MAX, Memory, Missing, Outcome, Place, Policy, Row, Sticky, TRUSTED,
+    Taken,
+    view::{Missed, Rule, View},
+};
+use crate::feed::{item::ItemId, stamp::Stamp};
+use std::collections::{HashMap, HashSet};
+
+/// Rows that are remembered; what stands behind them is not missed when it goes.
+const ROWS_MAX: usize = 1000;
+
+/// Full documents in a row whose order cannot be followed before the window begins anew.
+const UNSTABLE_MAX: u8 = 6;
+
+/// How long too much may be missing at once before the window begins anew, in seconds.
+const HOLD_SECS: u64 = 7 * 86_400;
+
+/// The circumstances of an observation.
+pub(super) struct Sight<'a> {
+    pub(super) class: Class,
+    /// Whether it counts as a confirmation.
+    pub(super) counts: bool,
+    pub(super) strong: bool,
+    /// When the last full document before this one was read.
+    pub(super) last_seen: Stamp,
+    pub(super) now: Stamp,
+    pub(super) policy: &'a Policy,
+}
+
+impl Memory {
+    /// What a full document proves; `seen` is newest first.
+    pub(super) fn judge(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
+        let mut memory = Self { taken: Taken::Judged, ..self.learned(seen, class) };
+        if self.rows.is_empty() {
+            memory.rows = rows(seen);
+            memory.note_length(seen);
+            return Outcome { memory, ..Outcome::default() };
+        }
+        let view = View::new(self, seen);
+        // An empty or very short document proves nothing by itself, not even that the feed was replaced.
+        if seen.is_empty() || self.is_short(seen) {
+            return memory.hold(self, &view, seen, class, now);
+        }
+        if view.survivors == 0 && !policy.complete {
+            return memory.begin_anew(self, &view, seen, Event::Gap);
+        }
+        let rule = if policy.complete {
+            Rule::Complete
+        } else if !view.is_stable() {
+            memory.unstable += 1;
+            if memory.unstable < UNSTABLE_MAX {
+                memory.rows = prepended(self, seen, &view);
+                memory.taken = Taken::SetAside;
+                return Outcome { memory, ..Outcome::default() };
+            }
+            return memory.begin_anew(self, &view, seen, Event::Rebaselined);
+        } else {
+            Rule::Bracket { decides: policy.ordered && memory.orientation.is_known() }
+        };
+        memory.unstable = 0;
+        let missed = view.missed(self, seen, rule);
+        let fresh = missed.iter().filter(|m| m.is_interior && self.rows[m.at].missing.is_none()).count();
+        // A list of the ten best may change by half from one day to the next.
+        let is_mass = !policy.complete && fresh > (self.rows.len() / 5).max(2);
+        if is_mass {
+            return memory.hold(self, &view, seen, class, now);
+        }
+        memory.held_since = None;
+        memory.sticky = self.sticky_after(seen, &view, &missed);
+        let policy = &memory.believed(policy, now);
+        let counts = class == Class::Audit || self.trust >= TRUSTED;
+        let strong = self.is_conserved(seen, &view);
+        memory.note_length(seen);
+        let becomes_sticky = memory.sticky.is_on() && !self.sticky.is_on();
+        let sight = Sight { class, counts, strong, last_seen: self.seen_at, now, policy };
+        let mut outcome = memory.decide(self, seen, &missed, &sight);
+        outcome.events.extend(becomes_sticky.then_some(Event::Sticky));
+        outcome
+    }
+
+    /// What a document says of the end of the window.
+    fn sticky_after(&self, seen: &[Place], view: &View, missed: &[Missed]) -> Sticky {
+        let came = || seen.iter().filter(|place| !view.position.contains_key(&place.id));
+        if came().any(|place| place.known) {
+            return self.sticky;
+        }
+        let fresh = || missed.iter().filter(|missed| self.rows[missed.at].missing.is_none());
+        let inside = fresh().filter(|missed| missed.behind >= ANCHORS_MIN).count();
+        self.sticky.after(came().count(), inside, fresh().count() - inside)
+    }
+
+    /// Whether the document is less than half as long as usual.
+    fn is_short(&self, seen: &[Place]) -> bool {
+        self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
+    }
+
+    /// The most frequent length of the last documents; the latest of equals.
+    fn usual_length(&self) -> Option<usize> {
+        let mut counts: HashMap<u16, usize> = HashMap::new();
+        self.lengths.iter().for_each(|length| *counts.entry(*length).or_default() += 1);
+        let best = self.lengths.iter().rev().max_by_key(|length| counts[length]);
+        best.map(|length| usize::from(*length))
+    }
+
+    fn note_length(&mut self, seen: &[Place]) {
+        if self.lengths.len() == LENGTHS_MAX {
+            self.lengths.pop_front();
+        }
+        self.lengths.push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
+    }
+
+    /// Whether as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
+    /// a sixth of the deletions in the simulation where lengths change, and spared no mistake.
+    fn is_conserved(&self, seen: &[Place], view: &View) -> bool {
+        let came = seen.iter().filter(|place| !view.position.contains_key(&place.id)).count();
+        let fresh = self.rows.iter().filter(|row| row.missing.is_none() && !view.shown.contains(&row.id));
+        came == fresh.count()
+    }
+
+    /// Nothing is concluded from a document that lacks too much; what is new in it is remembered.
+    fn hold(mut self, before: &Self, view: &View, seen: &[Place], class: Class, now: Stamp) -> Outcome {
+        let since = before.held_since.unwrap_or(now);
+        // Only the answer to an unconditional request says what the feed is from now on.
+        if class == Class::Audit && now.secs_since(since) > HOLD_SECS {
+            return self.begin_anew(before, view, seen, Event::HoldEnded);
+        }
+        self.held_since = Some(since);
+        self.rows = prepended(before, seen, view);
+        self.taken = if seen.is_empty() { Taken::Empty } else { Taken::Doubted };
+        let events = before.held_since.is_none().then_some(Event::Held).into_iter().collect();
+        Outcome { memory: self, events, ..Outcome::default() }
+    }
+
+    /// The window is this document from now on; what is not in it has rolled off.
+    fn begin_anew(mut self, before: &Self, view: &View, seen: &[Place], event: Event) -> Outcome {
+        let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
+        let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
+        // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
+        let events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
+        self.rows = rows(seen);
+        (self.unstable, self.held_since) = (0, None);
+        self.lengths.clear();
+        self.note_length(seen);
+        Outcome { memory: self, rolled_off, events, ..Outcome::default() }
+    }
+
+    /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.
+    fn decide(mut self, before: &Self, seen: &[Place], missed: &[Missed], sight: &Sight<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut undecided: HashMap<Option<ItemId>, Vec<Row>> = HashMap::new();
+        // Where a suspect goes back in: behind the nearest row before it that stays.
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        let mut predecessor = None;
+        let mut next = missed.iter().peekable();
+        for (at, row) in before.rows.iter().enumerate() {
+            let Some(missed) = next.next_if(|missed| missed.at == at) else {
+                if shown.contains(&row.id) {
+                    predecessor = Some(row.id);
+                }
+                continue;
+            };
+            if !missed.is_interior {
+                outcome.rolled_off.push(row.id);
+                continue;
+            }
+            let missing = Missing::again(row.missing, missed, sight);
+            let proof = missing.proves(row.deaths, sight.policy, sight.now);
+            if let Some(proof) = proof
+                && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
+            {
+                outcome.gone.push((row.id, proof));
+            } else if self.sticky.is_on() && missing.is_moot(sight.policy) {
+                outcome.rolled_off.push(row.id);
+            } else {
+                undecided.entry(predecessor).or_default().push(Row { missing: Some(missing), ..*row });
+            }
+        }
+        let mut window = undecided.remove(&None).unwrap_or_default();
+        for row in rows(seen) {
+            window.push(row);
+            window.extend(undecided.remove(&Some(row.id)).unwrap_or_default());
+        }
+        self.rows = window;
+        outcome.memory = self;
+        outcome
+    }
+}
+
+fn rows(seen: &[Place]) -> Vec<Row> {
+    let row = |place: &Place| {
+        let Place { id, dated, deaths, is_weak, .. } = *place;
+        Row { id, dated, deaths, is_weak, missing: None }
+    };
+    seen.iter().take(ROWS_MAX).map(row).collect()
+}
+
+/// The remembered window with the new items before it that stand at the head of the document; what it shows again is
+/// not missed any more.
+fn prepended(before: &Memory, seen: &[Place], view: &View) -> Vec<Row> {
+    let new = seen.iter().take_while(|place| !view.position.contains_key(&place.id));
+    let mut window = rows(&new.copied().collect::<Vec<_>>());
+    window.extend(before.rows.iter().map(|row| {
+        let missing = row.missing.filter(|_| !view.shown.contains(&row.id));
+        Row { missing, ..*row }
+    }));
+    window.truncate(ROWS_MAX);
+    window
+}
