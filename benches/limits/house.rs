@@ -82,20 +82,7 @@ impl House {
     pub(crate) async fn add(&mut self, items: usize) -> Result<Vec<(ItemId, Stamp)>> {
         let first = u32::try_from(self.record.total)?;
         let changes = (first..).take(items).map(added).collect();
-        let (feed, rev, id_rule) = (self.record.no, self.record.rev, self.record.id_rule);
-        let commit = Commit {
-            feed,
-            rev,
-            changes,
-            aliases: Vec::new(),
-            last: None,
-            head: None,
-            id_rule,
-            ready: true,
-            poll: None,
-            archives: None,
-            observed: None,
-        };
+        let commit = Commit { changes, ready: true, ..Commit::nothing(&self.record) };
         let Receipt { feed, stamped } = self.store.commit(commit).await?;
         self.record = feed;
         Ok(stamped)

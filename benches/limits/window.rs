@@ -112,19 +112,7 @@ impl Subject {
 }
 
 fn nothing(record: &FeedRecord) -> Commit {
-    Commit {
-        feed: record.no,
-        rev: record.rev,
-        changes: Vec::new(),
-        aliases: Vec::new(),
-        last: None,
-        head: None,
-        id_rule: record.id_rule,
-        ready: true,
-        poll: None,
-        archives: None,
-        observed: None,
-    }
+    Commit { ready: true, ..Commit::nothing(record) }
 }
 
 /// An RSS document of these items, the newest first.

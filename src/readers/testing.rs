@@ -10,7 +10,7 @@ use crate::{
         order::Order,
         page::{Page, PageQuery},
         reconcile::{Change, Delete, Evidence, Known, Put, PutKind},
-        record::{FeedNo, FeedRecord, IdRule, Mark},
+        record::{FeedNo, FeedRecord, Mark},
         schedule::PollState,
         stamp::Stamp,
         view::{Format, View},
@@ -89,20 +89,7 @@ impl House {
 
     async fn write(&self, changes: Vec<Change>, head: Option<Arc<Head>>) -> Mark {
         let record = self.store.feed(self.feed).await.unwrap();
-        let (rev, feed) = (record.rev, record.no);
-        let commit = Commit {
-            feed,
-            rev,
-            changes,
-            aliases: Vec::new(),
-            last: None,
-            head,
-            id_rule: IdRule::Id,
-            ready: true,
-            poll: None,
-            archives: None,
-            observed: None,
-        };
+        let commit = Commit { changes, head, ready: true, ..Commit::nothing(&record) };
         self.store.commit(commit).await.unwrap().feed.mark()
     }
 

@@ -54,19 +54,7 @@ fn guid(n: u32) -> String {
 }
 
 pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
-    Commit {
-        feed: record.no,
-        rev: record.rev,
-        changes,
-        aliases: Vec::new(),
-        last: None,
-        head: None,
-        id_rule: IdRule::Id,
-        ready: true,
-        poll: None,
-        archives: None,
-        observed: None,
-    }
+    Commit { changes, ready: true, ..Commit::nothing(record) }
 }
 
 pub(crate) async fn register(store: &dyn Store) -> FeedRecord {

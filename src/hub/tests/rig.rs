@@ -7,7 +7,7 @@ use crate::{
         order::Order,
         page::PageQuery,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
-        record::{FeedNo, IdRule},
+        record::FeedNo,
         stamp::Stamp,
     },
     hub::{Callbacks, Config, Counts, Hub, Offered, Parts},
@@ -319,19 +319,7 @@ impl Rig {
     /// Commits changes, says so, and lets everybody act on it.
     pub(super) async fn commit(&self, changes: Vec<Change>) {
         let record = self.store.feed(self.feed).await.unwrap();
-        let commit = Commit {
-            feed: record.no,
-            rev: record.rev,
-            changes,
-            aliases: Vec::new(),
-            last: None,
-            head: None,
-            id_rule: IdRule::Id,
-            ready: true,
-            poll: None,
-            archives: None,
-            observed: None,
-        };
+        let commit = Commit { changes, ready: true, ..Commit::nothing(&record) };
         let receipt = self.store.commit(commit).await.unwrap();
         self.notify.moved(self.feed, receipt.feed.mark());
         tokio::time::sleep(Duration::from_millis(1)).await;

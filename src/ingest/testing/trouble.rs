@@ -64,20 +64,7 @@ impl Store for Troubled {
             }
             if take(&self.trouble.conflicts) {
                 let record = self.memory.feed(commit.feed).await?;
-                let theirs = Commit {
-                    feed: commit.feed,
-                    rev: record.rev,
-                    changes: Vec::new(),
-                    aliases: Vec::new(),
-                    last: None,
-                    head: None,
-                    id_rule: record.id_rule,
-                    ready: false,
-                    poll: None,
-                    archives: None,
-                    observed: None,
-                };
-                self.memory.commit(theirs).await?;
+                self.memory.commit(Commit::nothing(&record)).await?;
             }
             self.memory.commit(commit).await
         })

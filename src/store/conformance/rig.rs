@@ -8,7 +8,7 @@ use crate::{
         page::{Page, PageQuery},
         position::Position,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
-        record::{FeedNo, FeedRecord, IdRule},
+        record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
     store::{
@@ -98,19 +98,7 @@ pub(crate) fn all(feed: FeedNo, order: Order) -> PageQuery {
 
 /// A commit on top of this record that makes the feed ready.
 pub(crate) fn commit(record: &FeedRecord, changes: Vec<Change>) -> Commit {
-    Commit {
-        feed: record.no,
-        rev: record.rev,
-        changes,
-        aliases: Vec::new(),
-        last: None,
-        head: None,
-        id_rule: IdRule::Id,
-        ready: true,
-        poll: None,
-        archives: None,
-        observed: None,
-    }
+    Commit { changes, ready: true, ..Commit::nothing(record) }
 }
 
 /// The key of the n-th entry, as its publisher writes it.

@@ -7,7 +7,6 @@ use crate::{
         archive::{Missed as ByWalks, Walked},
         item::{Reason, Seen as Digests},
         reconcile::{Change, Put, PutKind, ended_in_archives},
-        record::IdRule,
     },
     store::{Archives, Commit, memory::Memory},
 };
@@ -24,17 +23,11 @@ fn add(key: KeyHash) -> Change {
 
 fn commit(record: &FeedRecord, changes: Vec<Change>, missed: Vec<ByWalks>, walked: Walked) -> Commit {
     Commit {
-        feed: record.no,
-        rev: record.rev,
         changes,
-        aliases: Vec::new(),
         last: Some(Remembered { missed, ..Remembered::default() }),
-        head: None,
-        id_rule: IdRule::Id,
         ready: true,
-        poll: None,
         archives: Some(Archives { history: History::Complete, unstage: None, walked: Some(walked) }),
-        observed: None,
+        ..Commit::nothing(record)
     }
 }
 

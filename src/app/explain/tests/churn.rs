@@ -40,19 +40,8 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         reformatted_at: Some(AT),
         ..Remembered::default()
     };
-    let commit = Commit {
-        feed: record.no,
-        rev: record.rev,
-        changes: vec![Change::Put(put)],
-        aliases: Vec::new(),
-        last: Some(last),
-        head: None,
-        id_rule: record.id_rule,
-        ready: true,
-        poll: None,
-        archives: None,
-        observed: None,
-    };
+    let commit =
+        Commit { changes: vec![Change::Put(put)], last: Some(last), ready: true, ..Commit::nothing(&record) };
     store.commit(commit).await.unwrap();
     let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
     let explainer = Explainer { store, feeds, platforms: platforms.profiles() };
