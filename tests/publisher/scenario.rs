@@ -179,32 +179,22 @@ pub(crate) fn known() -> Vec<Scenario> {
     ]
 }
 
-/// Faults that real blogs have besides, each of which makes mistakes as long as no page is asked. The limits are what was
-/// measured in 12 times 90 days, with as much room as a single one of them needs: they may become tighter.
+/// Faults that real blogs have besides, each of which makes mistakes, or hides deletions, as long as no page is asked: an
+/// end that stays and items that come back make documents prove less, or nothing. The limits are what was measured in 6
+/// times 90 days, with as much room as a single one of them needs: they may become tighter.
 pub(crate) fn besides() -> Vec<Scenario> {
     use Sorted::{Either, Event};
+    let doubted = Scenario { found_min: 0.0, false_max: 2.0, ..STEADY };
     vec![
-        Scenario { name: "two pinned at the bottom", pinned_bottom: 2, false_max: 280.0, ..STEADY },
-        Scenario { name: "three pinned at the bottom", pinned_bottom: 3, false_max: 280.0, ..STEADY },
-        Scenario { name: "two sections", sections: true, false_max: 215.0, ..STEADY },
-        Scenario {
-            name: "a lagging cache, 1 in 2",
-            lagging: 0.5,
-            found_min: 0.55,
-            false_max: 50.0,
-            ..STEADY
-        },
-        Scenario {
-            name: "a lagging cache, 1 in 20",
-            lagging: 0.05,
-            found_min: 0.75,
-            false_max: 3.0,
-            ..STEADY
-        },
+        Scenario { name: "two pinned at the bottom", pinned_bottom: 2, ..doubted },
+        Scenario { name: "three pinned at the bottom", pinned_bottom: 3, ..doubted },
+        Scenario { name: "two sections", sections: true, false_max: 3.0, ..doubted },
+        Scenario { name: "a lagging cache, 1 in 2", lagging: 0.5, ..doubted },
+        Scenario { name: "a lagging cache, 1 in 20", lagging: 0.05, ..doubted },
+        Scenario { name: "calendar", sorted: Event, false_max: 25.0, ..doubted },
+        Scenario { name: "either order", sorted: Either, ..doubted },
         Scenario { name: "pinned for days", pins: 0.2, false_max: 9.0, ..STEADY },
         Scenario { name: "withdrawn from the feed", withdrawals: 0.1, false_max: 10.0, ..STEADY },
-        Scenario { name: "calendar", sorted: Event, found_min: 0.75, false_max: 30.0, ..STEADY },
-        Scenario { name: "either order", sorted: Either, found_min: 0.65, false_max: 30.0, ..STEADY },
         Scenario { name: "edits nudge dates", nudges: true, false_max: 1.0, ..STEADY },
     ]
 }
