@@ -183,7 +183,7 @@ impl Rendered {
 #[derive(Clone, Debug, Error)]
 pub enum ReadError {
     /// The first good document is not in yet: 503 with `Retry-After`.
-    #[error("the feed has not been read from its origin yet")]
+    #[error("the feed has not been read from its origin yet, or its archives are being read first")]
     NotReady,
     /// No such feed: 404.
     #[error("there is no such feed")]

@@ -10,7 +10,7 @@ const WORDS_ENOUGH: usize = 8;
 /// The shortest id, in bytes, that does not stand in a page by chance.
 const ID_BYTES_MIN: usize = 12;
 
-/// Whether a page holds the entry: its title, else the first eight words of what it says, or its id. The page may be in
+/// Whether a page holds the entry: its title, the first eight words of what it says, or its id. The page may be in
 /// any state, and cut; upper case, punctuation and typographic marks make no difference, as templates change them.
 ///
 /// ```
@@ -28,9 +28,19 @@ pub fn shows_entry(page: &[u8], hints: &Hints<'_>, entry: &Entry) -> bool {
     if id.is_some_and(|id| page.contains(id)) {
         return true;
     }
-    let marks = [entry.title.as_ref().and_then(title), opening(entry)];
-    let Some(mark) = marks.into_iter().flatten().next() else { return false };
-    words(&unescape(&page)).contains(&mark)
+    let marks = marks(entry);
+    // With its tags, for what stands in their attributes; without, for what is interrupted by them.
+    let [tagged, untagged] = [words(&unescape(&page)), words(&unescape(&untagged(&page)))];
+    marks.iter().any(|mark| tagged.contains(mark) || untagged.contains(mark))
+}
+
+/// What stands for an entry: its title, and its first words. A title of one word stands in many a page by chance, so that
+/// it counts only where nothing else does.
+fn marks(entry: &Entry) -> Vec<String> {
+    let title = entry.title.as_ref().and_then(title);
+    let opening = opening(entry);
+    let is_telling = |title: &String| opening.is_none() || title.split_whitespace().count() > 1;
+    title.filter(is_telling).into_iter().chain(opening.clone()).collect()
 }
 
 fn title(title: &Text) -> Option<String> {
@@ -126,6 +136,22 @@ mod tests {
         check(&said(words), "one two three four five six seven", false);
         check(&said("<p>Hello!</p>"), "Hello!", false);
         check(&titled(Text::plain("***")), "***", false);
+    }
+
+    #[test]
+    fn a_page_with_another_title_shows_the_entry_by_its_words() {
+        let words = "One two three four five six seven eight nine";
+        let content = Some(Body { text: Text::html(words), ..Body::default() });
+        let entry = |title: &str| Entry {
+            title: Some(Text::plain(title)),
+            content: content.clone(),
+            ..Entry::default()
+        };
+        check(&entry("The old title"), &format!("<h1>A new title</h1><p>{words}"), true);
+        check(&entry("The old title"), "<h1>The <em>old</em> title</h1>", true);
+        check(&entry("Home"), "<nav><a href='/'>Home</a></nav><h1>Not found</h1>", false);
+        check(&entry("Home"), &format!("<h1>Home</h1><p>{words}"), true);
+        check(&titled(Text::plain("Home")), "<h1>Home</h1>", true);
     }
 
     #[test]

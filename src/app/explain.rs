@@ -310,7 +310,7 @@ impl Explainer {
         Ok(Some(Explanation {
             feed: record.name.clone(),
             url: public(&feed.url),
-            polling: polling(&poll, feed.deletions.audit_secs),
+            polling: polling(&poll, feed.deletions.audit_secs, self.left_alone(&poll, feed).await?),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.head.is_complete(),
             items: (record.total, record.live),
@@ -331,6 +331,18 @@ impl Explainer {
             observations: observations.into_iter().skip(skipped).map(seen).collect(),
             item,
         }))
+    }
+
+    /// Until when the host of a feed is left alone, if it is.
+    async fn left_alone(&self, poll: &PollState, feed: &Feed) -> Result<Option<Stamp>, StoreError> {
+        let host = |url: &str| url::Url::parse(url).ok()?.host_str().map(str::to_owned);
+        let met = [host(feed.url.as_str()), poll.validators_url.as_deref().and_then(host)];
+        let hosts = self.store.hosts().await?;
+        Ok(hosts
+            .into_iter()
+            .filter(|(host, _)| met.contains(&Some(host.clone())))
+            .map(|(_, until)| until)
+            .max())
     }
 
     /// The item of this name: our id, its publisher's, or its permalink.
@@ -552,15 +564,16 @@ fn seen((number, observed): (u64, Observed)) -> Seen {
     }
 }
 
-fn polling(poll: &PollState, audit_secs: u64) -> Polling {
+fn polling(poll: &PollState, audit_secs: u64, left_alone: Option<Stamp>) -> Polling {
     let rfc = |at: Stamp| at.rfc3339();
+    let left_alone = left_alone.filter(|until| *until > poll.next_at);
     let audit_at = poll.audit_at(audit_secs);
     let has_validators = poll.etag.is_some() || poll.last_modified.is_some();
     Polling {
         last_at: poll.polled_at.map(rfc),
         good_at: poll.good_at.map(rfc),
-        next_at: (poll.next_at != Stamp::MAX).then(|| rfc(poll.next_at)),
-        why: why_then(poll),
+        next_at: (poll.next_at != Stamp::MAX).then(|| rfc(left_alone.unwrap_or(poll.next_at))),
+        why: why_then(poll, left_alone),
         audit_at: (has_validators && audit_at > Stamp::ZERO).then(|| rfc(audit_at)),
         wants_audit: poll.wants_audit,
         remark: poll.remark.clone(),
@@ -568,7 +581,7 @@ fn polling(poll: &PollState, audit_secs: u64) -> Polling {
 }
 
 /// Why a feed is due when it is.
-fn why_then(poll: &PollState) -> String {
+fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
     let mut why = match (&poll.fault, poll.gone_at, poll.polled_at) {
         (_, Some(since), _) => {
             format!("the publisher has said since {} that the feed is gone (410)", since.rfc3339())
@@ -586,6 +599,9 @@ fn why_then(poll: &PollState) -> String {
             poll.hinted_secs.map_or_else(String::new, |secs| format!(", and the document asks for {secs} s"))
         ),
     };
+    if left_alone.is_some() {
+        why += "; its host asked to be left alone until then";
+    }
     if !poll.skip_hours.is_empty() || !poll.skip_days.is_empty() {
         why += "; the publisher wants no polls in some hours or on some days";
     }

@@ -211,7 +211,9 @@ fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
                 "kept: the last document lacks it, and too much else, so nothing is concluded"
             }
             State::Undecided => "kept: the last document lacks it, and proves nothing",
-            State::RolledOff => "kept: it has rolled off the end of the window, which says nothing about it",
+            State::RolledOff => {
+                "kept: it is not in the window any more; it rolled off its end, or left where nothing can be concluded"
+            }
             State::Deleted => "deleted",
         }
     ));
@@ -293,7 +295,9 @@ fn needed(missing: &Missed, told: &Explanation) -> Vec<String> {
     let mut lines = circumstances(missing);
     let mut open = Vec::new();
     if let Some(at) = &missing.page.next_at {
-        open.push(format!("its page is asked for from {at} on; 410, or 404 twice, would do"));
+        open.push(format!(
+            "its page is asked for from {at} on; 410, or 404 twice, would do, and after three times without an answer documents decide"
+        ));
     }
     if count < of {
         open.push(format!("{} more documents without it ({count} of {of})", of - count));

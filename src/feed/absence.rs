@@ -270,7 +270,7 @@ impl Memory {
             {
                 memory.rows.remove(at);
                 outcome.gone.push((id, proof));
-            } else if memory.sticky.is_on() && missing.is_moot(policy) {
+            } else if missing.is_moot(memory.sticky.is_on(), policy) {
                 memory.rows.remove(at);
                 outcome.rolled_off.push(id);
             }

@@ -29,7 +29,8 @@ pub fn is_planet(window: &Window) -> bool {
     for entry in &window.entries {
         let (Key::Id(name) | Key::Link(name)) = &entry.key else { continue };
         let host = match name.strip_prefix("tag:") {
-            Some(tag) => tag.split([',', ':']).next().map(str::to_ascii_lowercase),
+            // RFC 4151: an authority, a comma, a date. What only begins so names no host.
+            Some(tag) => tag.split_once(',').map(|(authority, _)| authority.to_ascii_lowercase()),
             None => Url::parse(name).ok().and_then(|url| url.host_str().map(str::to_owned)),
         };
         if let Some(host) = host {

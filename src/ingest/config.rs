@@ -256,9 +256,17 @@ impl Deletions {
             ("deletions.audit_secs", self.audit_secs, AUDIT_SECS_USUAL),
         ];
         let short = times.into_iter().filter(|(_, secs, usual)| secs < usual);
-        Ok(short
-            .map(|(key, secs, usual)| format!("`{key}` is {secs}, shorter than the usual {usual}"))
-            .collect())
+        let short =
+            short.map(|(key, secs, usual)| format!("`{key}` is {secs}, shorter than the usual {usual}"));
+        let counts = [
+            ("deletions.confirmations", self.confirmations, CONFIRMATIONS_SAFE),
+            ("deletions.weak_confirmations", self.weak_confirmations, WEAK_CONFIRMATIONS_SAFE),
+        ];
+        let few = counts.into_iter().filter(|(_, found, safe)| found < safe);
+        let few = few.map(|(key, found, safe)| {
+            format!("`{key}` is {found}, which is unsafe: fewer than {safe} take an accident for a deletion")
+        });
+        Ok(few.chain(short).collect())
     }
 
     fn check_safe(&self, key: &'static str, found: u32, safe: u32) -> Result<(), Mistake> {
@@ -317,7 +325,11 @@ mod tests {
         let parse = |text: &str| toml::from_str::<Deletions>(text).unwrap().check();
         assert_eq!(parse("confirmations = 1").unwrap_err().key, "deletions.confirmations");
         assert_eq!(parse("weak_confirmations = 2").unwrap_err().key, "deletions.weak_confirmations");
-        assert_eq!(parse("confirmations = 1\nunsafe = true"), Ok(Vec::new()));
+        let warned = parse("confirmations = 1\nunsafe = true").unwrap();
+        assert_eq!(
+            warned,
+            ["`deletions.confirmations` is 1, which is unsafe: fewer than 2 take an accident for a deletion"]
+        );
         assert!(parse("confirmations = 0\nunsafe = true").is_err());
         let warnings = parse("apart_secs = 1\naudit_secs = 60").unwrap();
         assert_eq!(warnings[0], "`deletions.apart_secs` is 1, shorter than the usual 3600");

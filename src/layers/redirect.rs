@@ -38,7 +38,8 @@ pub struct Landing {
     pub redirects: usize,
 }
 
-/// Request extension: redirects are followed only within the host that was asked for, by its usual ports.
+/// Request extension: redirects are followed only within the host that was asked for, with or without `www.`, by its
+/// usual ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HomeOnly;
 
@@ -147,12 +148,14 @@ impl Trail {
         matches!(&self.urls[..], [.., from, to] if from.origin() != to.origin())
     }
 
-    /// Whether it has not left the host where it began; a change of scheme is none.
+    /// Whether it has not left the host where it began; a change of scheme, or of `www.`, is none.
     fn is_home(&self) -> bool {
         let (first, here) = (&self.urls[0], self.here());
         let has_usual_port = |url: &Url| url.port().is_none();
+        let host =
+            |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
         first.origin() == here.origin()
-            || first.host() == here.host() && has_usual_port(first) && has_usual_port(here)
+            || host(first) == host(here) && has_usual_port(first) && has_usual_port(here)
     }
 
     fn landing(self) -> Landing {

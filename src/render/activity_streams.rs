@@ -76,6 +76,11 @@ struct Activity<'a> {
     deleted: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
+    /// Of a tombstone: when its item was first missed, and when it was last seen (POLLING 2.7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_missing: Option<Date>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_seen: Option<Date>,
 }
 
 /// A person, or the feed itself.
@@ -191,9 +196,11 @@ impl<'a> Activity<'a> {
     fn of(item: &'a Item, service: &'a Actor<'a>) -> Self {
         let entry = item.entry();
         let author = entry.and_then(|entry| entry.authors.iter().find_map(Actor::person));
-        let (object, reason) = match &item.content {
-            Content::Live(entry) => (Object::live(item, entry), None),
-            Content::Gone { reason, .. } => (Object::stripped(item), Some(reason.code())),
+        let (object, reason, first_missing, last_seen) = match &item.content {
+            Content::Live(entry) => (Object::live(item, entry), None, None, None),
+            Content::Gone { reason, first_missing, last_seen } => {
+                (Object::stripped(item), Some(reason.code()), *first_missing, *last_seen)
+            }
         };
         Self {
             id: item.id.to_string(),
@@ -206,6 +213,8 @@ impl<'a> Activity<'a> {
             created: Date(item.created),
             deleted: reason.map(|_| true),
             reason,
+            first_missing: first_missing.map(Date),
+            last_seen: last_seen.map(Date),
         }
     }
 }

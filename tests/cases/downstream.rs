@@ -59,6 +59,14 @@ async fn check(blog: &Blog, code: &str) {
     let tombstones: Vec<&Value> = page["items"].as_array().unwrap().iter().filter(is_tombstone).collect();
     let [tombstone] = tombstones[..] else { panic!("{code}: {tombstones:?}") };
     assert_eq!((&tombstone["deleted"], tombstone["reason"].as_str()), (&Value::Bool(true), Some(code)));
+    // The publisher's own word says nothing of when an item was last seen.
+    let last_seen = tombstone["last_seen"].as_str();
+    assert_eq!(last_seen.is_some(), code != "explicit", "{code}: {tombstone}");
+    let first_missing = tombstone["first_missing"].as_str().expect(code);
+    assert!(
+        last_seen < Some(first_missing)
+            && first_missing[..19] <= tombstone["updated"].as_str().unwrap()[..19]
+    );
     assert!(!tombstone.to_string().contains("What there is to say"), "{code}: it is stripped: {tombstone}");
     assert_eq!(
         page["totalItems"].as_u64(),
@@ -83,6 +91,8 @@ async fn check(blog: &Blog, code: &str) {
     assert!(stone.contains(&format!("when=\"{}", &now[..19])), "{code}: {stone}");
     assert!(stone.contains(&format!("<at:comment>{code}</at:comment>")), "{code}: {stone}");
     assert_eq!(document.matches("<fo:deleted>true</fo:deleted>").count(), 1, "{code}");
+    let told = format!("<fo:first_missing>{first_missing}</fo:first_missing>");
+    assert_eq!(document.matches(&told).count(), 2, "{code}: for those who know RFC 6721, and for all others");
 
     for view in ["classic.rss", "classic.atom"] {
         let shown = get(blog, &format!("/feeds/blog/{view}")).await;

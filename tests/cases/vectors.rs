@@ -169,8 +169,8 @@ async fn same_title_repost() {
     assert_eq!(blog.shows(rss(weekly)).await, "+w", "a second post of this title; the first is still there");
     assert_eq!(blog.stays(48).await, "");
     // Taken down and posted again under another id: the new one is new, and the old one is gone.
-    let mut blog = Blog::of(rss("yxwvut")).await;
-    let again = Posts::from("zyxvut").but("z", |post| post.title = Post::of('w').title);
+    let mut blog = Blog::of(rss("yxwvuts")).await;
+    let again = Posts::from("zyxvuts").but("z", |post| post.title = Post::of('w').title);
     assert_eq!(blog.shows(rss(again)).await, "+w");
     assert_eq!(blog.stays(48).await, "23 h: -w absent-bracketed");
 }

@@ -1,8 +1,7 @@
 //! What a full document proves by what it lacks (POLLING 2.3, steps 3 to 7): held, begun anew, or decided on.
 
 use super::{
-    ANCHORS_MIN, Class, Event, LENGTHS_MAX, Memory, Missing, Outcome, Place, Policy, Row, Sticky, TRUSTED,
-    Taken,
+    ANCHORS_MIN, Class, Event, LENGTHS_MAX, Memory, Missing, Outcome, Place, Policy, Row, TRUSTED, Taken,
     view::{Missed, Rule, View},
 };
 use crate::feed::{item::ItemId, stamp::Stamp};
@@ -23,6 +22,8 @@ pub(super) struct Sight<'a> {
     /// Whether it counts as a confirmation.
     pub(super) counts: bool,
     pub(super) strong: bool,
+    /// Whether what came and what went is what rolling off would be, but for where it went.
+    pub(super) as_if_rolled: bool,
     /// When the last full document before this one was read.
     pub(super) last_seen: Stamp,
     pub(super) now: Stamp,
@@ -68,27 +69,30 @@ impl Memory {
             return memory.hold(self, &view, seen, class, now);
         }
         memory.held_since = None;
-        memory.sticky = self.sticky_after(seen, &view, &missed);
+        let (came, inside, end) = self.moved(seen, &view, &missed);
+        memory.sticky = self.sticky.after(came, inside, end);
+        let as_if_rolled = came > 0 && came == inside && end == 0;
         let policy = &memory.believed(policy, now);
         let counts = class == Class::Audit || self.trust >= TRUSTED;
         let strong = self.is_conserved(seen, &view);
         memory.note_length(seen);
         let becomes_sticky = memory.sticky.is_on() && !self.sticky.is_on();
-        let sight = Sight { class, counts, strong, last_seen: self.seen_at, now, policy };
+        let last_seen = self.seen_at;
+        let sight = Sight { class, counts, strong, as_if_rolled, last_seen, now, policy };
         let mut outcome = memory.decide(self, seen, &missed, &sight);
         outcome.events.extend(becomes_sticky.then_some(Event::Sticky));
         outcome
     }
 
-    /// What a document says of the end of the window.
-    fn sticky_after(&self, seen: &[Place], view: &View, missed: &[Missed]) -> Sticky {
-        let came = || seen.iter().filter(|place| !view.position.contains_key(&place.id));
-        if came().any(|place| place.known) {
-            return self.sticky;
-        }
+    /// How many new posts came to the head, if none was known before and none came elsewhere; how many are missed anew from
+    /// inside, and how many from the end.
+    fn moved(&self, seen: &[Place], view: &View, missed: &[Missed]) -> (usize, usize, usize) {
+        let is_new = |place: &&Place| !view.position.contains_key(&place.id);
+        let head = seen.iter().take_while(is_new).filter(|place| !place.known).count();
+        let new = if seen.iter().filter(is_new).count() == head { head } else { 0 };
         let fresh = || missed.iter().filter(|missed| self.rows[missed.at].missing.is_none());
         let inside = fresh().filter(|missed| missed.behind >= ANCHORS_MIN).count();
-        self.sticky.after(came().count(), inside, fresh().count() - inside)
+        (new, inside, fresh().count() - inside)
     }
 
     /// Whether the document is less than half as long as usual.
@@ -171,7 +175,7 @@ impl Memory {
                 && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
             {
                 outcome.gone.push((row.id, proof));
-            } else if self.sticky.is_on() && missing.is_moot(sight.policy) {
+            } else if missing.is_moot(self.sticky.is_on(), sight.policy) {
                 outcome.rolled_off.push(row.id);
             } else {
                 undecided.entry(predecessor).or_default().push(Row { missing: Some(missing), ..*row });

@@ -15,6 +15,8 @@ pub enum Said {
     Shown,
     /// A page without the item: a front page, or one that says "not found" with 200. It proves nothing.
     Another,
+    /// It leads to another host, where nobody asks.
+    Elsewhere,
     /// No answer, or one that says nothing of the page.
     Nothing,
     /// Nobody may ask: the item has no page at its feed's own origin.
@@ -29,6 +31,7 @@ impl Said {
             Self::NotFound => "it is not found (404)",
             Self::Shown => "it is there and shows the item",
             Self::Another => "there is another page, without the item",
+            Self::Elsewhere => "it leads to another host, which is not asked",
             Self::Nothing => "no answer that says anything",
             Self::NoPage => "the item has no page at its feed's own address",
         }
@@ -63,8 +66,11 @@ enum Finding {
     Gone,
 }
 
-/// Requests in a row that may bring nothing.
+/// Requests in a row that may bring nothing. A server in trouble gets a day to recover in before documents decide.
 const SILENT_MAX: u8 = 3;
+
+/// By how much the wait grows with each of them: an hour, then a day.
+const SILENT_FACTOR: u64 = 24;
 
 /// Seconds until a page is asked for again that said nothing, or that was there for the first time.
 const AGAIN_SECS: u64 = 3600;
@@ -101,13 +107,15 @@ impl Probe {
                 let wait = self.wait_secs();
                 (next.finding, next.not_found_since, next.due) = (Finding::Hidden, None, again(wait));
             }
-            Said::Another | Said::NoPage => {
+            Said::Another | Said::Elsewhere | Said::NoPage => {
                 (next.finding, next.not_found_since, next.due) = (Finding::Open, None, None);
             }
             Said::Nothing => {
-                next.silent = self.silent + 1;
+                next.silent = self.silent.saturating_add(1);
                 let is_enough = next.silent >= SILENT_MAX && self.finding != Finding::Hidden;
-                next.due = if is_enough { None } else { again(AGAIN_SECS.max(self.wait_secs())) };
+                let in_trouble = AGAIN_SECS * SILENT_FACTOR.saturating_pow(u32::from(self.silent));
+                let wait = if self.is_hidden() { self.wait_secs() } else { in_trouble };
+                next.due = if is_enough { None } else { again(wait) };
             }
         }
         if said != Said::Nothing {
@@ -194,8 +202,10 @@ mod tests {
     fn a_page_that_says_nothing_leaves_it_to_the_documents() {
         use Said::{Another, NoPage, NotFound, Nothing, Shown};
         check(&[Another], Finding::Open, None);
+        check(&[Said::Elsewhere], Finding::Open, None);
         check(&[NoPage], Finding::Open, None);
         check(&[Nothing], Finding::Open, Some(1));
+        check(&[Nothing, Nothing], Finding::Open, Some(24));
         check(&[Nothing, Nothing, Nothing], Finding::Open, None);
         check(&[NotFound, Another], Finding::Open, None);
         check(&[Shown, Another], Finding::Open, None);

@@ -142,6 +142,7 @@ mod tests {
             strong: true,
             behind: 2,
             backfilled: false,
+            before_few: false,
             probe: super::super::Probe::default(),
         };
         let row = Row { id: id(1), dated: None, deaths: 0, is_weak: false, missing: Some(missing) };

@@ -441,18 +441,29 @@ fn what_is_still_needed_is_what_is_asked_for() {
 }
 
 #[test]
-fn two_posts_pinned_at_the_end_are_learned_from_three_posts_that_roll_off() {
-    // POLLING 2.3, step 7; 2.4, "pinned bottom". `B` and `A` stay at the end; capitals would be weak, so digits stand for them.
+fn what_goes_as_one_comes_before_two_pinned_posts_may_have_rolled_off() {
+    // POLLING 2.4, "pinned bottom": two at the end, and nobody knows yet that they stay there.
     let mut feed = Watched::new("hgfedc21");
-    assert_eq!(feed.audit("ihgfed21"), "?c");
-    assert_eq!(feed.audit("jihgfe21"), "-c ?d", "a mistake that nothing could tell yet");
-    assert_eq!(feed.audit("kjihgf21"), "Sticky ~e ~d");
-    for (document, rolled) in [("lkjihg21", "~f"), ("mlkjih21", "~g"), ("nmlkji21", "~h")] {
+    assert_eq!(feed.audit("ihgfed21"), "~c");
+    assert_eq!(feed.audit("jihgfe21"), "~d");
+    assert_eq!(feed.audit("jihgf21"), "?e", "nothing came, so nothing rolled off");
+    let mut feed = Watched::new("hgfedcba");
+    assert_eq!(feed.audit("ihgedcba"), "?f", "with so many behind it, it did not");
+}
+
+#[test]
+fn an_end_that_stays_is_learned_from_three_posts_that_roll_off() {
+    // POLLING 2.3, step 7: a list of five of another kind behind the newest.
+    let mut feed = Watched::new("hgfedc54321");
+    assert_eq!(feed.audit("ihgfed54321"), "?c");
+    assert_eq!(feed.audit("jihgfe54321"), "-c ?d", "a mistake that nothing could tell yet");
+    assert_eq!(feed.audit("kjihgf54321"), "Sticky ~e ~d");
+    for (document, rolled) in [("lkjihg54321", "~f"), ("mlkjih54321", "~g"), ("nmlkji54321", "~h")] {
         assert_eq!(feed.audit(document), rolled);
     }
     assert!(!feed.memory.wants_audit(), "there is nothing that an audit could prove");
     // A deletion cannot be told either.
-    assert_eq!(feed.audit("nmlji21"), "~k");
+    assert_eq!(feed.audit("nmlji54321"), "~k");
 }
 
 #[test]

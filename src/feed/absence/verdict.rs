@@ -25,6 +25,9 @@ pub struct Missing {
     pub backfilled: bool,
     /// What its own page says.
     pub probe: Probe,
+    /// Whether it may have rolled off before a few that are pinned to the end, when it was first missed: as many came as
+    /// went, and nothing but those few stood behind it. Then only its page tells.
+    pub before_few: bool,
 }
 
 /// What proof of an item's end takes, besides one answer to an unconditional request.
@@ -53,6 +56,9 @@ const DEATHS_MANY: u8 = 3;
 /// How long an item that comes and goes must be missed, in seconds.
 const FLAPPING_SECS: u64 = 72 * 3600;
 
+/// Posts that a blog pins to the end of its feed, at most.
+const FEW_MAX: usize = 3;
+
 impl Missing {
     /// Missed once more.
     pub(super) fn again(before: Option<Self>, missed: &Missed, sight: &Sight<'_>) -> Self {
@@ -66,6 +72,7 @@ impl Missing {
             strong: sight.strong,
             behind: 0,
             backfilled: false,
+            before_few: sight.as_if_rolled && missed.behind <= FEW_MAX,
             // What leaves a list that is complete may live on elsewhere, and its page says nothing about the list.
             probe: if sight.policy.probes && !sight.policy.complete {
                 Probe::begun(now)
@@ -102,14 +109,14 @@ impl Missing {
         }
         let may_decide =
             if policy.probes { self.probe.lets_decide(self.since, now) } else { !self.probe.is_hidden() };
-        let is_believed = policy.belief < Belief::Off;
+        let is_believed = policy.belief < Belief::Off && !self.before_few;
         (is_believed && may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
     }
 
     /// Whether there is nothing to wait for where documents prove nothing: no page will say more.
-    pub(super) fn is_moot(&self, policy: &Policy) -> bool {
+    pub(super) fn is_moot(&self, is_sticky: bool, policy: &Policy) -> bool {
         let is_awaited = policy.probes && self.probe.is_awaited();
-        !policy.complete && !is_awaited
+        (is_sticky || self.before_few) && !policy.complete && !is_awaited
     }
 
     fn is_enough(&self, needs: &Needs, now: Stamp) -> bool {

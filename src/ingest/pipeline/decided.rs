@@ -168,6 +168,10 @@ impl Decided {
         let policy = Policy { ordered: !is_planet(&sliced.window), ..policy };
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
         let (mut notes, mut partial) = (notes, sliced.partial);
+        if !policy.ordered {
+            partial = partial
+                .or(Some("a planet of several sites: what one of them takes out is missing from the middle"));
+        }
         if seen.class == Class::Conditional && known.last.absence.has_caught_conditional() {
             partial = Some("answers to conditional requests have proven to be parts");
         }

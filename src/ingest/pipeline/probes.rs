@@ -89,7 +89,7 @@ impl Pipeline {
                 return Ok(Some(Probed { next_at, ..Probed::default() }));
             }
             PageReply::Failed => (Said::Nothing, None),
-            PageReply::Elsewhere => (Said::Another, None),
+            PageReply::Elsewhere => (Said::Elsewhere, None),
             PageReply::Answer(answer) => {
                 let hold = answer.hold.clone();
                 let hold = hold.map(|(host, secs)| (host, now.plus_secs(secs.min(HOLD_SECS_MAX))));
@@ -172,7 +172,12 @@ fn said(answer: &PageAnswer, item: &Item) -> Said {
         StatusCode::NOT_FOUND => Said::NotFound,
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
             let shows = item.entry().is_some_and(|entry| shows_entry(&answer.body, &hints, entry));
-            if shows { Said::Shown } else { Said::Another }
+            match shows {
+                true => Said::Shown,
+                // What was not read may show it.
+                false if answer.is_cut => Said::Nothing,
+                false => Said::Another,
+            }
         }
         _ => Said::Nothing,
     }
@@ -185,6 +190,7 @@ fn word(said: Said) -> &'static str {
         Said::NotFound => "not_found",
         Said::Shown => "shown",
         Said::Another => "another",
+        Said::Elsewhere => "elsewhere",
         Said::Nothing => "nothing",
         Said::NoPage => "no_page",
     }

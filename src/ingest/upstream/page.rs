@@ -13,7 +13,7 @@ use http::{
 use url::Url;
 
 /// How much of a page is looked at, in bytes, inflated: titles stand in the head, but heads are full of scripts.
-const PAGE_BYTES_MAX: u64 = 256 * 1024;
+const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What came of a request for a page.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub struct PageAnswer {
     pub content_type: Option<String>,
     /// The first bytes of it.
     pub body: Bytes,
+    /// Whether there may be more of it, which was not read.
+    pub is_cut: bool,
     /// The host that wants to be left alone, and for how many seconds.
     pub hold: Option<(String, u64)>,
 }
@@ -67,7 +69,8 @@ impl Upstream {
         let host = landing.and_then(|landing| landing.url.host_str().map(str::to_owned));
         let hold = host.zip(self.retry_after_secs(&parts.headers));
         let content_type = super::text(&parts.headers, CONTENT_TYPE);
-        PageReply::Answer(PageAnswer { status: parts.status, content_type, body, hold })
+        let is_cut = body.len() as u64 >= PAGE_BYTES_MAX;
+        PageReply::Answer(PageAnswer { status: parts.status, content_type, body, is_cut, hold })
     }
 
     fn page_request(&self, feed: &FeedSpec, url: &str) -> Result<Request<Bytes>, FetchError> {

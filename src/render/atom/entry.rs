@@ -3,7 +3,10 @@
 
 use super::{Dialect, construct, ns};
 use crate::{
-    feed::item::{Content, Item, Reason, plausible},
+    feed::{
+        item::{Content, Item, Reason, plausible},
+        stamp::Stamp,
+    },
     render::{
         foreign, target,
         text::visible,
@@ -34,7 +37,9 @@ const FEED_RELATIONS: &[&str] = &[
 pub(super) fn item(xml: &mut Xml, item: &Item, dialect: Dialect) {
     match &item.content {
         Content::Live(entry) => live(xml, item, entry, dialect),
-        Content::Gone { reason, .. } if dialect.smart => gone(xml, item, *reason),
+        Content::Gone { reason, first_missing, last_seen } if dialect.smart => {
+            gone(xml, item, *reason, [("fo:first_missing", *first_missing), ("fo:last_seen", *last_seen)]);
+        }
         Content::Gone { .. } => {}
     }
 }
@@ -69,12 +74,20 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, dialect: Dialect) {
 }
 
 /// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not (D-13, H-30..H-32).
-fn gone(xml: &mut Xml, item: &Item, reason: Reason) {
+/// When the item was first missed and when it was last seen stands in either (POLLING 2.7).
+fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Option<Stamp>); 2]) {
     let when = item.modified.rfc3339();
     let id = item.id.to_string();
     xml.open("at:deleted-entry", &[("ref", Some(&item.iri)), ("when", Some(&when))]);
     xml.leaf("at:comment", &[], reason.code());
     xml.leaf("fo:id", &[], &id);
+    let moments = missed.map(|(name, at)| (name, at.map(Stamp::rfc3339)));
+    let tell = |xml: &mut Xml| {
+        for (name, at) in &moments {
+            at.iter().for_each(|at| xml.leaf(name, &[], at));
+        }
+    };
+    tell(xml);
     xml.close("at:deleted-entry");
     xml.open("entry", &[]);
     xml.leaf("id", &[], &item.iri);
@@ -83,6 +96,7 @@ fn gone(xml: &mut Xml, item: &Item, reason: Reason) {
     xml.leaf("content", &[], "");
     xml.leaf("fo:id", &[], &id);
     xml.leaf("fo:deleted", &[], "true");
+    tell(xml);
     xml.close("entry");
 }
 
