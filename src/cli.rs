@@ -82,11 +82,18 @@ pub fn run() -> ExitCode {
             eprintln!("{error}");
             ExitCode::from(USAGE)
         }
+        // Whoever reads what is printed, `head` for instance, has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("everfeed: {error:#}");
             ExitCode::from(if is_misconfigured(&error) { USAGE } else { 1 })
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = |cause: &std::io::Error| cause.kind() == std::io::ErrorKind::BrokenPipe;
+    error.root_cause().downcast_ref().is_some_and(broken)
 }
 
 fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {

@@ -57,7 +57,7 @@ const DEATHS_MANY: u8 = 3;
 const FLAPPING_SECS: u64 = 72 * 3600;
 
 /// Posts that a blog pins to the end of its feed, at most.
-const FEW_MAX: usize = 3;
+const FEW_MAX: usize = 2;
 
 impl Missing {
     /// Missed once more.
