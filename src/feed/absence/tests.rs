@@ -441,17 +441,6 @@ fn what_is_still_needed_is_what_is_asked_for() {
 }
 
 #[test]
-fn what_goes_as_one_comes_before_two_pinned_posts_may_have_rolled_off() {
-    // POLLING 2.4, "pinned bottom": two at the end, and nobody knows yet that they stay there.
-    let mut feed = Watched::new("hgfedc21");
-    assert_eq!(feed.audit("ihgfed21"), "~c");
-    assert_eq!(feed.audit("jihgfe21"), "~d");
-    assert_eq!(feed.audit("jihgf21"), "?e", "nothing came, so nothing rolled off");
-    let mut feed = Watched::new("hgfedcba");
-    assert_eq!(feed.audit("ihgedcba"), "?f", "with so many behind it, it did not");
-}
-
-#[test]
 fn an_end_that_stays_is_learned_from_three_posts_that_roll_off() {
     // POLLING 2.3, step 7: a list of five of another kind behind the newest.
     let mut feed = Watched::new("hgfedc54321");

@@ -26,7 +26,7 @@ pub struct Missing {
     /// What its own page says.
     pub probe: Probe,
     /// Whether it may have rolled off before a few that are pinned to the end, when it was first missed: as many came as
-    /// went, and nothing but those few stood behind it. Then only its page tells.
+    /// went, and nothing but those few stood behind it. Then only its page tells, if pages are asked at all.
     pub before_few: bool,
 }
 
@@ -57,7 +57,7 @@ const DEATHS_MANY: u8 = 3;
 const FLAPPING_SECS: u64 = 72 * 3600;
 
 /// Posts that a blog pins to the end of its feed, at most.
-const FEW_MAX: usize = 2;
+const FEW_MAX: usize = 3;
 
 impl Missing {
     /// Missed once more.
@@ -72,7 +72,7 @@ impl Missing {
             strong: sight.strong,
             behind: 0,
             backfilled: false,
-            before_few: sight.as_if_rolled && missed.behind <= FEW_MAX,
+            before_few: sight.policy.probes && sight.as_if_rolled && missed.behind <= FEW_MAX,
             // What leaves a list that is complete may live on elsewhere, and its page says nothing about the list.
             probe: if sight.policy.probes && !sight.policy.complete {
                 Probe::begun(now)

@@ -152,6 +152,25 @@ fn no_more_than_a_hundred_items_end_in_a_day() {
 }
 
 #[test]
+fn what_goes_as_one_comes_before_a_few_may_have_rolled_off_and_only_its_page_tells() {
+    // POLLING 2.4, "pinned bottom": two at the end, and nobody knows yet that they stay there.
+    let mut feed = probed("hgfedc21");
+    for (document, rolled) in [("ihgfed21", 'c'), ("jihgfe21", 'd')] {
+        assert_eq!(feed.audit(document), format!("?{rolled}"));
+        assert_eq!(feed.hear(0, rolled, Said::NoPage), format!("~{rolled}"));
+    }
+    assert_eq!(feed.audit("jihgf21"), "?e", "nothing came, so nothing rolled off");
+    assert_eq!(feed.hear(0, 'e', Said::NoPage), "");
+    let mut feed = probed("hgfedcba");
+    assert_eq!(feed.audit("ihgfecba"), "?d");
+    assert_eq!(feed.hear(0, 'd', Said::Gone), "-d");
+    let mut feed = probed("hgfedcba");
+    assert_eq!(feed.audit("ihgfdcba"), "?e", "with so many behind it, it did not roll off");
+    assert_eq!(feed.hear(0, 'e', Said::NoPage), "");
+    assert_eq!(feed.audit("ihgfdcba"), "-e");
+}
+
+#[test]
 fn where_the_end_stays_the_page_of_what_rolls_off_is_asked_once() {
     let mut feed = probed("hgfedc21");
     let shows = [("ihgfed21", 'c'), ("jihgfe21", 'd'), ("kjihgf21", 'e'), ("lkjihg21", 'f')];
