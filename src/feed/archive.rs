@@ -1,7 +1,11 @@
 //! A walk backwards through a feed's archives: which address to ask next, what an answer means, when to stop and what that
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
-use super::{item::KeyHash, stamp::Stamp};
+use super::{
+    identity::{named, stranger},
+    item::KeyHash,
+    stamp::Stamp,
+};
 use everfeed_adapters::{
     Digest, Head,
     platforms::{End, Profile, Recipe},
@@ -63,6 +67,8 @@ pub struct Seen<'a> {
     pub head: &'a Head,
     /// Whether it may lack what its publisher shows: cut, mended, or found to hold more by another reader.
     pub damaged: bool,
+    /// Whether it shows the newest of several feeds, which drop their old entries.
+    pub mixed: bool,
 }
 
 /// What came of a request.
@@ -137,6 +143,10 @@ pub struct Walk {
     alone: bool,
     /// Whether it met anything because of which its silence proves nothing.
     doubtful: bool,
+    /// Whether a page that it took in may lack entries, so that it reaches no first item for certain.
+    damaged: bool,
+    /// By what the live document names its feed.
+    named: Head,
     /// Why the first way that failed did.
     flaw: Option<String>,
     /// What has been seen.
@@ -231,7 +241,9 @@ impl Walk {
             before: None,
             fits: profile.is_some_and(|profile| fits(live, profile)),
             alone: false,
-            doubtful: live.damaged,
+            doubtful: live.damaged || live.mixed,
+            damaged: false,
+            named: named(live.head),
             flaw,
             trail: Trail::default(),
         };
@@ -313,6 +325,8 @@ impl Walk {
             fits: self.fits,
             alone: self.alone,
             doubtful: self.doubtful,
+            damaged: self.damaged,
+            named: self.named.clone(),
             flaw: self.flaw.clone(),
             trail: Trail::default(),
         }
@@ -371,6 +385,11 @@ impl Walk {
                 self.next_at = now.plus_secs(wait_secs.max(1));
                 Verdict::Drop
             }
+            Reply::Page(seen) if self.asks_again_for(&seen) => {
+                self.tries = 1;
+                self.next_at = now.plus_secs(AGAIN_SECS[0].max(rules.page_gap_secs));
+                Verdict::Drop
+            }
             Reply::Page(seen) => {
                 self.tries = 0;
                 self.page(&seen, rules)
@@ -391,7 +410,26 @@ impl Walk {
         }
     }
 
+    /// Whether a damaged page may come whole the second time. Archives that nobody ever mended are not asked for twice, all of
+    /// them: after the first one the walk is not whole anyhow.
+    fn asks_again_for(&self, seen: &Seen<'_>) -> bool {
+        let is_at_page = matches!(self.phase, Phase::At(_) | Phase::Paused { .. });
+        seen.damaged && !self.damaged && self.tries == 0 && is_at_page
+    }
+
+    /// Notes what a page that is taken in may lack.
+    fn doubt(&mut self, seen: &Seen<'_>) {
+        self.damaged |= seen.damaged;
+        self.doubtful |= seen.damaged || seen.mixed;
+    }
+
     fn page(&mut self, seen: &Seen<'_>, rules: &Rules) -> Verdict {
+        // In place of the live document another feed's shows that it moved, and the boundary is read again.
+        let is_page = self.phase != Phase::Recount;
+        if is_page && stranger(&self.named, &named(seen.head)).is_some() {
+            self.refuse("a page of its archives is of another feed".to_owned());
+            return Verdict::Drop;
+        }
         let url = match std::mem::replace(&mut self.phase, Phase::Done(History::Complete)) {
             Phase::At(url) | Phase::Paused { url, .. } => url,
             Phase::Recount => {
@@ -403,7 +441,8 @@ impl Walk {
                 return Verdict::Drop;
             }
             Phase::Boundary => {
-                self.doubtful |= seen.damaged;
+                self.doubt(seen);
+                self.phase = Phase::Done(self.whole());
                 return self.keep(seen);
             }
             done @ Phase::Done(_) => {
@@ -426,6 +465,12 @@ impl Walk {
             self.give_way(None);
             return Verdict::Drop;
         }
+        // Nobody links to an archive of nothing. With links of its own such a page may stand between two others; one that was cut
+        // is damaged.
+        if follows_links && seen.keys.is_empty() && !seen.damaged && !repeats && self.is_last(seen) {
+            self.refuse("a page of its archives holds no entries".to_owned());
+            return Verdict::Drop;
+        }
         if repeats {
             self.end(if follows_links {
                 History::Partial("its archives lead in a circle".to_owned())
@@ -436,7 +481,7 @@ impl Walk {
         }
         self.pages += 1;
         self.on_way += 1;
-        self.doubtful |= seen.damaged;
+        self.doubt(seen);
         self.barren = if is_new { 0 } else { self.barren + 1 };
         // The page is taken in before its link is looked for: the last page has none and is the oldest.
         let verdict = if is_new { self.keep(seen) } else { Verdict::Drop };
@@ -450,6 +495,11 @@ impl Walk {
         self.kept += 1;
         self.trail.keys.extend(seen.keys);
         Verdict::Keep
+    }
+
+    /// Whether a page of links leads nowhere.
+    fn is_last(&self, seen: &Seen<'_>) -> bool {
+        self.way().is_some_and(|way| matches!(way.clone().after(&self.feed, seen), Next::End))
     }
 
     /// From a page to the next.
@@ -556,7 +606,16 @@ impl Walk {
         };
     }
 
+    /// What a walk says that came to the last page.
+    fn whole(&self) -> History {
+        if self.damaged {
+            return History::Partial("a page of its archives is damaged".to_owned());
+        }
+        History::Complete
+    }
+
     fn end(&mut self, history: History) {
+        let history = if history == History::Complete { self.whole() } else { history };
         let is_counted =
             self.ways.first().is_some_and(|(way, _)| matches!(way, Way::Counted(Counted { .. })));
         // Counted pages shift when the live document moves.
