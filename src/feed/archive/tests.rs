@@ -1,6 +1,6 @@
 //! Every guard of a walk against publishers in a table.
 
-use super::*;
+use super::{ending::PAUSE_SECS, *};
 use crate::feed::item::KeyHash;
 use everfeed_adapters::{History as Said, Link, Paging, platforms::Platforms};
 use std::collections::BTreeMap;
