@@ -1,7 +1,11 @@
 //! A walk backwards through a feed's archives: which address to ask next, what an answer means, when to stop and what that
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
-use super::{item::KeyHash, stamp::Stamp};
+use super::{
+    identity::{named, stranger},
+    item::KeyHash,
+    stamp::Stamp,
+};
 use everfeed_adapters::{
     Digest, Head,
     platforms::{End, Profile, Recipe},
@@ -24,6 +28,8 @@ mod absent;
 
 mod walked;
 
+mod ending;
+
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +41,7 @@ pub use staged::{Staged, StagedPage, Unstage};
 pub use walked::Walked;
 pub use way::Way;
 
-use way::{Counted, Next};
+use way::Next;
 
 /// What a walk may do.
 #[derive(Clone, Debug)]
@@ -63,6 +69,8 @@ pub struct Seen<'a> {
     pub head: &'a Head,
     /// Whether it may lack what its publisher shows: cut, mended, or found to hold more by another reader.
     pub damaged: bool,
+    /// Whether it shows the newest of several feeds, which drop their old entries.
+    pub mixed: bool,
 }
 
 /// What came of a request.
@@ -137,6 +145,10 @@ pub struct Walk {
     alone: bool,
     /// Whether it met anything because of which its silence proves nothing.
     doubtful: bool,
+    /// Whether a page that it took in may lack entries, so that it reaches no first item for certain.
+    damaged: bool,
+    /// By what the live document names its feed.
+    named: Head,
     /// Why the first way that failed did.
     flaw: Option<String>,
     /// What has been seen.
@@ -187,18 +199,6 @@ pub const BYTES_MAX: u64 = 128 << 20;
 /// Pages in a row without anything new that end a walk (POLLING 3.1).
 const BARREN_MAX: u8 = 2;
 
-/// Seconds until a page that could not be read is asked for again, the first, second and third time.
-const AGAIN_SECS: [u64; 3] = [60, 600, 3600];
-
-/// Seconds until it is then asked for once more (H-12: stop at the gap, keep what there is, retry later).
-const PAUSE_SECS: u64 = 86_400;
-
-/// How often that is done before the gap is taken for final.
-const ROUNDS_MAX: u8 = 7;
-
-/// The longest `Retry-After` that is believed, as for polls.
-const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
-
 impl Walk {
     /// A walk from the live document on; else what the document says of its history by itself.
     pub fn begin(
@@ -231,7 +231,9 @@ impl Walk {
             before: None,
             fits: profile.is_some_and(|profile| fits(live, profile)),
             alone: false,
-            doubtful: live.damaged,
+            doubtful: live.damaged || live.mixed,
+            damaged: false,
+            named: named(live.head),
             flaw,
             trail: Trail::default(),
         };
@@ -313,6 +315,8 @@ impl Walk {
             fits: self.fits,
             alone: self.alone,
             doubtful: self.doubtful,
+            damaged: self.damaged,
+            named: self.named.clone(),
             flaw: self.flaw.clone(),
             trail: Trail::default(),
         }
@@ -371,6 +375,10 @@ impl Walk {
                 self.next_at = now.plus_secs(wait_secs.max(1));
                 Verdict::Drop
             }
+            Reply::Page(seen) if self.asks_again_for(&seen) => {
+                self.ask_once_more(rules, now);
+                Verdict::Drop
+            }
             Reply::Page(seen) => {
                 self.tries = 0;
                 self.page(&seen, rules)
@@ -391,7 +399,19 @@ impl Walk {
         }
     }
 
+    /// Notes what a page that is taken in may lack.
+    fn doubt(&mut self, seen: &Seen<'_>) {
+        self.damaged |= seen.damaged;
+        self.doubtful |= seen.damaged || seen.mixed;
+    }
+
     fn page(&mut self, seen: &Seen<'_>, rules: &Rules) -> Verdict {
+        // In place of the live document another feed's shows that it moved, and the boundary is read again.
+        let is_page = self.phase != Phase::Recount;
+        if is_page && stranger(&self.named, &named(seen.head)).is_some() {
+            self.refuse("a page of its archives is of another feed".to_owned());
+            return Verdict::Drop;
+        }
         let url = match std::mem::replace(&mut self.phase, Phase::Done(History::Complete)) {
             Phase::At(url) | Phase::Paused { url, .. } => url,
             Phase::Recount => {
@@ -403,7 +423,8 @@ impl Walk {
                 return Verdict::Drop;
             }
             Phase::Boundary => {
-                self.doubtful |= seen.damaged;
+                self.doubt(seen);
+                self.phase = Phase::Done(self.whole());
                 return self.keep(seen);
             }
             done @ Phase::Done(_) => {
@@ -426,6 +447,12 @@ impl Walk {
             self.give_way(None);
             return Verdict::Drop;
         }
+        // Nobody links to an archive of nothing. With links of its own such a page may stand between two others; one that was cut
+        // is damaged.
+        if follows_links && seen.keys.is_empty() && !seen.damaged && !repeats && self.is_last(seen) {
+            self.refuse("a page of its archives holds no entries".to_owned());
+            return Verdict::Drop;
+        }
         if repeats {
             self.end(if follows_links {
                 History::Partial("its archives lead in a circle".to_owned())
@@ -436,7 +463,7 @@ impl Walk {
         }
         self.pages += 1;
         self.on_way += 1;
-        self.doubtful |= seen.damaged;
+        self.doubt(seen);
         self.barren = if is_new { 0 } else { self.barren + 1 };
         // The page is taken in before its link is looked for: the last page has none and is the oldest.
         let verdict = if is_new { self.keep(seen) } else { Verdict::Drop };
@@ -450,6 +477,11 @@ impl Walk {
         self.kept += 1;
         self.trail.keys.extend(seen.keys);
         Verdict::Keep
+    }
+
+    /// Whether a page of links leads nowhere.
+    fn is_last(&self, seen: &Seen<'_>) -> bool {
+        self.way().is_some_and(|way| matches!(way.clone().after(&self.feed, seen), Next::End))
     }
 
     /// From a page to the next.
@@ -485,83 +517,6 @@ impl Walk {
             Some(url) => self.phase = Phase::At(url),
             None => self.end(History::Partial("its archives lead to another host".to_owned())),
         }
-    }
-
-    /// 404, 410, 403.
-    fn missing(&mut self, status: u16, now: Stamp) {
-        let follows_links = self.way().is_some_and(Way::follows_links);
-        let is_counted = matches!(self.way(), Some(Way::Counted(_)));
-        let is_at_page = matches!(self.phase, Phase::At(_) | Phase::Paused { .. });
-        let why = format!("a page of the archives is missing ({status})");
-        if is_counted && is_at_page && matches!(status, 404 | 410) {
-            if self.on_way > 0 {
-                // What follows the last page.
-                return self.end(History::Complete);
-            }
-            // Without a first one nobody knows whether pages are counted here at all, but of software that counts them.
-            self.alone |= self.fits && status == 404 && self.way().is_some_and(Way::asks_for_the_second_page);
-            self.give_way(None);
-        } else if status == 410 || !follows_links {
-            self.refuse(why);
-        } else {
-            self.again(why, None, now);
-        }
-    }
-
-    /// Asks for the same page later: soon, then once a day, then never.
-    fn again(&mut self, why: String, retry_after_secs: Option<u64>, now: Stamp) {
-        let asked = retry_after_secs.unwrap_or(0).min(RETRY_AFTER_SECS_MAX);
-        if let Some(wait_secs) = AGAIN_SECS.get(usize::from(self.tries)) {
-            self.tries += 1;
-            self.next_at = now.plus_secs((*wait_secs).max(asked));
-            return;
-        }
-        let (url, rounds) = match &self.phase {
-            Phase::At(url) => (url.clone(), 0),
-            Phase::Paused { url, rounds, .. } => (url.clone(), *rounds),
-            _ => return self.refuse(why),
-        };
-        if rounds >= ROUNDS_MAX {
-            return self.refuse(why);
-        }
-        self.tries = 0;
-        self.next_at = now.plus_secs(PAUSE_SECS.max(asked));
-        self.phase = Phase::Paused { url, why, rounds: rounds + 1 };
-    }
-
-    /// A page that will not be had: the way was wrong from the start, or ends here.
-    fn refuse(&mut self, why: String) {
-        match self.phase {
-            // Looking twice was a courtesy; the pages themselves are all there.
-            Phase::Recount | Phase::Boundary => self.phase = Phase::Done(History::Complete),
-            _ if self.on_way == 0 => self.give_way(Some(why)),
-            _ => self.end(History::Partial(why)),
-        }
-    }
-
-    /// Tries the next rung of the ladder.
-    fn give_way(&mut self, why: Option<String>) {
-        self.flaw = self.flaw.take().or(why);
-        if !self.ways.is_empty() {
-            self.ways.remove(0);
-        }
-        (self.on_way, self.barren, self.tries) = (0, 0, 0);
-        self.phase = match self.ways.first() {
-            Some((_, first)) => Phase::At(first.clone()),
-            None => Phase::Done(match self.flaw.clone() {
-                Some(why) => History::Partial(why),
-                None if self.alone => History::Complete,
-                None => History::Unknown,
-            }),
-        };
-    }
-
-    fn end(&mut self, history: History) {
-        let is_counted =
-            self.ways.first().is_some_and(|(way, _)| matches!(way, Way::Counted(Counted { .. })));
-        // Counted pages shift when the live document moves.
-        self.phase =
-            if is_counted && history == History::Complete { Phase::Recount } else { Phase::Done(history) };
     }
 }
 

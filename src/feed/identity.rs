@@ -1,6 +1,6 @@
 //! Whose document it is, as far as it shows: another feed's, or that of a planet; not what follows from that.
 
-use everfeed_adapters::{Head, Key, Window};
+use everfeed_adapters::{Head, Key, Link, Window};
 use std::collections::HashMap;
 use url::Url;
 
@@ -17,6 +17,19 @@ pub fn stranger(held: &Head, found: &Head) -> Option<String> {
             || differ(site(held).as_deref(), site(found).as_deref()));
     let name = || title(found).unwrap_or_default();
     is_other.then(|| format!("the URL answers with another feed, \"{}\"", name()))
+}
+
+/// By what a page of a feed names its feed: the title, the site, the id. Where each page has its own address for an id, as
+/// `rdf:about` often is, its host says no less, and no page is a stranger for its number.
+pub fn named(head: &Head) -> Head {
+    let of_site = |link: &&Link| link.rel == "alternate";
+    let host = |id: &String| Url::parse(id).ok().and_then(|url| url.host_str().map(str::to_owned));
+    Head {
+        id: head.id.as_ref().map(|id| host(id).unwrap_or_else(|| id.clone())),
+        title: head.title.clone(),
+        links: head.links.iter().filter(of_site).cloned().collect(),
+        ..Head::default()
+    }
 }
 
 /// Hosts from which a planet's entries come at least.

@@ -325,6 +325,7 @@ fn walk() -> Walk {
         keys: &[key(1)],
         head: &live,
         damaged: true,
+        mixed: false,
     };
     Walk::begin(&Url::parse("http://example.org/feed").unwrap(), &seen, None, &rules, START).unwrap()
 }

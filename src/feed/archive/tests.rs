@@ -1,6 +1,6 @@
 //! Every guard of a walk against publishers in a table.
 
-use super::*;
+use super::{ending::PAUSE_SECS, *};
 use crate::feed::item::KeyHash;
 use everfeed_adapters::{History as Said, Link, Paging, platforms::Platforms};
 use std::collections::BTreeMap;
@@ -17,6 +17,7 @@ struct Doc {
     landed: Option<String>,
     body: Option<u32>,
     damaged: bool,
+    mixed: bool,
 }
 
 fn doc(ids: impl IntoIterator<Item = u32>) -> Doc {
@@ -64,6 +65,7 @@ fn begin(publisher: &Publisher, profile: &str, rules: &Rules) -> Result<Walk, Hi
         keys: &keys(&live.ids),
         head: &live.head,
         damaged: live.damaged,
+        mixed: live.mixed,
     };
     let profile = Platforms::embedded().get(profile).map(|profile| &**profile);
     Walk::begin(&Url::parse(FEED).unwrap(), &seen, profile, rules, NOW)
@@ -91,6 +93,7 @@ fn step(walk: &mut Walk, publisher: &Publisher, rules: &Rules, now: &mut Stamp) 
             keys: &keys,
             head: &doc.head,
             damaged: doc.damaged,
+            mixed: doc.mixed,
         }),
         status @ (403 | 404 | 410) => Reply::Missing { status },
         299 => Reply::NoFeed,
@@ -427,6 +430,7 @@ fn archives_that_are_too_large_are_told() {
         keys: &keys(&page.ids),
         head: &page.head,
         damaged: false,
+        mixed: false,
     };
     assert_eq!(walk.answer(Reply::Page(seen), &rules(), NOW), Verdict::Keep);
     assert_eq!(walk.history().to_string(), "partial (its archives hold more than 128 MiB)");
@@ -500,6 +504,11 @@ fn only_a_whole_walk_on_the_way_of_the_one_before_proves_anything_by_its_silence
         damaged[at].1.damaged = true;
         let walk = again(&damaged, "none", way);
         assert!(walk.is_done() && !walk.proves(), "document {at}");
+        // Of a planet, which is whole all the same.
+        let mut mixed = docs.clone();
+        mixed[at].1.mixed = true;
+        let walk = again(&mixed, "none", way);
+        assert!(walk.history() == History::Complete && !walk.proves(), "document {at}");
     }
     let mut gap = docs.clone();
     gap[2].1 = status(410);
@@ -588,4 +597,145 @@ fn a_blog_without_a_second_page_is_whole_when_its_software_names_itself_and_the_
     named.head.links = linked([], "next", "http://blog.example/gone").head.links;
     let docs = [("/rss", named), ("/gone", status(410)), ("/rss?paged=2", status(404))];
     super::tests::check(&docs, "wordpress", &[], "partial (a page of the archives is missing (410))");
+}
+
+const DAMAGED: &str = "partial (a page of its archives is damaged)";
+
+#[test]
+fn a_damaged_page_is_asked_for_once_more_and_what_it_may_lack_is_told() {
+    let docs = [
+        ("/rss", linked([5], "prev-archive", "http://blog.example/a2")),
+        ("/a2", linked([4, 3], "prev-archive", "http://blog.example/a1")),
+        ("/a1", doc([2, 1])),
+    ];
+    // One that was cut leads nowhere any more; one that was only mended does, and its link is followed.
+    let cut = Doc { damaged: true, ..doc([4]) };
+    let mended = Doc { damaged: true, ..docs[1].1.clone() };
+    for (page, kept) in [(cut.clone(), &["/a2"][..]), (mended, &["/a2", "/a1"])] {
+        let mut docs = docs.clone();
+        docs[1].1 = page;
+        check(&docs, "none", kept, DAMAGED);
+        // All of them being so, the first one is asked for again, and no other.
+        docs[2].1.damaged = true;
+        check(&docs, "none", kept, DAMAGED);
+        let (mut walk, mut now) = (begin(&publisher(&docs), "none", &rules()).unwrap(), NOW);
+        let mut asked = 0;
+        while step(&mut walk, &publisher(&docs), &rules(), &mut now).is_some() {
+            asked += 1;
+        }
+        assert_eq!((asked, walk.is_done()), (kept.len() + 1, true));
+    }
+    let mut publisher = publisher(&docs);
+    publisher.insert("http://blog.example/a2".into(), cut);
+    let (mut walk, mut now) = (begin(&publisher, "none", &rules()).unwrap(), NOW);
+    let (url, verdict) = step(&mut walk, &publisher, &rules(), &mut now).unwrap();
+    assert_eq!((url.as_str(), verdict), ("http://blog.example/a2", Verdict::Drop));
+    assert_eq!(walk.next(now), Step::Wait(now.plus_secs(60)));
+    publisher.insert("http://blog.example/a2".into(), docs[1].1.clone());
+    while step(&mut walk, &publisher, &rules(), &mut now).is_some() {}
+    assert_eq!((walk.history(), walk.entries()), (History::Complete, 5));
+}
+
+#[test]
+fn counted_pages_and_whole_documents_that_are_damaged_are_told_too() {
+    let damaged = |ids: &[u32]| Doc { damaged: true, ..doc(ids.iter().copied()) };
+    let (two, three) = ("/rss?paged=2", "/rss?paged=3");
+    let docs = [("/rss", doc([6, 5])), (two, damaged(&[4])), (three, doc([2, 1]))];
+    check(&docs, "wordpress", &[two, three], DAMAGED);
+    check(&[("/rss", doc([3])), ("/rss?all=1", damaged(&[2]))], "serendipity", &["/rss?all=1"], DAMAGED);
+    // One that was cut before its first entry is not what follows the last page.
+    let docs = [("/rss", doc([6, 5])), (two, doc([4, 3])), (three, damaged(&[]))];
+    check(&docs, "wordpress", &[two], DAMAGED);
+    // The boundary, read again because the live document has moved.
+    let mut publisher = publisher(&[("/rss", doc([6, 5])), (two, doc([4, 3])), (three, doc([2, 1]))]);
+    let (mut walk, mut now) = (begin(&publisher, "wordpress", &rules()).unwrap(), NOW);
+    while let Some((url, _)) = step(&mut walk, &publisher, &rules(), &mut now) {
+        if url.ends_with("paged=3") {
+            publisher.insert(FEED.into(), doc([7, 6]));
+            publisher.insert(format!("http://blog.example{two}"), damaged(&[5]));
+        }
+    }
+    assert_eq!((walk.history().to_string(), walk.entries()), (DAMAGED.to_owned(), 6));
+}
+
+#[test]
+fn a_linked_page_of_nothing_is_no_archive_and_a_counted_one_is_the_end() {
+    let why = "partial (a page of its archives holds no entries)";
+    for rel in ["prev-archive", "next"] {
+        let docs = [
+            ("/rss", linked([5], rel, "http://blog.example/a2")),
+            ("/a2", linked([4], rel, "http://blog.example/a1")),
+            ("/a1", doc([])),
+        ];
+        check(&docs, "none", &["/a2"], why);
+        let docs = [("/rss", linked([5], rel, "http://blog.example/a2")), ("/a2", doc([]))];
+        check(&docs, "none", &[], why);
+        // A month without posts stands between two others.
+        let docs = [
+            ("/rss", linked([5], rel, "http://blog.example/a2")),
+            ("/a2", linked([], rel, "http://blog.example/a1")),
+            ("/a1", doc([4])),
+        ];
+        check(&docs, "none", &["/a1"], "complete");
+        // The next rung has what the link has not.
+        let docs = [
+            ("/rss", linked([5], rel, "http://blog.example/a2")),
+            ("/a2", doc([])),
+            ("/rss?paged=2", doc([4])),
+        ];
+        check(&docs, "wordpress", &["/rss?paged=2"], "complete");
+    }
+    let docs = [("/rss", doc([4, 3])), ("/rss?paged=2", doc([2, 1])), ("/rss?paged=3", doc([]))];
+    check(&docs, "wordpress", &["/rss?paged=2"], "complete");
+}
+
+/// The same as a page of a feed of this id, title and site.
+fn of_feed(mut doc: Doc, id: &str, title: &str, site: &str) -> Doc {
+    let (href, rel) = (site.to_owned(), "alternate".to_owned());
+    doc.head.id = (!id.is_empty()).then(|| id.to_owned());
+    doc.head.title = Some(everfeed_adapters::Text { value: title.to_owned(), ..Default::default() });
+    doc.head.links.push(Link { href, rel, ..Link::default() });
+    doc
+}
+
+#[test]
+fn a_page_of_another_feed_is_not_taken_in() {
+    let why = "partial (a page of its archives is of another feed)";
+    let ours = |doc| of_feed(doc, "", "Blog", "http://blog.example/");
+    let theirs = |doc| of_feed(doc, "", "Other", "http://other.example/");
+    let live = ours(linked([5], "prev-archive", "http://blog.example/a2"));
+    let second = ours(linked([4], "prev-archive", "http://blog.example/a1"));
+    check(&[("/rss", live.clone()), ("/a2", second), ("/a1", theirs(doc([90])))], "none", &["/a2"], why);
+    check(&[("/rss", live.clone()), ("/a2", theirs(doc([90])))], "none", &[], why);
+    let docs = [("/rss", live), ("/a2", theirs(doc([90]))), ("/rss?paged=2", ours(doc([4])))];
+    check(&docs, "wordpress", &["/rss?paged=2"], "complete");
+    // Counted ways.
+    let (two, three) = ("/rss?paged=2", "/rss?paged=3");
+    let docs = [("/rss", ours(doc([5]))), (two, theirs(doc([90])))];
+    check(&docs, "wordpress", &[], why);
+    let docs = [("/rss", ours(doc([5]))), (two, ours(doc([4]))), (three, theirs(doc([90])))];
+    check(&docs, "wordpress", &[two], why);
+    // The walk knows whose it is after a restart, and in one more walk.
+    assert!(!again(&docs, "wordpress", "pages counted by `paged`").has_shown(&keys(&[90])[0]));
+}
+
+#[test]
+fn pages_of_one_feed_may_have_other_titles_addresses_and_ids() {
+    let page = |doc, n: u32, site: &str| {
+        let id = format!("http://blog.example/index.rdf?page={n}");
+        of_feed(doc, &id, &format!("Blog - page {n}"), site)
+    };
+    let docs = [
+        ("/rss", page(linked([5], "next", "http://blog.example/a2"), 1, "http://blog.example/")),
+        ("/a2", page(linked([4], "next", "http://blog.example/a1"), 2, "https://blog.example/2")),
+        ("/a1", doc([3])),
+    ];
+    check(&docs, "none", &["/a2", "/a1"], "complete");
+    // It moved, and kept its title.
+    let moved = |doc, site| of_feed(doc, "", "Blog", site);
+    let docs = [
+        ("/rss", moved(linked([5], "next", "http://blog.example/a2"), "http://blog.example/")),
+        ("/a2", moved(doc([4]), "http://old.example/")),
+    ];
+    check(&docs, "none", &["/a2"], "complete");
 }

@@ -1,7 +1,7 @@
 //! A feed's archives: whether a first document waits for them, one step of a walk through them, and the commit that makes
 //! items of what was staged. Where a walk goes is `feed::archive`'s business, when it steps the poller's.
 
-use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, ours, rewalks::is_doubtful};
+use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, ours, rewalks::may_lack};
 use crate::{
     feed::{
         absence::{Class, Policy},
@@ -9,7 +9,7 @@ use crate::{
             Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict, Walk, Walked,
             merge, settle_known,
         },
-        identity::stranger,
+        identity::{is_planet, stranger},
         item::KeyHash,
         observed::Observed,
         reconcile::{
@@ -105,6 +105,8 @@ impl Pipeline {
                 keys: &keys,
                 head: &sliced.window.head,
                 damaged: sliced.class == Class::Partial,
+                // A first walk proves nothing by its silence.
+                mixed: false,
             };
             let asked = upstream::bare(&feed.url);
             let walk = match Walk::begin(&asked, &seen, sliced.profile.as_deref(), &rules(feed), now) {
@@ -310,7 +312,7 @@ impl Pipeline {
         let judges = walk.before.is_some();
         let (read, page) = compute(move || {
             let window = window(&page, &body);
-            let damaged = window.as_ref().is_some_and(|window| judges && is_doubtful(window, &page, &body));
+            let damaged = window.as_ref().is_some_and(|window| may_lack(window, &page, &body));
             (window.map(|window| (window, body, damaged)), page)
         })
         .await?;
@@ -320,7 +322,8 @@ impl Pipeline {
         };
         let keys = keys_of(&namespace, &window);
         let (bytes, head) = (body.len() as u64, &window.head);
-        let seen = Seen { landed: &landed, body: page.body, bytes, keys: &keys, head, damaged };
+        let mixed = is_planet(&window);
+        let seen = Seen { landed: &landed, body: page.body, bytes, keys: &keys, head, damaged, mixed };
         let page = match walk.answer(Reply::Page(seen), &rules, now) {
             Verdict::Keep => {
                 let strong = strong_of(&window);

@@ -61,11 +61,10 @@ const PAGE_BYTES: usize = 4 << 20;
 /// Keys looked up at once.
 const KEYS_MAX: usize = 500;
 
-/// Whether a page may lack what its publisher shows, or shows the newest of several feeds, which drop their old entries.
-pub(super) fn is_doubtful(window: &Window, page: &StagedPage, body: &[u8]) -> bool {
+/// Whether a page may lack what its publisher shows.
+pub(super) fn may_lack(window: &Window, page: &StagedPage, body: &[u8]) -> bool {
     let hints = Hints { content_type: page.content_type.as_deref(), ..Hints::default() };
-    let is_odd = is_damaged(window) || is_planet(window);
-    is_odd || witness(body, &hints).is_some_and(|found| found > window.entries.len())
+    is_damaged(window) || witness(body, &hints).is_some_and(|found| found > window.entries.len())
 }
 
 impl Pipeline {
@@ -149,7 +148,7 @@ impl Pipeline {
         let (body, hinted) = (fetched.body.clone(), page.clone());
         let read = compute(move || {
             let window = super::archives::window(&hinted, &body)?;
-            let damaged = is_doubtful(&window, &hinted, &body);
+            let damaged = may_lack(&window, &hinted, &body);
             Some((window, damaged))
         });
         let Some((window, damaged)) = read.await?.filter(|(window, _)| !window.entries.is_empty()) else {
@@ -161,7 +160,9 @@ impl Pipeline {
         page.keys = keys_of(&record.namespace, &window);
         page.strong = strong_of(&window);
         let (bytes, head) = (fetched.body.len() as u64, &window.head);
-        let seen = Seen { landed: &page.landed, body: page.body, bytes, keys: &page.keys, head, damaged };
+        let mixed = is_planet(&window);
+        let seen =
+            Seen { landed: &page.landed, body: page.body, bytes, keys: &page.keys, head, damaged, mixed };
         let begun = Walk::begin(&upstream::bare(&feed.url), &seen, profile.as_deref(), &rules(feed), now);
         let walk = match begun {
             Ok(walk) => walk,

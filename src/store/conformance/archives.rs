@@ -32,6 +32,7 @@ fn walk() -> Walk {
         keys: &keys,
         head: &head,
         damaged: false,
+        mixed: false,
     };
     Walk::begin(&feed, &seen, None, &rules, START).unwrap()
 }

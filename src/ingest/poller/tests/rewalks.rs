@@ -75,7 +75,7 @@ impl Blog {
         let items: String = posts.iter().filter(|post| shown.contains(post)).map(item).collect();
         let prev = if page > 1 { format!("<fh:prev>/a{}</fh:prev>", page - 1) } else { String::new() };
         format!(
-            "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndication/history/1.0\"><channel><title>t</title>{prev}{items}</channel></rss>"
+            "<rss version=\"2.0\" xmlns:fh=\"http://purl.org/syndication/history/1.0\"><channel><title>t</title><link>http://blog.example/</link>{prev}{items}</channel></rss>"
         )
     }
 
@@ -241,7 +241,16 @@ async fn a_walk_that_fails_midway_or_meets_damage_proves_nothing_and_takes_nothi
         blog.document(&[2, 1], 1).replace("</channel></rss>", "<item><guid>x</guid>")
     });
     let not_there = || status(410, &[]);
-    for (answer, why) in [(not_there(), "missing (410)"), (ok("nonsense"), "no feed"), (ok(cut), "")] {
+    let empty = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
+    // A damaged page is asked for once more at once.
+    let answers = [
+        (not_there(), "missing (410)", 5),
+        (ok("nonsense"), "no feed", 5),
+        (ok(cut), "damaged", 6),
+        (ok(empty), "no entries", 5),
+        (ok(stranger()), "of another feed", 5),
+    ];
+    for (answer, why, requests) in answers {
         let blog = Blog::new();
         let (house, feed) = blog.house().await;
         let running = house.start([&feed]).await;
@@ -254,7 +263,8 @@ async fn a_walk_that_fails_midway_or_meets_damage_proves_nothing_and_takes_nothi
         assert_eq!(record.history, History::Complete, "what was complete stays so");
         let walked = record.walked.unwrap();
         assert!(walked.found.to_string().contains(why), "{walked:?}");
-        assert_eq!(archives_asked(&house, DAY).len(), 5, "{why}");
+        assert_eq!(archives_asked(&house, DAY).len(), requests, "{why}");
+        assert_eq!(house.total(feed.no).await, 12, "{why}");
         // The archives held it once, which is not forgotten.
         blog.recovers();
         pass(AGAIN).await;
@@ -318,6 +328,55 @@ async fn a_history_with_a_gap_is_mended_by_the_next_walk_and_what_it_finds_comes
     assert_eq!(titles[8..], ["p1", "p2", "p3", "p4"], "the next T, oldest first");
     let observed = house.store.observations(feed.no).await.unwrap().pop().unwrap().1;
     assert_eq!((observed.new, observed.missing), (4, 0), "{observed:?}");
+    running.stop().await;
+}
+
+/// A page of another blog.
+fn stranger() -> &'static str {
+    let blog = Blog::new();
+    let page = blog.document(&[2, 1], 1).replace("<title>t</title>", "<title>Other</title>");
+    String::leak(page.replace("blog.example", "other.example").replace("blog-0", "other"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_walk_that_meets_damage_nothing_or_another_blog_is_not_complete_until_the_next_one_is() {
+    let page = Blog::new().document(&[6, 5], 3);
+    let cut: &'static str = String::leak(page[..page.find("<title>p5").unwrap()].to_owned());
+    let empty = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
+    let answers = [
+        (cut, "partial (a page of its archives is damaged)", 11),
+        (empty, "partial (a page of its archives holds no entries)", 6),
+        (stranger(), "partial (a page of its archives is of another feed)", 6),
+    ];
+    for (answer, expect, held) in answers {
+        let blog = Blog::new();
+        blog.says("/a3", ok(answer));
+        let (house, feed) = blog.house().await;
+        let running = house.start([&feed]).await;
+        pass(DAY).await;
+        assert_eq!(history(&house, &feed).await, expect);
+        let titles = alive(&house, &feed).await;
+        assert_eq!(titles.len(), held, "{titles:?}");
+        blog.instead.lock().unwrap().remove("/a3");
+        pass(AGAIN).await;
+        assert_eq!(history(&house, &feed).await, "complete", "after {expect}");
+        assert_eq!((alive(&house, &feed).await.len(), gone(&house, &feed).await), (12, vec![]));
+        running.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_comes_whole_the_second_time_costs_a_minute() {
+    let (blog, page) = (Blog::new(), Blog::new().document(&[6, 5], 3));
+    // Between two posts, so that each of those shown is whole.
+    blog.says("/a3", ok(String::leak(page[..page.rfind("<item>").unwrap()].to_owned())));
+    let (house, feed) = blog.house().await;
+    let running = house.start([&feed]).await;
+    pass(30).await;
+    blog.recovers();
+    pass(90).await;
+    assert_eq!((house.total(feed.no).await, history(&house, &feed).await), (12, "complete".into()));
+    assert_eq!(archives_asked(&house, 0).len(), 6);
     running.stop().await;
 }
 
