@@ -18,6 +18,7 @@ pub mod recording;
 pub mod upstream;
 
 pub use config::{Config, Deletions, Format, Import, Mistake, Poll};
+pub use hosts::hosts_of;
 pub use pipeline::Pipeline;
 pub use poller::{FeedSpec, Poller};
 pub use recording::Record;

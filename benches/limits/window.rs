@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use everfeed::{
     clock::System,
     feed::{
-        absence::{Belief, Class, Policy},
+        absence::{Class, Policy},
         reconcile::{Decisions, keys_needed, observe, reconcile},
         record::FeedRecord,
         stamp::Stamp,
@@ -30,17 +30,6 @@ const MANY: u32 = 1_000_000;
 const COMMIT_ITEMS: u32 = 50_000;
 const DECISIONS: usize = 50;
 const ROUNDS: usize = 15;
-const POLICY: Policy = Policy {
-    confirmations: 2,
-    apart_secs: 3600,
-    weak_confirmations: 3,
-    weak_secs: 86_400,
-    complete: false,
-    ordered: true,
-    probes: true,
-    belief: Belief::Usual,
-};
-
 pub(crate) async fn ask(report: &Report) -> Result<()> {
     report.question(
         "(6) Deciding what a document changes, from the cut document to the decisions, redb",
@@ -107,7 +96,8 @@ impl Subject {
         if !keys.is_empty() {
             known = self.store.known(record.no, keys).await?;
         }
-        Ok(reconcile(NAMESPACE, &known, &seen, &POLICY, Stamp::from_secs(1_800_000_000)))
+        let policy = Policy { probes: true, ..Policy::default() };
+        Ok(reconcile(NAMESPACE, &known, &seen, &policy, Stamp::from_secs(1_800_000_000)))
     }
 }
 

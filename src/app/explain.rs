@@ -6,7 +6,6 @@ use crate::{
     config::{Config, Feed, public},
     feed::{
         absence::{Cause, Class, Memory, Missing, Policy, Probe, Said},
-        archive::{self, History, WALKS_MIN, Walk},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
         order::Order,
@@ -17,15 +16,19 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    ingest::{Import, platform},
+    ingest::{hosts_of, platform},
     store::{Store, StoreError},
 };
 use everfeed_adapters::{Key, platforms::Platforms};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+mod archives;
+
 #[cfg(test)]
 mod tests;
+
+use archives::{archives, history, missed_by_walks};
 
 /// What is told of a feed. Moments are RFC 3339.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -335,14 +338,9 @@ impl Explainer {
 
     /// Until when the host of a feed is left alone, if it is.
     async fn left_alone(&self, poll: &PollState, feed: &Feed) -> Result<Option<Stamp>, StoreError> {
-        let host = |url: &str| url::Url::parse(url).ok()?.host_str().map(str::to_owned);
-        let met = [host(feed.url.as_str()), poll.validators_url.as_deref().and_then(host)];
+        let met = hosts_of(poll, feed.deletions.audit_secs, poll.next_at);
         let hosts = self.store.hosts().await?;
-        Ok(hosts
-            .into_iter()
-            .filter(|(host, _)| met.contains(&Some(host.clone())))
-            .map(|(_, until)| until)
-            .max())
+        Ok(hosts.into_iter().filter(|(host, _)| met.contains(host)).map(|(_, until)| until).max())
     }
 
     /// The item of this name: our id, its publisher's, or its permalink.
@@ -421,63 +419,6 @@ impl Explainer {
             missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.deaths))),
             evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
         })
-    }
-}
-
-/// How far back a feed's memory reaches.
-fn history(record: &FeedRecord, import: &Import) -> String {
-    match &record.history {
-        History::Unknown if import.pages_max == 0 => {
-            "unknown: archives are not read (`import.pages_max` is 0), so it begins with the first document".into()
-        }
-        History::Unknown => {
-            "unknown: its documents name no way to older ones that works, so it begins with the first document".into()
-        }
-        History::Running => "running: its archives are being read for the first time".into(),
-        known => known.to_string(),
-    }
-}
-
-/// How a feed's archives are read.
-fn archives(record: &FeedRecord, walk: Option<&Walk>, import: &Import) -> Vec<String> {
-    let mut lines = Vec::new();
-    let by = |walk: &Walk| match walk.way_words() {
-        way if way.is_empty() => String::new(),
-        way => format!(" by {way}"),
-    };
-    let is_last = |walk: &&Walk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
-    if let Some(walked) = &record.walked {
-        let by = walk.filter(is_last).map(by).unwrap_or_default();
-        let ended = walked.ended_at.rfc3339();
-        lines.push(format!("last read until {ended}{by}; pages: {}; {}", walked.pages, walked.found));
-        lines.extend(walked.remark.clone());
-    }
-    match walk.filter(|walk| !is_last(walk)) {
-        Some(walk) => {
-            let (since, next) = (walk.started_at.rfc3339(), walk.next_at().rfc3339());
-            let state = if walk.is_over() { walk.history().to_string() } else { "under way".into() };
-            lines.push(format!(
-                "being read since {since}{}; pages so far: {}; {state}",
-                by(walk),
-                walk.pages
-            ));
-            lines.extend((!walk.is_done()).then(|| format!("the next page at {next}")));
-        }
-        None => {
-            let walked = record.walked.as_ref().filter(|_| import.pages_max > 0);
-            let again = walked.and_then(|walked| walked.again_at(import.again_secs));
-            lines.extend(again.map(|at| format!("read again from {} on", at.rfc3339())));
-        }
-    }
-    lines
-}
-
-fn missed_by_walks(missed: &archive::Missed, open: Option<u8>) -> MissedByWalks {
-    MissedByWalks {
-        since: missed.since.rfc3339(),
-        last_seen: missed.last_seen.rfc3339(),
-        walks: (missed.walks, open.map_or(missed.walks, |_| WALKS_MIN.max(missed.walks))),
-        not_before: open.map(|deaths| missed.not_before(deaths).rfc3339()),
     }
 }
 

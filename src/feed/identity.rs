@@ -53,3 +53,25 @@ pub fn is_planet(window: &Window) -> bool {
     let most = hosts.values().max().copied().unwrap_or_default();
     hosts.len() >= PLANET_HOSTS_MIN && most * 5 < hosts.values().sum::<usize>() * 4
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everfeed_adapters::{Hints, slice};
+
+    fn check(ids: &[&str], expect: bool) {
+        let item = |id: &&str| format!("<item><guid>{id}</guid></item>");
+        let items: String = ids.iter().map(item).collect();
+        let text = format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>");
+        assert_eq!(is_planet(&slice(text.as_bytes(), &Hints::default()).unwrap()), expect, "{ids:?}");
+    }
+
+    #[test]
+    fn three_hosts_make_a_planet_and_odd_ids_name_none() {
+        check(&["http://a/1", "http://b/1", "http://c/1"], true);
+        check(&["tag:a,2005:1", "tag:b,2005:1", "tag:c,2005:1"], true);
+        check(&["http://a/1", "http://a/2", "http://b/1"], false);
+        check(&["tag:1", "tag:2", "tag:3", "tag:4"], false);
+        check(&["1", "post:2", "urn:uuid:3"], false);
+    }
+}

@@ -150,6 +150,17 @@ impl Item {
     }
 }
 
+/// An item that was deleted this often before comes and goes (POLLING 2.4).
+const DEATHS_MANY: u8 = 3;
+
+/// How long an item that comes and goes must be missed, in seconds.
+const FLAPPING_SECS: u64 = 72 * 3600;
+
+/// How long an item that was deleted so often must be missed at least before it is taken for deleted again, in seconds.
+pub fn flapping_secs(deaths: u8) -> u64 {
+    if deaths >= DEATHS_MANY { FLAPPING_SECS } else { 0 }
+}
+
 /// 1990-01-01, before which no feed entry was published (LEGACY section 4).
 const PLAUSIBLE_FROM_US: i64 = 631_152_000_000_000;
 /// 2100-01-01, after which nobody has written yet.

@@ -73,7 +73,7 @@ impl Hosts {
 }
 
 /// The hosts that the next poll of a feed meets as far as one knows: the one asked, and the one that answered last.
-pub(super) fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
+pub fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
     let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_owned);
     let asked = host(&state.plan(audit_secs, now).url);
     let answered = state.validators_url.as_deref().and_then(host);

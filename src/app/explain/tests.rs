@@ -3,3 +3,5 @@
 mod churn;
 
 mod archives;
+
+mod polling;

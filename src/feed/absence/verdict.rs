@@ -1,7 +1,7 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
 use super::{Belief, Class, Policy, Probe, judge::Sight, returns::DOUBTED_SECS, view::Missed};
-use crate::feed::stamp::Stamp;
+use crate::feed::{item::flapping_secs, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 
 /// What is known of an item that is missed.
@@ -49,12 +49,6 @@ pub enum Proof {
     /// Missing although what stood behind it is still there, and so is its own page: `gone`.
     Gone(Missing),
 }
-
-/// An item that was deleted this often before comes and goes.
-const DEATHS_MANY: u8 = 3;
-
-/// How long an item that comes and goes must be missed, in seconds.
-const FLAPPING_SECS: u64 = 72 * 3600;
 
 /// Posts that a blog pins to the end of its feed, at most.
 const FEW_MAX: usize = 3;
@@ -104,7 +98,7 @@ impl Missing {
         if self.probe.is_gone() {
             // The publisher says it of this item, whatever its documents do.
             let needs = self.needs(deaths, &Policy { belief: Belief::Usual, ..*policy });
-            let is_settled = deaths < DEATHS_MANY || now >= needs.not_before;
+            let is_settled = flapping_secs(deaths) == 0 || now >= needs.not_before;
             return is_settled.then_some(Proof::Gone(*self));
         }
         let may_decide =
@@ -130,7 +124,7 @@ impl Missing {
         } else {
             (policy.weak_confirmations, policy.weak_secs)
         };
-        let secs = if deaths >= DEATHS_MANY { secs.max(FLAPPING_SECS) } else { secs };
+        let secs = secs.max(flapping_secs(deaths));
         // What leaves a list that is complete is not in it, however often it comes back.
         let is_doubted = policy.belief > Belief::Usual && !policy.complete;
         let secs = if is_doubted { secs.max(DOUBTED_SECS) } else { secs };

@@ -5,7 +5,10 @@
 //! older and one newer, are still shown: a page that is lost takes neighbours with it.
 
 use super::walked::APART_SECS;
-use crate::feed::{item::ItemId, stamp::Stamp};
+use crate::feed::{
+    item::{ItemId, flapping_secs},
+    stamp::Stamp,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -74,12 +77,6 @@ const MASS_MIN: usize = 2;
 /// Of how many one may be missed at once: 20 % (POLLING 2.3, step 5).
 const MASS_SHARE: usize = 5;
 
-/// An item that was deleted this often before comes and goes, and must be missed for longer (POLLING 2.4).
-const DEATHS_MANY: u8 = 3;
-
-/// How much longer, in seconds.
-const FLAPPING_SECS: u64 = 72 * 3600;
-
 /// What a whole walk proves. `held` are the live items, `missed` those that walks have missed before.
 pub fn judge(held: Vec<Held>, missed: &[Missed], now: Stamp) -> Found {
     let missed: HashMap<ItemId, &Missed> = missed.iter().map(|missed| (missed.id, missed)).collect();
@@ -131,7 +128,7 @@ fn count(item: &Held, before: Option<&Missed>, now: Stamp) -> Option<Missed> {
 impl Missed {
     /// No tombstone before that.
     pub fn not_before(&self, deaths: u8) -> Stamp {
-        self.since.plus_secs(if deaths >= DEATHS_MANY { FLAPPING_SECS } else { APART_SECS })
+        self.since.plus_secs(flapping_secs(deaths).max(APART_SECS))
     }
 
     fn proves(&self, deaths: u8, now: Stamp) -> bool {

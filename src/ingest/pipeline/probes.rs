@@ -1,7 +1,7 @@
 //! Permalink probes (POLLING 2.3): the own page of an item that its feed lacks is asked for, and what it says is committed.
 //! When that is due `feed::absence` knows; how many may be asked for, the poller.
 
-use super::{FeedSpec, Pipeline, TRIES_MAX, compute, ours};
+use super::{FeedSpec, Pipeline, TRIES_MAX, archives::HOLD_SECS_MAX, compute, ours};
 use crate::{
     feed::{
         absence::Said,
@@ -38,9 +38,6 @@ pub struct Probed {
 
 /// Until a probe that failed on our side is made again, in seconds.
 const PROBE_AGAIN_SECS: u64 = 60;
-
-/// The longest a host is left alone on the word of one page, in seconds, as for polls.
-const HOLD_SECS_MAX: u64 = 7 * 86_400;
 
 impl Pipeline {
     /// Asks for the page of the item that is due, if one is. `None` when `stop` came before there was an answer.

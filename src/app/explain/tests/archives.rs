@@ -4,7 +4,7 @@ use crate::app::explain::*;
 use crate::{
     clock::Manual,
     feed::{
-        archive::{Missed as ByWalks, Walked},
+        archive::{History, Missed as ByWalks, Walked},
         item::{Reason, Seen as Digests},
         reconcile::{Change, Put, PutKind, ended_in_archives},
     },

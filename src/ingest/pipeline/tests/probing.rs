@@ -192,3 +192,16 @@ async fn the_evidence_tells_what_the_page_said() {
     assert_eq!((missing.count, missing.probe.asked), (1, 2));
     assert_eq!(missing.probe.last.map(|(_, said)| said), Some(Said::NotFound));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_read_of_a_long_page_may_show_the_post() {
+    let page = |filler: usize| ok(String::leak("<br>".repeat(filler) + "The post called w"));
+    check(move || page(1 << 17), 3, &[], &[1, 2]).await;
+    // Longer than what is read: it says neither.
+    let house = blog(BLOG, move || page(1 << 18));
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    watch(&house, &feed, 2).await;
+    let memory = memory(&house, &feed).await;
+    let said = memory.suspects().next().and_then(|row| row.missing?.probe.last);
+    assert_eq!(said.map(|(_, said)| said), Some(Said::Nothing));
+}

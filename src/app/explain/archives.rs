@@ -1,0 +1,68 @@
+//! What is told of a feed's archives: how far back its memory reaches, how they are read, and what walks missed.
+
+use super::MissedByWalks;
+use crate::{
+    feed::{
+        archive::{self, History, WALKS_MIN, Walk},
+        record::FeedRecord,
+    },
+    ingest::Import,
+};
+
+/// How far back a feed's memory reaches.
+pub(super) fn history(record: &FeedRecord, import: &Import) -> String {
+    match &record.history {
+        History::Unknown if import.pages_max == 0 => {
+            "unknown: archives are not read (`import.pages_max` is 0), so it begins with the first document".into()
+        }
+        History::Unknown => {
+            "unknown: its documents name no way to older ones that works, so it begins with the first document".into()
+        }
+        History::Running => "running: its archives are being read for the first time".into(),
+        known => known.to_string(),
+    }
+}
+
+/// How a feed's archives are read.
+pub(super) fn archives(record: &FeedRecord, walk: Option<&Walk>, import: &Import) -> Vec<String> {
+    let mut lines = Vec::new();
+    let by = |walk: &Walk| match walk.way_words() {
+        way if way.is_empty() => String::new(),
+        way => format!(" by {way}"),
+    };
+    let is_last = |walk: &&Walk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
+    if let Some(walked) = &record.walked {
+        let by = walk.filter(is_last).map(by).unwrap_or_default();
+        let ended = walked.ended_at.rfc3339();
+        lines.push(format!("last read until {ended}{by}; pages: {}; {}", walked.pages, walked.found));
+        lines.extend(walked.remark.clone());
+    }
+    match walk.filter(|walk| !is_last(walk)) {
+        Some(walk) => {
+            let (since, next) = (walk.started_at.rfc3339(), walk.next_at().rfc3339());
+            let state = if walk.is_over() { walk.history().to_string() } else { "under way".into() };
+            lines.push(format!(
+                "being read since {since}{}; pages so far: {}; {state}",
+                by(walk),
+                walk.pages
+            ));
+            lines.extend((!walk.is_done()).then(|| format!("the next page at {next}")));
+        }
+        None => {
+            let walked = record.walked.as_ref().filter(|_| import.pages_max > 0);
+            let again = walked.and_then(|walked| walked.again_at(import.again_secs));
+            lines.extend(again.map(|at| format!("read again from {} on", at.rfc3339())));
+        }
+    }
+    lines
+}
+
+/// How walks missed an item; `open` is how often it was deleted before, while nothing is decided on it.
+pub(super) fn missed_by_walks(missed: &archive::Missed, open: Option<u8>) -> MissedByWalks {
+    MissedByWalks {
+        since: missed.since.rfc3339(),
+        last_seen: missed.last_seen.rfc3339(),
+        walks: (missed.walks, open.map_or(missed.walks, |_| WALKS_MIN.max(missed.walks))),
+        not_before: open.map(|deaths| missed.not_before(deaths).rfc3339()),
+    }
+}
