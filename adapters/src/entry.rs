@@ -481,6 +481,14 @@ impl Head {
     }
 }
 
+impl Source {
+    /// URL of the source: of the feed itself, else of its site.
+    pub fn url(&self) -> Option<&str> {
+        let with = |rel: &str| self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str());
+        with("self").or_else(|| with("alternate"))
+    }
+}
+
 impl std::fmt::Display for Generator {
     /// Name, version and URL joined by blanks, as platform profiles match them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -39,12 +39,14 @@
 
 mod detect;
 mod discover;
+mod dispatch;
 pub mod entry;
 mod extensions;
 mod formats;
 mod neutral;
 mod permalink;
 pub mod platforms;
+mod reading;
 mod slice;
 pub mod text;
 mod vocabulary;

@@ -1,8 +1,7 @@
 //! Dublin Core and its terms: second choices for fields that the formats have too; nothing else of them is understood.
 
 use crate::entry::notes::Notes;
-use crate::formats::draft::{Draft, Rank, add, add_person};
-use crate::formats::rss::person;
+use crate::reading::{Draft, Rank, add, add_person, person};
 use crate::text::{date, present};
 use crate::{Category, Element, Head, Text};
 
@@ -12,8 +11,8 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
     match element.name.to_ascii_lowercase().as_str() {
         "title" => draft.title(Rank::Borrowed, present(&text).map(Text::plain)),
         "description" | "abstract" => draft.summary(Rank::Borrowed, present(&text).map(Text::html)),
-        "creator" | "author" => draft.author(Rank::Borrowed, person(&text)),
-        "contributor" => draft.contributor(person(&text)),
+        "creator" | "author" => draft.author(Rank::Borrowed, person::line(&text)),
+        "contributor" => draft.contributor(person::line(&text)),
         "subject" => draft.category(category(&text)?),
         // One date alone says that something happened then; beside another it is that of the last change.
         "date" => {
@@ -42,12 +41,12 @@ pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Notes) -> Opti
         "title" => head.title = head.title.take().or_else(plain),
         "description" => head.description = head.description.take().or_else(plain),
         "creator" | "author" => {
-            if let Some(person) = person(&text) {
+            if let Some(person) = person::line(&text) {
                 add_person(&mut head.authors, person);
             }
         }
         "contributor" => {
-            if let Some(person) = person(&text) {
+            if let Some(person) = person::line(&text) {
                 add_person(&mut head.contributors, person);
             }
         }

@@ -1,10 +1,8 @@
 //! Apple's podcast vocabulary: what it says in place of the formats' own elements. All of it also stays
 //! foreign markup.
 
-use crate::formats::Place;
-use crate::formats::atom::picture;
-use crate::formats::draft::{Draft, Rank, add_person};
-use crate::formats::rss::person;
+use crate::reading::construct::picture;
+use crate::reading::{Draft, Rank, Scope, add_person, person};
 use crate::text::present;
 use crate::{Element, Head, Text};
 
@@ -12,7 +10,7 @@ use crate::{Element, Head, Text};
 pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "title" => draft.title(Rank::Fallback, present(&element.text()).map(Text::plain)),
-        "author" => draft.author(Rank::Fallback, person(&element.text())),
+        "author" => draft.author(Rank::Fallback, person::line(&element.text())),
         "summary" => draft.summary(Rank::Fallback, present(&element.text()).map(Text::html)),
         "subtitle" => draft.summary(Rank::LastResort, present(&element.text()).map(Text::html)),
         _ => {}
@@ -21,16 +19,16 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
 }
 
 /// An iTunes child of the head; always comes back.
-pub(crate) fn head(element: Element, place: &Place, head: &mut Head) -> Option<Element> {
+pub(crate) fn head(element: Element, scope: &Scope, head: &mut Head) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "author" if head.authors.is_empty() => {
-            if let Some(person) = person(&element.text()) {
+            if let Some(person) = person::line(&element.text()) {
                 add_person(&mut head.authors, person);
             }
         }
         "image" if head.image.is_none() => {
             let url = element.attribute("href").or_else(|| element.attribute("url")).and_then(present);
-            head.image = url.map(|url| picture(&url, place));
+            head.image = url.map(|url| picture(&url, scope));
         }
         "summary" if head.description.is_none() => {
             head.description = present(&element.text()).map(Text::plain)

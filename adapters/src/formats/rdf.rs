@@ -1,6 +1,7 @@
 //! RSS 0.90, 1.0 and 1.1 as RDF: the little that differs from other RSS, which is what attributes of RDF mean.
 
-use super::draft::{Draft, Rank, is_web_url};
+use crate::reading::construct::is_web_url;
+use crate::reading::{Draft, Rank};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Generator, Head};
