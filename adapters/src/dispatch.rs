@@ -10,7 +10,7 @@ use crate::reading::{Dialect, Draft, Scope, add, add_categories, language_tag};
 use crate::text::markup::XML;
 use crate::text::references;
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Link};
+use crate::{Element, Entry, Format, Link, Metadata};
 
 /// Reads an entry that is an element.
 pub(crate) fn entry(element: Element, dialect: &Dialect, scope: &Scope) -> (Entry, Notes) {
@@ -110,10 +110,10 @@ pub(crate) fn head(
     dialect: &Dialect,
     scope: &Scope,
     notes: &mut Notes,
-) -> Head {
+) -> Metadata {
     // The format's own elements first, wherever they stand: what other vocabularies say is second choice.
     children.sort_by_cached_key(|(child, _)| dialect.vocabulary(&child.ns) != dialect.native());
-    let mut head = Head::default();
+    let mut head = Metadata::default();
     for (child, outside) in children {
         let scope = outside.enter(&child, notes);
         let vocabulary = dialect.vocabulary(&child.ns);

@@ -18,7 +18,7 @@ use crate::reading::{Dialect, Scope};
 use crate::text::markup::tree::{self, Bindings};
 use crate::text::{doctype, encoding, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
+use crate::{Deletion, Digest, Entry, Format, Hints, Key, Metadata, Note};
 use cutter::Cut;
 
 /// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
@@ -135,7 +135,7 @@ pub struct Window {
     /// empty for a resource, which is bytes.
     pub encoding: &'static str,
     /// What the document says of itself.
-    pub head: Head,
+    pub head: Metadata,
     /// The entries in document order, none of them parsed. Two may have the same key: then the document says so.
     pub entries: Vec<RawEntry>,
     /// The tombstones in document order.
@@ -153,7 +153,7 @@ impl Window {
             format,
             version: "",
             encoding: "",
-            head: Head::default(),
+            head: Metadata::default(),
             entries: Vec::new(),
             deletions: Vec::new(),
             notes: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Head, Rhythm};
+use crate::{Element, Metadata, Rhythm};
 
 /// `sy:updatePeriod`, `sy:updateFrequency` and `sy:updateBase`. They come back: only together do they say something.
 pub(crate) fn head(element: Element, rhythm: &mut Rhythm) -> Option<Element> {
@@ -13,7 +13,7 @@ pub(crate) fn head(element: Element, rhythm: &mut Rhythm) -> Option<Element> {
 }
 
 /// Divides the period by the frequency, wherever the two stood.
-pub(crate) fn settle(head: &mut Head) {
+pub(crate) fn settle(head: &mut Metadata) {
     let Some(period) = head.rhythm.update_secs else { return };
     let frequency = head.foreign.iter().find(|element| {
         element.name == "updateFrequency" && Vocabulary::of(&element.ns) == Vocabulary::Syndication

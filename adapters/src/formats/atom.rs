@@ -9,7 +9,7 @@ use crate::reading::{Draft, Rank, Scope, add, add_person, person};
 use crate::text::markup::XML;
 use crate::text::{date, present, references};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Element, Head, Text};
+use crate::{Body, Element, Metadata, Text};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
 pub(crate) fn child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
@@ -61,7 +61,12 @@ pub(crate) fn xhtml_body(mut element: Element, scope: &Scope, draft: &mut Draft<
 }
 
 /// An Atom child of the head; comes back when it is not understood.
-pub(crate) fn head(element: Element, scope: &Scope, head: &mut Head, notes: &mut Notes) -> Option<Element> {
+pub(crate) fn head(
+    element: Element,
+    scope: &Scope,
+    head: &mut Metadata,
+    notes: &mut Notes,
+) -> Option<Element> {
     let plain = || present(&element.text());
     match element.name.as_str() {
         "id" => head.id = head.id.take().or_else(plain),

@@ -6,7 +6,7 @@ use crate::reading::construct::{alternate_link, picture};
 use crate::reading::untyped_text::title;
 use crate::reading::{Draft, Rank, Scope, add};
 use crate::text::{date, present};
-use crate::{Element, Head, Link};
+use crate::{Element, Link, Metadata};
 
 /// The attributes of an ITEM. HREF is its identity, byte-exact, and its permalink.
 pub(crate) fn item(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
@@ -36,7 +36,12 @@ pub(crate) fn child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> O
 }
 
 /// A child of the outermost CHANNEL, or its own start tag; comes back when it is not understood.
-pub(crate) fn head(element: Element, scope: &Scope, head: &mut Head, notes: &mut Notes) -> Option<Element> {
+pub(crate) fn head(
+    element: Element,
+    scope: &Scope,
+    head: &mut Metadata,
+    notes: &mut Notes,
+) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "channel" => {
             site(&element, scope, head);
@@ -81,7 +86,7 @@ fn anchor(element: &Element, rank: Rank, scope: &Scope, draft: &mut Draft<'_>) {
     }
 }
 
-fn site(element: &Element, scope: &Scope, head: &mut Head) {
+fn site(element: &Element, scope: &Scope, head: &mut Metadata) {
     if let Some(href) = href(element) {
         add(&mut head.links, alternate_link(scope.resolve(&href)));
     }

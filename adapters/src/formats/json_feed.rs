@@ -5,7 +5,7 @@ use crate::reading::construct::{alternate_link, picture};
 use crate::reading::{Draft, Rank, Scope, add, add_person, person};
 use crate::text::json::Value;
 use crate::text::{present, visible};
-use crate::{Attribute, Body, Category, Element, Enclosure, Head, Link, Node, Note, Person, Text};
+use crate::{Attribute, Body, Category, Element, Enclosure, Link, Metadata, Node, Note, Person, Text};
 
 /// The namespace of members of a JSON Feed that no field of ours covers, extensions (`_name`) first of all. Each becomes an
 /// element `member` with the member's name as its attribute `name` and its value, as compact JSON, as its text: so it
@@ -68,8 +68,8 @@ fn holds_items(items: Value<'_>, titled: bool) -> bool {
 }
 
 /// Reads the members of the document that are not its items.
-pub(crate) fn head(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Head {
-    let mut head = Head { language: scope.language.clone(), ..Head::default() };
+pub(crate) fn head(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Metadata {
+    let mut head = Metadata { language: scope.language.clone(), ..Metadata::default() };
     let mut foreign = Foreign::default();
     for (name, value) in root.members().filter(|(_, value)| value.whole) {
         let text = || value.string().as_deref().and_then(present);

@@ -8,7 +8,7 @@ use crate::reading::construct::{self, alternate_link, is_web_url};
 use crate::reading::untyped_text::{html, title};
 use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, person};
 use crate::text::{date, present};
-use crate::{Body, Category, Element, Enclosure, Generator, Head, Image, Link, Source};
+use crate::{Body, Category, Element, Enclosure, Generator, Image, Link, Metadata, Source};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
@@ -69,7 +69,12 @@ pub(crate) fn original_link(element: Element, draft: &mut Draft<'_>) -> Option<E
 }
 
 /// An RSS child of the head; comes back when it is not understood.
-pub(crate) fn head(element: Element, scope: &Scope, head: &mut Head, notes: &mut Notes) -> Option<Element> {
+pub(crate) fn head(
+    element: Element,
+    scope: &Scope,
+    head: &mut Metadata,
+    notes: &mut Notes,
+) -> Option<Element> {
     let text = || present(&element.text());
     let lower = lower_case(&element.name);
     match lower.as_deref().unwrap_or(&element.name) {
