@@ -1,16 +1,16 @@
 //! Where feeds are kept: the trait that every store fulfils, and what goes in and out; no store in particular.
 
 use crate::feed::{
-    archive::{History, Staged, StagedPage, Unstage, Walk, Walked},
+    archive::{ArchiveWalk, History, Staged, StagedPage, Unstage, Walked},
     item::{Item, ItemId, KeyHash},
     observed::Observed,
     page::{Page, PageQuery, Unanswerable},
-    reconcile::{Change, Evidence, Known, Remembered},
+    reconcile::{Change, Evidence, Known, WindowState},
     record::{FeedNo, FeedRecord, IdRule},
     schedule::PollState,
     stamp::Stamp,
 };
-use everfeed_adapters::Head;
+use everfeed_adapters::Metadata;
 use futures_util::future::BoxFuture;
 use std::{convert::Infallible, sync::Arc};
 use thiserror::Error;
@@ -32,7 +32,7 @@ mod codec;
 #[cfg(test)]
 mod conformance;
 
-pub use sub::{Sub, SubNo};
+pub use sub::{Subscription, SubscriptionNo};
 
 /// What a store answers, later.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -57,11 +57,11 @@ pub trait Store: Send + Sync + 'static {
     fn hosts(&self) -> Answer<'_, Vec<(String, Stamp)>>;
     /// Keeps how far the walk through a feed's archives has come, and the page that it has just read, in one. A page of the
     /// same number is replaced.
-    fn stage(&self, feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> Answer<'_, ()>;
+    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()>;
     /// The walk through a feed's archives, the pages that wait to be committed, and the traces of those that are.
     fn staged(&self, feed: FeedNo) -> Answer<'_, Staged>;
     /// Every walk, by feed, without what it has seen.
-    fn walks(&self) -> Answer<'_, Vec<(FeedNo, Walk)>>;
+    fn walks(&self) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>>;
     /// A page, read in one snapshot.
     fn page(&self, query: PageQuery) -> Answer<'_, Page>;
     /// One item.
@@ -73,19 +73,19 @@ pub trait Store: Send + Sync + 'static {
     fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>>;
     /// Makes or replaces a subscription, found by its topic and callback. A new one (number 0) gets a number; one that
     /// has a number is only written over itself, and is an `UnknownSub` when it has ended meanwhile.
-    fn put_sub(&self, sub: Sub) -> Answer<'_, SubNo>;
+    fn put_sub(&self, sub: Subscription) -> Answer<'_, SubscriptionNo>;
     /// One subscription.
-    fn sub(&self, sub: SubNo) -> Answer<'_, Option<Sub>>;
+    fn sub(&self, sub: SubscriptionNo) -> Answer<'_, Option<Subscription>>;
     /// The subscription of this callback to this canonical topic.
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>>;
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>>;
     /// Every subscription, by number.
-    fn subs(&self) -> Answer<'_, Vec<Sub>>;
+    fn subs(&self) -> Answer<'_, Vec<Subscription>>;
     /// The subscriptions to one feed.
-    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Sub>>;
+    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Subscription>>;
     /// Ends a subscription. Whether there was one.
-    fn drop_sub(&self, sub: SubNo) -> Answer<'_, bool>;
+    fn drop_sub(&self, sub: SubscriptionNo) -> Answer<'_, bool>;
     /// Moves an acknowledged position, if it still is `from`, and clears attempts, failure and `next_try`. Whether it was.
-    fn advance(&self, sub: SubNo, from: String, to: String) -> Answer<'_, bool>;
+    fn advance(&self, sub: SubscriptionNo, from: String, to: String) -> Answer<'_, bool>;
     /// Whether changes could be committed now: the writer answers and believes its clock.
     fn check(&self) -> Answer<'_, ()>;
     /// Takes the clock for right although it jumped (see [`StoreError::Clock`]).
@@ -106,9 +106,9 @@ pub struct Commit {
     /// Keys to bind to items that are held already.
     pub aliases: Vec<(KeyHash, ItemId)>,
     /// What is remembered of the documents; `None` leaves it.
-    pub last: Option<Remembered>,
+    pub last: Option<WindowState>,
     /// What the document says of itself; `None` leaves it.
-    pub head: Option<Arc<Head>>,
+    pub metadata: Option<Arc<Metadata>>,
     /// How ids are told apart from now on.
     pub id_rule: IdRule,
     /// Whether the feed may be served from now on (stays so).
@@ -130,7 +130,7 @@ impl Commit {
             changes: Vec::new(),
             aliases: Vec::new(),
             last: None,
-            head: None,
+            metadata: None,
             id_rule: record.id_rule,
             ready: record.is_ready(),
             poll: None,
@@ -186,7 +186,7 @@ pub enum StoreError {
     UnknownFeed(FeedNo),
     /// A subscription that has ended meanwhile; what is known of it must not bring it back.
     #[error("subscription {0} has ended")]
-    UnknownSub(SubNo),
+    UnknownSub(SubscriptionNo),
     /// `id:` of an item that the feed never held.
     #[error("no item of this feed has that id")]
     UnknownId,

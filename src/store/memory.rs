@@ -1,15 +1,18 @@
 //! The store as plain maps: the model that every other store is tested against; nothing in it outlives the process.
 
-use super::{Answer, Commit, Receipt, Store, StoreError, Sub, SubNo, codec, guard::ClockGuard, paging, plan};
+use super::{
+    Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo, codec, guard::ClockGuard,
+    paging, plan,
+};
 use crate::{
     clock::Clock,
     feed::{
-        archive::{Staged, StagedPage, Unstage, Walk},
+        archive::{ArchiveWalk, Staged, StagedPage, Unstage},
         item::{Item, ItemId, KeyHash},
         observed::{OBSERVATIONS_MAX, Observed},
         order::Axis,
         page::{Listing, Page, PageQuery, Place, Range, Row, Rows},
-        reconcile::{Evidence, Known, Remembered, WINDOW_ROWS_MAX},
+        reconcile::{Evidence, Known, WINDOW_ENTRIES_MAX, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -33,7 +36,7 @@ struct State {
     guard: ClockGuard,
     feeds: BTreeMap<FeedNo, Feed>,
     hosts: BTreeMap<String, Stamp>,
-    subs: BTreeMap<SubNo, Sub>,
+    subs: BTreeMap<SubscriptionNo, Subscription>,
     last_sub: u64,
 }
 
@@ -45,9 +48,9 @@ struct Feed {
     keys: HashMap<KeyHash, ItemId>,
     evidence: BTreeMap<(ItemId, Stamp), Evidence>,
     observations: BTreeMap<u64, Observed>,
-    last: Remembered,
+    last: WindowState,
     poll: Option<PollState>,
-    walk: Option<Walk>,
+    walk: Option<ArchiveWalk>,
     staged: BTreeMap<u32, StagedPage>,
 }
 
@@ -114,7 +117,7 @@ impl Store for Memory {
         self.answer(|state, _| Ok(state.hosts.clone().into_iter().collect()))
     }
 
-    fn stage(&self, feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> Answer<'_, ()> {
+    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()> {
         self.answer(move |state, now| state.stage(feed, walk, page, now))
     }
 
@@ -125,7 +128,7 @@ impl Store for Memory {
         })
     }
 
-    fn walks(&self) -> Answer<'_, Vec<(FeedNo, Walk)>> {
+    fn walks(&self) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>> {
         let of = |(no, feed): (&FeedNo, &Feed)| feed.walk.clone().map(|walk| (*no, walk));
         self.answer(move |state, _| Ok(state.feeds.iter().filter_map(of).collect()))
     }
@@ -156,33 +159,33 @@ impl Store for Memory {
         })
     }
 
-    fn put_sub(&self, sub: Sub) -> Answer<'_, SubNo> {
+    fn put_sub(&self, sub: Subscription) -> Answer<'_, SubscriptionNo> {
         self.answer(move |state, _| state.put_sub(sub))
     }
 
-    fn sub(&self, sub: SubNo) -> Answer<'_, Option<Sub>> {
+    fn sub(&self, sub: SubscriptionNo) -> Answer<'_, Option<Subscription>> {
         self.answer(move |state, _| Ok(state.subs.get(&sub).cloned()))
     }
 
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>> {
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>> {
         self.answer(move |state, _| Ok(state.find_sub(topic, callback).cloned()))
     }
 
-    fn subs(&self) -> Answer<'_, Vec<Sub>> {
+    fn subs(&self) -> Answer<'_, Vec<Subscription>> {
         self.answer(|state, _| Ok(state.subs.values().cloned().collect()))
     }
 
-    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Sub>> {
+    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Subscription>> {
         self.answer(move |state, _| {
             Ok(state.subs.values().filter(|sub| sub.feed() == feed).cloned().collect())
         })
     }
 
-    fn drop_sub(&self, sub: SubNo) -> Answer<'_, bool> {
+    fn drop_sub(&self, sub: SubscriptionNo) -> Answer<'_, bool> {
         self.answer(move |state, _| Ok(state.subs.remove(&sub).is_some()))
     }
 
-    fn advance(&self, sub: SubNo, from: String, to: String) -> Answer<'_, bool> {
+    fn advance(&self, sub: SubscriptionNo, from: String, to: String) -> Answer<'_, bool> {
         self.answer(move |state, _| Ok(state.subs.get_mut(&sub).is_some_and(|sub| sub.advance(&from, to))))
     }
 
@@ -251,7 +254,7 @@ impl State {
     fn stage(
         &mut self,
         feed: FeedNo,
-        walk: Walk,
+        walk: ArchiveWalk,
         page: Option<StagedPage>,
         now: Stamp,
     ) -> Result<(), StoreError> {
@@ -262,11 +265,11 @@ impl State {
         Ok(())
     }
 
-    fn find_sub(&self, topic: &str, callback: &str) -> Option<&Sub> {
+    fn find_sub(&self, topic: &str, callback: &str) -> Option<&Subscription> {
         self.subs.values().find(|sub| sub.topic == topic && sub.callback == callback)
     }
 
-    fn put_sub(&mut self, mut sub: Sub) -> Result<SubNo, StoreError> {
+    fn put_sub(&mut self, mut sub: Subscription) -> Result<SubscriptionNo, StoreError> {
         self.feed(sub.feed())?;
         let found = self.find_sub(&sub.topic, &sub.callback).map(|sub| sub.no);
         sub.no = match found {
@@ -274,7 +277,7 @@ impl State {
             None => {
                 sub.no.is_new()?;
                 self.last_sub += 1;
-                SubNo(self.last_sub)
+                SubscriptionNo(self.last_sub)
             }
         };
         let no = sub.no;
@@ -293,7 +296,7 @@ impl Feed {
             keys: HashMap::new(),
             evidence: BTreeMap::new(),
             observations: BTreeMap::new(),
-            last: Remembered::default(),
+            last: WindowState::default(),
             poll: None,
             walk: None,
             staged: BTreeMap::new(),
@@ -315,7 +318,7 @@ impl Feed {
         }
     }
 
-    fn apply(&mut self, plan: plan::Plan, commit: Commit) -> Result<Receipt, StoreError> {
+    fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {
         for (id, moved) in plan.items {
             let bytes = codec::encode_item(&moved.item)?.len();
             let (t, created) = (moved.item.modified, moved.item.created);
@@ -329,7 +332,7 @@ impl Feed {
         }
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
         if let Some(mut last) = commit.last {
-            last.window.truncate(WINDOW_ROWS_MAX);
+            last.window.truncate(WINDOW_ENTRIES_MAX);
             self.last = last;
         }
         if let Some(observed) = commit.observed {

@@ -10,13 +10,13 @@ use std::fmt;
 
 /// The number of a subscription; 0 until the store gives one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct SubNo(pub u64);
+pub struct SubscriptionNo(pub u64);
 
 /// A subscription. Its whole backlog is one string: the cursor up to which it was acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sub {
+pub struct Subscription {
     /// Its number.
-    pub no: SubNo,
+    pub no: SubscriptionNo,
     /// What is pushed.
     pub view: View,
     /// The canonical URL of the topic; with `callback` the key.
@@ -110,7 +110,7 @@ pub enum Dialect {
     Legacy,
 }
 
-impl SubNo {
+impl SubscriptionNo {
     /// The number under which a record replaces the stored one: it must be of the same subscription, or of none yet.
     pub(super) fn replacing(self, stored: Self) -> Result<Self, StoreError> {
         if self == stored { Ok(stored) } else { self.is_new().map(|()| stored) }
@@ -122,7 +122,7 @@ impl SubNo {
     }
 }
 
-impl fmt::Display for SubNo {
+impl fmt::Display for SubscriptionNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -141,7 +141,7 @@ pub enum Algo {
     Sha512,
 }
 
-impl Sub {
+impl Subscription {
     /// Moves the acknowledged position, if it still is `from`, and forgets the failures before. Whether it was.
     pub(super) fn advance(&mut self, from: &str, to: String) -> bool {
         let moved = self.acked.as_deref() == Some(from);

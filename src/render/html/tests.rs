@@ -6,11 +6,11 @@ use crate::{
     render::{
         about::{About, Caps},
         list::List,
-        samples::{feed, head, link, site},
+        samples::{feed, link, metadata, site},
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use everfeed_adapters::{Head, Text};
+use everfeed_adapters::{Metadata, Text};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn check(page: &str, holds: &[&str]) {
 #[test]
 fn the_list_leads_readers_to_the_classic_views() {
     // C-1.
-    let page = list_of(&[feed(head())]);
+    let page = list_of(&[feed(metadata())]);
     check(
         &page,
         &[
@@ -54,7 +54,7 @@ fn the_list_leads_readers_to_the_classic_views() {
 
 #[test]
 fn a_feed_that_waits_and_a_list_without_feeds_say_so() {
-    let waiting = FeedRecord { first_cursor: None, ..feed(Head::default()) };
+    let waiting = FeedRecord { first_cursor: None, ..feed(Metadata::default()) };
     check(&list_of(&[waiting]), &["waiting for its first document", "example.org</a>"]);
     check(&list_of(&[]), &["No feed is configured yet."]);
 }
@@ -63,7 +63,7 @@ fn a_feed_that_waits_and_a_list_without_feeds_say_so() {
 fn the_page_about_a_feed_says_what_the_description_document_says() {
     // SF-132..SF-134, PUSH X-3.
     check(
-        &about_of(&feed(head())),
+        &about_of(&feed(metadata())),
         &[
             r#"<link rel="hub" href="http://127.0.0.1/hub"/>"#,
             r#"<link rel="self" type="text/html" href="http://127.0.0.1/feeds/x/about"/>"#,
@@ -81,14 +81,14 @@ fn the_page_about_a_feed_says_what_the_description_document_says() {
 
 #[test]
 fn nothing_from_upstream_becomes_markup_or_a_script() {
-    let hostile = Head {
+    let hostile = Metadata {
         title: Some(Text::plain("<script>alert(1)</script>\"'&")),
         description: Some(Text::html("<img src=x onerror=alert(1)>&lt;script&gt;")),
         links: vec![link("alternate", "javascript:alert(1)")],
         language: Some("en\" onload=\"x".into()),
-        ..Head::default()
+        ..Metadata::default()
     };
-    let feed = FeedRecord { head: Arc::new(hostile), ..feed(Head::default()) };
+    let feed = FeedRecord { metadata: Arc::new(hostile), ..feed(Metadata::default()) };
     for page in [list_of(std::slice::from_ref(&feed)), about_of(&feed)] {
         for absent in ["<script", "<img", "javascript:", "onload"] {
             assert!(!page.contains(absent), "{absent} in\n{page}");
