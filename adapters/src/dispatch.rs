@@ -53,20 +53,20 @@ fn take(child: Element, draft: &mut Draft<'_>) {
         draft.link(link);
     }
     let left = match vocabulary {
-        Vocabulary::Rss => rss::child(child, &scope, draft).and_then(|left| {
+        Vocabulary::Rss => rss::entry_child(child, &scope, draft).and_then(|left| {
             let is_borrowed = draft.native() == Vocabulary::Rss && is_atom_child(&left.name);
-            if is_borrowed { atom::child(left, &scope, draft) } else { Some(left) }
+            if is_borrowed { atom::entry_child(left, &scope, draft) } else { Some(left) }
         }),
-        Vocabulary::Atom => atom::child(child, &scope, draft).and_then(|left| {
+        Vocabulary::Atom => atom::entry_child(child, &scope, draft).and_then(|left| {
             let is_borrowed = draft.native() == Vocabulary::Atom && is_rss_child(&left.name);
-            if is_borrowed { rss::child(left, &scope, draft) } else { Some(left) }
+            if is_borrowed { rss::entry_child(left, &scope, draft) } else { Some(left) }
         }),
-        Vocabulary::Cdf => cdf::child(child, &scope, draft),
-        Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::child(child, draft),
+        Vocabulary::Cdf => cdf::entry_child(child, &scope, draft),
+        Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => dublin_core::entry_child(child, draft),
         Vocabulary::Content => rss::content(child, &scope, draft),
         Vocabulary::Xhtml => atom::xhtml_body(child, &scope, draft),
         Vocabulary::FeedBurner => rss::original_link(child, draft),
-        Vocabulary::Itunes => itunes::child(child, draft),
+        Vocabulary::Itunes => itunes::entry_child(child, draft),
         _ => Some(child),
     };
     if let Some(mut left) = left {
@@ -104,8 +104,8 @@ fn borrowed_link(element: &Element, vocabulary: Vocabulary, scope: &Scope) -> Op
     }
 }
 
-/// Reads the head out of the elements that stand outside the entries.
-pub(crate) fn head(
+/// Reads the metadata of a feed from the elements that stand outside its entries.
+pub(crate) fn metadata(
     mut children: Vec<(Element, Scope)>,
     dialect: &Dialect,
     scope: &Scope,
@@ -113,39 +113,41 @@ pub(crate) fn head(
 ) -> Metadata {
     // The format's own elements first, wherever they stand: what other vocabularies say is second choice.
     children.sort_by_cached_key(|(child, _)| dialect.vocabulary(&child.ns) != dialect.native());
-    let mut head = Metadata::default();
+    let mut metadata = Metadata::default();
     for (child, outside) in children {
         let scope = outside.enter(&child, notes);
         let vocabulary = dialect.vocabulary(&child.ns);
         if let Some(link) = borrowed_link(&child, vocabulary, &scope) {
-            add(&mut head.links, link);
+            add(&mut metadata.links, link);
         }
         let left = match vocabulary {
-            Vocabulary::Rss => match rss::head(child, &scope, &mut head, notes) {
-                Some(left) if is_atom_head(&left.name) => atom::head(left, &scope, &mut head, notes),
+            Vocabulary::Rss => match rss::feed_child(child, &scope, &mut metadata, notes) {
+                Some(left) if is_atom_head(&left.name) => {
+                    atom::feed_child(left, &scope, &mut metadata, notes)
+                }
                 left => left,
             },
-            Vocabulary::Atom => atom::head(child, &scope, &mut head, notes),
-            Vocabulary::Cdf => cdf::head(child, &scope, &mut head, notes),
+            Vocabulary::Atom => atom::feed_child(child, &scope, &mut metadata, notes),
+            Vocabulary::Cdf => cdf::feed_child(child, &scope, &mut metadata, notes),
             Vocabulary::DublinCore | Vocabulary::DublinCoreTerms => {
-                dublin_core::head(child, &mut head, notes)
+                dublin_core::feed_child(child, &mut metadata, notes)
             }
-            Vocabulary::Admin => rdf::generator_agent(child, &mut head),
-            Vocabulary::Syndication => syndication::head(child, &mut head.rhythm),
-            Vocabulary::OpenSearch => opensearch::head(child, &mut head.paging),
-            Vocabulary::FeedHistory => feed_history::head(child, &scope, &mut head.history, notes),
-            Vocabulary::Itunes => itunes::head(child, &scope, &mut head),
+            Vocabulary::Admin => rdf::generator_agent(child, &mut metadata),
+            Vocabulary::Syndication => syndication::feed_child(child, &mut metadata.rhythm),
+            Vocabulary::OpenSearch => opensearch::feed_child(child, &mut metadata.paging),
+            Vocabulary::FeedHistory => feed_history::feed_child(child, &scope, &mut metadata.history, notes),
+            Vocabulary::Itunes => itunes::feed_child(child, &scope, &mut metadata),
             _ => Some(child),
         };
         if let Some(mut left) = left {
             references::resolve_foreign(&mut left, outside.base.as_ref());
             kept::absolutise(&mut left, vocabulary, &scope);
-            head.foreign.push(left);
+            metadata.foreign.push(left);
         }
     }
-    syndication::settle(&mut head);
-    head.language = head.language.or_else(|| scope.language.clone()).map(language_tag);
-    feed_history::settle(&head.history, notes);
-    add_categories(&mut head.categories, tags::of(&head.foreign));
-    head
+    syndication::settle(&mut metadata);
+    metadata.language = metadata.language.or_else(|| scope.language.clone()).map(language_tag);
+    feed_history::settle(&metadata.history, notes);
+    add_categories(&mut metadata.categories, tags::of(&metadata.foreign));
+    metadata
 }

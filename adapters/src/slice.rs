@@ -24,7 +24,7 @@ use cutter::Cut;
 /// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
 pub const ENTRIES_MAX: usize = 10_000;
 
-/// Cuts a document into entries: decoded, recognised, its head read, each entry with its key and raw digest.
+/// Cuts a document into entries: decoded, recognised, its metadata read, each entry with its key and raw digest.
 ///
 /// Content is never an error: what is odd becomes a note.
 ///
@@ -88,12 +88,12 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
 /// The window, what is odd about it, and whether no entry of it is whole.
 fn of_markup(root: &Root<'_>, before: &str, scope: Scope) -> Result<(Window, Notes, bool), NotAFeed> {
     let cut = cutter::cut(root, scope)?;
-    let Cut { dialect, scope, head_id, head, entries, deletions, mut notes, lost } = cut;
-    let mut head = dispatch::head(head, &dialect, &scope, &mut notes);
-    head.id = head.id.or(head_id);
+    let Cut { dialect, scope, feed_id, feed_children, entries, deletions, mut notes, lost } = cut;
+    let mut metadata = dispatch::metadata(feed_children, &dialect, &scope, &mut notes);
+    metadata.id = metadata.id.or(feed_id);
     let window = Window {
         version: version::of(root.format, before, root.text),
-        head,
+        metadata,
         entries: named(entries),
         deletions,
         ..Window::empty(root.format)
@@ -102,8 +102,8 @@ fn of_markup(root: &Root<'_>, before: &str, scope: Scope) -> Result<(Window, Not
 }
 
 fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(Window, Notes, bool), NotAFeed> {
-    let items::Cut { version, head, entries, notes, lost } = items::cut(root.text, scope)?;
-    let window = Window { version, head, entries: named(entries), ..Window::empty(root.format) };
+    let items::Cut { version, metadata, entries, notes, lost } = items::cut(root.text, scope)?;
+    let window = Window { version, metadata, entries: named(entries), ..Window::empty(root.format) };
     Ok((window, notes, lost))
 }
 
@@ -135,7 +135,7 @@ pub struct Window {
     /// empty for a resource, which is bytes.
     pub encoding: &'static str,
     /// What the document says of itself.
-    pub head: Metadata,
+    pub metadata: Metadata,
     /// The entries in document order, none of them parsed. Two may have the same key: then the document says so.
     pub entries: Vec<RawEntry>,
     /// The tombstones in document order.
@@ -153,7 +153,7 @@ impl Window {
             format,
             version: "",
             encoding: "",
-            head: Metadata::default(),
+            metadata: Metadata::default(),
             entries: Vec::new(),
             deletions: Vec::new(),
             notes: Vec::new(),
@@ -163,9 +163,9 @@ impl Window {
 
     /// The window of a document that is itself the only item.
     fn of_resource(resource: Resource) -> Self {
-        let (key, head) = (Key::Id(resource.url().to_owned()), resource.head());
+        let (key, metadata) = (Key::Id(resource.url().to_owned()), resource.metadata());
         let raw = RawEntry { key, raw: resource.digest(), inside: Inside::Resource(Arc::new(resource)) };
-        Self { head, entries: vec![raw], ..Self::empty(Format::Resource) }
+        Self { metadata, entries: vec![raw], ..Self::empty(Format::Resource) }
     }
 
     /// Whether the document ended early: what is missing from it proves nothing.

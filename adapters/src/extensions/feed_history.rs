@@ -5,8 +5,8 @@ use crate::reading::Scope;
 use crate::text::present;
 use crate::{Element, History, Metadata, Note};
 
-/// A Feed History child of the head; comes back when it is not understood.
-pub(crate) fn head(
+/// A Feed History child of the feed; comes back when it is not understood.
+pub(crate) fn feed_child(
     element: Element,
     scope: &Scope,
     history: &mut History,

@@ -12,7 +12,7 @@ use crate::vocabulary::Vocabulary;
 use crate::{Body, Element, Metadata, Text};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
-pub(crate) fn child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
+pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
     // In an RSS item the elements of RSS come first.
     let rank = if draft.native() == Vocabulary::Rss { Rank::Borrowed } else { Rank::Native };
     match element.name.as_str() {
@@ -60,46 +60,50 @@ pub(crate) fn xhtml_body(mut element: Element, scope: &Scope, draft: &mut Draft<
     None
 }
 
-/// An Atom child of the head; comes back when it is not understood.
-pub(crate) fn head(
+/// An Atom child of the feed; comes back when it is not understood.
+pub(crate) fn feed_child(
     element: Element,
     scope: &Scope,
-    head: &mut Metadata,
+    metadata: &mut Metadata,
     notes: &mut Notes,
 ) -> Option<Element> {
     let plain = || present(&element.text());
     match element.name.as_str() {
-        "id" => head.id = head.id.take().or_else(plain),
-        "title" => head.title = head.title.take().or_else(|| text(element, scope).map(Text::trimmed)),
-        "subtitle" | "tagline" => head.description = head.description.take().or_else(|| text(element, scope)),
+        "id" => metadata.id = metadata.id.take().or_else(plain),
+        "title" => metadata.title = metadata.title.take().or_else(|| text(element, scope).map(Text::trimmed)),
+        "subtitle" | "tagline" => {
+            metadata.description = metadata.description.take().or_else(|| text(element, scope))
+        }
         "link" => {
             if let Some(link) = link(&element, scope) {
-                add(&mut head.links, link);
+                add(&mut metadata.links, link);
             }
         }
         "author" => {
             if let Some(person) = person::construct(&element, scope) {
-                add_person(&mut head.authors, person);
+                add_person(&mut metadata.authors, person);
             }
         }
         "contributor" => {
             if let Some(person) = person::construct(&element, scope) {
-                add_person(&mut head.contributors, person);
+                add_person(&mut metadata.contributors, person);
             }
         }
         "category" => {
             if let Some(category) = category(&element) {
-                add(&mut head.categories, category);
+                add(&mut metadata.categories, category);
             }
         }
-        "rights" | "copyright" => head.rights = head.rights.take().or_else(|| text(element, scope)),
-        "generator" => head.generator = head.generator.take().or_else(|| generator(&element, scope)),
-        "logo" => head.image = head.image.take().or_else(|| plain().map(|url| picture(&url, scope))),
-        "icon" => head.icon = head.icon.take().or_else(|| plain().map(|url| scope.resolve(&url))),
+        "rights" | "copyright" => metadata.rights = metadata.rights.take().or_else(|| text(element, scope)),
+        "generator" => metadata.generator = metadata.generator.take().or_else(|| generator(&element, scope)),
+        "logo" => metadata.image = metadata.image.take().or_else(|| plain().map(|url| picture(&url, scope))),
+        "icon" => metadata.icon = metadata.icon.take().or_else(|| plain().map(|url| scope.resolve(&url))),
         "updated" | "modified" => {
-            head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes));
+            metadata.updated = metadata.updated.take().or_else(|| date::read(&element.text(), notes));
         }
-        "published" => head.published = head.published.take().or_else(|| date::read(&element.text(), notes)),
+        "published" => {
+            metadata.published = metadata.published.take().or_else(|| date::read(&element.text(), notes))
+        }
         _ => return Some(element),
     }
     None

@@ -17,7 +17,7 @@ pub(crate) fn item(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
 }
 
 /// A child of an ITEM; comes back when it is not understood.
-pub(crate) fn child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
+pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "title" => draft.title(Rank::Native, title(&element, scope)),
         "abstract" => draft.summary(Rank::Native, title(&element, scope)),
@@ -36,37 +36,39 @@ pub(crate) fn child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> O
 }
 
 /// A child of the outermost CHANNEL, or its own start tag; comes back when it is not understood.
-pub(crate) fn head(
+pub(crate) fn feed_child(
     element: Element,
     scope: &Scope,
-    head: &mut Metadata,
+    metadata: &mut Metadata,
     notes: &mut Notes,
 ) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "channel" => {
-            site(&element, scope, head);
+            site(&element, scope, metadata);
             if let Some(own) = element.attribute("self").and_then(present) {
                 let own = Link { rel: "self".to_owned(), ..alternate_link(scope.resolve(&own)) };
-                add(&mut head.links, own);
+                add(&mut metadata.links, own);
             }
-            head.updated = element.attribute("lastmod").and_then(|modified| date::read(modified, notes));
+            metadata.updated = element.attribute("lastmod").and_then(|modified| date::read(modified, notes));
         }
-        "title" => head.title = head.title.take().or_else(|| title(&element, scope)),
+        "title" => metadata.title = metadata.title.take().or_else(|| title(&element, scope)),
         "abstract" => {
-            head.description = head.description.take().or_else(|| title(&element, scope));
+            metadata.description = metadata.description.take().or_else(|| title(&element, scope));
         }
-        "a" => site(&element, scope, head),
+        "a" => site(&element, scope, metadata),
         // A channel has up to three: an image, a wide image and an icon.
         "logo" => {
             let is_icon = element.attribute("style").is_some_and(|style| style.eq_ignore_ascii_case("icon"));
             match href(&element) {
-                Some(logo) if is_icon => head.icon = head.icon.take().or_else(|| Some(scope.resolve(&logo))),
-                Some(logo) => head.image = head.image.take().or_else(|| Some(picture(&logo, scope))),
+                Some(logo) if is_icon => {
+                    metadata.icon = metadata.icon.take().or_else(|| Some(scope.resolve(&logo)))
+                }
+                Some(logo) => metadata.image = metadata.image.take().or_else(|| Some(picture(&logo, scope))),
                 None => return Some(element),
             }
         }
         "schedule" => match interval_secs(&element) {
-            Some(secs) => head.rhythm.update_secs = Some(secs),
+            Some(secs) => metadata.rhythm.update_secs = Some(secs),
             None => return Some(element),
         },
         _ => return Some(element),
@@ -86,9 +88,9 @@ fn anchor(element: &Element, rank: Rank, scope: &Scope, draft: &mut Draft<'_>) {
     }
 }
 
-fn site(element: &Element, scope: &Scope, head: &mut Metadata) {
+fn site(element: &Element, scope: &Scope, metadata: &mut Metadata) {
     if let Some(href) = href(element) {
-        add(&mut head.links, alternate_link(scope.resolve(&href)));
+        add(&mut metadata.links, alternate_link(scope.resolve(&href)));
     }
 }
 

@@ -68,8 +68,8 @@ fn holds_items(items: Value<'_>, titled: bool) -> bool {
 }
 
 /// Reads the members of the document that are not its items.
-pub(crate) fn head(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Metadata {
-    let mut head = Metadata { language: scope.language.clone(), ..Metadata::default() };
+pub(crate) fn metadata(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Metadata {
+    let mut metadata = Metadata { language: scope.language.clone(), ..Metadata::default() };
     let mut foreign = Foreign::default();
     for (name, value) in root.members().filter(|(_, value)| value.whole) {
         let text = || value.string().as_deref().and_then(present);
@@ -77,20 +77,20 @@ pub(crate) fn head(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Metadat
             |rel: &str| text().map(|url| Link { rel: rel.to_owned(), ..alternate_link(scope.resolve(&url)) });
         match name.as_str() {
             "version" | "items" => {}
-            "title" => head.title = text().map(Text::plain),
-            "description" => head.description = value.string().and_then(visible).map(Text::plain),
-            "home_page_url" => link("alternate").into_iter().for_each(|link| add(&mut head.links, link)),
+            "title" => metadata.title = text().map(Text::plain),
+            "description" => metadata.description = value.string().and_then(visible).map(Text::plain),
+            "home_page_url" => link("alternate").into_iter().for_each(|link| add(&mut metadata.links, link)),
             "feed_url" => {
                 // The spec calls it the feed's identity (LEGACY J-2).
-                head.id = text();
-                link("self").into_iter().for_each(|link| add(&mut head.links, link));
+                metadata.id = text();
+                link("self").into_iter().for_each(|link| add(&mut metadata.links, link));
             }
-            "next_url" => link("next").into_iter().for_each(|link| add(&mut head.links, link)),
-            "icon" => head.image = text().map(|url| picture(&url, scope)),
-            "favicon" => head.icon = text().map(|url| scope.resolve(&url)),
-            "language" => head.language = text().or(head.language.take()),
+            "next_url" => link("next").into_iter().for_each(|link| add(&mut metadata.links, link)),
+            "icon" => metadata.image = text().map(|url| picture(&url, scope)),
+            "favicon" => metadata.icon = text().map(|url| scope.resolve(&url)),
+            "language" => metadata.language = text().or(metadata.language.take()),
             "author" | "authors" => {
-                people(value, scope).for_each(|person| add_person(&mut head.authors, person));
+                people(value, scope).for_each(|person| add_person(&mut metadata.authors, person));
                 if says_more(value, &["name", "url", "email"]) {
                     foreign.keep(&name, value, notes);
                 }
@@ -100,7 +100,7 @@ pub(crate) fn head(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Metadat
                     match hub_url(hub) {
                         Some(url) => {
                             let hub = Link { rel: "hub".to_owned(), ..alternate_link(scope.resolve(&url)) };
-                            add(&mut head.links, hub);
+                            add(&mut metadata.links, hub);
                         }
                         None => foreign.keep(&name, value, notes),
                     }
@@ -117,8 +117,8 @@ pub(crate) fn head(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Metadat
             _ => foreign.keep(&name, value, notes),
         }
     }
-    head.foreign = foreign.elements;
-    head
+    metadata.foreign = foreign.elements;
+    metadata
 }
 
 /// Reads an item.
@@ -281,22 +281,24 @@ fn member(name: &str, value: Value<'_>) -> Element {
     }
 }
 
-/// Members of the head that no field covers.
+/// Members of the document that no field covers.
 #[derive(Default)]
 struct Foreign {
     elements: Vec<Element>,
 }
 
-/// How many members a head keeps that no field covers; the rest is dropped with a note.
-const HEAD_MEMBERS_MAX: usize = 1024;
+/// Limit of the members of a document that are kept though no field covers them; the rest is dropped with a note.
+const MEMBERS_MAX: usize = 1024;
 
 impl Foreign {
     fn keep(&mut self, name: &str, value: Value<'_>, notes: &mut Notes) {
         if value.text == "null" {
             return;
         }
-        if self.elements.len() >= HEAD_MEMBERS_MAX {
-            notes.add(Note::Other(format!("more than {HEAD_MEMBERS_MAX} members in the head")));
+        if self.elements.len() >= MEMBERS_MAX {
+            notes.add(Note::Other(format!(
+                "more than {MEMBERS_MAX} members of the feed that no field covers"
+            )));
             return;
         }
         let element = member(name, value);

@@ -16,14 +16,14 @@ pub(crate) fn item(element: &Element, draft: &mut Draft<'_>) {
 }
 
 /// `admin:generatorAgent`: a URL, often with the version in its query.
-pub(crate) fn generator_agent(element: Element, head: &mut Metadata) -> Option<Element> {
+pub(crate) fn generator_agent(element: Element, metadata: &mut Metadata) -> Option<Element> {
     if element.name != "generatorAgent" {
         return Some(element);
     }
     let resource = element.attributes.iter().find(|attribute| attribute.name == "resource");
     let uri = resource.and_then(|resource| present(&resource.value)).or_else(|| present(&element.text()));
     let named = uri.map(|uri| Generator { uri: Some(uri), ..Generator::default() });
-    head.generator = head.generator.take().or(named);
+    metadata.generator = metadata.generator.take().or(named);
     None
 }
 

@@ -43,7 +43,7 @@ impl Resource {
     }
 
     /// What can be said of a feed that is one document.
-    pub(crate) fn head(&self) -> Metadata {
+    pub(crate) fn metadata(&self) -> Metadata {
         Metadata {
             title: Some(Text::plain(title(&self.url))),
             links: vec![alternate_link(self.url.clone())],

@@ -11,7 +11,7 @@ use crate::text::{date, present};
 use crate::{Body, Category, Element, Enclosure, Generator, Image, Link, Metadata, Source};
 
 /// An RSS child of an entry; comes back when it is not understood.
-pub(crate) fn child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
+pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
     let lower = lower_case(&element.name);
     match lower.as_deref().unwrap_or(&element.name) {
         "title" => draft.title(Rank::Native, title(&element, scope)),
@@ -68,47 +68,51 @@ pub(crate) fn original_link(element: Element, draft: &mut Draft<'_>) -> Option<E
     None
 }
 
-/// An RSS child of the head; comes back when it is not understood.
-pub(crate) fn head(
+/// An RSS child of the feed; comes back when it is not understood.
+pub(crate) fn feed_child(
     element: Element,
     scope: &Scope,
-    head: &mut Metadata,
+    metadata: &mut Metadata,
     notes: &mut Notes,
 ) -> Option<Element> {
     let text = || present(&element.text());
     let lower = lower_case(&element.name);
     match lower.as_deref().unwrap_or(&element.name) {
-        "title" => head.title = head.title.take().or_else(|| title(&element, scope)),
+        "title" => metadata.title = metadata.title.take().or_else(|| title(&element, scope)),
         "link" => {
             if let Some(link) = link(&element, scope) {
-                add(&mut head.links, link);
+                add(&mut metadata.links, link);
             }
         }
-        "description" => head.description = head.description.take().or_else(|| html(element, scope)),
-        "language" => head.language = text().or(head.language.take()),
-        "copyright" => head.rights = head.rights.take().or_else(|| title(&element, scope)),
+        "description" => metadata.description = metadata.description.take().or_else(|| html(element, scope)),
+        "language" => metadata.language = text().or(metadata.language.take()),
+        "copyright" => metadata.rights = metadata.rights.take().or_else(|| title(&element, scope)),
         "managingeditor" | "author" => {
             if let Some(person) = person::line(&element.text()) {
-                add_person(&mut head.authors, person);
+                add_person(&mut metadata.authors, person);
             }
         }
         "category" => {
             if let Some(category) = category(&element) {
-                add(&mut head.categories, category);
+                add(&mut metadata.categories, category);
             }
         }
         "generator" => {
             let named = || text().map(|name| Generator { name: Some(name), ..Generator::default() });
-            head.generator = head.generator.take().or_else(named);
+            metadata.generator = metadata.generator.take().or_else(named);
         }
-        "lastbuilddate" => head.updated = head.updated.take().or_else(|| date::read(&element.text(), notes)),
-        "pubdate" => head.published = head.published.take().or_else(|| date::read(&element.text(), notes)),
-        "image" => head.image = head.image.take().or_else(|| image(&element, scope)),
-        // RSS 1.0 lists its items in the head; the order of the items themselves says the same.
+        "lastbuilddate" => {
+            metadata.updated = metadata.updated.take().or_else(|| date::read(&element.text(), notes))
+        }
+        "pubdate" => {
+            metadata.published = metadata.published.take().or_else(|| date::read(&element.text(), notes))
+        }
+        "image" => metadata.image = metadata.image.take().or_else(|| image(&element, scope)),
+        // RSS 1.0 lists its items in the channel; the order of the items themselves says the same.
         "items" => {}
-        "ttl" | "skiphours" | "skipdays" => rhythm::read(&element, &mut head.rhythm),
+        "ttl" | "skiphours" | "skipdays" => rhythm::read(&element, &mut metadata.rhythm),
         "cloud" => match cloud::read(&element) {
-            Some(cloud) => head.cloud = head.cloud.take().or(Some(cloud)),
+            Some(cloud) => metadata.cloud = metadata.cloud.take().or(Some(cloud)),
             None => return Some(element),
         },
         _ => return Some(element),

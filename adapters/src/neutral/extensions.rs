@@ -16,17 +16,17 @@ use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Cloud, Element, Entry, Link, Metadata};
 
-/// Adds what a head says beside the common fields.
-pub(super) fn head(head: &Metadata, fields: &mut Fields) {
-    let foreign = head.foreign.as_slice();
-    if let Some(info) = info(foreign, head.language.as_deref()) {
+/// Adds what a feed says beside the common fields.
+pub(super) fn metadata(metadata: &Metadata, fields: &mut Fields) {
+    let foreign = metadata.foreign.as_slice();
+    if let Some(info) = info(foreign, metadata.language.as_deref()) {
         put(fields, "info", Some(info["value"].clone()));
         put(fields, "info_detail", Some(info));
     }
-    put(fields, "cloud", head.cloud.as_ref().map(cloud));
+    put(fields, "cloud", metadata.cloud.as_ref().map(cloud));
     put(fields, "docs", text_of(foreign, Vocabulary::Rss, "docs"));
     put(fields, "textinput", text_input(foreign));
-    put(fields, "license", licence(&head.links));
+    put(fields, "license", licence(&metadata.links));
     podcast::both(foreign, fields);
     dates::both(foreign, fields);
     publisher(foreign, fields);

@@ -15,7 +15,7 @@ use crate::{Digest, Key, Metadata, Note};
 /// What was found.
 pub(super) struct Cut {
     pub(super) version: &'static str,
-    pub(super) head: Metadata,
+    pub(super) metadata: Metadata,
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) notes: Notes,
     /// As with markup: no item is whole, and the one that the document is cut in may be what there is.
@@ -26,7 +26,7 @@ pub(super) struct Cut {
 pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
     let Some(shape) = Shape::of(text) else { return Err(NotAFeed::Empty) };
     let mut notes = Notes::default();
-    let head = json_feed::head(shape.root, scope, &mut notes);
+    let metadata = json_feed::metadata(shape.root, scope, &mut notes);
     // Languages are those of the feed and of an item, not of a text.
     let inherited = Arc::new(Scope { language: None, ..scope.clone() });
     let is_strict = is_strict(shape.root.text) && !goes_on(text, shape.root);
@@ -70,7 +70,7 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
     if !has_list && shape.root.whole {
         notes.add(Note::Other("it has no list of items".to_owned()));
     }
-    Ok(Cut { version: shape.version, head, entries, notes, lost })
+    Ok(Cut { version: shape.version, metadata, entries, notes, lost })
 }
 
 /// Items while they are read.

@@ -19,7 +19,8 @@ fn entry(children: &str) -> Entry {
 }
 
 fn head(children: &str) -> Metadata {
-    read(&format!("<rss><channel><title>t</title>{children}<item><guid>1</guid></item></channel></rss>")).head
+    read(&format!("<rss><channel><title>t</title>{children}<item><guid>1</guid></item></channel></rss>"))
+        .metadata
 }
 
 #[test]

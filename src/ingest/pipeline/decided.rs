@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn a_date_in_the_id_of_the_feed_says_nothing_with_software_that_writes_one() {
         let metadata = |id: &str| Metadata { id: Some(id.into()), ..Metadata::default() };
-        let (old, new) = (head("tag:x,2010-05-07:atom/1"), head("tag:x,2010-05-08:atom/1"));
+        let (old, new) = (metadata("tag:x,2010-05-07:atom/1"), metadata("tag:x,2010-05-08:atom/1"));
         let of = |name: &str| {
             is_said_otherwise(&old, &new, Platforms::embedded().get(name).map(|profile| &**profile))
         };
