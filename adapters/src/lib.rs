@@ -44,23 +44,28 @@ pub mod entry;
 mod extensions;
 mod formats;
 mod neutral;
+mod not_a_feed;
 mod permalink;
 pub mod platforms;
+mod raw_entry;
 mod reading;
 mod slice;
 pub mod text;
 mod vocabulary;
+mod window;
 mod witness;
 
-pub use detect::NotAFeed;
 pub use discover::feeds_of_page;
 pub use entry::*;
 pub use extensions::georss::{Location, Shape};
 pub use extensions::threading::InReplyTo;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
 pub use neutral::{neutral, neutral_line};
+pub use not_a_feed::NotAFeed;
 pub use permalink::shows_entry;
-pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
+pub use raw_entry::RawEntry;
+pub use slice::slice;
+pub use window::{ENTRIES_MAX, Window};
 pub use witness::witness;
 
 /// What came with the document.

@@ -2,28 +2,27 @@
 
 use std::sync::Arc;
 
-use super::{ENTRIES_MAX, Inside, Marks, RawEntry};
-use crate::detect::NotAFeed;
+use super::keys::EntryNames;
 use crate::entry::notes::Notes;
 use crate::formats::json_feed::{self, Shape};
 use crate::reading::Scope;
 use crate::text::json::Value;
 use crate::text::json::list::{Objects, Piece};
 use crate::text::present;
-use crate::{Digest, Key, Metadata, Note};
+use crate::{ENTRIES_MAX, Metadata, NotAFeed, Note, RawEntry};
 
-/// What was found.
-pub(super) struct Cut {
+/// A JSON Feed in pieces.
+pub(super) struct CutItems {
     pub(super) version: &'static str,
     pub(super) metadata: Metadata,
-    pub(super) entries: Vec<(RawEntry, Marks)>,
+    pub(super) entries: Vec<(RawEntry, EntryNames)>,
     pub(super) notes: Notes,
     /// As with markup: no item is whole, and the one that the document is cut in may be what there is.
     pub(super) lost: bool,
 }
 
 /// Cuts a text that was recognised as a JSON Feed.
-pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
+pub(super) fn cut(text: &str, scope: &Scope) -> Result<CutItems, NotAFeed> {
     let Some(shape) = Shape::of(text) else { return Err(NotAFeed::Empty) };
     let mut notes = Notes::default();
     let metadata = json_feed::metadata(shape.root, scope, &mut notes);
@@ -31,7 +30,8 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
     let inherited = Arc::new(Scope { language: None, ..scope.clone() });
     let is_strict = is_strict(shape.root.text) && !goes_on(text, shape.root);
     let bracket = if is_strict { None } else { bracket(text, &shape) };
-    let mut read = Read { inherited: &inherited, entries: Vec::new(), lost: false, cut: None, number: 0 };
+    let mut read =
+        ItemReader { inherited: &inherited, entries: Vec::new(), lost: false, cut: None, number: 0 };
     let mut is_closed = shape.root.whole;
     // The rest may be missing; that a brace is, somewhere before, is no such thing.
     let is_ended = is_closed || text.trim_end().ends_with('}');
@@ -55,7 +55,7 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
             }
         }
     }
-    let Read { mut entries, lost, cut, .. } = read;
+    let ItemReader { mut entries, lost, cut, .. } = read;
     let has_list = shape.items.is_some() || bracket.is_some();
     let lost = entries.is_empty() && (lost || (!has_list && speaks_of_items(text)));
     entries.extend(cut.filter(|_| lost));
@@ -70,19 +70,19 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
     if !has_list && shape.root.whole {
         notes.add(Note::Other("it has no list of items".to_owned()));
     }
-    Ok(Cut { version: shape.version, metadata, entries, notes, lost })
+    Ok(CutItems { version: shape.version, metadata, entries, notes, lost })
 }
 
 /// Items while they are read.
-struct Read<'p> {
+struct ItemReader<'p> {
     inherited: &'p Arc<Scope>,
-    entries: Vec<(RawEntry, Marks)>,
+    entries: Vec<(RawEntry, EntryNames)>,
     lost: bool,
-    cut: Option<(RawEntry, Marks)>,
+    cut: Option<(RawEntry, EntryNames)>,
     number: usize,
 }
 
-impl Read<'_> {
+impl ItemReader<'_> {
     /// Takes what stands at one place of the list; false when there is no room for more.
     fn piece(&mut self, piece: Piece<'_>, notes: &mut Notes) -> bool {
         if self.entries.len() >= ENTRIES_MAX {
@@ -91,7 +91,7 @@ impl Read<'_> {
         }
         self.number += 1;
         let number = self.number;
-        let entry = |item| (raw(item, self.inherited), marks(item));
+        let entry = |item: Value<'_>| (RawEntry::of_json(item.text, Arc::clone(self.inherited)), names(item));
         match piece {
             Piece::Whole(item) if item.whole && item.is_object() => self.entries.push(entry(item)),
             Piece::Whole(item) => {
@@ -152,27 +152,19 @@ fn members_of<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> +
     })
 }
 
-fn raw(item: Value<'_>, scope: &Arc<Scope>) -> RawEntry {
-    RawEntry {
-        key: Key::Digest(String::new()),
-        raw: Digest::of(item.text.as_bytes()),
-        inside: Inside::Item { json: item.text.into(), scope: Arc::clone(scope) },
-    }
-}
-
-/// What may name an item. The spec has an item without id discarded (LEGACY J-10); but a post that its readers see is not
+/// The names of an item. The spec has an item without id discarded (LEGACY J-10); but a post that its readers see is not
 /// lost for the want of a name, so that one is known by its URL, its title or its digest, like one of RSS.
-fn marks(item: Value<'_>) -> Marks {
-    let mut marks = Marks::default();
+fn names(item: Value<'_>) -> EntryNames {
+    let mut names = EntryNames::default();
     for (name, value) in item.members() {
         let field = match name.as_str() {
-            "id" => &mut marks.id,
-            "url" => &mut marks.link,
-            "title" => &mut marks.title,
+            "id" => &mut names.id,
+            "url" => &mut names.link,
+            "title" => &mut names.title,
             _ => continue,
         };
         let text = if name == "id" { value.scalar() } else { value.string() };
         *field = text.as_deref().and_then(present);
     }
-    marks
+    names
 }
