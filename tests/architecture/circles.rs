@@ -20,8 +20,6 @@ const CIRCLES_LEFT: &[(&str, &str, &[&str])] = &[
     ("src", "serve", &["discovery", "pull", "router"]),
     ("adapters/src", "", &["detect", "slice"]),
     ("adapters/src", "", &["entry", "text", "vocabulary"]),
-    ("adapters/src", "", &["extensions", "formats"]),
-    ("adapters/src", "formats", &["atom", "rss"]),
     ("adapters/src", "platforms", &["detect", "profile"]),
 ];
 
