@@ -38,13 +38,18 @@
 #![warn(missing_docs)]
 
 mod detect;
+mod digest;
 mod discover;
 mod dispatch;
-pub mod entry;
+mod entry;
 mod extensions;
+mod format;
 mod formats;
+mod key;
+mod metadata;
 mod neutral;
 mod not_a_feed;
+mod note;
 mod permalink;
 pub mod platforms;
 mod raw_entry;
@@ -55,13 +60,21 @@ mod vocabulary;
 mod window;
 mod witness;
 
+pub use digest::{DIGEST_VERSION, Digest};
 pub use discover::feeds_of_page;
-pub use entry::*;
+pub use entry::{
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Generator, Link, Node, PROXIED, Person,
+    Source, Text, TextKind,
+};
 pub use extensions::georss::{Location, Shape};
 pub use extensions::threading::InReplyTo;
+pub use format::Format;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
+pub use key::{Deletion, Key};
+pub use metadata::{Cloud, History, Image, Metadata, Paging, Rhythm};
 pub use neutral::{neutral, neutral_line};
 pub use not_a_feed::NotAFeed;
+pub use note::Note;
 pub use permalink::shows_entry;
 pub use raw_entry::RawEntry;
 pub use slice::slice;

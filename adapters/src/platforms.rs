@@ -27,8 +27,11 @@ mod html;
 mod pattern;
 mod profile;
 mod scrub;
+mod sign;
+mod traces;
 
-pub use detect::{Detected, Kind, Sign, Traces, Weight};
+pub use check::{BadProfile, PROFILE_BYTES_MAX};
+pub use detect::{Detected, GENERIC};
 pub use history::{End, Recipe};
 pub use pattern::Pattern;
 pub use profile::{
@@ -36,18 +39,14 @@ pub use profile::{
     Order, Pings, Profile, Validators, Volatile,
 };
 pub use scrub::{Action, Field, Foreign, Scrub};
+pub use sign::{Sign, SignKind, Weight};
+pub use traces::Traces;
 
 use crate::{DIGEST_VERSION, Digest, Entry};
 use std::{
     collections::BTreeMap,
     sync::{Arc, OnceLock},
 };
-
-/// The profile of a feed that no other recognises. Its scrubbers hold for every platform.
-pub const GENERIC: &str = "generic";
-
-/// How many bytes one profile may have.
-pub const PROFILE_BYTES_MAX: usize = 64 * 1024;
 
 /// How many profiles there may be, the embedded ones included.
 pub const PROFILES_MAX: usize = 500;
@@ -56,18 +55,6 @@ pub const PROFILES_MAX: usize = 500;
 #[derive(Clone, Debug)]
 pub struct Platforms {
     profiles: BTreeMap<String, Arc<Profile>>,
-}
-
-/// What is wrong with a profile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}: {key}: {problem}")]
-pub struct BadProfile {
-    /// The file's name.
-    pub file: String,
-    /// The key, dotted, with the place in lists: `detect[2].generator`; `line 3` when the TOML cannot be read.
-    pub key: String,
-    /// What is wrong, and what would do.
-    pub problem: String,
 }
 
 impl Platforms {

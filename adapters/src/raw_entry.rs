@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::dispatch;
-use crate::entry::notes::Notes;
 use crate::formats::resource::Resource;
+use crate::note::Notes;
 use crate::reading::{Dialect, Scope};
 use crate::text::markup::tree::{self, Bindings};
 use crate::vocabulary::Vocabulary;

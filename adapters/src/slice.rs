@@ -11,9 +11,9 @@ mod signs;
 
 use crate::detect::{self, Root};
 use crate::dispatch;
-use crate::entry::notes::Notes;
 use crate::formats::resource::Resource;
 use crate::formats::version;
+use crate::note::Notes;
 use crate::reading::Scope;
 use crate::text::{doctype, encoding, present, uri};
 use crate::{Format, Hints, NotAFeed, Note, Window};

@@ -48,6 +48,17 @@ pub fn is_legal(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}')
 }
 
+impl crate::Text {
+    /// Without white space around it, as titles are kept.
+    pub fn trimmed(self) -> Self {
+        let trimmed = trim(&self.value);
+        if trimmed.len() == self.value.len() {
+            return self;
+        }
+        Self { value: trimmed.to_owned(), ..self }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

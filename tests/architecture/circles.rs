@@ -18,9 +18,6 @@ const CIRCLES_LEFT: &[(&str, &str, &[&str])] = &[
     ("src", "ingest", &["pipeline", "platform", "poller", "recording", "upstream"]),
     ("src", "ingest/pipeline", &["archives", "rewalks"]),
     ("src", "serve", &["discovery", "pull", "router"]),
-    ("adapters/src", "", &["detect", "slice"]),
-    ("adapters/src", "", &["entry", "text", "vocabulary"]),
-    ("adapters/src", "platforms", &["detect", "profile"]),
 ];
 
 /// The modules of one folder: which needs which, and one place where it does.

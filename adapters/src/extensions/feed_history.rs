@@ -1,6 +1,6 @@
 //! Feed History: `fh:stateful`, `fh:prev` and their successors (LEGACY H-1 to H-20). The links of RFC 5005 are links.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::Scope;
 use crate::text::present;
 use crate::{Element, History, Metadata, Note};

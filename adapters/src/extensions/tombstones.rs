@@ -1,6 +1,6 @@
 //! `at:deleted-entry` (RFC 6721): an entry that the publisher says is gone. Whether to believe it is decided elsewhere.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Element, Note};

@@ -1,7 +1,7 @@
 //! The Channel Definition Format (W3C NOTE-CDFsubmit, 1997): what its elements and attributes mean. What makes a browser's
 //! channel of it (USAGE, LOGIN, LOG) is kept as it is.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::construct::{alternate_link, picture};
 use crate::reading::untyped_text::title;
 use crate::reading::{Draft, Rank, Scope, add};

@@ -1,6 +1,6 @@
 //! JSON Feed 1.0 and 1.1: what its members mean. Where its items begin and end is found elsewhere.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::construct::{alternate_link, picture};
 use crate::reading::{Draft, Rank, Scope, add, add_person, person};
 use crate::text::json::Value;

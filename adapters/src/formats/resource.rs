@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use url::Url;
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::Scope;
 use crate::reading::construct::alternate_link;
 use crate::text::encoding;

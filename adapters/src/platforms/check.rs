@@ -2,12 +2,27 @@
 //! the key.
 
 use super::{
-    BadProfile, GENERIC, PROFILE_BYTES_MAX,
-    detect::Weight,
+    detect::GENERIC,
     history::Recipe,
     profile::{Complete, Conditional, Profile, Validators},
+    sign::Weight,
 };
 use std::fmt::Display;
+
+/// How many bytes one profile may have.
+pub const PROFILE_BYTES_MAX: usize = 64 * 1024;
+
+/// What is wrong with a profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {key}: {problem}")]
+pub struct BadProfile {
+    /// The file's name.
+    pub file: String,
+    /// The key, dotted, with the place in lists: `detect[2].generator`; `line 3` when the TOML cannot be read.
+    pub key: String,
+    /// What is wrong, and what would do.
+    pub problem: String,
+}
 
 /// Reads one profile.
 pub(super) fn read(file: &str, text: &str) -> Result<Profile, BadProfile> {

@@ -1,10 +1,10 @@
 //! One platform's profile: its schema. Detection, scrubbing and checks stand beside it.
 
 use super::{
-    detect::{Kind, Sign, Weight},
     history::Recipe,
     pattern::Pattern,
     scrub::{self, Scrub},
+    sign::{Sign, SignKind, Weight},
 };
 use crate::{Entry, Metadata};
 use serde::Deserialize;
@@ -83,7 +83,7 @@ impl Profile {
     pub fn is_named_by(&self, metadata: &Metadata) -> bool {
         let Some(generator) = metadata.generator.as_ref().map(ToString::to_string) else { return false };
         let names = |sign: &Sign| match &sign.kind {
-            Kind::Generator(pattern) => sign.weight == Weight::Strong && pattern.is_match(&generator),
+            SignKind::Generator(pattern) => sign.weight == Weight::Strong && pattern.is_match(&generator),
             _ => false,
         };
         self.detect.iter().any(names)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::raw_entry::Inherited;
 use crate::reading::{Dialect, Scope};
 use crate::text::markup::split;

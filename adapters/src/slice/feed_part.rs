@@ -1,7 +1,7 @@
 //! The part of a document that stands outside its entries, as it is found; `dispatch` reads it.
 
-use crate::entry::notes::Notes;
 use crate::extensions::tombstones;
+use crate::note::Notes;
 use crate::reading::Scope;
 use crate::text::markup::tree::{Bindings, grow, limit_note};
 use crate::{Deletion, ENTRIES_MAX, Element, Note};

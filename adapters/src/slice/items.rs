@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::keys::EntryNames;
-use crate::entry::notes::Notes;
 use crate::formats::json_feed::{self, Shape};
+use crate::note::Notes;
 use crate::reading::Scope;
 use crate::text::json::Value;
 use crate::text::json::list::{Objects, Piece};

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use chrono::{Datelike, NaiveDate};
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::{Date, Note};
 
 /// Longer texts are no dates, in bytes.

@@ -17,11 +17,7 @@ pub const DEPTH_MAX: usize = 240;
 /// How many attributes one element may have; the rest are dropped.
 pub(crate) const ATTRIBUTES_MAX: usize = 256;
 
-/// The namespace that `xml:` always means.
-pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
-
-/// The namespace of XHTML.
-pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
+pub use crate::vocabulary::{XHTML, XML};
 
 /// The namespace of links in SVG and MathML.
 pub const XLINK: &str = "http://www.w3.org/1999/xlink";
