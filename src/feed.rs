@@ -21,10 +21,10 @@ pub mod reconcile;
 
 pub mod absence;
 
-pub mod different_feed;
+pub mod identity;
 
 pub mod archive;
-pub mod observation_record;
+pub mod observed;
 
 pub mod schedule;
 

@@ -2,7 +2,7 @@
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
 use super::{
-    different_feed::{different_feed, named},
+    identity::{different_feed, named},
     item::KeyHash,
     stamp::Stamp,
 };
@@ -16,38 +16,38 @@ use url::Url;
 
 mod history;
 
-mod own_origins;
+mod reach;
 
-mod strategy;
+mod way;
 
-mod staged_page;
+mod staged;
 
 mod merge;
 
-mod archive_absence;
+mod absent;
 
-mod last_walk;
+mod walked;
 
-mod completion;
+mod ending;
 
 #[cfg(test)]
 mod tests;
 
-pub use archive_absence::{ArchiveFindings, ArchiveSuspect, LiveItem, Visibility, WALKS_MIN, judge_archives};
+pub use absent::{Found, Held, Missed, Sight, WALKS_MIN, judge};
 pub use history::History;
-pub use last_walk::LastWalk;
-pub use merge::{ArchivedPage, chronological, merge, settle_known};
-pub use own_origins::OwnOrigins;
-pub use staged_page::{StagedPage, StagedWalk, StagingChange};
-pub use strategy::Strategy;
+pub use merge::{Archived, chronological, merge, settle_known};
+pub use reach::Reach;
+pub use staged::{Staged, StagedPage, Unstage};
+pub use walked::Walked;
+pub use way::Way;
 
-use strategy::NextPage;
+use way::Next;
 
 /// What a walk may do.
 #[derive(Clone, Debug)]
-pub struct WalkRules {
+pub struct Rules {
     /// Which addresses are the feed's own.
-    pub reach: OwnOrigins,
+    pub reach: Reach,
     /// Pages read at most.
     pub pages_max: u32,
     /// Seconds between two pages at least.
@@ -56,7 +56,7 @@ pub struct WalkRules {
 
 /// A document as far as a walk looks at it.
 #[derive(Clone, Copy, Debug)]
-pub struct WalkedDocument<'a> {
+pub struct Seen<'a> {
     /// The URL that answered, after redirects.
     pub landed: &'a str,
     /// Digest of its bytes.
@@ -75,9 +75,9 @@ pub struct WalkedDocument<'a> {
 
 /// What came of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum WalkReply<'a> {
+pub enum Reply<'a> {
     /// A feed document.
-    Page(WalkedDocument<'a>),
+    Page(Seen<'a>),
     /// The publisher says that there is nothing: 404, 410, 403.
     Missing {
         /// The status.
@@ -101,7 +101,7 @@ pub enum WalkReply<'a> {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WalkStep {
+pub enum Step {
     /// Ask for this page.
     Fetch(String),
     /// Nothing before then.
@@ -118,8 +118,8 @@ pub struct ArchiveWalk {
     /// The feed's configured address, without credentials.
     feed: String,
     /// Ways that were not found wanting, and where each begins; the first one is being walked.
-    ways: Vec<(Strategy, String)>,
-    phase: WalkPhase,
+    ways: Vec<(Way, String)>,
+    phase: Phase,
     /// No request before this.
     next_at: Stamp,
     /// Pages read so far, on all ways.
@@ -153,12 +153,12 @@ pub struct ArchiveWalk {
     flaw: Option<String>,
     /// What has been seen.
     #[serde(skip)]
-    trail: WalkTrail,
+    trail: Trail,
 }
 
 /// Where a walk is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum WalkPhase {
+enum Phase {
     /// Before this page.
     At(String),
     /// At the end of counted pages, before the live document: has it moved meanwhile?
@@ -173,7 +173,7 @@ enum WalkPhase {
 
 /// What a walk has seen: rebuilt from the staged pages after a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct WalkTrail {
+struct Trail {
     /// Digests of addresses.
     visited: HashSet<Digest>,
     /// Digests of bodies.
@@ -186,7 +186,7 @@ struct WalkTrail {
 
 /// What becomes of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageUse {
+pub enum Verdict {
     /// It holds something new: it is to be stored together with the walk, before the walk goes on.
     Keep,
     /// It holds nothing new.
@@ -203,22 +203,22 @@ impl ArchiveWalk {
     /// A walk from the live document on; else what the document says of its history by itself.
     pub fn begin(
         feed: &Url,
-        live: &WalkedDocument<'_>,
+        live: &Seen<'_>,
         profile: Option<&Profile>,
-        rules: &WalkRules,
+        rules: &Rules,
         now: Stamp,
     ) -> Result<Self, History> {
-        if live.metadata.is_complete() || strategy::shows_all(live) {
+        if live.metadata.is_complete() || way::shows_all(live) {
             return Err(History::Complete);
         }
-        let (ways, flaw) = strategy::ways(feed, live, profile, rules);
+        let (ways, flaw) = way::ways(feed, live, profile, rules);
         let Some((_, first)) = ways.first().filter(|_| rules.pages_max > 0) else {
             return Err(flaw.map_or(History::Unknown, History::Partial));
         };
         let mut walk = Self {
             started_at: now,
             feed: feed.to_string(),
-            phase: WalkPhase::At(first.clone()),
+            phase: Phase::At(first.clone()),
             ways,
             next_at: now.plus_secs(rules.page_gap_secs),
             pages: 0,
@@ -235,7 +235,7 @@ impl ArchiveWalk {
             damaged: false,
             named: named(live.metadata),
             flaw,
-            trail: WalkTrail::default(),
+            trail: Trail::default(),
         };
         walk.recall(feed.as_str(), live.landed, live.body, live.keys, true);
         Ok(walk)
@@ -262,7 +262,7 @@ impl ArchiveWalk {
     /// Whether it read whole archives whole, the way the walk before did, so that what it does not show is not there.
     pub fn proves(&self) -> bool {
         let same_way = self.before.as_ref().is_some_and(|before| *before == self.way_words());
-        same_way && !self.doubtful && self.phase == WalkPhase::Done(History::Complete)
+        same_way && !self.doubtful && self.phase == Phase::Done(History::Complete)
     }
 
     /// How many different entries it has shown, those of the live document included.
@@ -318,38 +318,38 @@ impl ArchiveWalk {
             damaged: self.damaged,
             named: self.named.clone(),
             flaw: self.flaw.clone(),
-            trail: WalkTrail::default(),
+            trail: Trail::default(),
         }
     }
 
     /// What to do next.
-    pub fn next(&self, now: Stamp) -> WalkStep {
+    pub fn next(&self, now: Stamp) -> Step {
         let url = match &self.phase {
-            WalkPhase::Done(_) => return WalkStep::Done,
-            WalkPhase::At(url) | WalkPhase::Paused { url, .. } => url,
-            WalkPhase::Recount => &self.feed,
-            WalkPhase::Boundary => self.ways.first().map_or(&self.feed, |(_, first)| first),
+            Phase::Done(_) => return Step::Done,
+            Phase::At(url) | Phase::Paused { url, .. } => url,
+            Phase::Recount => &self.feed,
+            Phase::Boundary => self.ways.first().map_or(&self.feed, |(_, first)| first),
         };
-        if self.next_at > now { WalkStep::Wait(self.next_at) } else { WalkStep::Fetch(url.clone()) }
+        if self.next_at > now { Step::Wait(self.next_at) } else { Step::Fetch(url.clone()) }
     }
 
     /// What is known of the feed's history by now.
     pub fn history(&self) -> History {
         match &self.phase {
-            WalkPhase::Done(history) => history.clone(),
-            WalkPhase::Paused { why, .. } => History::Partial(why.clone()),
+            Phase::Done(history) => history.clone(),
+            Phase::Paused { why, .. } => History::Partial(why.clone()),
             _ => History::Running,
         }
     }
 
     /// Whether there is nothing to wait for: it is at its end, or at a gap.
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, WalkPhase::Done(_) | WalkPhase::Paused { .. })
+        matches!(self.phase, Phase::Done(_) | Phase::Paused { .. })
     }
 
     /// Whether it will never ask again.
     pub fn is_done(&self) -> bool {
-        matches!(self.phase, WalkPhase::Done(_))
+        matches!(self.phase, Phase::Done(_))
     }
 
     /// When it asks next.
@@ -358,78 +358,78 @@ impl ArchiveWalk {
     }
 
     /// The way that it goes, or went to the end.
-    pub fn way(&self) -> Option<&Strategy> {
+    pub fn way(&self) -> Option<&Way> {
         self.ways.first().map(|(way, _)| way)
     }
 
     /// The same in the operator's words; empty when none was left.
     pub fn way_words(&self) -> String {
-        self.way().map(Strategy::words).unwrap_or_default()
+        self.way().map(Way::words).unwrap_or_default()
     }
 
     /// Takes in what came of the request that [`ArchiveWalk::next`] named.
-    pub fn answer(&mut self, reply: WalkReply<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+    pub fn answer(&mut self, reply: Reply<'_>, rules: &Rules, now: Stamp) -> Verdict {
         self.next_at = now.plus_secs(rules.page_gap_secs);
         match reply {
-            WalkReply::Deferred { wait_secs } => {
+            Reply::Deferred { wait_secs } => {
                 self.next_at = now.plus_secs(wait_secs.max(1));
-                PageUse::Drop
+                Verdict::Drop
             }
-            WalkReply::Page(seen) if self.asks_again_for(&seen) => {
+            Reply::Page(seen) if self.asks_again_for(&seen) => {
                 self.ask_once_more(rules, now);
-                PageUse::Drop
+                Verdict::Drop
             }
-            WalkReply::Page(seen) => {
+            Reply::Page(seen) => {
                 self.tries = 0;
                 self.page(&seen, rules)
             }
-            WalkReply::Missing { status } => {
+            Reply::Missing { status } => {
                 self.missing(status, now);
-                PageUse::Drop
+                Verdict::Drop
             }
-            WalkReply::NoFeed => {
+            Reply::NoFeed => {
                 self.refuse("a page of the archives is no feed".to_owned());
-                PageUse::Drop
+                Verdict::Drop
             }
-            WalkReply::Failed { why, retry_after_secs } => {
+            Reply::Failed { why, retry_after_secs } => {
                 let why = format!("a page of the archives could not be read: {why}");
                 self.again(why, retry_after_secs, now);
-                PageUse::Drop
+                Verdict::Drop
             }
         }
     }
 
     /// Notes what a page that is taken in may lack.
-    fn doubt(&mut self, seen: &WalkedDocument<'_>) {
+    fn doubt(&mut self, seen: &Seen<'_>) {
         self.damaged |= seen.damaged;
         self.doubtful |= seen.damaged || seen.mixed;
     }
 
-    fn page(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) -> PageUse {
+    fn page(&mut self, seen: &Seen<'_>, rules: &Rules) -> Verdict {
         // In place of the live document another feed's shows that it moved, and the boundary is read again.
-        let is_page = self.phase != WalkPhase::Recount;
+        let is_page = self.phase != Phase::Recount;
         if is_page && different_feed(&self.named, &named(seen.metadata)).is_some() {
             self.refuse("a page of its archives is of another feed".to_owned());
-            return PageUse::Drop;
+            return Verdict::Drop;
         }
-        let url = match std::mem::replace(&mut self.phase, WalkPhase::Done(History::Complete)) {
-            WalkPhase::At(url) | WalkPhase::Paused { url, .. } => url,
-            WalkPhase::Recount => {
+        let url = match std::mem::replace(&mut self.phase, Phase::Done(History::Complete)) {
+            Phase::At(url) | Phase::Paused { url, .. } => url,
+            Phase::Recount => {
                 let moved = seen.keys.len() != self.trail.live.len()
                     || seen.keys.iter().any(|key| !self.trail.live.contains(key));
                 if moved {
-                    self.phase = WalkPhase::Boundary;
+                    self.phase = Phase::Boundary;
                 }
-                return PageUse::Drop;
+                return Verdict::Drop;
             }
-            WalkPhase::Boundary => {
+            Phase::Boundary => {
                 self.doubt(seen);
-                self.phase = WalkPhase::Done(self.whole());
+                self.phase = Phase::Done(self.whole());
                 return self.keep(seen);
             }
-            done @ WalkPhase::Done(_) => {
+            done @ Phase::Done(_) => {
                 self.phase = done;
-                return PageUse::Drop;
+                return Verdict::Drop;
             }
         };
         let leads_back =
@@ -437,21 +437,21 @@ impl ArchiveWalk {
         let repeats = leads_back || self.trail.bodies.contains(&seen.body);
         if !rules.reach.holds(seen.landed) {
             self.refuse("a page of the archives leads to another host".to_owned());
-            return PageUse::Drop;
+            return Verdict::Drop;
         }
         let is_first = self.on_way == 0;
         let is_new = seen.keys.iter().any(|key| !self.trail.keys.contains(key));
-        let follows_links = self.way().is_some_and(Strategy::follows_links);
+        let follows_links = self.way().is_some_and(Way::follows_links);
         // A server that does not know the parameter shows its live document once more.
         if is_first && (repeats || !is_new && !follows_links) {
             self.give_way(None);
-            return PageUse::Drop;
+            return Verdict::Drop;
         }
         // Nobody links to an archive of nothing. With links of its own such a page may stand between two others; one that was cut
         // is damaged.
         if follows_links && seen.keys.is_empty() && !seen.damaged && !repeats && self.is_last(seen) {
             self.refuse("a page of its archives holds no entries".to_owned());
-            return PageUse::Drop;
+            return Verdict::Drop;
         }
         if repeats {
             self.end(if follows_links {
@@ -459,33 +459,33 @@ impl ArchiveWalk {
             } else {
                 History::Complete
             });
-            return PageUse::Drop;
+            return Verdict::Drop;
         }
         self.pages += 1;
         self.on_way += 1;
         self.doubt(seen);
         self.barren = if is_new { 0 } else { self.barren + 1 };
         // The page is taken in before its link is looked for: the last page has none and is the oldest.
-        let verdict = if is_new { self.keep(seen) } else { PageUse::Drop };
+        let verdict = if is_new { self.keep(seen) } else { Verdict::Drop };
         self.recall(&url, seen.landed, seen.body, &[], false);
         self.go_on(seen, rules);
         verdict
     }
 
-    fn keep(&mut self, seen: &WalkedDocument<'_>) -> PageUse {
+    fn keep(&mut self, seen: &Seen<'_>) -> Verdict {
         self.bytes += seen.bytes;
         self.kept += 1;
         self.trail.keys.extend(seen.keys);
-        PageUse::Keep
+        Verdict::Keep
     }
 
     /// Whether a page of links leads nowhere.
-    fn is_last(&self, seen: &WalkedDocument<'_>) -> bool {
-        self.way().is_some_and(|way| matches!(way.clone().after(&self.feed, seen), NextPage::End))
+    fn is_last(&self, seen: &Seen<'_>) -> bool {
+        self.way().is_some_and(|way| matches!(way.clone().after(&self.feed, seen), Next::End))
     }
 
     /// From a page to the next.
-    fn go_on(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+    fn go_on(&mut self, seen: &Seen<'_>, rules: &Rules) {
         let Some((way, _)) = self.ways.first_mut() else { return self.end(History::Unknown) };
         let next = way.after(&self.feed, seen);
         let follows_links = way.follows_links();
@@ -494,9 +494,9 @@ impl ArchiveWalk {
                 .end(History::Partial(format!("its archives hold more than {} MiB", BYTES_MAX >> 20)));
         }
         let url = match next {
-            NextPage::End => return self.end(History::Complete),
-            NextPage::Short(why) => return self.end(History::Partial(why)),
-            NextPage::Page(url) => url,
+            Next::End => return self.end(History::Complete),
+            Next::Short(why) => return self.end(History::Partial(why)),
+            Next::Page(url) => url,
         };
         if self.barren >= BARREN_MAX {
             // A server that stopped counting looks the same.
@@ -514,7 +514,7 @@ impl ArchiveWalk {
             Some(url) if self.trail.visited.contains(&address(&url)) => {
                 self.end(History::Partial("its archives lead in a circle".to_owned()));
             }
-            Some(url) => self.phase = WalkPhase::At(url),
+            Some(url) => self.phase = Phase::At(url),
             None => self.end(History::Partial("its archives lead to another host".to_owned())),
         }
     }
@@ -522,7 +522,7 @@ impl ArchiveWalk {
 
 /// Whether a live document is no longer than its platform's documents are by default, the platform is named by the generator,
 /// and it answers 404 behind the last page. Where an owner set another length, a full document looks the same, so a longer one is left in doubt.
-fn fits(live: &WalkedDocument<'_>, profile: &Profile) -> bool {
+fn fits(live: &Seen<'_>, profile: &Profile) -> bool {
     let usual = profile.window.and_then(|usual| usize::try_from(usual).ok());
     let ends_so = |recipe: &Recipe| match recipe {
         Recipe::Page { end, with: None, .. } | Recipe::Path { end, .. } => end.contains(&End::NotFound),

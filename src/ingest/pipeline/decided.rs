@@ -2,17 +2,17 @@
 
 use crate::{
     feed::{
-        absence::{Coverage, ProofPolicy, WindowEvent},
+        absence::{Class, Event, Policy},
         archive::chronological,
-        different_feed::{different_feed, is_planet},
-        observation_record::ObservationRecord,
+        identity::{different_feed, is_planet},
+        observed::Observed,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
         record::{FeedRecord, IdRule},
         schedule::{Failure, PollState, Whose},
         stamp::Stamp,
     },
     ingest::{
-        config::Deletions,
+        Deletions,
         platform::{self, Choice},
         upstream::Fetched,
     },
@@ -32,7 +32,7 @@ pub(super) struct Sliced {
     pub(super) body: Option<Digest>,
     pub(super) window: Window,
     /// What its silence may prove.
-    pub(super) class: Coverage,
+    pub(super) class: Class,
     /// Why it shows presence only.
     partial: Option<&'static str>,
     /// The software that it shows, if the configuration wants to know.
@@ -90,13 +90,13 @@ impl Sliced {
             let answers_deltas = profile.http.conditional == Conditional::Delta;
             match self.class {
                 _ if profile.event_log => Some("the software shows events, not what there is"),
-                Coverage::Conditional if answers_deltas => {
+                Class::Conditional if answers_deltas => {
                     Some("the software answers conditional requests with what is new only")
                 }
                 _ => None,
             }
         });
-        let class = if of_profile.is_some() { Coverage::Partial } else { self.class };
+        let class = if of_profile.is_some() { Class::Partial } else { self.class };
         Self { platform, profile, class, partial: self.partial.or(of_profile), ..self }
     }
 
@@ -148,7 +148,7 @@ pub(super) struct Decided {
     /// What was odd about the document.
     pub(super) remark: Option<String>,
     /// What is kept of it for the operator; `None` when there was no document.
-    observed: Option<ObservationRecord>,
+    observed: Option<Observed>,
     /// Set when the document is that of another feed, with what it calls itself.
     pub(super) different_feed: Option<String>,
 }
@@ -165,21 +165,21 @@ impl Decided {
     ) -> Self {
         let metadata = &sliced.window.metadata;
         let policy = deletions.policy_for(metadata.is_complete(), sliced.profile.as_deref());
-        let policy = ProofPolicy { ordered: !is_planet(&sliced.window), ..policy };
+        let policy = Policy { ordered: !is_planet(&sliced.window), ..policy };
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
         let (mut notes, mut partial) = (notes, sliced.partial);
         if !policy.ordered {
             partial = partial
                 .or(Some("a planet of several sites: what one of them takes out is missing from the middle"));
         }
-        if seen.class == Coverage::Conditional && known.last.absence.has_caught_conditional() {
+        if seen.class == Class::Conditional && known.last.absence.has_caught_conditional() {
             partial = Some("answers to conditional requests have proven to be parts");
         }
-        if seen.class != Coverage::Partial
+        if seen.class != Class::Partial
             && decisions.misses_something()
             && let Some(more) = sliced.overlooked()
         {
-            let seen = Observation { class: Coverage::Partial, ..seen.clone() };
+            let seen = Observation { class: Class::Partial, ..seen.clone() };
             decisions = reconcile(&record.namespace, known, &seen, &policy, now);
             notes.push(Note::Other(format!("another reader finds {more} more entries in the document")));
             partial = Some("another reader finds more entries in it");
@@ -188,12 +188,12 @@ impl Decided {
             decisions.last.window.clone_from(&known.last.window);
         }
         let remark = remark(sliced.window.notes.iter().chain(&notes));
-        let observed = ObservationRecord {
+        let observed = Observed {
             partial: partial.map(str::to_owned),
             remark: remark.clone(),
-            ..ObservationRecord::of(&decisions, seen.entries.len(), now)
+            ..Observed::of(&decisions, seen.entries.len(), now)
         };
-        let overlaps = !decisions.events.contains(&WindowEvent::Gap);
+        let overlaps = !decisions.events.contains(&Event::Gap);
         let different_feed = if overlaps { None } else { different_feed(&record.metadata, metadata) };
         let speaks_anew =
             !sliced.is_part && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
@@ -228,8 +228,7 @@ impl Decided {
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.last.window.clone_from(&known.last.window);
         let hides_deletions = sliced.hides_deletions();
-        let observed =
-            ObservationRecord { remark: Some(remark.clone()), ..ObservationRecord::of(&decisions, 0, now) };
+        let observed = Observed { remark: Some(remark.clone()), ..Observed::of(&decisions, 0, now) };
         let of_document = Self::unheaded(record, known, decisions, Some(observed));
         Self { remark: Some(remark), hides_deletions, ..of_document }
     }
@@ -239,7 +238,7 @@ impl Decided {
         let policy = deletions.policy(record.metadata.is_complete());
         let decisions = reconcile_again(known, &policy, now);
         let entries = known.last.window.len();
-        let observed = ObservationRecord { again: true, ..ObservationRecord::of(&decisions, entries, now) };
+        let observed = Observed { again: true, ..Observed::of(&decisions, entries, now) };
         Self::unheaded(record, known, decisions, Some(observed))
     }
 
@@ -249,12 +248,7 @@ impl Decided {
     }
 
     /// Decisions of a document that says nothing of the feed.
-    fn unheaded(
-        record: FeedRecord,
-        known: &Known,
-        decisions: Decisions,
-        observed: Option<ObservationRecord>,
-    ) -> Self {
+    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions, observed: Option<Observed>) -> Self {
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
@@ -308,7 +302,7 @@ impl Decided {
         self.decisions.last.held.iter().map(|held| held.until).min()
     }
 
-    pub(super) fn events(&self) -> &[WindowEvent] {
+    pub(super) fn events(&self) -> &[Event] {
         &self.decisions.events
     }
 
@@ -336,15 +330,15 @@ impl Decided {
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
-fn class(window: &Window, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
+fn class(window: &Window, fetched: &Fetched) -> (Class, Option<&'static str>) {
     if fetched.is_part {
-        (Coverage::Partial, Some("the server sent what it takes for new (226)"))
+        (Class::Partial, Some("the server sent what it takes for new (226)"))
     } else if is_damaged(window) {
-        (Coverage::Partial, Some("the document is cut, mended or lacks an entry"))
+        (Class::Partial, Some("the document is cut, mended or lacks an entry"))
     } else if fetched.answer.conditional {
-        (Coverage::Conditional, None)
+        (Class::Conditional, None)
     } else {
-        (Coverage::Unconditional, None)
+        (Class::Audit, None)
     }
 }
 

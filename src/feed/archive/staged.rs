@@ -35,7 +35,7 @@ pub struct StagedPage {
 
 /// What becomes of staged pages in the commit that makes items of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StagingChange {
+pub enum Unstage {
     /// Those below this number lose their bytes and keep their traces: the walk goes on.
     Below(u32),
     /// The walk is at its end: those from this number on, its own, keep their traces, beside which the next walk is laid;
@@ -47,14 +47,14 @@ pub enum StagingChange {
 
 /// What is kept of a feed's archives while they are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StagedWalk {
+pub struct Staged {
     /// The walk, without what it has seen.
     pub walk: Option<ArchiveWalk>,
     /// Its pages, by number.
     pub pages: Vec<StagedPage>,
 }
 
-impl StagedWalk {
+impl Staged {
     /// The walk with what it has seen.
     pub fn recalled(&self) -> Option<ArchiveWalk> {
         let mut walk = self.walk.clone()?;
@@ -90,15 +90,15 @@ impl StagedWalk {
     }
 
     /// What becomes of the pages in a commit that makes items of them.
-    pub fn unstage(&self) -> StagingChange {
+    pub fn unstage(&self) -> Unstage {
         match &self.walk {
             Some(walk) if !walk.is_done() => {
-                StagingChange::Below(self.pages.last().map_or(0, |page| page.no.saturating_add(1)))
+                Unstage::Below(self.pages.last().map_or(0, |page| page.no.saturating_add(1)))
             }
             Some(walk) if !walk.proves() && self.pages.iter().any(|page| page.no < walk.base) => {
-                StagingChange::Without(walk.base)
+                Unstage::Without(walk.base)
             }
-            walk => StagingChange::Since(walk.as_ref().map_or(0, |walk| walk.base)),
+            walk => Unstage::Since(walk.as_ref().map_or(0, |walk| walk.base)),
         }
     }
 }
