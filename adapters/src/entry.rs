@@ -17,17 +17,17 @@ pub struct Entry {
     /// Links in document order, enclosures excluded. The first with rel `alternate` is the permalink; `license` names the
     /// licence (RFC 4946; `cc:license`, `creativeCommons:license`), `replies` the comments (RFC 4685; `wfw:commentRss`).
     pub links: Vec<Link>,
-    /// Who wrote it.
+    /// Authors.
     pub authors: Vec<Person>,
-    /// Who helped.
+    /// Contributors.
     pub contributors: Vec<Person>,
     /// Tags.
     pub categories: Vec<Category>,
     /// Attached media.
     pub enclosures: Vec<Enclosure>,
-    /// When the publisher says it was first published.
+    /// First publication, as the publisher dates it.
     pub published: Option<Date>,
-    /// When the publisher says it was last changed. Churns; never part of the content digest.
+    /// Last change, as the publisher dates it. Churns; never part of the content digest.
     pub updated: Option<Date>,
     /// Copyright or licence text.
     pub rights: Option<Text>,
@@ -36,7 +36,7 @@ pub struct Entry {
     /// The language that the entry itself or its content names; when they name none, that of the feed holds. (An entry
     /// is not edited when somebody corrects the language of the feed.)
     pub language: Option<String>,
-    /// Where an aggregated entry came from (`atom:source`, RSS `source`). Churns; never part of the content digest.
+    /// Source of an aggregated entry (`atom:source`, RSS `source`). Churns; never part of the content digest.
     pub source: Option<Box<Source>>,
     /// Markup from vocabularies that the fields above do not cover, parsed, with its namespaces resolved.
     pub foreign: Vec<Element>,
@@ -45,7 +45,7 @@ pub struct Entry {
 /// Human-readable text and how its markup is to be read (RFC 4287 section 3.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
-    /// How `value` is to be read.
+    /// Kind of the markup in `value`.
     pub kind: TextKind,
     /// Plain text, an HTML fragment, or the well-formed inside of an XHTML `div`.
     pub value: String,
@@ -57,7 +57,7 @@ pub struct Text {
     pub base: Option<String>,
 }
 
-/// How the markup of a text is to be read.
+/// Kind of the markup of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TextKind {
     /// No markup: `<` is a less-than sign.
@@ -78,7 +78,7 @@ pub struct Body {
     pub text: Text,
     /// The media type when it is none of plain text, HTML and XHTML.
     pub media_type: Option<String>,
-    /// Where the content is, when the entry only points to it.
+    /// URL of the content, when the entry only points to it.
     pub src: Option<String>,
 }
 
@@ -167,7 +167,7 @@ pub struct Source {
     pub contributors: Vec<Person>,
     /// Its categories.
     pub categories: Vec<Category>,
-    /// What made it.
+    /// The software that made it.
     pub generator: Option<Generator>,
     /// URL of its icon, resolved.
     pub icon: Option<String>,
@@ -175,13 +175,13 @@ pub struct Source {
     pub logo: Option<String>,
     /// Its copyright.
     pub rights: Option<Text>,
-    /// When the source feed changed last.
+    /// Date of its last change.
     pub updated: Option<Date>,
-    /// What else the aggregator wrote there.
+    /// Other elements that the aggregator wrote there.
     pub foreign: Vec<Element>,
 }
 
-/// What made a document (RFC 4287 section 4.2.4). At least one field is present.
+/// Software that made a document (RFC 4287 section 4.2.4). At least one field is present.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generator {
     /// Its name.

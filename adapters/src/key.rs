@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Date;
 
-/// What identifies an entry, strongest first (DESIGN section 3, LEGACY I-2).
+/// The key that identifies an entry, strongest kind first (DESIGN section 3, LEGACY I-2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Key {
     /// `guid`, `atom:id`, `rdf:about`, JSON `id`, CDF `HREF`, or a resource's URL.
@@ -31,7 +31,7 @@ impl Key {
         }
     }
 
-    /// Whether absence of this key may ever count as evidence.
+    /// True for a key whose absence never counts as evidence.
     pub fn is_weak(&self) -> bool {
         matches!(self, Self::Title(_) | Self::Digest(_))
     }
@@ -42,7 +42,7 @@ impl Key {
 pub struct Deletion {
     /// The id of the deleted entry, trimmed of XML white space, else byte-exact.
     pub reference: String,
-    /// When it was deleted.
+    /// Date of the deletion.
     pub when: Option<Date>,
     /// `at:comment`, as plain text.
     pub comment: Option<String>,

@@ -25,7 +25,7 @@
 //! # Ok::<(), everfeed_adapters::NotAFeed>(())
 //! ```
 //!
-//! What is odd about a document or an entry becomes a [`Note`] beside what could be read; only bytes that are no feed at
+//! Oddities of a document or an entry become a [`Note`] beside everything that could be read; only bytes that are no feed at
 //! all, or a feed of which not one entry could be read, are an error.
 //!
 //! Entries keep their HTML as it was. Who shows it in a page of their own passes it through `text::sanitise` (feature
@@ -81,7 +81,7 @@ pub use slice::slice;
 pub use window::{ENTRIES_MAX, Window};
 pub use witness::witness;
 
-/// What came with the document.
+/// Facts that came with the document.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hints<'a> {
     /// The HTTP `Content-Type`, verbatim.

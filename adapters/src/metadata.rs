@@ -41,13 +41,13 @@ pub struct Metadata {
     pub updated: Option<Date>,
     /// RSS `pubDate`, Atom `published`; `dcterms:issued`.
     pub published: Option<Date>,
-    /// How often the publisher wants to be polled.
+    /// Polling hints of the publisher.
     pub rhythm: Rhythm,
-    /// What the document says of its history.
+    /// History, as far as the document tells.
     pub history: History,
     /// Which part of a longer list the document shows.
     pub paging: Paging,
-    /// Where to register for notifications (RSS `cloud`).
+    /// Server to register at for notifications (RSS `cloud`).
     pub cloud: Option<Cloud>,
     /// Feed-level markup from vocabularies that the fields above do not cover.
     pub foreign: Vec<Element>,
@@ -113,7 +113,7 @@ pub struct Cloud {
 pub struct Image {
     /// Resolved URL of the picture.
     pub url: String,
-    /// What to show in its place.
+    /// Text to show in its place.
     pub title: Option<String>,
     /// Resolved URL of the page that it leads to.
     pub link: Option<String>,

@@ -26,7 +26,7 @@ pub enum NotAFeed {
     /// Compressed or otherwise binary.
     #[error("the document is {kind}, not text")]
     Binary {
-        /// What its first bytes say.
+        /// Kind that its first bytes show.
         kind: &'static str,
     },
     /// Some other text.

@@ -24,7 +24,7 @@ pub enum Note {
     Other(String),
 }
 
-/// How many notes one entry or one document may have; the rest say nothing new.
+/// Limit of the notes of one entry or one document; the rest say nothing new.
 const NOTES_MAX: usize = 64;
 
 /// Notes while a document is read.

@@ -1,4 +1,4 @@
-//! What is known of the software behind a feed: one profile a platform, read from TOML, and which of them a document
+//! Profiles of the software behind feeds: one a platform, read from TOML, and the detection of the one that a document
 //! shows. Says nothing about when or how a feed is polled; reading a user's folder is its caller's business.
 //!
 //! ```
@@ -48,7 +48,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// How many profiles there may be, the embedded ones included.
+/// Limit of the profiles, the embedded ones included.
 pub const PROFILES_MAX: usize = 500;
 
 /// Every known platform.
@@ -134,7 +134,7 @@ impl Platforms {
 }
 
 /// The content digest of an entry as its platform wants it: what churns without an edit is scrubbed from a copy first.
-/// What is shown of the entry keeps its text.
+/// The entry that is shown keeps its text.
 pub fn content_digest(entry: &Entry, profile: Option<&Profile>) -> Digest {
     profile.map_or_else(|| entry.digest(), |profile| profile.scrub(entry).digest())
 }

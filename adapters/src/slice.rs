@@ -106,10 +106,10 @@ fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(Window, Notes, bool), Not
     Ok((window, notes, lost))
 }
 
-/// How much of a document is kept as its opening, bytes.
+/// Limit of a document's opening, bytes.
 const OPENING_BYTES_MAX: usize = 16 * 1024;
 
-/// What stands before the first entry, as far as it is kept.
+/// The text before the first entry, as far as it is kept.
 fn opening(text: &str) -> &str {
     let limit = text.len().min(OPENING_BYTES_MAX);
     let text = &text[..(0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)];

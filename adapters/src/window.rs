@@ -3,10 +3,10 @@
 use crate::formats::resource::Resource;
 use crate::{Deletion, Format, Metadata, Note, RawEntry};
 
-/// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
+/// Limit of the entries of one document; the rest is left out with [`Note::TooManyEntries`].
 pub const ENTRIES_MAX: usize = 10_000;
 
-/// What one document shows of a feed.
+/// A document cut into entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The format that was recognised.
@@ -17,13 +17,13 @@ pub struct Window {
     /// The encoding that the document was read in, under its WHATWG name; `UTF-32LE` and `UTF-32BE` have none there;
     /// empty for a resource, which is bytes.
     pub encoding: &'static str,
-    /// What the document says of itself.
+    /// Metadata of the feed.
     pub metadata: Metadata,
     /// The entries in document order, none of them parsed. Two may have the same key: then the document says so.
     pub entries: Vec<RawEntry>,
     /// The tombstones in document order.
     pub deletions: Vec<Deletion>,
-    /// What was odd about the document; what is odd about an entry is said when it is parsed.
+    /// Oddities of the document; those of an entry are noted when it is parsed.
     pub notes: Vec<Note>,
     /// The document's first text up to its first entry, decoded, at most 16 KiB: where generators leave comments and
     /// declare namespaces. Only for recognising platforms.
@@ -50,7 +50,7 @@ impl Window {
         Self { metadata, entries: vec![RawEntry::of_resource(resource)], ..Self::empty(Format::Resource) }
     }
 
-    /// Whether the document ended early: what is missing from it proves nothing.
+    /// True when the document ended early: absence from it proves nothing.
     pub fn is_truncated(&self) -> bool {
         self.notes.contains(&Note::Truncated)
     }

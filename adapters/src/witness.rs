@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::Hints;
 use crate::text::encoding;
 
-/// How many entries feed-rs finds in a document; `None` when it cannot read it at all, which says nothing.
+/// Number of entries that feed-rs finds in a document; `None` when it cannot read it at all, which says nothing.
 ///
 /// It is given text that we decoded, without a declaration of another encoding, on which feed-rs 3.0 panics (PARSING
 /// section 0.1); a panic for any other reason is caught.

@@ -5,7 +5,7 @@ use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Element, Note};
 
-/// Whether the element is a tombstone.
+/// True for a tombstone.
 pub(crate) fn is_deletion(element: &Element) -> bool {
     element.name == "deleted-entry" && Vocabulary::of(&element.ns) == Vocabulary::Tombstones
 }

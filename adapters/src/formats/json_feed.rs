@@ -14,10 +14,10 @@ pub const MEMBERS: &str = "urn:everfeed:json-feed";
 
 const MEDIA: &str = "http://search.yahoo.com/mrss/";
 
-/// How many items of a document without a version are looked at for the shape of JSON Feed.
+/// Number of items of a document without a version that are searched for the shape of JSON Feed.
 const SHAPE_ITEMS_MAX: usize = 16;
 
-/// What is known of a JSON document at a glance.
+/// Outline of a JSON Feed, known before its items are read.
 pub(crate) struct Shape<'t> {
     pub(crate) root: Value<'t>,
     pub(crate) items: Option<Value<'t>>,
@@ -58,7 +58,7 @@ impl<'t> Shape<'t> {
     }
 }
 
-/// Whether one of the items has a content by the names of JSON Feed, or, if the document has a title, an id and a URL.
+/// True when one of the items has a content by the names of JSON Feed, or, if the document has a title, an id and a URL.
 fn holds_items(items: Value<'_>, titled: bool) -> bool {
     items.elements().take(SHAPE_ITEMS_MAX).any(|item| {
         let has =
@@ -254,7 +254,7 @@ fn hub_url(hub: Value<'_>) -> Option<String> {
     url.filter(|_| kind.as_ref().is_none_or(speaks))
 }
 
-/// Whether an object, or one of a list, has members that are not among these.
+/// True when an object, or one of a list, has members that are not among these.
 fn says_more(value: Value<'_>, known: &[&str]) -> bool {
     let odd = |object: Value<'_>| object.members().any(|(name, _)| !known.contains(&name.as_str()));
     if value.is_array() { value.elements().any(odd) } else { odd(value) }

@@ -15,15 +15,15 @@ use crate::{Body, Digest, Enclosure, Entry, Link, Metadata, Text, TextKind};
 /// A document that is not looked into.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
-    /// What it was asked for by, and so its identity.
+    /// The URL that it was requested by, and so its identity.
     url: String,
-    /// Where it was found, which its own relative references are relative to.
+    /// The URL where it was found, the base of its relative references.
     base: Option<Url>,
     content_type: Option<String>,
     bytes: Box<[u8]>,
 }
 
-/// What to do with bytes of a media type.
+/// Kind of a resource by its media type.
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
     Plain,
@@ -42,7 +42,7 @@ impl Resource {
         &self.url
     }
 
-    /// What can be said of a feed that is one document.
+    /// Metadata of the feed that is one document.
     pub(crate) fn metadata(&self) -> Metadata {
         Metadata {
             title: Some(Text::plain(title(&self.url))),
@@ -110,7 +110,7 @@ impl Resource {
         }
     }
 
-    /// Whether a zero byte says nothing, since every second one of a text is.
+    /// True for wide characters: a zero byte says nothing there, since every second byte of a text is one.
     fn is_wide(&self) -> bool {
         let label = self.content_type.as_deref().unwrap_or_default().to_ascii_lowercase();
         [b"\xFF\xFE", b"\xFE\xFF"].iter().any(|mark| self.bytes.starts_with(*mark))

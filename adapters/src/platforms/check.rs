@@ -9,10 +9,10 @@ use super::{
 };
 use std::fmt::Display;
 
-/// How many bytes one profile may have.
+/// Limit of the length of one profile, bytes.
 pub const PROFILE_BYTES_MAX: usize = 64 * 1024;
 
-/// What is wrong with a profile.
+/// A profile that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {key}: {problem}")]
 pub struct BadProfile {
@@ -20,7 +20,7 @@ pub struct BadProfile {
     pub file: String,
     /// The key, dotted, with the place in lists: `detect[2].generator`; `line 3` when the TOML cannot be read.
     pub key: String,
-    /// What is wrong, and what would do.
+    /// The mistake, and what would do.
     pub problem: String,
 }
 
@@ -91,7 +91,7 @@ fn detection(profile: &Profile) -> Option<(String, String)> {
     })
 }
 
-/// What may stand in braces in a path.
+/// Placeholders that may stand in braces in a path.
 const PLACEHOLDERS: &[&str] =
     &["permalink", "post", "user", "blog", "forum", "topic", "category", "term", "tag", "title", "page"];
 

@@ -15,7 +15,7 @@ pub struct Detected {
     pub platform: String,
     /// The sign, or the signs, in words.
     pub why: String,
-    /// How sure that is; `None` when nothing was recognised.
+    /// Certainty; `None` when nothing was recognised.
     pub weight: Option<Weight>,
 }
 

@@ -12,18 +12,18 @@ struct Tag<'t> {
     place: Range<usize>,
 }
 
-/// Where the images whose `src` is wanted stand.
+/// Spans of the images whose `src` is wanted.
 pub(super) fn images(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     let is_wanted = |tag: &Tag<'_>| tag.name.eq_ignore_ascii_case("img") && attribute_is(tag, "src", &wanted);
     starts(text, 0).filter(is_wanted).map(|tag| tag.place).collect()
 }
 
-/// Where the links whose `href` is wanted stand, what they hold included.
+/// Spans of the links whose `href` is wanted, with their contents.
 pub(super) fn anchors(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     blocks_of(text, |tag| tag.name.eq_ignore_ascii_case("a") && attribute_is(tag, "href", &wanted))
 }
 
-/// Where the elements whose start tag is wanted stand, what they hold included.
+/// Spans of the elements whose start tag is wanted, with their contents.
 pub(super) fn blocks(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     blocks_of(text, |tag| wanted(tag.text))
 }
@@ -47,7 +47,7 @@ fn is_void(name: &str) -> bool {
     ["img", "br", "hr", "input", "embed", "wbr"].iter().any(|void| name.eq_ignore_ascii_case(void))
 }
 
-/// Where the element that this tag opens ends.
+/// End of the element that this tag opens.
 fn closing(text: &str, tag: &Tag<'_>) -> Option<usize> {
     let mut depth = 1_usize;
     let mut from = tag.place.end;

@@ -3,7 +3,7 @@
 use super::pattern::Pattern;
 use serde::{Deserialize, Serialize};
 
-/// How much a sign says.
+/// Weight of a sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
@@ -18,15 +18,15 @@ pub enum Weight {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "SignTable")]
 pub struct Sign {
-    /// What is looked at.
+    /// Kind of the sign.
     pub kind: SignKind,
-    /// How much it says.
+    /// Weight of the sign.
     pub weight: Weight,
     /// The same in words, after "because".
     pub why: String,
 }
 
-/// What is looked at.
+/// Kind of a sign: the part of the document or the answer that is looked at.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SignKind {
     /// The generator of the head, `admin:generatorAgent` included: name, version and URL joined by blanks.
@@ -103,7 +103,7 @@ impl TryFrom<SignTable> for Sign {
 }
 
 impl SignKind {
-    /// Whether it is a sign of the entries, which an aggregator shows as they were elsewhere.
+    /// True for a sign of the entries, which an aggregator shows as they were elsewhere.
     pub(super) fn is_of_entries(&self) -> bool {
         matches!(self, Self::Id(_) | Self::Link(_) | Self::Text(_))
     }

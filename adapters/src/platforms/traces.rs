@@ -6,13 +6,13 @@ use super::sign::{Sign, SignKind, Weight};
 use crate::{Element, Entry, Key, Metadata, Window};
 use std::cell::OnceCell;
 
-/// How many entries are parsed to be looked at.
+/// Limit of the entries that are parsed to be looked at.
 const ENTRIES_MAX: usize = 5;
 
-/// How many ids are looked at.
+/// Limit of the ids that are looked at.
 const IDS_MAX: usize = 200;
 
-/// What there is to recognise a platform by.
+/// A document and its answer, by which a platform is recognised.
 #[derive(Clone, Copy, Debug)]
 pub struct Traces<'a> {
     /// The document.
@@ -31,7 +31,7 @@ impl<'a> Traces<'a> {
 }
 
 impl Sign {
-    /// Whether a document shows it.
+    /// True when a document shows it.
     pub fn shows(&self, traces: &Traces<'_>) -> bool {
         ParsedTraces::new(traces).shows(self)
     }
@@ -115,7 +115,7 @@ fn all<'t>(texts: impl Iterator<Item = Option<&'t str>>, pattern: &Pattern) -> O
     site
 }
 
-/// Whether a site that ids name, if it is a host or a URL, is where the head says that the feed belongs.
+/// True when the site that the ids name, if it is a host or a URL, is the site of the feed's metadata.
 fn is_at_home(site: Option<&str>, metadata: &Metadata) -> bool {
     let (Some(site), Some(home)) = (site, metadata.link("alternate")) else { return true };
     let (site, home) = (host(site), host(home));

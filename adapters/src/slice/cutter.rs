@@ -22,10 +22,10 @@ use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{ENTRIES_MAX, Format, NotAFeed, Note, RawEntry};
 
-/// How many elements may be open at once; what is deeper is not followed.
+/// Limit of the elements that are open at once; deeper ones are not followed.
 const OPEN_MAX: usize = 4096;
 
-/// How many elements of one entry are looked at for its key: of those that name it for certain, and of the others.
+/// Limit of the children of one entry that are read for its key: of those that name it for certain, and of the others.
 const NAMES_MAX: usize = 64;
 
 /// A document of markup in pieces.
@@ -148,7 +148,7 @@ impl<'t> Cutter<'t> {
         self.start_outside(name, raw, empty, span);
     }
 
-    /// Whether a start tag inside an entry's child is that of the next entry: the child, which holds text, was not ended.
+    /// True when a start tag inside an entry's child is that of the next entry: the child, which holds text, was not ended.
     fn breaks_out(&mut self, name: &str, raw: &str, end: usize) -> bool {
         if !self.is_entry(name, raw) {
             return false;

@@ -117,13 +117,13 @@ fn is_strict(json: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok()
 }
 
-/// Whether a list seems to go on behind the end of the document: a bracket too many closed all of it.
+/// True when a list seems to go on behind the end of the document: a bracket too many closed all of it.
 fn goes_on(text: &str, root: Value<'_>) -> bool {
     let behind = text[root.text.len()..].trim_start().strip_prefix(',');
     behind.is_some_and(|behind| behind.trim_start().starts_with('{'))
 }
 
-/// Where the list of items begins in a text that is not quite JSON. If no member of the document is one, the likeliest
+/// Start of the list of items in a text that is not quite JSON. If no member of the document is one, the likeliest
 /// reason is that something before it was never closed.
 fn bracket(text: &str, shape: &Shape<'_>) -> Option<usize> {
     if let Some(items) = shape.items {
@@ -133,7 +133,7 @@ fn bracket(text: &str, shape: &Shape<'_>) -> Option<usize> {
     lists.find(|at| text[at + 1..].trim_start().starts_with('{'))
 }
 
-/// Whether members that only items have stand anywhere, in a text in which no list of items was found.
+/// True when members that only items have stand anywhere, in a text in which no list of items was found.
 fn speaks_of_items(text: &str) -> bool {
     let holds = |at: usize| {
         let value = &text[at..];
@@ -144,7 +144,7 @@ fn speaks_of_items(text: &str) -> bool {
     names.iter().any(|name| members_of(text, name).any(holds))
 }
 
-/// Where the values of the members of this name begin, whatever they are in.
+/// Starts of the values of the members of this name, whatever they are in.
 fn members_of<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     memchr::memmem::find_iter(text.as_bytes(), name).filter_map(move |at| {
         let value = text[at + name.len()..].trim_start().strip_prefix(':')?.trim_start();

@@ -58,7 +58,7 @@ pub(crate) fn read(raw: &str, notes: &mut Notes) -> Option<Date> {
     Some(Date { raw, at_us })
 }
 
-/// What has been understood so far.
+/// The parts that have been understood so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
     date: Option<NaiveDate>,

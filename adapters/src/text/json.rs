@@ -8,7 +8,7 @@ use super::clean;
 
 pub(crate) mod list;
 
-/// How many members or elements of one value are looked at; the rest is passed over.
+/// Limit of the members or elements of one value that are looked at; the rest is passed over.
 pub(crate) const VALUES_MAX: usize = 1 << 20;
 
 /// A value where it stands.
@@ -16,7 +16,7 @@ pub(crate) const VALUES_MAX: usize = 1 << 20;
 pub(crate) struct Value<'t> {
     /// As written, without the white space around it.
     pub(crate) text: &'t str,
-    /// Whether its end was found; if not, the text was cut in it.
+    /// True when its end was found; if not, the text was cut in it.
     pub(crate) whole: bool,
 }
 
@@ -146,7 +146,7 @@ fn skip(text: &str, at: usize, passed: impl Fn(u8) -> bool) -> usize {
     rest.iter().position(|b| !passed(*b)).map_or(text.len(), |found| at + found)
 }
 
-/// Where the value that begins here ends; `None` when the text was cut in it.
+/// End of the value that begins here; `None` when the text was cut in it.
 fn end_of(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     match bytes[start] {
@@ -181,7 +181,7 @@ fn end_of(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// Where the string that begins here ends. A quote ends it only if what may follow a string follows; in valid JSON that
+/// End of the string that begins here. A quote ends it only if what may follow a string follows; in valid JSON that
 /// is every quote without a backslash, elsewhere it passes over those that somebody forgot to escape.
 fn end_of_string(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();

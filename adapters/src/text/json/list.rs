@@ -4,11 +4,11 @@
 use super::{Value, end_of, end_of_string, is_space, skip, skip_space};
 use memchr::memmem;
 
-/// How often the text, in its own length, is looked at to find out whether objects of it are sound. An object that is not
+/// Limit of the work, in lengths of the text, to find out whether objects of it are sound. An object that is not
 /// may look so up to the end of the text, and so may the next one.
 const LOOKS_MAX: usize = 4;
 
-/// What stands at one place of the list.
+/// One piece of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'t> {
     /// An object, readable, if not always as it was meant.
@@ -24,11 +24,11 @@ pub(crate) enum Piece<'t> {
 pub(crate) struct Objects<'t> {
     text: &'t str,
     at: usize,
-    /// What every object of the list seems to begin with, as written, quotes included.
+    /// The text that every object of the list seems to begin with, as written, quotes included.
     name: Option<&'t str>,
     /// Bytes that may still be looked at.
     budget: usize,
-    /// Whether the end of the list was found.
+    /// True when the end of the list was found.
     pub(crate) is_closed: bool,
 }
 
@@ -44,13 +44,13 @@ impl<'t> Objects<'t> {
         objects
     }
 
-    /// Whether something begins here as the objects of the list do.
+    /// True when the text here begins as the objects of the list do.
     fn begins(&self, at: usize) -> bool {
         let name = self.name.unwrap_or("\"id\"");
         begins_with(self.text, at, name)
     }
 
-    /// Where the next object begins, after a comma or a bracket that closes something.
+    /// Start of the next object, after a comma or a bracket that closes something.
     fn next_start(&self, from: usize) -> Option<usize> {
         let (text, name) = (self.text, self.name.unwrap_or("\"id\""));
         let hits = memmem::find_iter(text.as_bytes().get(from..)?, name.as_bytes());
@@ -147,7 +147,7 @@ fn begins_with(text: &str, at: usize, name: &str) -> bool {
         && bytes.get(skip_space(text, first + name.len())) == Some(&b':')
 }
 
-/// Where one stands in a list or an object.
+/// State of the scan of a list or an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     /// A list; nothing but lists and objects so far.
@@ -164,7 +164,7 @@ enum Inside {
     Valued,
 }
 
-/// Where the object ends that begins here, if brackets close what they opened, colons stand behind names only, and no list
+/// End of the object that begins here, if brackets close what they opened, colons stand behind names only, and no list
 /// of words goes on with an object that looks like the next one; and how far that was looked at. A missing quote, brace
 /// or bracket shows by one of them, mostly soon.
 fn sound_end(text: &str, start: usize, limit: usize, name: &str) -> (Option<usize>, usize) {

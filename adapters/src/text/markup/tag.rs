@@ -1,4 +1,4 @@
-//! Where a tag ends whose quotes do not match, which is where its writer most likely meant it to; and the attributes of any
+//! The end of a tag whose quotes do not match, as its writer most likely meant it; and the attributes of any
 //! tag, by the rules of HTML.
 
 /// Names and values as they stand between quotes, or without; the value of an attribute that has none is empty.
@@ -36,7 +36,7 @@ impl<'t> Iterator for Attributes<'t> {
     }
 }
 
-/// How far behind the bracket in a quoted value the closing quote is looked for, in bytes.
+/// Limit of the search for the closing quote behind a bracket in a quoted value, bytes.
 const BRACKETED_VALUE_BYTES_MAX: usize = 1024;
 
 /// The length of the tag that the text begins with, by the rules of HTML (a quote opens a value only behind `=`) and one
@@ -87,7 +87,7 @@ fn value(bytes: &[u8], quote: u8) -> Option<Value> {
     Some(Value::Open(end.map_or(bracket, |end| end + 1)))
 }
 
-/// Whether what follows a quote is the end of a tag or another attribute.
+/// True when the end of a tag or another attribute follows a quote.
 fn closes(after: &[u8]) -> bool {
     let rest = after.trim_ascii_start();
     if rest.starts_with(b">") || rest.starts_with(b"/>") {

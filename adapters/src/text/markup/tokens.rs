@@ -26,7 +26,7 @@ pub(crate) enum Token<'t> {
     Literal(&'t str),
 }
 
-/// How often, on average, a byte may be looked at once more because a tag before it was broken. It keeps hostile input
+/// Limit of how often, on average, a byte is looked at once more because a tag before it was broken. It keeps hostile input
 /// linear; a document in which every tag is broken needs two or three.
 const MENDINGS_MAX: usize = 16;
 
@@ -36,9 +36,9 @@ const SECTION: &str = "<![CDATA[";
 /// The tokens of a text.
 pub(crate) struct Tokens<'t> {
     text: &'t str,
-    /// Where the next token begins.
+    /// Start of the next token.
     at: usize,
-    /// How many bytes were looked at in vain; see [`MENDINGS_MAX`].
+    /// Number of bytes that were looked at in vain; see [`MENDINGS_MAX`].
     wasted: usize,
     mended: bool,
     cut: Option<usize>,
@@ -49,12 +49,12 @@ impl<'t> Tokens<'t> {
         Self { text, at: 0, wasted: 0, mended: false, cut: None }
     }
 
-    /// Where the tag, comment or CDATA section begins inside which the text ended.
+    /// Start of the tag, comment or CDATA section inside which the text ended.
     pub(crate) fn cut_at(&self) -> Option<usize> {
         self.cut
     }
 
-    /// Whether a broken tag was met.
+    /// True when a broken tag was met.
     pub(crate) fn is_mended(&self) -> bool {
         self.mended
     }
@@ -104,7 +104,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// What begins at a `<`, if it is of interest, and its length; `None` when it has no end, or an odd one.
+    /// The token that begins at a `<`, if it is of interest, and its length; `None` when it has no end, or an odd one.
     fn construct(&self, start: usize) -> Option<(Option<Kind>, usize)> {
         let rest = &self.text.as_bytes()[start..];
         // The offset keeps what opens a construct from closing it too.
@@ -235,7 +235,7 @@ fn declaration_length(text: &str) -> Option<usize> {
     Some(1 + end + usize::from(inside[end] == b'>'))
 }
 
-/// Whether a text ends between two quotes.
+/// True for a text that ends between two quotes.
 fn is_in_quotes(text: &str) -> bool {
     let mut open = None;
     for quote in text.bytes().filter(|b| matches!(b, b'"' | b'\'')) {
@@ -247,7 +247,7 @@ fn is_in_quotes(text: &str) -> bool {
     open.is_some()
 }
 
-/// What has a token.
+/// Kind of markup that is a token.
 #[derive(Clone, Copy)]
 enum Kind {
     Tag,
