@@ -30,8 +30,8 @@ pub struct DeletionSettings {
 
 impl Default for DeletionSettings {
     fn default() -> Self {
-        let absence::Policy { confirmations, apart_secs, weak_confirmations, weak_secs, .. } =
-            absence::Policy::default();
+        let absence::ProofPolicy { confirmations, apart_secs, weak_confirmations, weak_secs, .. } =
+            absence::ProofPolicy::default();
         Self {
             confirmations: confirmations.into(),
             apart_secs,
@@ -57,25 +57,25 @@ const AUDIT_SECS_USUAL: u64 = 86_400;
 
 impl DeletionSettings {
     /// The proof that a tombstone needs; `complete` when the document says that it is the whole feed.
-    pub fn policy(&self, complete: bool) -> absence::Policy {
+    pub fn policy(&self, complete: bool) -> absence::ProofPolicy {
         let few = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
-        absence::Policy {
+        absence::ProofPolicy {
             confirmations: few(self.confirmations),
             apart_secs: self.apart_secs,
             weak_confirmations: few(self.weak_confirmations),
             weak_secs: self.weak_secs,
             complete,
             probes: self.probe,
-            ..absence::Policy::default()
+            ..absence::ProofPolicy::default()
         }
     }
 
     /// The same for software that is known: its profile may ask for more proof, never for less.
-    pub fn policy_for(&self, complete: bool, profile: Option<&Profile>) -> absence::Policy {
+    pub fn policy_for(&self, complete: bool, profile: Option<&Profile>) -> absence::ProofPolicy {
         let policy = self.policy(complete);
         let least = profile.and_then(|profile| profile.deletions.confirmations_min).unwrap_or(0);
         let confirmations = policy.confirmations.max(u8::try_from(least).unwrap_or(u8::MAX));
-        absence::Policy { confirmations, ..policy }
+        absence::ProofPolicy { confirmations, ..policy }
     }
 
     /// Refuses values that would make tombstones of accidents; returns warnings about values that are merely risky.

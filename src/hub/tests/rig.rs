@@ -4,7 +4,7 @@ use crate::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     clock::Clock,
     feed::{
-        item::{KeyHash, Reason, Seen},
+        item::{ItemDigests, KeyHash, Reason},
         order::Order,
         page::PageQuery,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
@@ -400,7 +400,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 
