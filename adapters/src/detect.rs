@@ -1,6 +1,6 @@
 //! Recognition of a document: its format by its root element, or the error that says what it is instead of a feed.
 
-use crate::formats::json_feed::Shape;
+use crate::formats::json_feed::JsonOutline;
 use crate::text::entities::unescape_into;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
@@ -78,7 +78,7 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
 
 /// A JSON Feed from the first character on.
 fn json_feed(text: &str) -> Option<Root<'_>> {
-    let is_feed = text.starts_with('{') && Shape::of(text).is_some();
+    let is_feed = text.starts_with('{') && JsonOutline::of(text).is_some();
     is_feed.then_some(Root { format: Format::JsonFeed, name: "", text, preceded: false })
 }
 

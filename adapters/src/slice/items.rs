@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::keys::EntryNames;
-use crate::formats::json_feed::{self, Shape};
+use crate::formats::json_feed::{self, JsonOutline};
 use crate::note::Notes;
 use crate::reading::Scope;
-use crate::text::json::Value;
+use crate::text::json::JsonValue;
 use crate::text::json::list::{Objects, Piece};
 use crate::text::present;
 use crate::{ENTRIES_MAX, Metadata, NotAFeed, Note, RawEntry};
@@ -23,7 +23,7 @@ pub(super) struct CutItems {
 
 /// Cuts a text that was recognised as a JSON Feed.
 pub(super) fn cut(text: &str, scope: &Scope) -> Result<CutItems, NotAFeed> {
-    let Some(shape) = Shape::of(text) else { return Err(NotAFeed::Empty) };
+    let Some(shape) = JsonOutline::of(text) else { return Err(NotAFeed::Empty) };
     let mut notes = Notes::default();
     let metadata = json_feed::metadata(shape.root, scope, &mut notes);
     // Languages are those of the feed and of an item, not of a text.
@@ -91,7 +91,8 @@ impl ItemReader<'_> {
         }
         self.number += 1;
         let number = self.number;
-        let entry = |item: Value<'_>| (RawEntry::of_json(item.text, Arc::clone(self.inherited)), names(item));
+        let entry =
+            |item: JsonValue<'_>| (RawEntry::of_json(item.text, Arc::clone(self.inherited)), names(item));
         match piece {
             Piece::Whole(item) if item.whole && item.is_object() => self.entries.push(entry(item)),
             Piece::Whole(item) => {
@@ -118,14 +119,14 @@ fn is_strict(json: &str) -> bool {
 }
 
 /// True when a list seems to go on behind the end of the document: a bracket too many closed all of it.
-fn goes_on(text: &str, root: Value<'_>) -> bool {
+fn goes_on(text: &str, root: JsonValue<'_>) -> bool {
     let behind = text[root.text.len()..].trim_start().strip_prefix(',');
     behind.is_some_and(|behind| behind.trim_start().starts_with('{'))
 }
 
 /// Start of the list of items in a text that is not quite JSON. If no member of the document is one, the likeliest
 /// reason is that something before it was never closed.
-fn bracket(text: &str, shape: &Shape<'_>) -> Option<usize> {
+fn bracket(text: &str, shape: &JsonOutline<'_>) -> Option<usize> {
     if let Some(items) = shape.items {
         return items.is_array().then(|| items.text.as_ptr().addr() - text.as_ptr().addr());
     }
@@ -154,7 +155,7 @@ fn members_of<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> +
 
 /// The names of an item. The spec has an item without id discarded (LEGACY J-10); but a post that its readers see is not
 /// lost for the want of a name, so that one is known by its URL, its title or its digest, like one of RSS.
-fn names(item: Value<'_>) -> EntryNames {
+fn names(item: JsonValue<'_>) -> EntryNames {
     let mut names = EntryNames::default();
     for (name, value) in item.members() {
         let field = match name.as_str() {

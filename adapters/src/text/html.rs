@@ -116,7 +116,7 @@ pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> 
             at = html[open..].find("-->").map_or(html.len(), |end| open + end);
             continue;
         }
-        let mut tag = Tag { html, at: open + 1 };
+        let mut tag = HtmlTag { html, at: open + 1 };
         if html.as_bytes().get(open + 1).is_some_and(u8::is_ascii_alphabetic) {
             tag.skip(|b| !matches!(b, b'>' | b'/') && !b.is_ascii_whitespace());
             let element = &html[open + 1..tag.at];
@@ -182,12 +182,12 @@ fn end_of_raw(html: &str, from: usize, element: &str) -> usize {
 }
 
 /// A start tag while its attributes are read (HTML section 13.2.5.32 and on, as far as places matter).
-struct Tag<'h> {
+struct HtmlTag<'h> {
     html: &'h str,
     at: usize,
 }
 
-impl<'h> Tag<'h> {
+impl<'h> HtmlTag<'h> {
     fn peek(&self) -> Option<u8> {
         self.html.as_bytes().get(self.at).copied()
     }

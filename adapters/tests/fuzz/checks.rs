@@ -1,14 +1,16 @@
 //! Checks that hold for every document, and of a sound one to which something happened.
 
 use everfeed_adapters::text::markup::{XHTML, write_element};
-use everfeed_adapters::{Element, Entry, Hints, Key, Text, TextKind, Window, neutral, slice, text, witness};
+use everfeed_adapters::{
+    Element, Entry, Hints, Key, Text, TextKind, Window, cross_check_count, neutral, slice, text,
+};
 
 use crate::chance::Chance;
 
 /// Reads a document in whole, twice, and looks at all that comes out; returns how many entries it has.
 pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
     let hints = Hints { content_type, base_url: Some("http://example.org/a/"), ..Hints::default() };
-    witness(bytes, &hints);
+    cross_check_count(bytes, &hints);
     let (once, again) = (slice(bytes, &hints), slice(bytes, &hints));
     let (once, again) = match (once, again) {
         (Ok(once), Ok(again)) => (once, again),

@@ -30,7 +30,7 @@ use crate::{
     ingest::{platform, upstream},
     store::{Archives, Commit},
 };
-use everfeed_adapters::{Digest, Hints, Window, platforms::Profile, witness};
+use everfeed_adapters::{Digest, Hints, Window, cross_check_count, platforms::Profile};
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -69,7 +69,7 @@ const KEYS_MAX: usize = 500;
 /// Whether a page may lack what its publisher shows.
 pub(super) fn may_lack(window: &Window, page: &StagedPage, body: &[u8]) -> bool {
     let hints = Hints { content_type: page.content_type.as_deref(), ..Hints::default() };
-    is_damaged(window) || witness(body, &hints).is_some_and(|found| found > window.entries.len())
+    is_damaged(window) || cross_check_count(body, &hints).is_some_and(|found| found > window.entries.len())
 }
 
 impl Pipeline {

@@ -67,7 +67,7 @@ impl<'t> Tokens<'t> {
             let kind = match bytes.get(start)? {
                 b'<' if self.at_loose_bracket(start) => {
                     self.at = start + 1;
-                    Some(Kind::Text)
+                    Some(TokenKind::Text)
                 }
                 b'<' => {
                     let construct = self.construct(start);
@@ -92,11 +92,11 @@ impl<'t> Tokens<'t> {
                 }
                 _ => {
                     self.at = memchr::memchr(b'<', &bytes[start..]).map_or(bytes.len(), |end| start + end);
-                    Some(Kind::Text)
+                    Some(TokenKind::Text)
                 }
             };
             let Some(kind) = kind else { continue };
-            if matches!(kind, Kind::OddTag) {
+            if matches!(kind, TokenKind::OddTag) {
                 self.cut_at_bracket(start);
             }
             let Some(token) = kind.token(&self.text[start..self.at]) else { continue };
@@ -105,7 +105,7 @@ impl<'t> Tokens<'t> {
     }
 
     /// The token that begins at a `<`, if it is of interest, and its length; `None` when it has no end, or an odd one.
-    fn construct(&self, start: usize) -> Option<(Option<Kind>, usize)> {
+    fn construct(&self, start: usize) -> Option<(Option<TokenKind>, usize)> {
         let rest = &self.text.as_bytes()[start..];
         // The offset keeps what opens a construct from closing it too.
         let end = |from: usize, closing: &[u8]| {
@@ -113,11 +113,11 @@ impl<'t> Tokens<'t> {
         };
         match rest.get(1)? {
             b'!' if rest.starts_with(b"<!--") => Some((None, end(4, b"-->")?)),
-            b'!' if rest.starts_with(b"<![CDATA[") => Some((Some(Kind::Literal), literal_length(rest)?)),
+            b'!' if rest.starts_with(b"<![CDATA[") => Some((Some(TokenKind::Literal), literal_length(rest)?)),
             b'!' => Some((None, document_type(&self.text[start..])?)),
             b'?' => end(1, b"?>").filter(|length| *length > b"<?>".len()).map(|length| (None, length)),
             _ => tag_length(rest).map(|(length, holds_bracket)| {
-                (Some(if holds_bracket { Kind::OddTag } else { Kind::Tag }), length)
+                (Some(if holds_bracket { TokenKind::OddTag } else { TokenKind::Tag }), length)
             }),
         }
     }
@@ -202,7 +202,7 @@ impl<'t> Tokens<'t> {
     /// After all of the text was looked at for the end of something. A tag (its quotes do not
     /// match) ends where it was meant to, an odd declaration behind the next `>` or before the next `<`; a comment or a CDATA section runs to the end
     /// of the text, which is cut then.
-    fn mend(&mut self, start: usize) -> Option<Option<Kind>> {
+    fn mend(&mut self, start: usize) -> Option<Option<TokenKind>> {
         let rest = &self.text[start..];
         let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
         let end = if is_comment_or_section(rest) || self.is_worn_out() {
@@ -219,7 +219,7 @@ impl<'t> Tokens<'t> {
         };
         self.at = self.text.len();
         self.go_back(start + end);
-        Some((!is_declaration).then_some(Kind::OddTag))
+        Some((!is_declaration).then_some(TokenKind::OddTag))
     }
 }
 
@@ -247,9 +247,9 @@ fn is_in_quotes(text: &str) -> bool {
     open.is_some()
 }
 
-/// Kind of markup that is a token.
+/// TokenKind of markup that is a token.
 #[derive(Clone, Copy)]
-enum Kind {
+enum TokenKind {
     Tag,
     /// With a `<` somewhere in it.
     OddTag,
@@ -257,7 +257,7 @@ enum Kind {
     Literal,
 }
 
-impl Kind {
+impl TokenKind {
     fn token(self, raw: &str) -> Option<Token<'_>> {
         Some(match self {
             Self::Tag | Self::OddTag => return tag(raw),
