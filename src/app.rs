@@ -5,7 +5,7 @@ use crate::{
     config::{Config, Feed, public},
     feed::record::FeedNo,
     hub::{self, Hub},
-    ingest::{FeedSpec, Pipeline, Poller, Upstream},
+    ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor},
     notify::Notify,
     readers::{self, Readers, Urls},
@@ -190,21 +190,19 @@ impl Ground {
         let client = layers::upstream(&self.config.upstream.client(), Governor::default())?;
         let own = &self.config.server.public_url;
         let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
-        let pipeline = Pipeline {
+        let context = Context {
             store: self.store.clone(),
             notify: self.notify.clone(),
             clock: self.clock.clone(),
-            upstream: Upstream::new(client, contact, self.clock.clone()),
             jitter: rand::random,
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
-            probe_gap_secs: self.config.upstream.probe_gap_secs,
+            permalink_check_gap_secs: self.config.upstream.probe_gap_secs,
         };
         let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
             no: *no,
             name: feed.name.clone(),
             url: feed.url.clone(),
-            public_url: feed.aliases.first().cloned(),
             aliases: feed.aliases.clone(),
             import: (feed.import.pages_max > 0).then_some(feed.import),
             format: feed.format,
@@ -213,7 +211,8 @@ impl Ground {
             record: feed.record.clone(),
             platform: feed.platform.clone(),
         };
-        Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)
+        let upstream = Upstream::new(client, contact, self.clock.clone());
+        Ok(Poller::load(context, upstream, self.feeds.iter().map(spec).collect()).await?)
     }
 
     fn readers(&self) -> Arc<Readers> {

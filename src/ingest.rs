@@ -5,22 +5,42 @@ pub mod config;
 
 pub mod platform;
 
-pub mod poller;
-
-mod queue;
-
-mod hosts;
-
-pub mod pipeline;
+mod fetched;
 
 pub mod recording;
 
+mod feed_spec;
+
+mod context;
+
 pub mod upstream;
 
+mod compute;
+
+mod transact;
+
+mod events;
+
+mod documents;
+
+pub mod polls;
+
+pub mod walks;
+
+pub mod checks;
+
+mod due_queue;
+
+mod host_pauses;
+
+pub mod poller;
+
 pub use config::{Config, Deletions, Format, Import, Mistake, Poll};
-pub use hosts::hosts_of;
-pub use pipeline::Pipeline;
-pub use poller::{FeedSpec, Poller};
+pub use context::Context;
+pub use feed_spec::{FeedSpec, without_credentials};
+pub use fetched::Fetched;
+pub use host_pauses::hosts_of;
+pub use poller::Poller;
 pub use recording::Record;
 pub use upstream::Upstream;
 
