@@ -5,7 +5,7 @@ use crate::{
     clock,
     config::{Config, Feed, public},
     feed::{
-        absence::{Cause, CheckResult, Class, Memory, Missing, PermalinkCheck, Policy},
+        absence::{Cause, CheckResult, Class, Memory, Suspect, PermalinkCheck, Policy},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
         order::Order,
@@ -451,7 +451,7 @@ fn doubted(absence: &Memory, now: Stamp) -> Option<String> {
     Some(format!("until {} a deletion takes seven days of absence: {why}", until.rfc3339()))
 }
 
-fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
+fn missed(missing: &Suspect, open: Option<(u8, &Policy)>) -> Missed {
     let needs = open.map(|(tombstone_count, policy)| missing.needs(tombstone_count, policy));
     Missed {
         since: missing.since.rfc3339(),

@@ -12,9 +12,9 @@ use super::{
 use crate::{
     feed::{
         absence::CheckResult,
-        archive::Reach,
+        archive::OwnOrigins,
         item::{Item, ItemId},
-        observed::Observed,
+        observation_record::ObservationRecord,
         reconcile::reconcile_probe,
         schedule::{Failure, PollState},
         stamp::Stamp,
@@ -143,7 +143,7 @@ impl<'a> Check<'a> {
             let events = decisions.events.clone();
             // Where nobody was asked and nothing came of it there is nothing to tell.
             let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
-            let observed = tells.then(|| Observed::of_page(&decisions, id, said, now));
+            let observed = tells.then(|| ObservationRecord::of_page(&decisions, id, said, now));
             let (changes, last) = (decisions.changes, Some(decisions.last));
             Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, events))
         });
@@ -157,7 +157,7 @@ impl<'a> Check<'a> {
 
 /// The address of an item's page, if it is of its feed's own origin. Of a list of links to elsewhere nobody is asked.
 fn page_of(feed: &FeedSpec, item: &Arc<Item>) -> Option<String> {
-    let reach = Reach::new(feed.url.clone(), feed.aliases.clone());
+    let reach = OwnOrigins::new(feed.url.clone(), feed.aliases.clone());
     reach.mapped(item.entry()?.permalink()?)
 }
 

@@ -6,7 +6,7 @@ use super::{
     recording::Record,
 };
 use crate::feed::{
-    archive::{Reach, Rules, Walked},
+    archive::{Reach, WalkRules, LastWalk},
     record::FeedNo,
     schedule::Policy,
     stamp::Stamp,
@@ -58,9 +58,9 @@ impl FeedSpec {
     }
 
     /// Limits of a walk through its archives.
-    pub(super) fn archive_rules(&self) -> Rules {
+    pub(super) fn archive_rules(&self) -> WalkRules {
         let import = self.import.unwrap_or_default();
-        Rules {
+        WalkRules {
             reach: Reach::new(self.bare_url(), self.aliases.clone()),
             pages_max: import.pages_max,
             page_gap_secs: import.page_gap_secs,
@@ -68,7 +68,7 @@ impl FeedSpec {
     }
 
     /// Time at which its archives are walked again after this walk; `None`: never.
-    pub(super) fn walks_again_at(&self, walked: &Walked) -> Option<Stamp> {
+    pub(super) fn walks_again_at(&self, walked: &LastWalk) -> Option<Stamp> {
         walked.again_at(self.import.filter(|import| import.pages_max > 0)?.again_secs)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Context, FeedSpec, Upstream};
 use crate::feed::{
-    archive::{ArchiveWalk, Rules, Walked},
+    archive::{ArchiveWalk, WalkRules, LastWalk},
     record::FeedRecord,
     schedule::PollState,
     stamp::Stamp,
@@ -20,7 +20,7 @@ mod silence;
 mod step;
 
 /// One step of an archive walk of a feed.
-pub struct WalkStep<'a> {
+pub struct ArchiveReader<'a> {
     context: &'a Context,
     upstream: &'a Upstream,
     feed: &'a FeedSpec,
@@ -53,7 +53,7 @@ const AGAIN_PAGE_GAP_SECS_MIN: u64 = 60;
 /// The longest a host is left alone on the word of one page, as for polls.
 const HOLD_SECS_MAX: u64 = 7 * 86_400;
 
-impl<'a> WalkStep<'a> {
+impl<'a> ArchiveReader<'a> {
     /// A step for this feed.
     pub fn new(
         context: &'a Context,
@@ -65,15 +65,15 @@ impl<'a> WalkStep<'a> {
     }
 
     /// Limits of a walk: nobody waits for one that was done before.
-    fn rules(&self, walk: &ArchiveWalk) -> Rules {
+    fn rules(&self, walk: &ArchiveWalk) -> WalkRules {
         let rules = self.feed.archive_rules();
         let gap_secs = if walk.before.is_some() { AGAIN_PAGE_GAP_SECS_MIN } else { 0 };
-        Rules { page_gap_secs: rules.page_gap_secs.max(gap_secs), ..rules }
+        WalkRules { page_gap_secs: rules.page_gap_secs.max(gap_secs), ..rules }
     }
 }
 
 /// True when the end of a walk is committed.
 pub fn is_settled(walk: &ArchiveWalk, record: &FeedRecord) -> bool {
-    let of_it = |walked: &Walked| walked.began_at == walk.started_at;
+    let of_it = |walked: &LastWalk| walked.began_at == walk.started_at;
     walk.is_done() && record.is_ready() && record.walked.as_ref().is_some_and(of_it)
 }

@@ -5,10 +5,10 @@ use everfeed::{
     feed::{
         absence::{CheckResult, Class, Event, Memory},
         archive::{
-            ArchiveWalk, History as Reach, Missed, Reach as Origins, Rules, Seen as Shown, StagedPage,
+            ArchiveWalk, History as Reach, Missed, OwnOrigins as Origins, Rules, WalkedDocument as Shown, StagedPage,
             Unstage, Walked,
         },
-        item::{ItemId, KeyHash, Reason, Seen},
+        item::{ItemId, KeyHash, Reason, ItemDigests},
         observed::Observed,
         order::Order,
         page::PageQuery,
@@ -70,7 +70,7 @@ pub(crate) fn put(kind: PutKind, n: u32) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry(n)),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 

@@ -4,8 +4,8 @@
 use super::pages::{inflate, window};
 use crate::{
     feed::{
-        absence::{Class, Policy},
-        archive::{ArchiveWalk, Archived, History, Staged, Walked, merge, settle_known},
+        absence::{Coverage, Policy},
+        archive::{ArchiveWalk, ArchivedPage, History, StagedWalk, LastWalk, merge, settle_known},
         item::KeyHash,
         reconcile::{
             Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState, keys_needed, observe,
@@ -25,8 +25,8 @@ use tracing::warn;
 /// Archives that a commit takes in besides its document.
 #[derive(Clone, Default)]
 pub(in crate::ingest) struct Import {
-    /// Staged pages, parsed, newest first.
-    pub(in crate::ingest) pages: Arc<Vec<Archived>>,
+    /// StagedWalk pages, parsed, newest first.
+    pub(in crate::ingest) pages: Arc<Vec<ArchivedPage>>,
     /// What becomes of them.
     pub(in crate::ingest) said: Option<Archives>,
 }
@@ -53,7 +53,7 @@ impl Older {
         }
         let entries = settle_known(namespace, known, self.readings);
         // What an archive says is no change from one poll to the next.
-        let (class, after_rest) = (Class::Partial, true);
+        let (class, after_rest) = (Coverage::Partial, true);
         let seen = Observation { entries, deletions: self.deletions, class, profile, after_rest };
         reconcile(namespace, known, &seen, policy, now)
     }
@@ -63,12 +63,12 @@ impl Older {
         let read = |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
         let entries = self.readings.iter().map(read).collect();
         let deletions = self.deletions.clone();
-        Observation { entries, deletions, class: Class::Partial, ..Observation::default() }
+        Observation { entries, deletions, class: Coverage::Partial, ..Observation::default() }
     }
 }
 
 /// What archives hold that a live document does not.
-pub(in crate::ingest) fn older(live: &mut Observation, pages: &[Archived]) -> Older {
+pub(in crate::ingest) fn older(live: &mut Observation, pages: &[ArchivedPage]) -> Older {
     let deletions = pages.iter().flat_map(|page| page.deletions.iter().cloned()).collect();
     Older { readings: merge(live, pages.to_vec()), deletions }
 }
@@ -81,17 +81,17 @@ pub(in crate::ingest) fn keys(namespace: &str, last: &WindowState, older: &Older
     keys_needed(namespace, last, &older.observation())
 }
 
-/// Staged pages, parsed, and what becomes of them.
+/// StagedWalk pages, parsed, and what becomes of them.
 pub(in crate::ingest) async fn opened(
     record: &FeedRecord,
-    staged: Staged,
+    staged: StagedWalk,
     profile: Option<Arc<Profile>>,
     now: Stamp,
 ) -> Result<Import, Failure> {
     let (namespace, before) = (record.namespace.clone(), record.history.clone());
     compute(move || {
         let history = before.after(staged.walk.as_ref().map_or(History::Unknown, ArchiveWalk::history));
-        let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| Walked::of(walk, now));
+        let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| LastWalk::of(walk, now));
         let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });
         // Each is let go of as soon as it is parsed.
         let waiting = staged.pages.into_iter().filter(|page| !page.deflated.is_empty());
@@ -99,15 +99,15 @@ pub(in crate::ingest) async fn opened(
             let document = inflate(&page.deflated).and_then(|body| window(&page, &body));
             let Some(document) = document else {
                 warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
-                return Archived::default();
+                return ArchivedPage::default();
             };
-            let (seen, _) = observe(&WindowState::default(), &document, profile.clone(), Class::Partial);
+            let (seen, _) = observe(&WindowState::default(), &document, profile.clone(), Coverage::Partial);
             let read = |sighting| match sighting {
                 ObservedEntry::Read(reading) => Some(*reading),
                 ObservedEntry::Same(_) => None,
             };
             let readings = seen.entries.into_iter().filter_map(read).collect();
-            Archived { read_at: page.read_at, readings, deletions: seen.deletions }
+            ArchivedPage { read_at: page.read_at, readings, deletions: seen.deletions }
         });
         Import { pages: Arc::new(pages.collect()), said }
     })

@@ -2,7 +2,7 @@
 
 use crate::{
     feed::{
-        absence::Class,
+        absence::Coverage,
         schedule::{Failure, Whose},
     },
     ingest::{
@@ -24,7 +24,7 @@ pub(in crate::ingest) struct Sliced {
     pub(in crate::ingest) body: Option<Digest>,
     pub(in crate::ingest) window: Window,
     /// What its silence may prove.
-    pub(in crate::ingest) class: Class,
+    pub(in crate::ingest) class: Coverage,
     /// Why it shows presence only.
     pub(in crate::ingest) partial: Option<&'static str>,
     /// The software that it shows, if the configuration wants to know.
@@ -82,13 +82,13 @@ impl Sliced {
             let answers_deltas = profile.http.conditional == Conditional::Delta;
             match self.class {
                 _ if profile.event_log => Some("the software shows events, not what there is"),
-                Class::Conditional if answers_deltas => {
+                Coverage::Conditional if answers_deltas => {
                     Some("the software answers conditional requests with what is new only")
                 }
                 _ => None,
             }
         });
-        let class = if of_profile.is_some() { Class::Partial } else { self.class };
+        let class = if of_profile.is_some() { Coverage::Partial } else { self.class };
         Self { platform, profile, class, partial: self.partial.or(of_profile), ..self }
     }
 
@@ -124,15 +124,15 @@ fn digest(fetched: &Fetched) -> Digest {
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
-fn class(window: &Window, fetched: &Fetched) -> (Class, Option<&'static str>) {
+fn class(window: &Window, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
     if fetched.is_part {
-        (Class::Partial, Some("the server sent what it takes for new (226)"))
+        (Coverage::Partial, Some("the server sent what it takes for new (226)"))
     } else if is_damaged(window) {
-        (Class::Partial, Some("the document is cut, mended or lacks an entry"))
+        (Coverage::Partial, Some("the document is cut, mended or lacks an entry"))
     } else if fetched.answer.conditional {
-        (Class::Conditional, None)
+        (Coverage::Conditional, None)
     } else {
-        (Class::Audit, None)
+        (Coverage::Unconditional, None)
     }
 }
 

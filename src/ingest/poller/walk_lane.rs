@@ -6,7 +6,7 @@ use crate::{
     feed::archive::ArchiveWalk,
     ingest::{
         host_pauses::hosts_of,
-        walks::{Stepped, WalkStep},
+        walks::{Stepped, ArchiveReader},
     },
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -39,7 +39,7 @@ impl Run<'_> {
                 let token = walk.as_ref().map(ArchiveWalk::token);
                 let span = info_span!("walk", feed.name = %spec.name);
                 let step = async move {
-                    let step = WalkStep::new(&poller.context, &poller.upstream, &spec, &state);
+                    let step = ArchiveReader::new(&poller.context, &poller.upstream, &spec, &state);
                     match walk {
                         Some(walk) => step.go_on(walk, &stop).await,
                         None => step.begin_again(&stop).await,

@@ -4,7 +4,7 @@
 use super::{Poll, Polled, decided::Decided, import_gate::Gate};
 use crate::{
     feed::{
-        absence::Event,
+        absence::WindowEvent,
         reconcile::{keys_needed, observe},
         schedule::{Document, Failure, FaultNote, Outcome, PollState, Whose},
     },
@@ -27,7 +27,7 @@ const DIFFERENT_FEED_SECS: u64 = 7 * 86_400;
 /// What goes with a commit, for after it.
 struct Settled {
     polled: Polled,
-    events: Vec<Event>,
+    events: Vec<WindowEvent>,
     ends_walk: bool,
 }
 

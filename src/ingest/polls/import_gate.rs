@@ -3,9 +3,9 @@
 use super::{Poll, Polled};
 use crate::{
     feed::{
-        absence::Class,
-        archive::{ArchiveWalk, History, Seen, Walked},
-        identity::different_feed,
+        absence::Coverage,
+        archive::{ArchiveWalk, History, Seen, LastWalk},
+        different_feed::different_feed,
         record::FeedRecord,
         schedule::{Answer, Document, Failure, Outcome, PollState},
         stamp::Stamp,
@@ -53,7 +53,7 @@ impl Poll<'_> {
                 Ok(walk) => Some(Box::new(walk)),
                 Err(history) => {
                     let at_once = matches!(history, History::Partial(_));
-                    let walked = at_once.then(|| Walked::at_once(history.clone(), now));
+                    let walked = at_once.then(|| LastWalk::at_once(history.clone(), now));
                     return open(Some(Archives { history, walked, ..Archives::default() }));
                 }
             };
@@ -95,7 +95,7 @@ impl Poll<'_> {
             bytes: sliced.bytes.len() as u64,
             keys: &page.keys,
             metadata: &sliced.window.metadata,
-            damaged: sliced.class == Class::Partial,
+            damaged: sliced.class == Coverage::Partial,
             // A first walk proves nothing by its silence.
             mixed: false,
         };

@@ -1,10 +1,10 @@
 //! The beginning of one more walk through archives that were walked before; not its steps.
 
-use super::{HOLD_SECS_MAX, Stepped, WalkStep};
+use super::{HOLD_SECS_MAX, Stepped, ArchiveReader};
 use crate::{
     feed::{
-        archive::{ArchiveWalk, History, Seen, Walked},
-        identity::{different_feed, is_planet},
+        archive::{ArchiveWalk, History, WalkedDocument, LastWalk},
+        different_feed::{different_feed, is_planet},
         record::FeedRecord,
         schedule::{Failure, Plan},
         stamp::Stamp,
@@ -23,7 +23,7 @@ use tracing::{debug, info, warn};
 /// Seconds until a walk that could not begin is tried again.
 const BEGIN_AGAIN_SECS: u64 = 86_400;
 
-impl WalkStep<'_> {
+impl ArchiveReader<'_> {
     /// Begins one more walk through archives that were walked before: the live document is asked for, as it is, and
     /// nothing is done with it but to go on from it. `None` when `stop` came before that.
     pub async fn begin_again(self, stop: &CancellationToken) -> Option<Stepped> {
@@ -87,7 +87,7 @@ impl WalkStep<'_> {
         }
         page.keys = keys_of(&record.namespace, &window);
         page.strong = strong_of(&window);
-        let seen = Seen {
+        let seen = WalkedDocument {
             landed: &page.landed,
             body: page.body,
             bytes: fetched.body.len() as u64,
@@ -123,7 +123,7 @@ impl WalkStep<'_> {
         found: History,
         now: Stamp,
     ) -> Result<Stepped, Failure> {
-        let walked = Walked::at_once(found.clone(), now);
+        let walked = LastWalk::at_once(found.clone(), now);
         let next_at = self.feed.walks_again_at(&walked);
         let archives = Archives { history: record.history.after(found), unstage: None, walked: Some(walked) };
         let commit = Commit { archives: Some(archives), ..Commit::nothing(record) };

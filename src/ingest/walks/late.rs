@@ -1,11 +1,11 @@
 //! The commit of what a walk found after its feed was served, and of its end.
 
-use super::{WalkStep, is_settled};
+use super::{ArchiveReader, is_settled};
 use crate::{
     feed::{
-        absence::Class,
-        archive::{ArchiveWalk, Walked},
-        observed::Observed,
+        absence::Coverage,
+        archive::{ArchiveWalk, LastWalk},
+        observation_record::ObservationRecord,
         reconcile::{Change, Decisions, Observation, WindowState, ended_in_archives},
         schedule::Failure,
     },
@@ -19,7 +19,7 @@ use crate::{
 use std::{sync::Arc, time::Instant};
 use tracing::info;
 
-impl WalkStep<'_> {
+impl ArchiveReader<'_> {
     /// Makes items of the staged pages of a feed that is served already: they get the next T (DESIGN section 4).
     pub(super) async fn commit_late(&self, walk: &ArchiveWalk) -> Result<(), Failure> {
         let (feed, started) = (self.feed, Instant::now());
@@ -63,20 +63,20 @@ impl WalkStep<'_> {
         })
         .await?;
         let silence = self.silence(walk, before, &known.last, &decisions).await?;
-        let mut decisions = Decisions { class: Class::Partial, missing: silence.missed.len(), ..decisions };
+        let mut decisions = Decisions { class: Coverage::Partial, missing: silence.missed.len(), ..decisions };
         self.clear_suspects(&mut decisions.last.absence, shown).await?;
         let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
         decisions.changes.extend(gone);
         decisions.last.missed = silence.missed;
-        let walked = walk.is_done().then(|| Walked {
+        let walked = walk.is_done().then(|| LastWalk {
             missed: silence.counted,
             remark: silence.remark.clone(),
-            ..Walked::of(walk, now)
+            ..LastWalk::of(walk, now)
         });
-        let observed = Observed {
+        let observed = ObservationRecord {
             partial: Some(format!("archives, {}; pages read: {}", walk.history(), walk.pages)),
             remark: silence.remark,
-            ..Observed::of(&decisions, walk.entries(), now)
+            ..ObservationRecord::of(&decisions, walk.entries(), now)
         };
         let WindowState { absence, held, missed, .. } = decisions.last;
         let last = WindowState { absence, held, missed, ..known.last.clone() };

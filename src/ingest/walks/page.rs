@@ -1,11 +1,11 @@
 //! One page of archives: what a request brought, what the walk makes of it, and what is kept.
 
-use super::{HOLD_SECS_MAX, WalkStep};
+use super::{HOLD_SECS_MAX, ArchiveReader};
 use crate::{
     feed::{
-        absence::Class,
-        archive::{ArchiveWalk, Reply, Seen, StagedPage, Verdict, settle_known},
-        identity::is_planet,
+        absence::Coverage,
+        archive::{ArchiveWalk, WalkReply, WalkedDocument, StagedPage, PageUse, settle_known},
+        different_feed::is_planet,
         reconcile::{Observation, ObservedEntry, WindowState, keys_needed, observe},
         schedule::Failure,
         stamp::Stamp,
@@ -20,7 +20,7 @@ use everfeed_adapters::Window;
 use tracing::debug;
 use url::{Position, Url};
 
-impl WalkStep<'_> {
+impl ArchiveReader<'_> {
     /// Tells a walk what a request brought, and makes of it what is to be kept; with a host that wants to be left alone.
     pub(super) async fn take_page(
         &self,
@@ -32,19 +32,19 @@ impl WalkStep<'_> {
         let fetched = match reply {
             upstream::Reply::Document(fetched) => fetched,
             upstream::Reply::Deferred { wait_secs } => {
-                walk.answer(Reply::Deferred { wait_secs }, &rules, now);
+                walk.answer(WalkReply::Deferred { wait_secs }, &rules, now);
                 return Ok((None, None));
             }
             // Nobody asked what is new.
             upstream::Reply::Unchanged(_) => {
                 let why = "the publisher answered 304";
-                walk.answer(Reply::Failed { why, retry_after_secs: None }, &rules, now);
+                walk.answer(WalkReply::Failed { why, retry_after_secs: None }, &rules, now);
                 return Ok((None, None));
             }
             upstream::Reply::Failed { failure, host } => {
                 let reply = match failure.status {
-                    Some(status @ (403 | 404 | 410)) => Reply::Missing { status },
-                    _ => Reply::Failed { why: &failure.text, retry_after_secs: failure.retry_after_secs },
+                    Some(status @ (403 | 404 | 410)) => WalkReply::Missing { status },
+                    _ => WalkReply::Failed { why: &failure.text, retry_after_secs: failure.retry_after_secs },
                 };
                 walk.answer(reply, &rules, now);
                 let until = failure.retry_after_secs.map(|secs| now.plus_secs(secs.min(HOLD_SECS_MAX)));
@@ -63,11 +63,11 @@ impl WalkStep<'_> {
         })
         .await?;
         let Some((window, body, damaged)) = read else {
-            walk.answer(Reply::NoFeed, &rules, now);
+            walk.answer(WalkReply::NoFeed, &rules, now);
             return Ok((None, None));
         };
         let keys = keys_of(&record.namespace, &window);
-        let seen = Seen {
+        let seen = WalkedDocument {
             landed: &page.landed,
             body: page.body,
             bytes: body.len() as u64,
@@ -76,7 +76,7 @@ impl WalkStep<'_> {
             damaged,
             mixed: is_planet(&window),
         };
-        if walk.answer(Reply::Page(seen), &rules, now) == Verdict::Drop {
+        if walk.answer(WalkReply::Page(seen), &rules, now) == PageUse::Drop {
             return Ok((None, None));
         }
         let strong = strong_of(&window);
@@ -100,7 +100,7 @@ impl WalkStep<'_> {
         let (store, feed, profile) = (&self.context.store, self.feed.no, self.context.profile(self.state));
         let namespace = store.feed(feed).await.map_err(Failure::ours)?.namespace;
         let (seen, keys, namespace) = compute(move || {
-            let (seen, _) = observe(&WindowState::default(), &window, profile, Class::Partial);
+            let (seen, _) = observe(&WindowState::default(), &window, profile, Coverage::Partial);
             let keys = keys_needed(&namespace, &WindowState::default(), &seen);
             (seen, keys, namespace)
         })

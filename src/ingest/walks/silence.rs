@@ -1,6 +1,6 @@
 //! Items that a walk which is over does not show, and what that comes to. What silence proves is `feed::archive`'s decision.
 
-use super::WalkStep;
+use super::ArchiveReader;
 use crate::{
     feed::{
         absence::Memory,
@@ -43,7 +43,7 @@ const PAGE_BYTES: usize = 4 << 20;
 /// Keys looked up at once.
 const KEYS_MAX: usize = 500;
 
-impl WalkStep<'_> {
+impl ArchiveReader<'_> {
     /// What a walk that is over does not show, and what that comes to. Whatever it does show is not missed any more.
     pub(super) async fn silence(
         &self,

@@ -1,8 +1,8 @@
 //! One step of a walk: at most one request, what is kept of it, and the commit at the end.
 
-use super::{Stepped, WalkStep};
+use super::{Stepped, ArchiveReader};
 use crate::feed::{
-    archive::{ArchiveWalk, Step},
+    archive::{ArchiveWalk, WalkStep},
     schedule::{Failure, Plan},
 };
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,7 @@ use tracing::warn;
 /// Seconds until a step that failed on our side is done again.
 const STEP_AGAIN_SECS: u64 = 5;
 
-impl WalkStep<'_> {
+impl ArchiveReader<'_> {
     /// Goes one step on: at most one request. `None` when `stop` came before there was anything to keep.
     pub async fn go_on(self, walk: ArchiveWalk, stop: &CancellationToken) -> Option<Stepped> {
         let before = walk.token();
@@ -37,7 +37,7 @@ impl WalkStep<'_> {
             walk = staged.recalled().unwrap_or(walk);
         }
         let mut hold = None;
-        if let Step::Fetch(url) = walk.next(self.context.now()) {
+        if let WalkStep::Fetch(url) = walk.next(self.context.now()) {
             let plan = Plan { url: url.clone(), conditional: false };
             let subscribers = self.context.subscribers(feed).await;
             let reply = tokio::select! {

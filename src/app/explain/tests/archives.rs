@@ -4,8 +4,8 @@ use crate::app::explain::*;
 use crate::{
     clock::Manual,
     feed::{
-        archive::{History, Missed as ByWalks, Walked},
-        item::{Reason, Seen as Digests},
+        archive::{History, ArchiveSuspect as ByWalks, Walked},
+        item::{Reason, ItemDigests as Digests},
         reconcile::{Change, Put, PutKind, ended_in_archives},
     },
     store::{Archives, Commit, memory::Memory},
