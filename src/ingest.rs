@@ -11,6 +11,8 @@ pub mod recording;
 
 mod feed_spec;
 
+mod registered;
+
 mod context;
 
 pub mod upstream;
@@ -35,13 +37,16 @@ mod host_pauses;
 
 pub mod poller;
 
-pub use config::{Config, Deletions, Format, Import, Mistake, Poll};
+pub use crate::catalog::settings::{
+    DeletionSettings as Deletions, DocumentFormat as Format, ImportSettings as Import,
+    RecordSettings as Record,
+};
+pub use config::Config;
 pub use context::Context;
 pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
 pub use poller::Poller;
-pub use recording::Record;
 pub use upstream::Upstream;
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 //! deciding, over a store in memory and a clock that is set. Nothing is asked of anybody, and nothing is kept.
 
 use crate::{
+    catalog::FeedSettings,
     clock::Manual,
-    config::Feed,
     feed::{
         item::{Item, ItemId, Reason},
-        observed::Observed,
+        observation_record::ObservationRecord,
         order::Order,
         page::PageQuery,
         position::Position,
@@ -44,7 +44,7 @@ pub struct Step {
     /// When it was read.
     pub at: Stamp,
     /// What it came to; `None` for what could not be read.
-    pub observed: Option<Observed>,
+    pub observed: Option<ObservationRecord>,
     /// Why it could not be read.
     pub failure: Option<String>,
     /// The items that it changed, in the order of their T.
@@ -125,7 +125,11 @@ fn is_feed(folder: &Path) -> bool {
 
 /// Plays a feed and tells what each poll came to. `unconditional` takes every document for the answer to a request
 /// without validators, which proves most. `feed` is how it is configured, if it is.
-pub async fn play(folder: &Path, feed: Option<&Feed>, unconditional: bool) -> anyhow::Result<Vec<Step>> {
+pub async fn play(
+    folder: &Path,
+    feed: Option<&FeedSettings>,
+    unconditional: bool,
+) -> anyhow::Result<Vec<Step>> {
     let source = source(folder)?;
     let mut player = Player::new(folder, feed, source.has_pages()).await?;
     match source {
@@ -196,13 +200,13 @@ struct Player {
 const URL: &str = "http://replay.invalid/";
 
 impl Player {
-    async fn new(folder: &Path, configured: Option<&Feed>, probe: bool) -> anyhow::Result<Self> {
+    async fn new(folder: &Path, configured: Option<&FeedSettings>, probe: bool) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());
         let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let namespace = configured.map_or_else(|| name.clone(), Feed::namespace);
+        let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
         let probing = |deletions: Deletions| Deletions { probe, ..deletions };
@@ -300,7 +304,7 @@ impl Player {
     }
 
     /// What was observed since the last time.
-    async fn observed(&mut self) -> anyhow::Result<Option<Observed>> {
+    async fn observed(&mut self) -> anyhow::Result<Option<ObservationRecord>> {
         let observations = self.store.observations(self.feed.no).await?;
         let new = observations.into_iter().find(|(seq, _)| *seq > self.seen);
         if let Some((seq, _)) = &new {

@@ -1,12 +1,8 @@
 //! A feed as it is to be polled, and what follows from that alone; not how it is polled.
 
-use super::{
-    config::{Deletions, Format, Import},
-    platform::Choice,
-    recording::Record,
-};
+use super::{Deletions, Format, Import, Record, platform::Choice};
 use crate::feed::{
-    archive::{Reach, WalkRules, LastWalk},
+    archive::{LastWalk, OwnOrigins, WalkRules},
     record::FeedNo,
     schedule::Policy,
     stamp::Stamp,
@@ -61,7 +57,7 @@ impl FeedSpec {
     pub(super) fn archive_rules(&self) -> WalkRules {
         let import = self.import.unwrap_or_default();
         WalkRules {
-            reach: Reach::new(self.bare_url(), self.aliases.clone()),
+            reach: OwnOrigins::new(self.bare_url(), self.aliases.clone()),
             pages_max: import.pages_max,
             page_gap_secs: import.page_gap_secs,
         }

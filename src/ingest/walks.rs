@@ -3,7 +3,7 @@
 
 use super::{Context, FeedSpec, Upstream};
 use crate::feed::{
-    archive::{ArchiveWalk, WalkRules, LastWalk},
+    archive::{ArchiveWalk, LastWalk, WalkRules},
     record::FeedRecord,
     schedule::PollState,
     stamp::Stamp,

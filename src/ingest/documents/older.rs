@@ -4,8 +4,8 @@
 use super::pages::{inflate, window};
 use crate::{
     feed::{
-        absence::{Coverage, Policy},
-        archive::{ArchiveWalk, ArchivedPage, History, StagedWalk, LastWalk, merge, settle_known},
+        absence::{Coverage, ProofPolicy},
+        archive::{ArchiveWalk, ArchivedPage, History, LastWalk, StagedWalk, merge, settle_known},
         item::KeyHash,
         reconcile::{
             Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState, keys_needed, observe,
@@ -44,7 +44,7 @@ impl Older {
         namespace: &str,
         known: &Known,
         profile: Option<Arc<Profile>>,
-        policy: &Policy,
+        policy: &ProofPolicy,
         now: Stamp,
     ) -> Decisions {
         if self.readings.is_empty() && self.deletions.is_empty() {

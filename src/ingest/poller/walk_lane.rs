@@ -6,7 +6,7 @@ use crate::{
     feed::archive::ArchiveWalk,
     ingest::{
         host_pauses::hosts_of,
-        walks::{Stepped, ArchiveReader},
+        walks::{ArchiveReader, Stepped},
     },
 };
 use std::{collections::BTreeSet, sync::Arc};

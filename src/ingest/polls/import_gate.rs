@@ -4,7 +4,7 @@ use super::{Poll, Polled};
 use crate::{
     feed::{
         absence::Coverage,
-        archive::{ArchiveWalk, History, Seen, LastWalk},
+        archive::{ArchiveWalk, History, LastWalk, WalkedDocument},
         different_feed::different_feed,
         record::FeedRecord,
         schedule::{Answer, Document, Failure, Outcome, PollState},
@@ -89,7 +89,7 @@ impl Poll<'_> {
         page.landed = landed.to_owned();
         page.keys = keys_of(&record.namespace, &sliced.window);
         page.strong = strong_of(&sliced.window);
-        let seen = Seen {
+        let seen = WalkedDocument {
             landed,
             body: page.body,
             bytes: sliced.bytes.len() as u64,

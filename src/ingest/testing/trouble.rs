@@ -2,7 +2,7 @@
 
 use crate::{
     feed::{
-        archive::{ArchiveWalk, StagedWalk, StagedPage},
+        archive::{ArchiveWalk, StagedPage, StagedWalk},
         item::{Item, ItemId, KeyHash},
         observation_record::ObservationRecord,
         page::{Page, PageQuery},

@@ -1,9 +1,9 @@
 //! The beginning of one more walk through archives that were walked before; not its steps.
 
-use super::{HOLD_SECS_MAX, Stepped, ArchiveReader};
+use super::{ArchiveReader, HOLD_SECS_MAX, Stepped};
 use crate::{
     feed::{
-        archive::{ArchiveWalk, History, WalkedDocument, LastWalk},
+        archive::{ArchiveWalk, History, LastWalk, WalkedDocument},
         different_feed::{different_feed, is_planet},
         record::FeedRecord,
         schedule::{Failure, Plan},

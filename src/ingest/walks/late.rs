@@ -63,7 +63,8 @@ impl ArchiveReader<'_> {
         })
         .await?;
         let silence = self.silence(walk, before, &known.last, &decisions).await?;
-        let mut decisions = Decisions { class: Coverage::Partial, missing: silence.missed.len(), ..decisions };
+        let mut decisions =
+            Decisions { class: Coverage::Partial, missing: silence.missed.len(), ..decisions };
         self.clear_suspects(&mut decisions.last.absence, shown).await?;
         let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
         decisions.changes.extend(gone);

@@ -1,10 +1,10 @@
 //! One page of archives: what a request brought, what the walk makes of it, and what is kept.
 
-use super::{HOLD_SECS_MAX, ArchiveReader};
+use super::{ArchiveReader, HOLD_SECS_MAX};
 use crate::{
     feed::{
         absence::Coverage,
-        archive::{ArchiveWalk, WalkReply, WalkedDocument, StagedPage, PageUse, settle_known},
+        archive::{ArchiveWalk, PageUse, StagedPage, WalkReply, WalkedDocument, settle_known},
         different_feed::is_planet,
         reconcile::{Observation, ObservedEntry, WindowState, keys_needed, observe},
         schedule::Failure,

@@ -3,8 +3,8 @@
 use super::ArchiveReader;
 use crate::{
     feed::{
-        absence::Memory,
-        archive::{ArchiveWalk, Found, Held, Missed, Sight, judge},
+        absence::AbsenceState,
+        archive::{ArchiveFindings, ArchiveSuspect, ArchiveWalk, LiveItem, Visibility, judge_archives},
         item::{ItemId, KeyHash},
         order::Order,
         page::PageQuery,
@@ -22,9 +22,9 @@ use tracing::warn;
 #[derive(Default)]
 pub(super) struct Silence {
     /// Items that are gone.
-    pub(super) gone: Vec<Missed>,
+    pub(super) gone: Vec<ArchiveSuspect>,
     /// Items that are missed from now on.
-    pub(super) missed: Vec<Missed>,
+    pub(super) missed: Vec<ArchiveSuspect>,
     /// How many of them the next walk may prove gone.
     pub(super) counted: u32,
     /// What the operator should know.
@@ -86,13 +86,13 @@ impl ArchiveReader<'_> {
         }
         for item in held.values_mut() {
             item.sight = match () {
-                () if shown.contains(&item.id) => Sight::Shown,
-                () if suspects.contains(&item.id) => Sight::Suspected,
-                () => Sight::Absent,
+                () if shown.contains(&item.id) => Visibility::Shown,
+                () if suspects.contains(&item.id) => Visibility::Suspected,
+                () => Visibility::Absent,
             };
         }
         let (missed, now) = (missed.clone(), self.context.now());
-        let mut found = compute(move || judge(held.into_values().collect(), &missed, now)).await?;
+        let mut found = compute(move || judge_archives(held.into_values().collect(), &missed, now)).await?;
         // The archives themselves may say of one what becomes of it (RFC 6721).
         let settled: HashSet<ItemId> = decisions.changes.iter().map(Change::id).collect();
         found.gone.retain(|missed| !settled.contains(&missed.id));
@@ -103,7 +103,7 @@ impl ArchiveReader<'_> {
     /// What archives have shown since documents began to miss it is not missed any more (POLLING 2.3, step 8).
     pub(super) async fn clear_suspects(
         &self,
-        absence: &mut Memory,
+        absence: &mut AbsenceState,
         shown: HashMap<KeyHash, Stamp>,
     ) -> Result<(), Failure> {
         if absence.suspects().next().is_none() {
@@ -118,7 +118,7 @@ impl ArchiveReader<'_> {
     }
 
     /// Every live item of a feed, without its content; `None` when there are too many.
-    async fn held(&self) -> Result<Option<HashMap<ItemId, Held>>, Failure> {
+    async fn held(&self) -> Result<Option<HashMap<ItemId, LiveItem>>, Failure> {
         let mut held = HashMap::new();
         let mut since = None;
         loop {
@@ -134,10 +134,10 @@ impl ArchiveReader<'_> {
             let page = self.context.store.page(query).await.map_err(Failure::ours)?;
             for item in &page.items {
                 let dated = item.entry().and_then(dated);
-                let (before, sight) = (None, Sight::Absent);
+                let (before, sight) = (None, Visibility::Absent);
                 held.insert(
                     item.id,
-                    Held { id: item.id, dated, tombstone_count: item.tombstone_count, before, sight },
+                    LiveItem { id: item.id, dated, tombstone_count: item.tombstone_count, before, sight },
                 );
             }
             if held.len() > ITEMS_MAX {
@@ -175,7 +175,7 @@ impl ArchiveReader<'_> {
 
 impl Silence {
     /// What was found, told to the operator.
-    fn of(feed: &FeedSpec, found: Found) -> Self {
+    fn of(feed: &FeedSpec, found: ArchiveFindings) -> Self {
         let name = &feed.name;
         let remark = found.too_much.map(|(lacking, of)| {
             warn!(feed.name = %name, "The archives of `{name}` lack {lacking} of {of} items that they held; that is too much at once to believe it");

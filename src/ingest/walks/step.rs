@@ -1,6 +1,6 @@
 //! One step of a walk: at most one request, what is kept of it, and the commit at the end.
 
-use super::{Stepped, ArchiveReader};
+use super::{ArchiveReader, Stepped};
 use crate::feed::{
     archive::{ArchiveWalk, WalkStep},
     schedule::{Failure, Plan},
