@@ -6,7 +6,7 @@ use crate::{
     ingest::{Fetched, compute::compute},
 };
 use bytes::Bytes;
-use everfeed_adapters::{Digest, Hints, Window, slice, cross_check_count};
+use everfeed_adapters::{Digest, Hints, Window, cross_check_count, slice};
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use std::{
     collections::HashSet,

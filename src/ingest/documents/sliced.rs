@@ -12,9 +12,9 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Hints, NotAFeed, Note, Window,
+    Digest, Hints, NotAFeed, Note, Window, cross_check_count,
     platforms::{Conditional, Detected, Platforms, Profile},
-    slice, cross_check_count,
+    slice,
 };
 use std::sync::Arc;
 
