@@ -7,6 +7,7 @@ use crate::{
     layers::{FetchError, Governor, Request},
     notify::Notify,
     readers::Readers,
+    render::Representation,
     store::{Store, StoreError, Subscription},
     telemetry::Metrics,
 };
@@ -302,12 +303,10 @@ impl Shared {
         answer.unwrap_or(Err(FetchError::Timeout { after }))
     }
 
-    /// The `Link` header of a push: one header, self first, the same as on our own pages (HUB-19).
-    fn link(&self, view: View) -> Option<String> {
+    /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that is not on offer.
+    fn link(&self, view: View, representation: Representation) -> Option<String> {
         let name = self.feeds.names_by_no.get(&view.feed)?;
-        let urls = self.readers.urls();
-        let base = urls.base(name, view.order, view.format);
-        Some(format!("<{base}>; rel=\"self\", <{}>; rel=\"hub\"", urls.hub()))
+        Some(self.readers.site().link_header(name, representation, view.order))
     }
 }
 

@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("layers", &[]),
     ("ingest", &["feed", "store", "notify", "layers"]),
     ("serve", &["feed", "render", "store", "notify", "readers", "layers"]),
-    ("hub", &["feed", "store", "notify", "readers", "layers"]),
+    ("hub", &["feed", "render", "store", "notify", "readers", "layers"]),
     ("config", &["feed", "store", "readers", "layers", "ingest", "serve", "hub"]),
     ("app", &["feed", "render", "store", "notify", "readers", "layers", "ingest", "serve", "hub", "config"]),
     // `render` for the words of a title: `probe` shows them as the outputs do.

@@ -72,7 +72,6 @@ impl Site {
             feeds: BTreeMap::from([(NAME.to_owned(), offered)]),
             hub: hub(),
             waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
-            prefix: setting.prefix.to_owned(),
             stop: CancellationToken::new(),
         };
         Self { house, routes: Arc::new(routes) }
