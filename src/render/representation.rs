@@ -21,7 +21,7 @@ pub enum Syntax {
 }
 
 /// Everything that follows from a syntax.
-struct Row {
+struct SyntaxRow {
     /// The end of its file names in URLs; part of stable names, and its label in metrics.
     suffix: &'static str,
     /// Its name for people.
@@ -47,9 +47,9 @@ impl Syntax {
     const ALL: [Self; 3] = [Self::Atom, Self::ActivityStreams, Self::Rss];
 
     /// The table.
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static SyntaxRow {
         match self {
-            Self::Atom => &Row {
+            Self::Atom => &SyntaxRow {
                 suffix: "atom",
                 title: "Atom",
                 standard: "Atom 1.0 (RFC 4287) + RFC 6721",
@@ -60,7 +60,7 @@ impl Syntax {
                 is_pushed: true,
                 write: atom::document,
             },
-            Self::ActivityStreams => &Row {
+            Self::ActivityStreams => &SyntaxRow {
                 suffix: "json",
                 title: "JSON",
                 standard: "ActivityStreams 1.0",
@@ -71,7 +71,7 @@ impl Syntax {
                 is_pushed: true,
                 write: activity_streams::document,
             },
-            Self::Rss => &Row {
+            Self::Rss => &SyntaxRow {
                 suffix: "rss",
                 title: "RSS",
                 standard: "RSS 2.0",
