@@ -67,7 +67,7 @@ impl Default for Config {
 pub struct ReadRequest {
     view: View,
     representation: Representation,
-    shape: Shape,
+    purpose: Purpose,
     since: Option<Spec>,
     until: Option<Spec>,
     max: usize,
@@ -75,7 +75,7 @@ pub struct ReadRequest {
 
 /// What the body is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Shape {
+enum Purpose {
     /// A page with a link to the next.
     Page,
     /// A push: the page after the acknowledged cursor, which it names as previous.
@@ -118,19 +118,19 @@ impl ReadRequest {
         max: usize,
     ) -> Result<Self, BadPosition> {
         let (since, until) = (Spec::parse(since)?, Spec::parse(until)?);
-        Ok(Self { view, representation, shape: Shape::Page, since, until, max })
+        Ok(Self { view, representation, purpose: Purpose::Page, since, until, max })
     }
 
     /// The newest items, for ordinary readers.
     pub fn classic(feed: FeedNo, representation: Representation, items: usize) -> Self {
         let view = View::all(feed, Order::CREATED_REVERSE);
-        Self { view, representation, shape: Shape::Page, since: None, until: None, max: items }
+        Self { view, representation, purpose: Purpose::Page, since: None, until: None, max: items }
     }
 
     /// What a subscriber is pushed after the cursor that it acknowledged.
     pub fn push(view: View, representation: Representation, acked: &str, items_max: usize) -> Self {
         let since = Spec { raw: format!("cursor:{acked}"), position: Position::of_cursor(acked) };
-        Self { view, representation, shape: Shape::Push, since: Some(since), until: None, max: items_max }
+        Self { view, representation, purpose: Purpose::Push, since: Some(since), until: None, max: items_max }
     }
 
     /// The view that is read.
@@ -322,9 +322,9 @@ impl Readers {
 
     /// Reads the store and renders.
     async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, Arc<StoreError>> {
-        let bytes_max = match reading.shape {
-            Shape::Page => self.config.page_bytes_max,
-            Shape::Push => self.config.push_bytes_max,
+        let bytes_max = match reading.purpose {
+            Purpose::Page => self.config.page_bytes_max,
+            Purpose::Push => self.config.push_bytes_max,
         };
         let query = PageQuery {
             feed: reading.view.feed,
@@ -333,22 +333,22 @@ impl Readers {
             until: reading.until.as_ref().map(|spec| spec.position.clone()),
             max: reading.max,
             bytes_max,
-            live_only: reading.representation.is_classic() && reading.shape == Shape::Page,
+            live_only: reading.representation.is_classic() && reading.purpose == Purpose::Page,
         };
         let mut page = self.store.page(query).await.map_err(Arc::new)?;
         if reading.representation.is_classic() {
             // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
             page.items.retain(|item| !item.is_gone());
         }
-        if reading.representation.is_classic() && reading.shape == Shape::Page {
+        if reading.representation.is_classic() && reading.purpose == Purpose::Page {
             // An old post that we saw late is among the newest for us, yet its readers expect it by its date.
             page.items.sort_by_key(|item| std::cmp::Reverse(item.dated()));
         }
-        let next = (page.more && reading.shape == Shape::Page && !reading.representation.is_classic())
+        let next = (page.more && reading.purpose == Purpose::Page && !reading.representation.is_classic())
             .then(|| self.next(reading, &page));
         let links = self.site.links(&page.record.name, reading.representation, reading.view.order, next);
         let acked = reading.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
-        let prev_cursor = acked.filter(|_| reading.shape == Shape::Push).map(str::to_owned);
+        let prev_cursor = acked.filter(|_| reading.purpose == Purpose::Push).map(str::to_owned);
         let page = Arc::new(page);
         let body = rendered(page.clone(), reading.representation, links, prev_cursor).await;
         let page = Arc::unwrap_or_clone(page);

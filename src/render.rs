@@ -38,7 +38,7 @@ mod tests;
 pub use document::{Alternate, Audience, Document, Links};
 pub use representation::{Representation, Syntax};
 pub use text::plain as words;
-pub use urls::{BadQuery, Place, Query, Site, Topic};
+pub use urls::{BadQuery, Endpoint, Query, Site, Topic};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.
 pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".1");

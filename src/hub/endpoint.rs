@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     feed::{order::Order as FeedOrder, page::PageQuery, stamp::Stamp, view::View},
-    render::{Place, Representation, Topic},
+    render::{Endpoint, Representation, Topic},
     store::{
         StoreError, Subscription, SubscriptionNo,
         sub::{Dialect, Intent, Pending, Start, Terms},
@@ -120,8 +120,8 @@ impl Hub {
             return Err(Answer::busy("the hub is stopping"));
         }
         let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let scope = match self.shared.readers.site().place(request.uri().path()) {
-            Some(Place::HubOf(name)) => Some(name),
+        let scope = match self.shared.readers.site().endpoint(request.uri().path()) {
+            Some(Endpoint::HubOf(name)) => Some(name),
             _ => None,
         };
         let scope = scope.as_deref();

@@ -30,7 +30,7 @@ pub struct Site {
 
 /// A path of ours, without the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// The list of feeds.
     List,
     /// The hub for every feed (SF-78).
@@ -58,7 +58,7 @@ pub struct Topic {
     pub representation: Representation,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::List => f.write_str("/feeds"),
@@ -77,8 +77,8 @@ impl fmt::Display for Place {
 /// The beginning of the file names for ordinary readers.
 const CLASSIC: &str = "classic.";
 
-impl Place {
-    /// The place at the end of these steps, unescaped.
+impl Endpoint {
+    /// The endpoint at the end of these steps, unescaped.
     fn at(steps: &[&str]) -> Option<Self> {
         Some(match *steps {
             [] | [""] | ["feeds"] | ["feeds", ""] => Self::List,
@@ -115,22 +115,22 @@ impl Site {
 
     /// The list of feeds.
     pub fn list(&self) -> String {
-        self.print(&Place::List)
+        self.print(&Endpoint::List)
     }
 
     /// The hub for every feed.
     pub fn hub(&self) -> String {
-        self.print(&Place::Hub)
+        self.print(&Endpoint::Hub)
     }
 
     /// The description of a feed.
     pub fn about(&self, name: &str) -> String {
-        self.print(&Place::About(name.to_owned()))
+        self.print(&Endpoint::About(name.to_owned()))
     }
 
     /// The URL of a feed that negotiates the representation.
     pub fn negotiated(&self, name: &str) -> String {
-        self.print(&Place::Negotiated(name.to_owned()))
+        self.print(&Endpoint::Negotiated(name.to_owned()))
     }
 
     /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic (SF-43, SF-44, SF-58).
@@ -138,13 +138,13 @@ impl Site {
     pub fn base(&self, name: &str, representation: Representation, order: Order) -> String {
         match representation.audience() {
             Audience::Full => self.page(name, representation, &Query { order, ..Query::default() }),
-            Audience::Classic => self.print(&Place::Page(name.to_owned(), representation)),
+            Audience::Classic => self.print(&Endpoint::Page(name.to_owned(), representation)),
         }
     }
 
     /// A page of a view, its range spelt out.
     pub fn page(&self, name: &str, representation: Representation, query: &Query) -> String {
-        format!("{}?{query}", self.print(&Place::Page(name.to_owned(), representation)))
+        format!("{}?{query}", self.print(&Endpoint::Page(name.to_owned(), representation)))
     }
 
     /// The links of a document.
@@ -183,14 +183,14 @@ impl Site {
         others.map(alternate).collect()
     }
 
-    fn print(&self, place: &Place) -> String {
-        format!("{}{place}", self.root)
+    fn print(&self, endpoint: &Endpoint) -> String {
+        format!("{}{endpoint}", self.root)
     }
 
-    /// The place that the path of a request names. Whatever stands before the prefix in the public URL, a front proxy has
+    /// The endpoint that the path of a request names. Whatever stands before the prefix in the public URL, a front proxy has
     /// taken off.
-    pub fn place(&self, path: &str) -> Option<Place> {
-        self.place_below("", path)
+    pub fn endpoint(&self, path: &str) -> Option<Endpoint> {
+        self.endpoint_below("", path)
     }
 
     /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the host, escapes without
@@ -201,19 +201,19 @@ impl Site {
             return None;
         }
         let path = url.path().trim_end_matches('/');
-        let (name, representation) = match self.place_below(self.public.path(), path)? {
-            Place::Page(name, representation) => (name, representation),
-            Place::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
-            Place::List | Place::Hub | Place::HubOf(_) | Place::About(_) => return None,
+        let (name, representation) = match self.endpoint_below(self.public.path(), path)? {
+            Endpoint::Page(name, representation) => (name, representation),
+            Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
+            Endpoint::List | Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::About(_) => return None,
         };
         let query = Query::parse(url.query().unwrap_or_default()).ok().filter(Query::is_whole)?;
         let order = if representation.is_classic() { Order::default() } else { query.order };
         Some(Topic { name, order, filter: Filter::All, representation })
     }
 
-    /// The place that a path names below another path and the prefix. Paths may escape what need not be escaped (RFC 3986
+    /// The endpoint that a path names below another path and the prefix. Paths may escape what need not be escaped (RFC 3986
     /// section 6.2.2.2).
-    fn place_below(&self, above: &str, path: &str) -> Option<Place> {
+    fn endpoint_below(&self, above: &str, path: &str) -> Option<Endpoint> {
         let unescaped = |step| percent_decode_str(step).decode_utf8().ok();
         let steps: Vec<Cow<'_, str>> = path.split('/').skip(1).map(unescaped).collect::<Option<_>>()?;
         let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
@@ -222,7 +222,7 @@ impl Site {
         for step in above.chain(self.prefix.iter().map(String::as_str)) {
             rest = rest.strip_prefix(&[step])?;
         }
-        Place::at(rest)
+        Endpoint::at(rest)
     }
 
     /// True for URLs at our host and port, whichever of the two schemes a front proxy speaks.

@@ -6,7 +6,7 @@ use super::{
     pull,
     rescue::{Refusal, Response},
 };
-use crate::{clock::Clock, feed::record::FeedNo, readers::Readers, render::Place, store::Store};
+use crate::{clock::Clock, feed::record::FeedNo, readers::Readers, render::Endpoint, store::Store};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, request::Parts};
@@ -74,21 +74,23 @@ impl Routes {
     }
 
     async fn answer(&self, request: &Parts, body: Option<Bytes>) -> Result<Response, Refusal> {
-        let Some(place) = self.readers.site().place(request.uri.path()) else {
+        let Some(endpoint) = self.readers.site().endpoint(request.uri.path()) else {
             return Err(self.unknown("there is nothing here"));
         };
-        if matches!(place, Place::Hub | Place::HubOf(_)) {
+        if matches!(endpoint, Endpoint::Hub | Endpoint::HubOf(_)) {
             return Ok(self.ask_hub(request, body.unwrap_or_default()).await);
         }
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return Err(Refusal::method("GET, HEAD, OPTIONS"));
         }
-        match place {
-            Place::Hub | Place::HubOf(_) | Place::List => discovery::list(self, request).await,
-            Place::About(name) => discovery::about(self, request, &name).await,
-            Place::Negotiated(name) => pull::smart(self, request, &name, None).await,
-            Place::Page(name, form) if form.is_classic() => pull::classic(self, request, &name, form).await,
-            Place::Page(name, form) => pull::smart(self, request, &name, Some(form)).await,
+        match endpoint {
+            Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::List => discovery::list(self, request).await,
+            Endpoint::About(name) => discovery::about(self, request, &name).await,
+            Endpoint::Negotiated(name) => pull::smart(self, request, &name, None).await,
+            Endpoint::Page(name, form) if form.is_classic() => {
+                pull::classic(self, request, &name, form).await
+            }
+            Endpoint::Page(name, form) => pull::smart(self, request, &name, Some(form)).await,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Every URL that we print leads back to what it names, and every spelling that means the same leads there too.
 
-use super::{Place, Query, Site, Topic};
+use super::{Endpoint, Query, Site, Topic};
 use crate::{
     feed::{order::Order, view::Filter},
     render::representation::Representation,
@@ -20,14 +20,14 @@ fn any_name() -> impl Strategy<Value = String> {
     "[a-z0-9][a-z0-9-]{0,10}"
 }
 
-fn any_place() -> impl Strategy<Value = Place> {
+fn any_endpoint() -> impl Strategy<Value = Endpoint> {
     prop_oneof![
-        Just(Place::List),
-        Just(Place::Hub),
-        any_name().prop_map(Place::HubOf),
-        any_name().prop_map(Place::About),
-        any_name().prop_map(Place::Negotiated),
-        (any_name(), any_representation()).prop_map(|(name, form)| Place::Page(name, form)),
+        Just(Endpoint::List),
+        Just(Endpoint::Hub),
+        any_name().prop_map(Endpoint::HubOf),
+        any_name().prop_map(Endpoint::About),
+        any_name().prop_map(Endpoint::Negotiated),
+        (any_name(), any_representation()).prop_map(|(name, form)| Endpoint::Page(name, form)),
     ]
 }
 
@@ -54,10 +54,10 @@ fn any_site() -> impl Strategy<Value = Site> {
 
 proptest! {
     #[test]
-    fn every_place_that_is_printed_is_read_back(site in any_site(), place in any_place()) {
-        let url = Url::parse(&site.print(&place)).unwrap();
+    fn every_endpoint_that_is_printed_is_read_back(site in any_site(), endpoint in any_endpoint()) {
+        let url = Url::parse(&site.print(&endpoint)).unwrap();
         let path = url.path().strip_prefix(site.public.path().trim_end_matches('/')).unwrap();
-        prop_assert_eq!(site.place(path), Some(place));
+        prop_assert_eq!(site.endpoint(path), Some(endpoint));
     }
 
     #[test]
