@@ -5,7 +5,7 @@ use crate::{
     clock::Clock,
     feed::{
         order::Order,
-        page::{Ask, Degraded, Growth, Page, PageQuery},
+        page::{Degraded, Growth, ListingQuery, Page, PageQuery},
         position::{BadPosition, Position},
         record::{FeedNo, Head},
         stamp::Stamp,
@@ -143,8 +143,8 @@ impl ReadRequest {
         self.representation
     }
 
-    fn ask(&self) -> Ask<'_> {
-        Ask {
+    fn ask(&self) -> ListingQuery<'_> {
+        ListingQuery {
             order: self.view.order,
             since: self.since.as_ref().map(|spec| &spec.position),
             until: self.until.as_ref().map(|spec| &spec.position),

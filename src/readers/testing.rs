@@ -4,9 +4,9 @@ use super::{Config, ReadRequest, Readers};
 use crate::{
     clock::{Clock, Paused},
     feed::{
-        archive::{ArchiveWalk, Staged, StagedPage},
-        item::{Item, ItemId, KeyHash, Reason, Seen},
-        observed::Observed,
+        archive::{ArchiveWalk, StagedPage, StagedWalk},
+        item::{Item, ItemDigests, ItemId, KeyHash, Reason},
+        observation_record::ObservationRecord,
         order::Order,
         page::{Page, PageQuery},
         reconcile::{Change, Delete, Evidence, Known, Put, PutKind},
@@ -145,7 +145,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 
@@ -234,11 +234,11 @@ impl Store for Watched {
         save_polls(polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> ();
         hosts() -> Vec<(String, Stamp)>;
         stage(feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> ();
-        staged(feed: FeedNo) -> Staged;
+        staged(feed: FeedNo) -> StagedWalk;
         walks() -> Vec<(FeedNo, ArchiveWalk)>;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
-        observations(feed: FeedNo) -> Vec<(u64, Observed)>;
+        observations(feed: FeedNo) -> Vec<(u64, ObservationRecord)>;
         put_sub(sub: Subscription) -> SubscriptionNo;
         sub(sub: SubscriptionNo) -> Option<Subscription>;
         subs() -> Vec<Subscription>;

@@ -6,7 +6,7 @@ use super::{
     urls::Site,
 };
 use crate::feed::{
-    item::{Content, Item, ItemId, Reason, Seen},
+    item::{Content, Item, ItemDigests, ItemId, Reason},
     order::Order,
     page::Page,
     record::{FeedNo, FeedRecord},
@@ -66,7 +66,7 @@ fn item(number: u8, content: Content) -> Item {
         published_us: None,
         content,
         tombstone_count: 0,
-        seen: Seen::default(),
+        seen: ItemDigests::default(),
     }
 }
 

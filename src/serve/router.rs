@@ -6,14 +6,15 @@ use super::{
     pull,
     rescue::{Refusal, Response},
 };
-use crate::{clock::Clock, feed::record::FeedNo, readers::Readers, render::Endpoint, store::Store};
+use crate::{
+    catalog::Catalog, clock::Clock, feed::record::FeedNo, readers::Readers, render::Endpoint, store::Store,
+};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, request::Parts};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Full, Limited};
 use std::{
-    collections::BTreeMap,
     convert::Infallible,
     sync::Arc,
     task::{Context, Poll},
@@ -41,8 +42,8 @@ pub struct Routes {
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The feeds on offer, by name.
-    pub feeds: BTreeMap<String, Offered>,
+    /// The feeds that are served.
+    pub catalog: Catalog,
     /// The hub.
     pub hub: HubService,
     /// Room for held requests.
@@ -51,20 +52,11 @@ pub struct Routes {
     pub stop: CancellationToken,
 }
 
-/// A feed on offer.
-#[derive(Clone, Debug)]
-pub struct Offered {
-    /// Its number.
-    pub no: FeedNo,
-    /// The upstream's URL, without credentials.
-    pub origin: String,
-}
-
 impl Routes {
     /// The number of a feed on offer.
     pub(super) fn feed(&self, name: &str) -> Result<FeedNo, Refusal> {
-        let offered = self.feeds.get(name).map(|offered| offered.no);
-        offered.ok_or_else(|| self.unknown("there is no such feed"))
+        let catalog = self.catalog.snapshot();
+        catalog.feed(name).map(|feed| feed.no).ok_or_else(|| self.unknown("there is no such feed"))
     }
 
     /// 404, with the way to what there is.
