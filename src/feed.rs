@@ -27,6 +27,3 @@ pub mod archive;
 pub mod observed;
 
 pub mod schedule;
-
-#[cfg(test)]
-pub(crate) mod vectors;
