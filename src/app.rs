@@ -1,19 +1,20 @@
 //! The composition root: makes the rooms, hands one to the other, and ends them in order. It decides nothing else.
 
 use crate::{
+    catalog::{self, Catalog},
     clock::{self, Clock},
-    config::{Config, Feed, public},
-    feed::record::FeedNo,
+    config::Config,
     hub::{self, Hub},
-    ingest::{FeedSpec, Pipeline, Poller, Upstream},
+    ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor},
     notify::Notify,
-    readers::{self, Readers, Urls},
+    readers::{self, Readers},
+    render::Site,
     serve::{
         admin::Admin,
         listen,
         long_poll::Waiters,
-        router::{HubService, Offered, Router, Routes},
+        router::{HubService, Router, Routes},
         stack,
     },
     store::{Store, redb::Redb},
@@ -23,7 +24,7 @@ use anyhow::Context as _;
 use explain::Explainer;
 use http::HeaderValue;
 use insight::House;
-use std::{collections::BTreeMap, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::util::BoxCloneSyncService;
@@ -56,39 +57,34 @@ impl App {
     pub async fn start(config: Config) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
         let store = open(&config, clock.clone()).await?;
-        let feeds = register(&*store, &config.feed).await?;
+        let catalog = Catalog::new(catalog::register(&*store, config.feed.clone()).await?);
         let listener = bind(config.server.listen, "consumers").await?;
         let admin_listener = bind(config.server.admin_listen, "the operator").await?;
         let ground =
-            Ground { config, feeds, store, notify: Arc::default(), clock, metrics: Metrics::default() };
+            Ground { config, catalog, store, notify: Arc::default(), clock, metrics: Metrics::default() };
         let poller = ground.poller().await?;
         let readers = ground.readers();
         let hub = ground.hub(&readers)?;
         hub.start().await.context("the stored subscriptions")?;
 
-        let Ground { config, feeds, store, notify, clock, metrics } = ground;
+        let Ground { config, catalog, store, notify, clock, metrics } = ground;
         let (front, back) = (CancellationToken::new(), CancellationToken::new());
         let (servers, polling) = (TaskTracker::new(), TaskTracker::new());
         let waiters =
             Waiters::new(config.server.waiters_max, Duration::from_secs(config.server.timeout_max_secs));
-        let offered =
-            |(no, feed): &(FeedNo, Feed)| (feed.name.clone(), Offered { no: *no, origin: public(&feed.url) });
-        let offered: BTreeMap<String, Offered> = feeds.iter().map(offered).collect();
         let explainer = Explainer {
             store: store.clone(),
-            feeds: feeds.iter().map(|(_, feed)| feed.clone()).collect(),
+            catalog: catalog.clone(),
             platforms: config.platforms.profiles(),
         };
-        let house =
-            House::new(explainer, notify, poller.clone(), hub.clone(), waiters.clone(), offered.clone());
+        let house = House::new(explainer, notify, poller.clone(), hub.clone(), waiters.clone());
         let routes = Routes {
             readers,
             store: store.clone(),
             clock,
-            feeds: offered,
+            catalog: catalog.clone(),
             hub: hub_service(hub.clone()),
             waiters,
-            prefix: prefix(&config),
             stop: front.clone(),
         };
         let service = stack::stack(Router::new(Arc::new(routes)), metrics.clone());
@@ -103,7 +99,7 @@ impl App {
                 tracing::error!(error = %error, "Polling ended: {error}");
             }
         });
-        let count = feeds.len();
+        let count = catalog.snapshot().feeds().len();
         tracing::info!(
             server.address = %address, admin.address = %admin_address, feeds = count,
             "Serving at {}; feeds: {count}", config.server.public_url
@@ -162,15 +158,6 @@ async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn 
     Ok(Arc::new(opened.with_context(|| format!("the store {}", path.display()))?))
 }
 
-async fn register(store: &dyn Store, feeds: &[Feed]) -> anyhow::Result<Vec<(FeedNo, Feed)>> {
-    let mut registered = Vec::with_capacity(feeds.len());
-    for feed in feeds {
-        let record = store.register(&feed.name, &feed.namespace()).await?;
-        registered.push((record.no, feed.clone()));
-    }
-    Ok(registered)
-}
-
 async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} for {whom}"))
 }
@@ -178,7 +165,7 @@ async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
 /// What the drivers stand on.
 struct Ground {
     config: Config,
-    feeds: Vec<(FeedNo, Feed)>,
+    catalog: Catalog,
     store: Arc<dyn Store>,
     notify: Arc<Notify>,
     clock: Arc<dyn Clock>,
@@ -190,30 +177,18 @@ impl Ground {
         let client = layers::upstream(&self.config.upstream.client(), Governor::default())?;
         let own = &self.config.server.public_url;
         let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
-        let pipeline = Pipeline {
+        let context = Context {
             store: self.store.clone(),
             notify: self.notify.clone(),
             clock: self.clock.clone(),
-            upstream: Upstream::new(client, contact, self.clock.clone()),
             jitter: rand::random,
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
-            probe_gap_secs: self.config.upstream.probe_gap_secs,
+            permalink_check_gap_secs: self.config.upstream.probe_gap_secs,
         };
-        let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
-            no: *no,
-            name: feed.name.clone(),
-            url: feed.url.clone(),
-            public_url: feed.aliases.first().cloned(),
-            aliases: feed.aliases.clone(),
-            import: (feed.import.pages_max > 0).then_some(feed.import),
-            format: feed.format,
-            policy: feed.poll.policy(),
-            deletions: feed.deletions,
-            record: feed.record.clone(),
-            platform: feed.platform.clone(),
-        };
-        Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)
+        let feeds = self.catalog.snapshot().feeds().map(|feed| FeedSpec::from(&**feed)).collect();
+        let upstream = Upstream::new(client, contact, self.clock.clone());
+        Ok(Poller::load(context, upstream, feeds).await?)
     }
 
     fn readers(&self) -> Arc<Readers> {
@@ -226,8 +201,8 @@ impl Ground {
             push_items_max: hub.push_items_max,
             push_bytes_max: hub.push_bytes_max,
         };
-        let urls = Arc::new(Urls::new(&server.public_url, &server.prefix));
-        Arc::new(Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), urls, config))
+        let site = Arc::new(Site::new(&server.public_url, &server.prefix));
+        Arc::new(Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), site, config))
     }
 
     fn hub(&self, readers: &Arc<Readers>) -> anyhow::Result<Arc<Hub>> {
@@ -236,11 +211,6 @@ impl Ground {
             total_secs: config.deliver_secs,
             private_ok: config.callbacks_private,
             ..ClientConfig::for_callbacks()
-        };
-        let offered = |(no, feed): &(FeedNo, Feed)| hub::Offered {
-            no: *no,
-            name: feed.name.clone(),
-            origins: vec![feed.url.to_string()],
         };
         let user_agent =
             format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), self.config.server.public_url);
@@ -252,7 +222,7 @@ impl Ground {
             clock: self.clock.clone(),
             callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
             user_agent: HeaderValue::try_from(user_agent)?,
-            feeds: self.feeds.iter().map(offered).collect(),
+            catalog: self.catalog.clone(),
             metrics: self.metrics.clone(),
         })))
     }
@@ -264,12 +234,4 @@ fn hub_service(hub: Arc<Hub>) -> HubService {
         let hub = hub.clone();
         async move { Ok::<_, Infallible>(hub.handle(request).await) }
     }))
-}
-
-/// The path below which our own paths live: that of the public URL is the front proxy's business.
-fn prefix(config: &Config) -> String {
-    match config.server.prefix.trim_matches('/') {
-        "" => String::new(),
-        prefix => format!("/{prefix}"),
-    }
 }

@@ -1,9 +1,9 @@
 //! Where feeds are kept: the trait that every store fulfils, and what goes in and out; no store in particular.
 
 use crate::feed::{
-    archive::{ArchiveWalk, History, Staged, StagedPage, Unstage, Walked},
+    archive::{ArchiveWalk, History, LastWalk, StagedPage, StagedWalk, StagingChange},
     item::{Item, ItemId, KeyHash},
-    observed::Observed,
+    observation_record::ObservationRecord,
     page::{Page, PageQuery, Unanswerable},
     reconcile::{Change, Evidence, Known, WindowState},
     record::{FeedNo, FeedRecord, IdRule},
@@ -59,7 +59,7 @@ pub trait Store: Send + Sync + 'static {
     /// same number is replaced.
     fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()>;
     /// The walk through a feed's archives, the pages that wait to be committed, and the traces of those that are.
-    fn staged(&self, feed: FeedNo) -> Answer<'_, Staged>;
+    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk>;
     /// Every walk, by feed, without what it has seen.
     fn walks(&self) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>>;
     /// A page, read in one snapshot.
@@ -69,8 +69,8 @@ pub trait Store: Send + Sync + 'static {
     /// What proves that an item is gone: its tombstones, oldest first, with their T.
     fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>>;
     /// What the last documents of a feed came to, oldest first, by number; at most
-    /// [`OBSERVATIONS_MAX`](crate::feed::observed::OBSERVATIONS_MAX).
-    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>>;
+    /// [`OBSERVATIONS_MAX`](crate::feed::observation_record::OBSERVATIONS_MAX).
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>>;
     /// Makes or replaces a subscription, found by its topic and callback. A new one (number 0) gets a number; one that
     /// has a number is only written over itself, and is an `UnknownSub` when it has ended meanwhile.
     fn put_sub(&self, sub: Subscription) -> Answer<'_, SubscriptionNo>;
@@ -118,7 +118,7 @@ pub struct Commit {
     /// What it means for the feed's archives, if it concerns them.
     pub archives: Option<Archives>,
     /// What the document came to, kept as the next observation. If the window began anew, the feed gets a gap marker.
-    pub observed: Option<Observed>,
+    pub observed: Option<ObservationRecord>,
 }
 
 impl Commit {
@@ -146,9 +146,9 @@ pub struct Archives {
     /// How far back the memory reaches from now on.
     pub history: History,
     /// What becomes of the staged pages; `None` leaves them.
-    pub unstage: Option<Unstage>,
+    pub unstage: Option<StagingChange>,
     /// The walk that came to its end with this; `None`: none did.
-    pub walked: Option<Walked>,
+    pub walked: Option<LastWalk>,
 }
 
 /// What came of a commit.

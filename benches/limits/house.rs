@@ -3,6 +3,7 @@
 use crate::content::{NAMESPACE, added};
 use anyhow::Result;
 use everfeed::{
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     clock::{Clock, System},
     feed::{
         item::ItemId,
@@ -10,11 +11,12 @@ use everfeed::{
         stamp::Stamp,
     },
     notify::Notify,
-    readers::{self, Readers, Urls},
+    readers::{self, Readers},
+    render::Site,
     serve::{
         listen,
         long_poll::Waiters,
-        router::{HubService, Offered, Router, Routes},
+        router::{HubService, Router, Routes},
         stack,
     },
     store::{
@@ -25,7 +27,6 @@ use everfeed::{
 };
 use http::{Request, Response, StatusCode};
 use std::{
-    collections::BTreeMap,
     convert::Infallible,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -109,14 +110,15 @@ impl House {
 
     /// Readers that remember nothing yet.
     pub(crate) fn readers(&self) -> Result<Readers> {
-        let urls = Urls::new(&Url::parse("http://127.0.0.1:8080/")?, "");
+        let site = Site::new(&Url::parse("http://127.0.0.1:8080/")?, "");
         let (store, notify) = (self.store.clone(), self.notify.clone());
-        Ok(Readers::new(store, notify, Arc::new(System), Arc::new(urls), readers::Config::default()))
+        Ok(Readers::new(store, notify, Arc::new(System), Arc::new(site), readers::Config::default()))
     }
 
     /// Serves the feed on loopback: the whole consumer side, with a hub that refuses.
     pub(crate) async fn serve(&self) -> Result<Served> {
-        let offered = Offered { no: self.feed(), origin: "https://blog.example/feed".into() };
+        let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
+        let feed = RegisteredFeed { no: self.feed(), settings };
         let waiters = Waiters::new(PLACES_MAX, HOLD_MAX);
         let stop = CancellationToken::new();
         let clock: Arc<dyn Clock> = Arc::new(System);
@@ -124,10 +126,9 @@ impl House {
             readers: Arc::new(self.readers()?),
             store: self.store.clone(),
             clock,
-            feeds: BTreeMap::from([(NAME.to_owned(), offered)]),
+            catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
             hub: no_hub(),
             waiters: waiters.clone(),
-            prefix: String::new(),
             stop: stop.clone(),
         };
         let service = stack::stack(Router::new(Arc::new(routes)), Metrics::default());

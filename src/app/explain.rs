@@ -2,12 +2,13 @@
 //! here, in words that another process can read; how it is printed is the command line's business.
 
 use crate::{
+    catalog::{self, Catalog, FeedSettings},
     clock,
-    config::{Config, Feed, public},
+    config::Config,
     feed::{
-        absence::{Cause, CheckResult, Class, Memory, Missing, PermalinkCheck, Policy},
+        absence::{AbsenceState, CheckResult, Coverage, DoubtReason, PermalinkCheck, ProofPolicy, Suspect},
         item::{Content, Item, ItemId, KeyHash},
-        observed::Observed,
+        observation_record::ObservationRecord,
         order::Order,
         page::PageQuery,
         position::Position,
@@ -237,7 +238,7 @@ pub struct Proof {
 /// Who can tell.
 pub(super) struct Explainer {
     pub(super) store: Arc<dyn Store>,
-    pub(super) feeds: Vec<Feed>,
+    pub(super) catalog: Catalog,
     pub(super) platforms: Arc<Platforms>,
 }
 
@@ -262,10 +263,11 @@ pub async fn from_file(
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = super::open(config, Arc::new(clock::System)).await?;
-    let (feeds, platforms) = (config.feed.clone(), config.platforms.profiles());
+    let catalog = Catalog::new(catalog::observe(&*store, config.feed.clone()).await?);
+    let platforms = config.platforms.profiles();
     let polls = store.polls().await?;
     let poll = |no: FeedNo| polls.iter().find(|(of, _)| *of == no).map(|(_, poll)| poll.clone());
-    let told = Explainer { store: store.clone(), feeds, platforms }.explain(feed, item, poll).await;
+    let told = Explainer { store: store.clone(), catalog, platforms }.explain(feed, item, poll).await;
     store.close().await?;
     Ok(told?)
 }
@@ -278,9 +280,9 @@ impl Explainer {
         item: Option<&str>,
         poll: impl Fn(FeedNo) -> Option<PollState>,
     ) -> Result<Option<Explanation>, StoreError> {
-        let records = self.store.feeds().await?;
-        let Some(record) = records.into_iter().find(|record| record.name == name) else { return Ok(None) };
-        let Some(feed) = self.feeds.iter().find(|feed| feed.name == name) else { return Ok(None) };
+        let catalog = self.catalog.snapshot();
+        let Some(registered) = catalog.feed(name) else { return Ok(None) };
+        let (feed, record) = (&registered.settings, self.store.feed(registered.no).await?);
         let poll = poll(record.no).unwrap_or_default();
         let mut known = self.store.known(record.no, Vec::new()).await?;
         if poll.at_rest {
@@ -312,7 +314,7 @@ impl Explainer {
         let rfc = |at: Stamp| at.rfc3339();
         Ok(Some(Explanation {
             feed: record.name.clone(),
-            url: public(&feed.url),
+            url: registered.shown_url(),
             polling: polling(&poll, feed.deletions.audit_secs, self.left_alone(&poll, feed).await?),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
@@ -337,7 +339,7 @@ impl Explainer {
     }
 
     /// Until when the host of a feed is left alone, if it is.
-    async fn left_alone(&self, poll: &PollState, feed: &Feed) -> Result<Option<Stamp>, StoreError> {
+    async fn left_alone(&self, poll: &PollState, feed: &FeedSettings) -> Result<Option<Stamp>, StoreError> {
         let met = hosts_of(poll, feed.deletions.audit_secs, poll.next_at);
         let hosts = self.store.hosts().await?;
         Ok(hosts.into_iter().filter(|(host, _)| met.contains(host)).map(|(_, until)| until).max())
@@ -388,7 +390,7 @@ impl Explainer {
         &self,
         record: &FeedRecord,
         last: &WindowState,
-        policy: &Policy,
+        policy: &ProofPolicy,
         item: &Item,
     ) -> Result<Told, StoreError> {
         let row = last.absence.rows.iter().find(|row| row.id == item.id);
@@ -431,7 +433,7 @@ fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
 }
 
 /// Why absence counts for less than usual, or for nothing.
-fn doubted(absence: &Memory, now: Stamp) -> Option<String> {
+fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
     if absence.is_sticky() {
         let why = "what rolls off is missing from before an end that stays; only pages tell";
         return Some(format!("absence proves nothing: {why}"));
@@ -445,13 +447,13 @@ fn doubted(absence: &Memory, now: Stamp) -> Option<String> {
     }
     let (until, cause) = returns.doubted_until(now)?;
     let why = match cause {
-        Cause::Returned => "what was missing has come back three times in a week",
-        Cause::Revived => "several items came back at once that were taken for deleted",
+        DoubtReason::Returned => "what was missing has come back three times in a week",
+        DoubtReason::Revived => "several items came back at once that were taken for deleted",
     };
     Some(format!("until {} a deletion takes seven days of absence: {why}", until.rfc3339()))
 }
 
-fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
+fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> Missed {
     let needs = open.map(|(tombstone_count, policy)| missing.needs(tombstone_count, policy));
     Missed {
         since: missing.since.rfc3339(),
@@ -485,13 +487,14 @@ fn proof(at: Stamp, evidence: &Evidence) -> Proof {
     }
 }
 
-fn seen((number, observed): (u64, Observed)) -> Seen {
+fn seen((number, observed): (u64, ObservationRecord)) -> Seen {
     let class = match observed.class {
-        Class::Audit => "full",
-        Class::Conditional => "full, to validators",
-        Class::Partial => "partial",
+        Coverage::Unconditional => "full",
+        Coverage::Conditional => "full, to validators",
+        Coverage::Partial => "partial",
     };
-    let Observed { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } = observed;
+    let ObservationRecord { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } =
+        observed;
     Seen {
         number,
         at: observed.at.rfc3339(),

@@ -2,11 +2,11 @@
 //! deciding, over a store in memory and a clock that is set. Nothing is asked of anybody, and nothing is kept.
 
 use crate::{
+    catalog::FeedSettings,
     clock::Manual,
-    config::Feed,
     feed::{
         item::{Item, ItemId, Reason},
-        observed::Observed,
+        observation_record::ObservationRecord,
         order::Order,
         page::PageQuery,
         position::Position,
@@ -15,11 +15,12 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        Deletions, FeedSpec, Pipeline, Upstream,
+        Context, Deletions, FeedSpec, Fetched,
+        checks::Check,
+        polls::Poll,
         recording::{Recorded, RecordedPage, recorded, recorded_pages},
-        upstream::{Fetched, Reply},
+        upstream::Reply,
     },
-    layers::{self, ClientConfig, Governor},
     notify::Notify,
     store::{Store, memory::Memory},
 };
@@ -32,7 +33,6 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Instant,
 };
 use url::Url;
 
@@ -44,7 +44,7 @@ pub struct Step {
     /// When it was read.
     pub at: Stamp,
     /// What it came to; `None` for what could not be read.
-    pub observed: Option<Observed>,
+    pub observed: Option<ObservationRecord>,
     /// Why it could not be read.
     pub failure: Option<String>,
     /// The items that it changed, in the order of their T.
@@ -125,7 +125,11 @@ fn is_feed(folder: &Path) -> bool {
 
 /// Plays a feed and tells what each poll came to. `unconditional` takes every document for the answer to a request
 /// without validators, which proves most. `feed` is how it is configured, if it is.
-pub async fn play(folder: &Path, feed: Option<&Feed>, unconditional: bool) -> anyhow::Result<Vec<Step>> {
+pub async fn play(
+    folder: &Path,
+    feed: Option<&FeedSettings>,
+    unconditional: bool,
+) -> anyhow::Result<Vec<Step>> {
     let source = source(folder)?;
     let mut player = Player::new(folder, feed, source.has_pages()).await?;
     match source {
@@ -180,7 +184,7 @@ fn source(folder: &Path) -> anyhow::Result<Source> {
 
 /// A feed that is played.
 struct Player {
-    pipeline: Pipeline,
+    context: Context,
     store: Arc<Memory>,
     clock: Arc<Manual>,
     feed: FeedSpec,
@@ -196,22 +200,19 @@ struct Player {
 const URL: &str = "http://replay.invalid/";
 
 impl Player {
-    async fn new(folder: &Path, configured: Option<&Feed>, probe: bool) -> anyhow::Result<Self> {
+    async fn new(folder: &Path, configured: Option<&FeedSettings>, probe: bool) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
-        let client = layers::upstream(&ClientConfig::default(), Governor::default())?;
-        let upstream = Upstream::new(client, None, clock.clone());
         let notify = Arc::new(Notify::new());
-        let pipeline =
-            Pipeline { jitter: || 0.0, ..Pipeline::new(store.clone(), notify, clock.clone(), upstream) };
+        let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let namespace = configured.map_or_else(|| name.clone(), Feed::namespace);
+        let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
         let probing = |deletions: Deletions| Deletions { probe, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
-                public_url: as_configured.aliases.first().cloned(),
+                aliases: as_configured.aliases.clone(),
                 policy: as_configured.poll.policy(),
                 deletions: probing(as_configured.deletions),
                 platform: as_configured.platform.clone(),
@@ -221,7 +222,7 @@ impl Player {
         };
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());
-        Ok(Self { pipeline, store, clock, feed, state, steps, seen: 0, cursor, known })
+        Ok(Self { context, store, clock, feed, state, steps, seen: 0, cursor, known })
     }
 
     /// Whether the next request would carry validators.
@@ -252,7 +253,7 @@ impl Player {
     }
 
     async fn answered(&self, reply: Reply) -> PollState {
-        self.pipeline.answered(&self.feed, &self.state, reply, Instant::now()).await.state
+        Poll::new(&self.context, &self.feed, &self.state).answered(reply).await.state
     }
 
     async fn read(
@@ -291,7 +292,7 @@ impl Player {
             if item.iri != page.iri && (link.is_none() || link != page.link.as_deref()) {
                 continue;
             }
-            let told = self.pipeline.page_said(&self.feed, &self.state, id, page.said).await;
+            let told = Check::new(&self.context, &self.feed, &self.state).answered(id, page.said).await;
             told.map_err(|failure| anyhow::anyhow!(failure.text))?;
             let observed = self.observed().await?;
             let changes = self.changes().await?;
@@ -303,7 +304,7 @@ impl Player {
     }
 
     /// What was observed since the last time.
-    async fn observed(&mut self) -> anyhow::Result<Option<Observed>> {
+    async fn observed(&mut self) -> anyhow::Result<Option<ObservationRecord>> {
         let observations = self.store.observations(self.feed.no).await?;
         let new = observations.into_iter().find(|(seq, _)| *seq > self.seen);
         if let Some((seq, _)) = &new {

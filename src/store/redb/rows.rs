@@ -7,9 +7,9 @@ use super::tables::{
 };
 use crate::{
     feed::{
-        archive::{ArchiveWalk, Staged},
+        archive::{ArchiveWalk, StagedWalk},
         item::{Item, ItemId, KeyHash},
-        observed::Observed,
+        observation_record::ObservationRecord,
         reconcile::{Evidence, Known, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -58,7 +58,7 @@ pub(super) fn walks(source: &impl Source) -> Result<Vec<(FeedNo, ArchiveWalk)>, 
 }
 
 /// The staged pages of a feed, by number.
-pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<Staged, StoreError> {
+pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<StagedWalk, StoreError> {
     record(source, feed)?;
     let walks = source.table(WALKS)?;
     let walk = walks.get(&feed_key(feed))?;
@@ -68,7 +68,7 @@ pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<Staged, Store
     for row in source.table(STAGING)?.range::<&tables::PageKey>(&first..=&last)? {
         all.push(decode("a staged page", row?.1.value())?);
     }
-    Ok(Staged { walk, pages: all })
+    Ok(StagedWalk { walk, pages: all })
 }
 
 fn each_feed<T>(
@@ -108,7 +108,10 @@ pub(super) fn evidence(
 }
 
 /// What the last documents came to, oldest first.
-pub(super) fn observations(source: &impl Source, feed: FeedNo) -> Result<Vec<(u64, Observed)>, StoreError> {
+pub(super) fn observations(
+    source: &impl Source,
+    feed: FeedNo,
+) -> Result<Vec<(u64, ObservationRecord)>, StoreError> {
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
     let mut all = Vec::new();
     for row in source.table(OBSERVATIONS)?.range::<&SeqKey>(&first..=&last)? {

@@ -1,0 +1,93 @@
+//! A document laid beside the remembered window: what survived, what kept its order, what is missed and where.
+
+use super::{ANCHORS_MIN, AbsenceState, SURVIVORS_MIN, ShownItem, anchors};
+use crate::feed::item::ItemId;
+use std::collections::{HashMap, HashSet};
+
+/// By which rule something missing is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AbsenceRule {
+    /// Two anchors behind it; decides nothing while nobody knows which end is the newest.
+    Bracket { decides: bool },
+    /// The document is the whole feed.
+    Complete,
+}
+
+/// A row that the document lacks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LackingItem {
+    /// Its place among the remembered rows.
+    pub(super) at: usize,
+    /// Anchors behind it.
+    pub(super) behind: usize,
+    /// Whether older items moved up into the window.
+    pub(super) backfilled: bool,
+    pub(super) is_interior: bool,
+}
+
+/// A document laid beside the remembered window.
+pub(super) struct Comparison {
+    /// The place of each remembered item.
+    pub(super) position: HashMap<ItemId, usize>,
+    pub(super) shown: HashSet<ItemId>,
+    pub(super) survivors: usize,
+    /// The places, among the remembered rows, of the items that kept their order and date.
+    pub(super) anchors: Vec<usize>,
+    /// Survivors in order, whether or not their date changed.
+    pub(super) in_order: usize,
+}
+
+impl Comparison {
+    pub(super) fn new(memory: &AbsenceState, seen: &[ShownItem]) -> Self {
+        let position: HashMap<ItemId, usize> =
+            memory.rows.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
+        let survivors: Vec<(usize, &ShownItem)> =
+            seen.iter().filter_map(|place| Some((*position.get(&place.id)?, place))).collect();
+        let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
+        let ordered = anchors::longest_rise(&places);
+        let undated = |&&at: &&usize| memory.rows[survivors[at].0].dated == survivors[at].1.dated;
+        let anchors = ordered.iter().filter(undated).map(|&at| survivors[at].0).collect();
+        let shown = seen.iter().map(|place| place.id).collect();
+        Self { shown, survivors: survivors.len(), anchors, in_order: ordered.len(), position }
+    }
+
+    /// Whether at least three survived and four in five kept their order.
+    pub(super) fn is_stable(&self) -> bool {
+        self.survivors >= SURVIVORS_MIN && self.in_order * 5 >= self.survivors * 4
+    }
+
+    /// The remembered rows that the document lacks, in window order.
+    pub(super) fn missed(
+        &self,
+        memory: &AbsenceState,
+        seen: &[ShownItem],
+        rule: AbsenceRule,
+    ) -> Vec<LackingItem> {
+        let last_anchor = self.anchors.last().map(|&at| memory.rows[at].id);
+        let back: Vec<&ShownItem> = seen
+            .iter()
+            .rev()
+            .take_while(|place| Some(place.id) != last_anchor)
+            .filter(|place| !self.position.contains_key(&place.id))
+            .collect();
+        let returns = back.iter().any(|place| place.known);
+        let absent = memory.rows.iter().enumerate().filter(|(_, row)| !self.shown.contains(&row.id));
+        absent
+            .map(|(at, row)| {
+                let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
+                let older =
+                    |place: &&ShownItem| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
+                // What moved up behind it is an anchor from the next document on, and goes on meaning the same.
+                let still = behind > 0 && row.missing.is_some_and(|missing| missing.backfilled);
+                let backfilled = still || (returns && back.iter().all(older));
+                let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;
+                let is_proof = match rule {
+                    AbsenceRule::Complete => true,
+                    AbsenceRule::Bracket { decides } => decides && bracketed,
+                };
+                let is_interior = is_proof && !row.is_weak;
+                LackingItem { at, behind, backfilled, is_interior }
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,240 @@
+//! What a full document proves by what it lacks (POLLING 2.3, steps 3 to 7): held, begun anew, or decided on.
+
+use super::{
+    ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, LENGTHS_MAX, ProofPolicy,
+    ShownItem, Suspect, TRUSTED, WindowEvent, WindowItem,
+    comparison::{AbsenceRule, Comparison, LackingItem},
+};
+use crate::feed::{item::ItemId, stamp::Stamp};
+use std::collections::{HashMap, HashSet};
+
+/// Rows that are remembered; what stands behind them is not missed when it goes.
+const ROWS_MAX: usize = 1000;
+
+/// Full documents in a row whose order cannot be followed before the window begins anew.
+const UNSTABLE_MAX: u8 = 6;
+
+/// How long too much may be missing at once before the window begins anew, in seconds.
+const HOLD_SECS: u64 = 7 * 86_400;
+
+/// The circumstances of an observation.
+pub(super) struct DocumentContext<'a> {
+    pub(super) class: Coverage,
+    /// Whether it counts as a confirmation.
+    pub(super) counts: bool,
+    pub(super) strong: bool,
+    /// Whether what came and what went is what rolling off would be, but for where it went.
+    pub(super) as_if_rolled: bool,
+    /// When the last full document before this one was read.
+    pub(super) last_seen: Stamp,
+    pub(super) now: Stamp,
+    pub(super) policy: &'a ProofPolicy,
+}
+
+impl AbsenceState {
+    /// What a full document proves; `seen` is newest first.
+    pub(super) fn judge(
+        &self,
+        seen: &[ShownItem],
+        class: Coverage,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> AbsenceFindings {
+        let mut memory = Self { taken: DocumentStanding::Judged, ..self.learned(seen, class) };
+        if self.rows.is_empty() {
+            memory.rows = rows(seen);
+            memory.note_length(seen);
+            return AbsenceFindings { memory, ..AbsenceFindings::default() };
+        }
+        let view = Comparison::new(self, seen);
+        // An empty or very short document proves nothing by itself, not even that the feed was replaced.
+        if seen.is_empty() || self.is_short(seen) {
+            return memory.hold(self, &view, seen, class, now);
+        }
+        if view.survivors == 0 && !policy.complete {
+            return memory.begin_anew(self, &view, seen, WindowEvent::Gap);
+        }
+        let rule = if policy.complete {
+            AbsenceRule::Complete
+        } else if !view.is_stable() {
+            memory.unstable += 1;
+            if memory.unstable < UNSTABLE_MAX {
+                memory.rows = prepended(self, seen, &view);
+                memory.taken = DocumentStanding::SetAside;
+                return AbsenceFindings { memory, ..AbsenceFindings::default() };
+            }
+            return memory.begin_anew(self, &view, seen, WindowEvent::Rebaselined);
+        } else {
+            AbsenceRule::Bracket { decides: policy.ordered && memory.orientation.is_known() }
+        };
+        memory.unstable = 0;
+        let missed = view.missed(self, seen, rule);
+        let fresh = missed.iter().filter(|m| m.is_interior && self.rows[m.at].missing.is_none()).count();
+        // A list of the ten best may change by half from one day to the next.
+        let is_mass = !policy.complete && fresh > (self.rows.len() / 5).max(2);
+        if is_mass {
+            return memory.hold(self, &view, seen, class, now);
+        }
+        memory.held_since = None;
+        let (came, inside, end) = self.moved(seen, &view, &missed);
+        memory.sticky = self.sticky.after(came, inside, end);
+        let as_if_rolled = came > 0 && came == inside && end == 0;
+        let policy = &memory.believed(policy, now);
+        let counts = class == Coverage::Unconditional || self.trust >= TRUSTED;
+        let strong = self.is_conserved(seen, &view);
+        memory.note_length(seen);
+        let becomes_sticky = memory.sticky.is_on() && !self.sticky.is_on();
+        let last_seen = self.seen_at;
+        let sight = DocumentContext { class, counts, strong, as_if_rolled, last_seen, now, policy };
+        let mut outcome = memory.decide(self, seen, &missed, &sight);
+        outcome.events.extend(becomes_sticky.then_some(WindowEvent::Pinned));
+        outcome
+    }
+
+    /// How many new posts came to the head, if none was known before and none came elsewhere; how many are missed anew from
+    /// inside, and how many from the end.
+    fn moved(&self, seen: &[ShownItem], view: &Comparison, missed: &[LackingItem]) -> (usize, usize, usize) {
+        let is_new = |place: &&ShownItem| !view.position.contains_key(&place.id);
+        let head = seen.iter().take_while(is_new).filter(|place| !place.known).count();
+        let new = if seen.iter().filter(is_new).count() == head { head } else { 0 };
+        let fresh = || missed.iter().filter(|missed| self.rows[missed.at].missing.is_none());
+        let inside = fresh().filter(|missed| missed.behind >= ANCHORS_MIN).count();
+        (new, inside, fresh().count() - inside)
+    }
+
+    /// Whether the document is less than half as long as usual.
+    fn is_short(&self, seen: &[ShownItem]) -> bool {
+        self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
+    }
+
+    /// The most frequent length of the last documents; the latest of equals.
+    fn usual_length(&self) -> Option<usize> {
+        let mut counts: HashMap<u16, usize> = HashMap::new();
+        self.lengths.iter().for_each(|length| *counts.entry(*length).or_default() += 1);
+        let best = self.lengths.iter().rev().max_by_key(|length| counts[length]);
+        best.map(|length| usize::from(*length))
+    }
+
+    fn note_length(&mut self, seen: &[ShownItem]) {
+        if self.lengths.len() == LENGTHS_MAX {
+            self.lengths.pop_front();
+        }
+        self.lengths.push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
+    }
+
+    /// Whether as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
+    /// a sixth of the deletions in the simulation where lengths change, and spared no mistake.
+    fn is_conserved(&self, seen: &[ShownItem], view: &Comparison) -> bool {
+        let came = seen.iter().filter(|place| !view.position.contains_key(&place.id)).count();
+        let fresh = self.rows.iter().filter(|row| row.missing.is_none() && !view.shown.contains(&row.id));
+        came == fresh.count()
+    }
+
+    /// Nothing is concluded from a document that lacks too much; what is new in it is remembered.
+    fn hold(
+        mut self,
+        before: &Self,
+        view: &Comparison,
+        seen: &[ShownItem],
+        class: Coverage,
+        now: Stamp,
+    ) -> AbsenceFindings {
+        let since = before.held_since.unwrap_or(now);
+        // Only the answer to an unconditional request says what the feed is from now on.
+        if class == Coverage::Unconditional && now.secs_since(since) > HOLD_SECS {
+            return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
+        }
+        self.held_since = Some(since);
+        self.rows = prepended(before, seen, view);
+        self.taken = if seen.is_empty() { DocumentStanding::Empty } else { DocumentStanding::Doubted };
+        let events = before.held_since.is_none().then_some(WindowEvent::Quarantined).into_iter().collect();
+        AbsenceFindings { memory: self, events, ..AbsenceFindings::default() }
+    }
+
+    /// The window is this document from now on; what is not in it has rolled off.
+    fn begin_anew(
+        mut self,
+        before: &Self,
+        view: &Comparison,
+        seen: &[ShownItem],
+        event: WindowEvent,
+    ) -> AbsenceFindings {
+        let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
+        let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
+        // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
+        let events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
+        self.rows = rows(seen);
+        (self.unstable, self.held_since) = (0, None);
+        self.lengths.clear();
+        self.note_length(seen);
+        AbsenceFindings { memory: self, rolled_off, events, ..AbsenceFindings::default() }
+    }
+
+    /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.
+    fn decide(
+        mut self,
+        before: &Self,
+        seen: &[ShownItem],
+        missed: &[LackingItem],
+        sight: &DocumentContext<'_>,
+    ) -> AbsenceFindings {
+        let mut outcome = AbsenceFindings::default();
+        let mut undecided: HashMap<Option<ItemId>, Vec<WindowItem>> = HashMap::new();
+        // Where a suspect goes back in: behind the nearest row before it that stays.
+        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
+        let mut predecessor = None;
+        let mut next = missed.iter().peekable();
+        for (at, row) in before.rows.iter().enumerate() {
+            let Some(missed) = next.next_if(|missed| missed.at == at) else {
+                if shown.contains(&row.id) {
+                    predecessor = Some(row.id);
+                }
+                continue;
+            };
+            if !missed.is_interior {
+                outcome.rolled_off.push(row.id);
+                continue;
+            }
+            let missing = Suspect::again(row.missing, missed, sight);
+            let proof = missing.proves(row.tombstone_count, sight.policy, sight.now);
+            if let Some(proof) = proof
+                && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
+            {
+                outcome.gone.push((row.id, proof));
+            } else if missing.is_moot(self.sticky.is_on(), sight.policy) {
+                outcome.rolled_off.push(row.id);
+            } else {
+                undecided.entry(predecessor).or_default().push(WindowItem { missing: Some(missing), ..*row });
+            }
+        }
+        let mut window = undecided.remove(&None).unwrap_or_default();
+        for row in rows(seen) {
+            window.push(row);
+            window.extend(undecided.remove(&Some(row.id)).unwrap_or_default());
+        }
+        self.rows = window;
+        outcome.memory = self;
+        outcome
+    }
+}
+
+fn rows(seen: &[ShownItem]) -> Vec<WindowItem> {
+    let row = |place: &ShownItem| {
+        let ShownItem { id, dated, tombstone_count, is_weak, .. } = *place;
+        WindowItem { id, dated, tombstone_count, is_weak, missing: None }
+    };
+    seen.iter().take(ROWS_MAX).map(row).collect()
+}
+
+/// The remembered window with the new items before it that stand at the head of the document; what it shows again is
+/// not missed any more.
+fn prepended(before: &AbsenceState, seen: &[ShownItem], view: &Comparison) -> Vec<WindowItem> {
+    let new = seen.iter().take_while(|place| !view.position.contains_key(&place.id));
+    let mut window = rows(&new.copied().collect::<Vec<_>>());
+    window.extend(before.rows.iter().map(|row| {
+        let missing = row.missing.filter(|_| !view.shown.contains(&row.id));
+        WindowItem { missing, ..*row }
+    }));
+    window.truncate(ROWS_MAX);
+    window
+}

@@ -1,0 +1,56 @@
+//! What happened to a window as a whole, as an operator should know it.
+
+use serde::{Deserialize, Serialize};
+
+/// What happened to the window as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum WindowEvent {
+    /// Nothing of the last window is in this one: items may be missing between the two.
+    Gap,
+    /// The order of the documents could not be followed any more; the window begins anew.
+    Rebaselined,
+    /// Too much is missing at once; nothing is concluded for now.
+    Quarantined,
+    /// Too much stayed missing for a week; the window begins anew and nothing is deleted.
+    QuarantineEnded,
+    /// More is proven to be gone than is believed in a day; the rest waits.
+    DailyLimit,
+    /// More than half of the window was edited at once, and its publisher says of no such entry that it was updated.
+    Reformatted,
+    /// What was missing came back too often, so that a deletion takes longer to prove.
+    Doubted,
+    /// What was taken for deleted in spite of that came back, so that absence proves nothing for a while.
+    AbsenceOff,
+    /// What rolls off is missing from inside, so that documents prove nothing by what they lack.
+    Pinned,
+}
+
+impl WindowEvent {
+    /// Whether the window began anew, so that items may be missing between what was held and what came with it.
+    pub fn leaves_a_gap(self) -> bool {
+        matches!(self, Self::Gap | Self::Rebaselined | Self::QuarantineEnded)
+    }
+
+    /// The same in the operator's words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Gap => "nothing of the last document was in the next one",
+            Self::Rebaselined => "the order of the documents could not be followed, so the window began anew",
+            Self::Quarantined => "too much was missing at once, so nothing was concluded",
+            Self::QuarantineEnded => "too much stayed missing for a week, so the window began anew",
+            Self::DailyLimit => "more items seem to be gone than is believed in one day, so the rest waits",
+            Self::Reformatted => {
+                "most of the window was edited at once without a word on it: the feed was reformatted"
+            }
+            Self::Doubted => {
+                "what was missing came back, so for a month a deletion takes seven days of absence"
+            }
+            Self::AbsenceOff => {
+                "what had been missing for seven days came back, so for a month absence proves nothing"
+            }
+            Self::Pinned => {
+                "what rolls off is missing from before an end that stays, so documents prove no deletion"
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Which addresses of archives are the feed's own: its configured origin, and the public names of it; nothing is asked.
+
+use url::Url;
+
+/// The origins of a feed. Behind a sidecar its documents name the public ones, which lead to ourselves: they mean the
+/// configured one.
+#[derive(Clone, Debug)]
+pub struct OwnOrigins {
+    configured: Url,
+    aliases: Vec<Url>,
+}
+
+impl OwnOrigins {
+    /// Of a feed at this address, which the public knows by these.
+    pub fn new(configured: Url, aliases: Vec<Url>) -> Self {
+        Self { configured, aliases }
+    }
+
+    /// Where to ask for an address that a document names; `None` when it is not the feed's own.
+    pub fn mapped(&self, url: &str) -> Option<String> {
+        let mut url = Url::parse(url).ok()?;
+        url.set_fragment(None);
+        // Credentials come from the configuration or not at all.
+        url.set_username("").ok()?;
+        url.set_password(None).ok()?;
+        if is_same(&url, &self.configured) {
+            return Some(url.into());
+        }
+        self.aliases.iter().find(|alias| is_same(&url, alias))?;
+        // A port is taken off before the scheme changes, or it would stay as it was.
+        url.set_port(None).ok()?;
+        url.set_scheme(self.configured.scheme()).ok()?;
+        url.set_host(self.configured.host_str()).ok()?;
+        url.set_port(self.configured.port()).ok()?;
+        Some(url.into())
+    }
+
+    /// Whether an answer came from the feed's own origin.
+    pub fn holds(&self, landed: &str) -> bool {
+        let Ok(url) = Url::parse(landed) else { return false };
+        is_same(&url, &self.configured) || self.aliases.iter().any(|alias| is_same(&url, alias))
+    }
+}
+
+/// The same origin; a blog that moved from http to https on the usual ports, or names itself both ways, is one.
+fn is_same(one: &Url, other: &Url) -> bool {
+    let is_usual = |url: &Url| matches!(url.scheme(), "http" | "https") && url.port().is_none();
+    one.origin() == other.origin()
+        || one.host().is_some() && one.host() == other.host() && is_usual(one) && is_usual(other)
+}

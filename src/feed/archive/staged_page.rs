@@ -1,0 +1,104 @@
+//! A page of an archive as it waits to be committed.
+
+use super::ArchiveWalk;
+use crate::feed::{item::KeyHash, stamp::Stamp};
+use everfeed_adapters::Digest;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// A page that was read and not committed yet, or of which only the traces are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StagedPage {
+    /// Its place: the live document comes first, the rest follow as they were read.
+    pub no: u32,
+    /// The address asked.
+    pub url: String,
+    /// The address that answered.
+    pub landed: String,
+    /// What its relative references are relative to.
+    pub base_url: String,
+    /// `Content-Type`, if it is text.
+    pub content_type: Option<String>,
+    /// `Content-Language`, if it is text.
+    pub content_language: Option<String>,
+    /// When it was read.
+    pub read_at: Stamp,
+    /// Digest of its bytes.
+    pub body: Digest,
+    /// The keys of its entries, the strong ones first.
+    pub keys: Vec<KeyHash>,
+    /// How many of the keys are strong.
+    pub strong: u32,
+    /// Its bytes, deflated (RFC 1951); empty once they are committed.
+    pub deflated: Vec<u8>,
+}
+
+/// What becomes of staged pages in the commit that makes items of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StagingChange {
+    /// Those below this number lose their bytes and keep their traces: the walk goes on.
+    Below(u32),
+    /// The walk is at its end: those from this number on, its own, keep their traces, beside which the next walk is laid;
+    /// those of the walk before are forgotten.
+    Since(u32),
+    /// The walk is at its end and saw less than the one before may have: those from this number on are forgotten.
+    Without(u32),
+}
+
+/// What is kept of a feed's archives while they are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StagedWalk {
+    /// The walk, without what it has seen.
+    pub walk: Option<ArchiveWalk>,
+    /// Its pages, by number.
+    pub pages: Vec<StagedPage>,
+}
+
+impl StagedWalk {
+    /// The walk with what it has seen.
+    pub fn recalled(&self) -> Option<ArchiveWalk> {
+        let mut walk = self.walk.clone()?;
+        let base = walk.base;
+        for page in self.pages.iter().filter(|page| page.no >= base) {
+            walk.recall(&page.url, &page.landed, page.body, &page.keys, page.no == base);
+        }
+        Some(walk)
+    }
+
+    /// When the archives last held each of these strong keys, by the walk before.
+    pub fn before(&self) -> HashMap<KeyHash, Stamp> {
+        let base = self.walk.as_ref().map_or(0, |walk| walk.base);
+        let mut held = HashMap::new();
+        // The live document of that walk is no archive. It came first, so it has the lowest number.
+        for page in self.pages.iter().filter(|page| page.no < base).skip(1) {
+            let strong = usize::try_from(page.strong).unwrap_or(usize::MAX);
+            held.extend(page.keys.iter().take(strong).map(|key| (*key, page.read_at)));
+        }
+        held
+    }
+
+    /// When the pages of this walk, its live document aside, showed each key.
+    pub fn shown(&self) -> HashMap<KeyHash, Stamp> {
+        let base = self.walk.as_ref().map_or(0, |walk| walk.base);
+        let own = self.pages.iter().filter(|page| page.no > base);
+        own.flat_map(|page| page.keys.iter().map(|key| (*key, page.read_at))).collect()
+    }
+
+    /// Whether pages wait to be committed.
+    pub fn waits(&self) -> bool {
+        self.pages.iter().any(|page| !page.deflated.is_empty())
+    }
+
+    /// What becomes of the pages in a commit that makes items of them.
+    pub fn unstage(&self) -> StagingChange {
+        match &self.walk {
+            Some(walk) if !walk.is_done() => {
+                StagingChange::Below(self.pages.last().map_or(0, |page| page.no.saturating_add(1)))
+            }
+            Some(walk) if !walk.proves() && self.pages.iter().any(|page| page.no < walk.base) => {
+                StagingChange::Without(walk.base)
+            }
+            walk => StagingChange::Since(walk.as_ref().map_or(0, |walk| walk.base)),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The flood guard (DESIGN section 3, POLLING 1.3): which edits wait because their entry changes with every poll, and when
+//! a whole feed was only written anew. It hides nothing: what waits is kept, and is committed in its newest form.
+
+use super::{
+    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology, decide::differs,
+};
+use crate::feed::{
+    item::{Item, ItemDigests, ItemId, KeyHash},
+    stamp::Stamp,
+};
+use everfeed_adapters::{Entry, platforms::Profile};
+use serde::{Deserialize, Serialize};
+use std::{collections::HashMap, sync::Arc};
+
+/// A form of an item that is not committed yet. It is kept whole, so that it needs no other request to be committed, and
+/// is not lost when its publisher shows it no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeferredEdit {
+    /// The item.
+    pub id: ItemId,
+    /// A key that leads to it.
+    pub key: KeyHash,
+    /// The first poll from then on commits it: a day after the item's T.
+    pub until: Stamp,
+    /// The content.
+    pub entry: Arc<Entry>,
+    /// The publisher's date, microseconds since 1970, if it is plausible.
+    pub published_us: Option<i64>,
+    /// What the next document is compared with.
+    pub seen: ItemDigests,
+}
+
+/// Polls running in which an entry may change and still be committed at once (POLLING 1.3, after lemon24/reader's
+/// `HASH_CHANGED_LIMIT`).
+pub const CHANGED_POLLS_MAX: u16 = 24;
+
+/// How long the edits of an entry that changes in more polls than that wait, in seconds from the item's last T.
+const HOLD_SECS: u64 = 86_400;
+
+/// Items of a feed with a form held back at most. They are written with every document, so that there must be an end;
+/// what is beyond it is committed at once, which costs consumers more and loses nothing.
+const HELD_ITEMS_MAX: usize = 100;
+
+/// Entries that must be edited at once to call a feed reformatted. Of a window of four, three may well be corrected by
+/// hand between two polls.
+const REFORMATTED_ITEMS_MIN: usize = 5;
+
+/// How long a feed must rest from being reformatted before it is news again, in seconds.
+const REFORMATTED_SECS: u64 = 86_400;
+
+/// The guard at its work on one document.
+pub(super) struct FloodLimiter<'a> {
+    known: &'a Known,
+    profile: Option<&'a Profile>,
+    after_rest: bool,
+    now: Stamp,
+    /// The rows of the last document.
+    rows: HashMap<ItemId, &'a WindowEntry>,
+    /// The forms held back that the document has not shown yet.
+    unmet: HashMap<ItemId, &'a DeferredEdit>,
+    /// The forms held back from now on.
+    kept: Vec<DeferredEdit>,
+    /// Entries of the last document that were edited by their content alone.
+    undated: usize,
+}
+
+impl<'a> FloodLimiter<'a> {
+    pub(super) fn new(known: &'a Known, seen: &'a Observation, now: Stamp) -> Self {
+        Self {
+            known,
+            profile: seen.profile.as_deref(),
+            after_rest: seen.after_rest,
+            now,
+            rows: known.last.window.iter().map(|row| (row.id, row)).collect(),
+            unmet: known.last.held.iter().map(|held| (held.id, held)).collect(),
+            kept: Vec::new(),
+            undated: 0,
+        }
+    }
+
+    /// Takes note of an entry, and tells in how many polls running its content has changed, this one included.
+    pub(super) fn meet(&mut self, bound: &BoundEntry<'_>) -> u16 {
+        let Some(item) = bound.target.item() else { return 0 };
+        let Some(entry) = item.entry() else { return 0 };
+        // What the publisher showed last, which need not be what is committed.
+        let (seen, entry) = match self.unmet.get(&item.id) {
+            Some(held) => (&held.seen, &*held.entry),
+            None => (&item.seen, entry),
+        };
+        if !differs(seen, Some(entry), &bound.reading.seen, self.profile) {
+            return 0;
+        }
+        let row = self.rows.get(&item.id);
+        if row.is_some() && !is_dated_anew(entry, &bound.reading.entry) {
+            self.undated += 1;
+        }
+        let before = row.filter(|_| !self.after_rest).map_or(0, |row| row.changed_polls);
+        before.saturating_add(1)
+    }
+
+    /// What an entry does to its item now; `None` when it does nothing, or is held back. `item` is as it was.
+    pub(super) fn pass(&mut self, put: Option<Put>, row: &WindowEntry, item: Option<&Item>) -> Option<Put> {
+        let before = self.unmet.remove(&row.id);
+        let put = put?;
+        let Some(item) = item else { return Some(put) };
+        if put.kind != PutKind::Edited || row.changed_polls <= CHANGED_POLLS_MAX {
+            return Some(put);
+        }
+        // A T that is still to come is of a clock that went back since.
+        let day_is_over = item.modified.min(self.now).plus_secs(HOLD_SECS);
+        let until = before.map_or(day_is_over, |before| before.until);
+        if self.now >= until || self.kept.len() + self.unmet.len() >= HELD_ITEMS_MAX {
+            return Some(put);
+        }
+        let Put { id, entry, published_us, seen, .. } = put;
+        self.kept.push(DeferredEdit { id, key: row.key, until, entry, published_us, seen });
+        None
+    }
+
+    /// What was held back and is not shown: it is committed when its day is over, or at once if `all` is.
+    pub(super) fn release(&mut self, all: bool) -> Vec<(Option<Stamp>, Put)> {
+        let mut puts = Vec::new();
+        for held in &self.known.last.held {
+            if self.unmet.remove(&held.id).is_none() {
+                continue;
+            }
+            let found = self.known.items.get(&held.key).filter(|item| item.id == held.id);
+            match found {
+                // Nobody may have looked it up.
+                None => self.kept.push(held.clone()),
+                Some(item) if item.is_gone() || item.seen.content == held.seen.content => {}
+                Some(_) if !all && self.now < held.until => self.kept.push(held.clone()),
+                Some(item) => puts.push((chronology::date(&held.entry), held.put(item))),
+            }
+        }
+        puts
+    }
+
+    /// Whether this document is news of a feed that was reformatted: more than half of the last window was edited by its
+    /// content alone. What goes on from document to document, or comes again within a day, is one reformatting; `last`
+    /// gets what is held back and when the feed was last seen being reformatted.
+    pub(super) fn close(self, last: &mut WindowState) -> bool {
+        last.held = self.kept;
+        let before = self.known.last.reformatted_at;
+        let is_recent = before.is_some_and(|at| self.now < at.plus_secs(REFORMATTED_SECS));
+        let is_one = self.undated >= REFORMATTED_ITEMS_MIN && self.undated * 2 > self.known.last.window.len();
+        last.reformatted_at = if is_one { Some(self.now) } else { before.filter(|_| is_recent) };
+        is_one && !is_recent && (before.is_none() || self.after_rest)
+    }
+}
+
+impl DeferredEdit {
+    fn put(&self, item: &Item) -> Put {
+        Put {
+            kind: PutKind::Edited,
+            id: self.id,
+            iri: item.iri.clone(),
+            keys: Vec::new(),
+            entry: Arc::clone(&self.entry),
+            published_us: self.published_us,
+            seen: self.seen,
+        }
+    }
+}
+
+/// Whether the publisher says by `updated` that an entry was edited.
+fn is_dated_anew(held: &Entry, given: &Entry) -> bool {
+    let date = |entry: &Entry| entry.updated.as_ref().map(|date| (date.at_us, date.raw.clone()));
+    given.updated.is_some() && date(held) != date(given)
+}

@@ -1,0 +1,290 @@
+//! The commit that a document, or the lack of one, comes to; pure, and not the reading of it.
+
+use crate::{
+    feed::{
+        absence::{Coverage, ProofPolicy, WindowEvent},
+        archive::chronological,
+        different_feed::{different_feed, is_planet},
+        observation_record::ObservationRecord,
+        reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
+        record::{FeedRecord, IdRule},
+        schedule::PollState,
+        stamp::Stamp,
+    },
+    ingest::{Deletions, documents::Sliced},
+    store::{Archives, Commit},
+};
+use everfeed_adapters::{Metadata, Note, platforms::Profile};
+use std::{collections::HashSet, sync::Arc};
+
+/// What a document changes, ready to be committed.
+pub(super) struct Decided {
+    record: FeedRecord,
+    rev: u64,
+    decisions: Decisions,
+    /// Whether what is remembered of the documents stays what it was.
+    keeps_last: bool,
+    metadata: Option<Arc<Metadata>>,
+    makes_ready: bool,
+    /// Whether unconditional requests are worth more here than elsewhere.
+    hides_deletions: bool,
+    /// Whether documents can prove anything by what they lack.
+    can_prove: bool,
+    /// What it means for the feed's archives.
+    archives: Option<Archives>,
+    /// What was odd about the document.
+    pub(super) remark: Option<String>,
+    /// What is kept of it for the operator; `None` when there was no document.
+    observed: Option<ObservationRecord>,
+    /// Set when the document is that of another feed, with what it calls itself.
+    pub(super) different_feed: Option<String>,
+}
+
+impl Decided {
+    pub(super) fn new(
+        record: FeedRecord,
+        known: &Known,
+        seen: &Observation,
+        sliced: &Sliced,
+        notes: Vec<Note>,
+        deletions: &Deletions,
+        now: Stamp,
+    ) -> Self {
+        let metadata = &sliced.window.metadata;
+        let policy = deletions.policy_for(metadata.is_complete(), sliced.profile.as_deref());
+        let policy = ProofPolicy { ordered: !is_planet(&sliced.window), ..policy };
+        let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
+        let (mut notes, mut partial) = (notes, sliced.partial);
+        if !policy.ordered {
+            partial = partial
+                .or(Some("a planet of several sites: what one of them takes out is missing from the middle"));
+        }
+        if seen.class == Coverage::Conditional && known.last.absence.has_caught_conditional() {
+            partial = Some("answers to conditional requests have proven to be parts");
+        }
+        if seen.class != Coverage::Partial
+            && decisions.misses_something()
+            && let Some(more) = sliced.overlooked()
+        {
+            let seen = Observation { class: Coverage::Partial, ..seen.clone() };
+            decisions = reconcile(&record.namespace, known, &seen, &policy, now);
+            notes.push(Note::Other(format!("another reader finds {more} more entries in the document")));
+            partial = Some("another reader finds more entries in it");
+        }
+        if sliced.is_part {
+            decisions.last.window.clone_from(&known.last.window);
+        }
+        let remark = remark(sliced.window.notes.iter().chain(&notes));
+        let observed = ObservationRecord {
+            partial: partial.map(str::to_owned),
+            remark: remark.clone(),
+            ..ObservationRecord::of(&decisions, seen.entries.len(), now)
+        };
+        let overlaps = !decisions.events.contains(&WindowEvent::Gap);
+        let different_feed = if overlaps { None } else { different_feed(&record.metadata, metadata) };
+        let speaks_anew =
+            !sliced.is_part && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
+        Self {
+            rev: known.rev,
+            keeps_last: decisions.last == known.last,
+            metadata: speaks_anew.then(|| Arc::new(metadata.clone())),
+            hides_deletions: sliced.hides_deletions(),
+            can_prove: decisions.last.absence.can_prove(&decisions.last.absence.believed(&policy, now)),
+            different_feed,
+            makes_ready: !sliced.is_part && !record.is_ready(),
+            archives: None,
+            remark,
+            observed: Some(observed),
+            record,
+            decisions,
+        }
+    }
+
+    /// A document without any entry after one with some proves nothing, so it changes nothing.
+    pub(super) fn emptied(
+        record: FeedRecord,
+        known: &Known,
+        sliced: &Sliced,
+        deletions: &Deletions,
+        now: Stamp,
+    ) -> Self {
+        let held = known.last.window.len();
+        let remark = format!("the document holds no entries; the one before held {held}");
+        let nothing = Observation { class: sliced.class, ..Observation::default() };
+        let policy = deletions.policy(record.metadata.is_complete());
+        let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
+        decisions.last.window.clone_from(&known.last.window);
+        let hides_deletions = sliced.hides_deletions();
+        let observed =
+            ObservationRecord { remark: Some(remark.clone()), ..ObservationRecord::of(&decisions, 0, now) };
+        let of_document = Self::unheaded(record, known, decisions, Some(observed));
+        Self { remark: Some(remark), hides_deletions, ..of_document }
+    }
+
+    /// The last document once more, as the answer to an unconditional request.
+    pub(super) fn again(record: FeedRecord, known: &Known, deletions: &Deletions, now: Stamp) -> Self {
+        let policy = deletions.policy(record.metadata.is_complete());
+        let decisions = reconcile_again(known, &policy, now);
+        let entries = known.last.window.len();
+        let observed = ObservationRecord { again: true, ..ObservationRecord::of(&decisions, entries, now) };
+        Self::unheaded(record, known, decisions, Some(observed))
+    }
+
+    /// What was held back, without a document.
+    pub(super) fn released(record: FeedRecord, known: &Known, at_rest: bool, now: Stamp) -> Self {
+        Self::unheaded(record, known, release(known, at_rest, now), None)
+    }
+
+    /// Decisions of a document that says nothing of the feed.
+    fn unheaded(
+        record: FeedRecord,
+        known: &Known,
+        decisions: Decisions,
+        observed: Option<ObservationRecord>,
+    ) -> Self {
+        Self {
+            rev: known.rev,
+            keeps_last: decisions.last == known.last,
+            decisions,
+            metadata: None,
+            hides_deletions: false,
+            can_prove: true,
+            makes_ready: false,
+            archives: None,
+            different_feed: None,
+            remark: None,
+            observed,
+            record,
+        }
+    }
+
+    /// The same, with what older documents change, before and between what this one does.
+    pub(super) fn with_older(mut self, older: Decisions) -> Self {
+        if !older.changes.is_empty() {
+            let newer = std::mem::take(&mut self.decisions.changes);
+            self.decisions.changes = chronological(older.changes, newer);
+        }
+        self.decisions.aliases.extend(older.aliases);
+        if older.id_rule == IdRule::IdAndLink {
+            self.decisions.id_rule = IdRule::IdAndLink;
+        }
+        self
+    }
+
+    /// The same, with a word on the feed's archives, if it is a new one.
+    pub(super) fn saying(mut self, archives: Option<Archives>) -> Self {
+        let says_more = |said: &Archives| {
+            said.unstage.is_some() || said.walked.is_some() || said.history != self.record.history
+        };
+        self.archives = archives.filter(says_more);
+        self
+    }
+
+    /// Whether a walk through the archives comes to its end with it.
+    pub(super) fn ends_walk(&self) -> bool {
+        self.archives.as_ref().is_some_and(|said| said.walked.is_some())
+    }
+
+    /// Whether an unconditional request would prove or clear up something.
+    pub(super) fn wants_audit(&self) -> bool {
+        self.can_prove && (self.hides_deletions || self.decisions.last.absence.wants_audit())
+    }
+
+    /// Until when something is held back, if anything is: the first of several moments.
+    pub(super) fn held_until(&self) -> Option<Stamp> {
+        self.decisions.last.held.iter().map(|held| held.until).min()
+    }
+
+    pub(super) fn events(&self) -> &[WindowEvent] {
+        &self.decisions.events
+    }
+
+    pub(super) fn arrived(&self) -> bool {
+        let is_added = |change: &Change| matches!(change, Change::Put(put) if put.kind == PutKind::Added);
+        self.decisions.changes.iter().any(is_added)
+    }
+
+    pub(super) fn commit(self, poll: &PollState) -> Commit {
+        Commit {
+            feed: self.record.no,
+            rev: self.rev,
+            changes: self.decisions.changes,
+            aliases: self.decisions.aliases,
+            last: (!self.keeps_last).then_some(self.decisions.last),
+            metadata: self.metadata,
+            id_rule: self.decisions.id_rule,
+            ready: self.makes_ready || self.record.is_ready(),
+            poll: Some(poll.clone()),
+            archives: self.archives,
+            observed: self.observed,
+        }
+    }
+}
+
+/// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
+/// state. So does the id with software that writes today's date into it.
+fn is_said_otherwise(old: &Metadata, new: &Metadata, profile: Option<&Profile>) -> bool {
+    let id_churns = profile.is_some_and(|profile| profile.dates.feed_id_churns);
+    let lasting = |metadata: &Metadata| {
+        let (updated, published, rhythm, paging) = Default::default();
+        let id = metadata.id.clone().filter(|_| !id_churns);
+        Metadata { id, updated, published, rhythm, paging, ..metadata.clone() }
+    };
+    lasting(old) != lasting(new)
+}
+
+/// Notes told to the operator at most.
+const NOTES_MAX: usize = 3;
+
+/// What was odd about a document, in a line.
+fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    let mut met = HashSet::new();
+    for note in notes {
+        let text = note.to_string();
+        if met.insert(text.clone()) {
+            told.push(text);
+        }
+    }
+    let rest = told.len().saturating_sub(NOTES_MAX);
+    told.truncate(NOTES_MAX);
+    if rest > 0 {
+        told.push(format!("and {rest} more"));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use everfeed_adapters::platforms::Platforms;
+
+    #[test]
+    fn a_date_in_the_id_of_the_feed_says_nothing_with_software_that_writes_one() {
+        let metadata = |id: &str| Metadata { id: Some(id.into()), ..Metadata::default() };
+        let (old, new) = (metadata("tag:x,2010-05-07:atom/1"), metadata("tag:x,2010-05-08:atom/1"));
+        let of = |name: &str| {
+            is_said_otherwise(&old, &new, Platforms::embedded().get(name).map(|profile| &**profile))
+        };
+        assert!(of("no such profile") && of("wordpress"));
+        assert!(!of("habari"));
+    }
+
+    #[test]
+    fn remarks_are_few_and_said_once() {
+        let notes = [
+            Note::Truncated,
+            Note::Truncated,
+            Note::Mismatched,
+            Note::TooManyEntries,
+            Note::Other("x".into()),
+        ];
+        let told = remark(notes.iter()).unwrap();
+        assert_eq!(
+            told,
+            "the document ends early; its last entry was dropped; it is not well-formed and was mended; \
+             there are more entries than are read; and 1 more"
+        );
+        assert_eq!(remark([].iter()), None);
+    }
+}

@@ -1,0 +1,146 @@
+//! What is held back of entries that change with every poll, from the request to the commit that it waits for.
+
+use super::*;
+use crate::feed::{absence::WindowEvent, reconcile::WindowState};
+use std::time::Duration;
+
+/// Two entries; the first in this form.
+fn document(form: usize) -> &'static str {
+    let item = |n: u32, text: &str| format!("<item><guid>{n}</guid><title>{text}</title></item>");
+    let items = item(1, &format!("v{form}")) + &item(2, "two");
+    String::leak(format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>"))
+}
+
+/// What keeps the requests conditional.
+const TAG: &[(&str, &str)] = &[("etag", "\"x\"")];
+
+/// The poll after which the first of the two is held back: 24 polls after the first have changed it.
+const HELD: usize = 25;
+
+/// A publisher whose first entry has another form with every poll up to this one, and then answers so.
+fn churning(until: usize, then: fn() -> Scripted) -> House {
+    House::new(move |n, _| ready(if n <= until { ok_with(document(n), TAG) } else { then() }))
+}
+
+/// Polls hourly from this state on, so often.
+async fn hourly(house: &House, feed: &FeedSpec, mut state: PollState, times: usize) -> PollState {
+    for _ in 0..times {
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        state = house.poll(feed, &state).await.state;
+    }
+    state
+}
+
+/// The title of the first entry as consumers read it, and what is remembered.
+async fn held(house: &House, feed: &FeedSpec) -> (String, WindowState) {
+    let last = house.store.known(feed.no, Vec::new()).await.unwrap().last;
+    let row = last.window.iter().find(|row| row.id == last.window[0].id).unwrap();
+    let item = house.store.item(feed.no, row.id).await.unwrap().unwrap();
+    (item.entry().unwrap().title.as_ref().unwrap().value.clone(), last)
+}
+
+/// A house and a feed whose newest form is held back.
+async fn holding(then: fn() -> Scripted) -> (House, FeedSpec, PollState) {
+    let house = churning(HELD + 1, then);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let state = hourly(&house, &feed, PollState::unpolled(URL), HELD + 2).await;
+    let (title, last) = held(&house, &feed).await;
+    assert_eq!((title.as_str(), last.held.len()), ("v24", 1));
+    assert_eq!(state.held_until, Some(last.held[0].until));
+    assert_eq!(state.held_until.unwrap().secs_since(state.polled_at.unwrap()), 22 * 3600);
+    (house, feed, state)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_held_back_is_committed_by_a_304_or_the_same_body_and_costs_no_other_request() {
+    for then in [|| status(304, &[]), || ok_with(document(HELD + 1), TAG)] {
+        let (house, feed, state) = holding(then).await;
+        let head = house.store.feed(feed.no).await.unwrap().head();
+        let state = hourly(&house, &feed, state, 1).await;
+        assert_eq!(state.failures, 0, "{:?}", state.fault);
+        let (title, last) = held(&house, &feed).await;
+        assert_eq!((title.as_str(), last.held.len(), state.held_until), ("v26", 0, None));
+        let after = house.store.feed(feed.no).await.unwrap().head();
+        assert_ne!(after, head);
+        let polls = house.store.polls().await.unwrap();
+        assert_eq!(polls, [(feed.no, state.clone())], "in the commit that it is true of");
+        let state = hourly(&house, &feed, state, 48).await;
+        assert_eq!(house.store.feed(feed.no).await.unwrap().head(), after);
+        assert!(!state.wants_audit);
+        let seen = house.seen.lock().unwrap();
+        let plain = seen.iter().filter(|seen| !seen.headers.contains_key("if-none-match"));
+        assert_eq!(plain.count(), 1, "only the first");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_held_back_is_committed_when_its_day_is_over_although_nobody_answers() {
+    let (house, feed, state) = holding(|| status(503, &[])).await;
+    let state = hourly(&house, &feed, state, 21).await;
+    assert_eq!((held(&house, &feed).await.0.as_str(), state.failures), ("v24", 21));
+    let state = hourly(&house, &feed, state, 1).await;
+    assert_eq!((held(&house, &feed).await.0.as_str(), state.failures, state.held_until), ("v26", 22, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_committed_now_is_committed_with_a_later_poll() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(
+        |n, _| ready(if n <= HELD { ok_with(document(n), TAG) } else { status(304, &[]) }),
+        &trouble,
+    );
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let state = hourly(&house, &feed, PollState::unpolled(URL), HELD + 1).await;
+    trouble.conflicts.store(TRIES_MAX, Ordering::Relaxed);
+    let state = hourly(&house, &feed, state, 1).await;
+    assert_eq!(held(&house, &feed).await.0, "v24");
+    trouble.conflicts.store(TRIES_MAX - 1, Ordering::Relaxed);
+    let state = hourly(&house, &feed, state, 1).await;
+    assert_eq!((held(&house, &feed).await.0.as_str(), state.held_until), ("v25", None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_never_rests_is_committed_once_a_day() {
+    let house = churning(usize::MAX, || status(404, &[]));
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let mut state = PollState::unpolled(URL);
+    let (mut days, mut before) = (Vec::new(), String::new());
+    for n in 0..24 * 5 {
+        state = hourly(&house, &feed, state, 1).await;
+        let (title, _) = held(&house, &feed).await;
+        if title != before && n >= HELD {
+            days.push(title.clone());
+        }
+        before = title;
+    }
+    assert_eq!(days, ["v48", "v72", "v96"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_is_there_to_change_with_every_poll() {
+    let house = House::new(|n, _| ready(ok(String::leak(format!("{n} degrees")))));
+    let spec = house.feed("weather", URL, 3600, 3600).await;
+    let feed = FeedSpec { format: crate::ingest::Format::Resource, ..spec };
+    let state = hourly(&house, &feed, PollState::unpolled(URL), 60).await;
+    assert_eq!((house.store.feed(feed.no).await.unwrap().rev, state.held_until), (60, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reformatted_feed_leaves_the_event_in_one_observation_and_no_gap() {
+    let house = House::new(|n, _| {
+        let item = |at: u32| {
+            format!("<item><guid>{at}</guid><title>{at}</title><description>{n}</description></item>")
+        };
+        let items: String = (0..8).map(item).collect();
+        ready(ok(String::leak(format!(
+            "<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>"
+        ))))
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    hourly(&house, &feed, PollState::unpolled(URL), 4).await;
+    let kept = house.store.observations(feed.no).await.unwrap();
+    let told: Vec<_> = kept.iter().map(|(_, seen)| (seen.edited, seen.events.as_slice())).collect();
+    let none: &[WindowEvent] = &[];
+    assert_eq!(told, [(0, none), (8, &[WindowEvent::Reformatted]), (8, none), (8, none)]);
+    assert!(house.store.feed(feed.no).await.unwrap().gaps.is_empty());
+}
