@@ -158,7 +158,7 @@ async fn walk(at: SocketAddr) -> Items {
     }
 }
 
-/// Where what is held is not true: live posts are live with their last title, and deleted ones are not.
+/// Differences between what is held and the truth: live posts are live with their last title, and deleted ones are not.
 fn differences(items: &Items, truth: &Truth) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let live = items.values().filter(|item| item["deleted"] != true);

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
 use url::Url;
 
-/// Where the rig's feeds live.
+/// The public URL of the rig.
 pub(super) const ROOT: &str = "https://feeds.example";
 
 /// A server without a listener.
@@ -31,7 +31,7 @@ pub(super) struct Site {
     routes: Arc<Routes>,
 }
 
-/// What may be set.
+/// Settings of a site.
 pub(super) struct Setting {
     pub(super) prefix: &'static str,
     pub(super) waiters_max: usize,
@@ -90,7 +90,7 @@ impl Site {
         self.routes.waiters.held()
     }
 
-    /// What a request is answered, asked by a task of its own if the answer is spawned.
+    /// The answer to a request, asked by a task of its own if the answer is spawned.
     pub(super) fn send(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send + use<> {
         self.send_any(request)
     }
@@ -146,7 +146,7 @@ fn hub() -> HubService {
     }))
 }
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,

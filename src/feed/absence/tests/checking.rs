@@ -1,4 +1,4 @@
-//! What the own page of a missed item adds to what documents show (POLLING 2.3 and 2.4).
+//! Evidence of the page of a missed item beside that of documents (POLLING 2.3 and 2.4).
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a walk proves by what it does not show, one rule by name after the other.
+//! The rules by which a walk proves an absence, one after the other, by name.
 
 use super::*;
 
