@@ -40,8 +40,9 @@ type Items = BTreeMap<String, Value>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mirror_ends_with_the_store_and_the_truth_through_changes_and_restarts() {
-    let seed: u64 = rand::random();
-    eprintln!("seed {seed}");
+    let given = std::env::var("EVERFEED_SEED").ok().and_then(|text| text.parse().ok());
+    let seed: u64 = given.unwrap_or_else(rand::random);
+    println!("EVERFEED_SEED={seed}");
     let mut chance = StdRng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
     let blog = OldBlog::start(seed).await;

@@ -2,7 +2,7 @@
 
 use crate::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
-    clock::Clock,
+    clock::{Clock, Paused},
     feed::{
         item::{ItemDigests, KeyHash, Reason},
         order::Order,
@@ -37,15 +37,6 @@ const NAMESPACE: &str = "example.org/feed";
 pub(super) const TOPIC: &str = "http://feeds.example:8080/feeds/blog.atom?order=modified";
 pub(super) const CALLBACK: &str = "http://reader.example/cb?k=KEY";
 pub(super) const DAY_SECS: u64 = 86_400;
-
-/// The wall clock of a test goes with tokio's.
-struct Ticking(Instant);
-
-impl Clock for Ticking {
-    fn now_us(&self) -> u64 {
-        START.micros() + u64::try_from(self.0.elapsed().as_micros()).unwrap()
-    }
-}
 
 /// A request that reached a callback.
 #[derive(Clone, Debug)]
@@ -248,7 +239,7 @@ impl Rig {
     /// Likewise, but no document of `blog` is in yet.
     pub(super) async fn unready(config: Config) -> Self {
         let start = Instant::now();
-        let clock: Arc<dyn Clock> = Arc::new(Ticking(start));
+        let clock: Arc<dyn Clock> = Arc::new(Paused::from(START.micros()));
         let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
         let record = store.register("blog", NAMESPACE).await.unwrap();
         let other = store.register("other", "example.org/other").await.unwrap();
