@@ -7,7 +7,7 @@ use crate::{
     feed::{record::FeedNo, stamp::Stamp, view::View},
     layers::{FetchError, Governor, Request},
     notify::Notify,
-    readers::Readers,
+    readers::{self, Readers},
     render::Representation,
     setting::RefusedSetting,
     store::{Store, StoreError, Subscription},
@@ -77,13 +77,14 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
+        let pushes = readers::Config::default();
         Self {
             lease_min_secs: 300,
             lease_default_secs: 864_000,
             lease_max_secs: 2_592_000,
             callbacks_private: false,
-            push_items_max: 200,
-            push_bytes_max: 1 << 20,
+            push_items_max: pushes.push_items_max,
+            push_bytes_max: pushes.push_bytes_max,
             deliver_secs: 10,
             subscriptions_max: 20_000,
             unverified_max: 2_000,

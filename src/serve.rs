@@ -1,5 +1,6 @@
 //! The HTTP side that consumers see: listening, routing, pulling, long polling; not what a page holds.
 
+use crate::readers;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use url::Url;
@@ -50,6 +51,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
+        let pages = readers::Config::default();
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
         Self {
             listen: local(8080),
@@ -59,10 +61,10 @@ impl Default for Config {
             waiters_max: 20_000,
             connections_max: 25_000,
             timeout_max_secs: 300,
-            page_items_max: 1000,
-            page_bytes_max: 8 << 20,
-            render_cache_bytes: 64 << 20,
-            classic_items: 15,
+            page_items_max: pages.page_items_max,
+            page_bytes_max: pages.page_bytes_max,
+            render_cache_bytes: pages.render_cache_bytes,
+            classic_items: pages.classic_items,
             shutdown_secs: 10,
         }
     }

@@ -12,7 +12,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{
-    HeaderMap, Response, StatusCode,
+    Response, StatusCode,
     header::{CONTENT_TYPE, LINK, RETRY_AFTER, USER_AGENT},
 };
 use std::{
@@ -71,12 +71,7 @@ pub(super) struct Moved {
     pub(super) to: String,
     /// Whether more was waiting.
     pub(super) more: bool,
-    /// How many readers the callback speaks for, if it said (W-19).
-    pub(super) readers: Option<u64>,
 }
-
-/// The most that is believed of `X-Hub-On-Behalf-Of`.
-const READERS_MAX: u64 = 1_000_000_000;
 
 /// Sends the page after `push.acked`, when there is one.
 pub(super) async fn deliver(shared: Arc<Shared>, push: Push) -> Outcome {
@@ -124,7 +119,7 @@ fn unless_due(acked: &str, page: &Rendered) -> Option<Outcome> {
     let moved = page.more || page.last_cursor != acked;
     let to = page.last_cursor.clone();
     Some(if moved {
-        Outcome::Moved(Moved { from: acked.to_owned(), to, more: page.more, readers: None })
+        Outcome::Moved(Moved { from: acked.to_owned(), to, more: page.more })
     } else {
         Outcome::Nothing
     })
@@ -168,12 +163,9 @@ fn judge(
         }
     };
     match answer.status() {
-        status if status.is_success() => Outcome::Moved(Moved {
-            from: acked.to_owned(),
-            to: page.last_cursor.clone(),
-            more: page.more,
-            readers: readers(answer.headers()),
-        }),
+        status if status.is_success() => {
+            Outcome::Moved(Moved { from: acked.to_owned(), to: page.last_cursor.clone(), more: page.more })
+        }
         StatusCode::GONE => Outcome::Gone,
         status => Outcome::Failed {
             why: format!("it answered with status {}", status.as_u16()),
@@ -181,10 +173,4 @@ fn judge(
             too_large: status == StatusCode::PAYLOAD_TOO_LARGE,
         },
     }
-}
-
-/// `X-Hub-On-Behalf-Of` (0.3 section 7.3); garbage counts as not said.
-fn readers(headers: &HeaderMap) -> Option<u64> {
-    let said: u64 = headers.get("x-hub-on-behalf-of")?.to_str().ok()?.trim().parse().ok()?;
-    Some(said.min(READERS_MAX))
 }

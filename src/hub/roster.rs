@@ -38,8 +38,6 @@ pub struct Counts {
     pub pending: usize,
     /// Active ones whose last push was not taken.
     pub failing: usize,
-    /// Readers behind the active ones: each counts as one, or as many as it says (W-19).
-    pub readers: u64,
 }
 
 /// The tasks at work.
@@ -54,7 +52,6 @@ struct Entry {
     feed: FeedNo,
     mailbox: mpsc::Sender<Order>,
     standing: Standing,
-    readers: u64,
     ticket: Ticket,
 }
 
@@ -96,7 +93,7 @@ impl Roster {
         }
         let (mailbox, orders) = mpsc::channel(MAILBOX_ORDERS);
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
-        entries.insert(key.clone(), Entry { feed, mailbox: mailbox.clone(), standing, readers: 1, ticket });
+        entries.insert(key.clone(), Entry { feed, mailbox: mailbox.clone(), standing, ticket });
         Way::New(orders, mailbox, ticket)
     }
 
@@ -104,10 +101,10 @@ impl Roster {
         self.lock().contains_key(key)
     }
 
-    /// Notes how a subscription stands, and for how many readers it speaks.
-    pub(super) fn note(&self, key: &Key, ticket: Ticket, standing: Standing, readers: u64) {
+    /// Notes how a subscription stands.
+    pub(super) fn note(&self, key: &Key, ticket: Ticket, standing: Standing) {
         if let Some(entry) = self.lock().get_mut(key).filter(|entry| entry.ticket == ticket) {
-            (entry.standing, entry.readers) = (standing, readers);
+            entry.standing = standing;
         }
     }
 
@@ -129,7 +126,6 @@ impl Roster {
                 Standing::Well | Standing::Failing => {
                     feed.active += 1;
                     feed.failing += usize::from(entry.standing == Standing::Failing);
-                    feed.readers = feed.readers.saturating_add(entry.readers);
                 }
             }
         }
@@ -163,11 +159,11 @@ mod tests {
         assert!(matches!(way("a"), Way::Known(_)));
         assert!(matches!(way("b"), Way::New(..)));
         assert!(matches!(way("c"), Way::Full), "two wait for their verification already");
-        roster.note(&key("a"), first, Standing::Failing, 7);
+        roster.note(&key("a"), first, Standing::Failing);
         assert!(matches!(way("c"), Way::New(..)));
         assert!(matches!(way("d"), Way::Full));
         let counts = roster.counts()[&FEED];
-        assert_eq!(counts, Counts { active: 1, pending: 2, failing: 1, readers: 7 });
+        assert_eq!(counts, Counts { active: 1, pending: 2, failing: 1 });
     }
 
     #[test]

@@ -50,7 +50,6 @@ pub(super) struct SubscriptionTask {
     /// Nothing to push until the feed moves.
     caught_up: bool,
     items_max: usize,
-    readers: u64,
     /// What is in memory is not in the store yet; saved again at this moment.
     unsaved: Option<Stamp>,
 }
@@ -115,7 +114,6 @@ impl SubscriptionTask {
             push: None,
             caught_up: false,
             items_max,
-            readers: 1,
             unsaved: None,
         }
     }
@@ -197,7 +195,7 @@ impl SubscriptionTask {
             (Some(_), 0) => Standing::Well,
             (Some(_), _) => Standing::Failing,
         };
-        self.shared.roster.note(&self.key, self.ticket, standing, self.readers);
+        self.shared.roster.note(&self.key, self.ticket, standing);
     }
 
     /// Takes an order. It is acknowledged once it is kept; the newest one counts.
@@ -384,7 +382,6 @@ impl SubscriptionTask {
                 (self.sub.attempts, self.sub.next_try, self.sub.failure) = (0, Stamp::ZERO, None);
                 self.caught_up = !moved.more;
                 self.items_max = self.shared.config.push_items_max.max(1);
-                self.readers = moved.readers.unwrap_or(self.readers);
             }
             Ok(false) => self.reload().await,
             Err(error) => {
