@@ -7,7 +7,7 @@ use crate::{
     layers::{FetchError, Governor, Request},
     notify::Notify,
     readers::Readers,
-    store::{Store, StoreError, Sub},
+    store::{Store, StoreError, Subscription},
     telemetry::Metrics,
 };
 use bytes::Bytes;
@@ -42,7 +42,7 @@ pub use roster::Counts;
 
 use limits::Limits;
 use roster::{Key, Room, Roster, Standing, Way};
-use subscription::Subscription;
+use subscription::SubscriptionTask;
 
 /// `[hub]`: leases, the size of a push, and how much is done at once.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -248,17 +248,17 @@ impl Hub {
         Ok(())
     }
 
-    fn resume(&self, sub: Sub) {
+    fn resume(&self, sub: Subscription) {
         let key = Key { topic: sub.topic.clone(), callback: sub.callback.clone() };
         let standing = if sub.active.is_some() { Standing::Well } else { Standing::Unverified };
         // What is stored was admitted once.
         let room = Room { subscriptions_max: usize::MAX, unverified_max: usize::MAX };
         if let Way::New(orders, _, ticket) = self.shared.roster.way(&key, sub.feed(), standing, room) {
-            self.start_one(Subscription::new(self.shared.clone(), key, ticket, sub, orders));
+            self.start_one(SubscriptionTask::new(self.shared.clone(), key, ticket, sub, orders));
         }
     }
 
-    fn start_one(&self, subscription: Subscription) {
+    fn start_one(&self, subscription: SubscriptionTask) {
         let span = info_span!("subscription", topic = %subscription.topic());
         let cut = self.cut.clone();
         self.tasks.spawn(async move { cut.run_until_cancelled(subscription.run()).await }.instrument(span));

@@ -1,6 +1,6 @@
 //! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: whoever wakes reads the store.
 
-use crate::feed::record::{FeedNo, Mark};
+use crate::feed::record::{FeedNo, Head};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{Mutex, PoisonError, RwLock},
@@ -10,7 +10,7 @@ use tokio::sync::{Notify as Bell, watch};
 /// The wake-ups of all feeds.
 #[derive(Debug, Default)]
 pub struct Notify {
-    feeds: RwLock<HashMap<FeedNo, watch::Sender<Mark>>>,
+    feeds: RwLock<HashMap<FeedNo, watch::Sender<Head>>>,
     hinted: Mutex<BTreeSet<FeedNo>>,
     bell: Bell,
 }
@@ -22,23 +22,23 @@ impl Notify {
     }
 
     /// Says where a feed stands. Waiters wake only when that is new to them. Called after the commit is durable.
-    pub fn moved(&self, feed: FeedNo, mark: Mark) {
+    pub fn moved(&self, feed: FeedNo, head: Head) {
         if let Some(known) = self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed) {
-            known.send_if_modified(|held| std::mem::replace(held, mark) != mark);
+            known.send_if_modified(|held| std::mem::replace(held, head) != head);
             return;
         }
         let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
-        let known = feeds.entry(feed).or_insert_with(|| watch::Sender::new(mark));
-        known.send_if_modified(|held| std::mem::replace(held, mark) != mark);
+        let known = feeds.entry(feed).or_insert_with(|| watch::Sender::new(head));
+        known.send_if_modified(|held| std::mem::replace(held, head) != head);
     }
 
     /// Where a feed stands; `None` for one that was never announced.
-    pub fn mark(&self, feed: FeedNo) -> Option<Mark> {
+    pub fn head(&self, feed: FeedNo) -> Option<Head> {
         self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed).map(|known| *known.borrow())
     }
 
     /// Registers for a feed's wake-ups. Register before the first read, or a change in between is slept through.
-    pub fn watch(&self, feed: FeedNo) -> Option<watch::Receiver<Mark>> {
+    pub fn watch(&self, feed: FeedNo) -> Option<watch::Receiver<Head>> {
         self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed).map(watch::Sender::subscribe)
     }
 
@@ -76,22 +76,22 @@ mod tests {
 
     const FEED: FeedNo = FeedNo(1);
 
-    fn mark(t: u64) -> Mark {
-        Mark { last_t: Stamp::from_secs(t), head_rev: 0, ready: true }
+    fn head(t: u64) -> Head {
+        Head { last_t: Stamp::from_secs(t), metadata_rev: 0, ready: true }
     }
 
     #[tokio::test]
     async fn a_waiter_that_registered_first_sleeps_through_nothing() {
         let notify = Notify::new();
         assert!(notify.watch(FEED).is_none());
-        notify.moved(FEED, mark(1));
+        notify.moved(FEED, head(1));
         let mut waiter = notify.watch(FEED).unwrap();
-        notify.moved(FEED, mark(2));
+        notify.moved(FEED, head(2));
         waiter.changed().await.unwrap();
-        assert_eq!(*waiter.borrow_and_update(), mark(2));
-        notify.moved(FEED, mark(2));
-        assert!(!waiter.has_changed().unwrap(), "the same mark wakes nobody");
-        assert_eq!((notify.mark(FEED), notify.watchers(FEED)), (Some(mark(2)), 1));
+        assert_eq!(*waiter.borrow_and_update(), head(2));
+        notify.moved(FEED, head(2));
+        assert!(!waiter.has_changed().unwrap(), "the same head wakes nobody");
+        assert_eq!((notify.head(FEED), notify.watchers(FEED)), (Some(head(2)), 1));
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use crate::{
         order::Order,
         page::{Ask, Degraded, Growth, Page, PageQuery},
         position::{BadPosition, Position},
-        record::{FeedNo, Mark},
+        record::{FeedNo, Head},
         stamp::Stamp,
         view::{Format, View},
     },
@@ -66,7 +66,7 @@ impl Default for Config {
 
 /// A read: what is looked at, and from where to where. Equal reads of an unchanged feed get the same body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Reading {
+pub struct ReadRequest {
     view: View,
     shape: Shape,
     since: Option<Spec>,
@@ -110,7 +110,7 @@ impl Spec {
     }
 }
 
-impl Reading {
+impl ReadRequest {
     /// A page of a view. `since` and `until` as the consumer wrote them, decoded; `max` at least 1.
     pub fn page(view: View, since: &str, until: &str, max: usize) -> Result<Self, BadPosition> {
         Ok(Self { view, shape: Shape::Page, since: Spec::parse(since)?, until: Spec::parse(until)?, max })
@@ -168,7 +168,7 @@ pub struct Rendered {
     /// How far a cursor had to be degraded.
     pub degraded: Option<Degraded>,
     /// The visible state of the feed that was read.
-    pub mark: Mark,
+    pub head: Head,
     codings: coding::Codings,
 }
 
@@ -200,7 +200,7 @@ pub struct Readers {
     clock: Arc<dyn Clock>,
     urls: Arc<Urls>,
     config: Config,
-    bodies: Cache<(Reading, Mark), Arc<Rendered>>,
+    bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
 }
 
 /// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before they are made.
@@ -215,7 +215,7 @@ impl Readers {
         urls: Arc<Urls>,
         config: Config,
     ) -> Self {
-        let weigh = |(reading, _): &(Reading, Mark), body: &Arc<Rendered>| {
+        let weigh = |(reading, _): &(ReadRequest, Head), body: &Arc<Rendered>| {
             let bytes = body.body.len() * 2 + reading.spelt_bytes() + BODY_OVERHEAD_BYTES;
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
@@ -234,22 +234,22 @@ impl Readers {
     }
 
     /// Where a feed stands.
-    pub fn mark(&self, feed: FeedNo) -> Result<Mark, ReadError> {
-        self.notify.mark(feed).ok_or(ReadError::UnknownFeed)
+    pub fn head(&self, feed: FeedNo) -> Result<Head, ReadError> {
+        self.notify.head(feed).ok_or(ReadError::UnknownFeed)
     }
 
     /// Registers for a feed's wake-ups; do so before the first read.
-    pub fn watch(&self, feed: FeedNo) -> Result<watch::Receiver<Mark>, ReadError> {
+    pub fn watch(&self, feed: FeedNo) -> Result<watch::Receiver<Head>, ReadError> {
         self.notify.watch(feed).ok_or(ReadError::UnknownFeed)
     }
 
     /// The body of a read. Identical reads of an unchanged feed share one store read and one rendering.
-    pub async fn read(&self, reading: &Reading) -> Result<Arc<Rendered>, ReadError> {
-        let mark = self.mark(reading.view.feed)?;
-        if !mark.ready {
+    pub async fn read(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, ReadError> {
+        let head = self.head(reading.view.feed)?;
+        if !head.ready {
             return Err(ReadError::NotReady);
         }
-        let key = (reading.clone(), mark);
+        let key = (reading.clone(), head);
         let made = self.bodies.try_get_with_by_ref(&key, self.make(reading)).await;
         made.map_err(|error: Arc<Arc<StoreError>>| ReadError::Store((*error).clone()))
     }
@@ -258,7 +258,7 @@ impl Readers {
     /// until `stop`. Then the empty page.
     pub async fn read_held(
         &self,
-        reading: &Reading,
+        reading: &ReadRequest,
         deadline: Instant,
         stop: &CancellationToken,
     ) -> Result<Arc<Rendered>, ReadError> {
@@ -282,12 +282,12 @@ impl Readers {
     }
 
     /// Whether an answer is due now, be it empty: no change before `deadline` could make it another.
-    pub fn is_due(&self, reading: &Reading, body: &Rendered, deadline: Instant) -> bool {
+    pub fn is_due(&self, reading: &ReadRequest, body: &Rendered, deadline: Instant) -> bool {
         self.hold_until(reading, body, deadline).is_none()
     }
 
     /// Until when an answer may be held back; `None` when it is due now.
-    fn hold_until(&self, reading: &Reading, body: &Rendered, deadline: Instant) -> Option<Instant> {
+    fn hold_until(&self, reading: &ReadRequest, body: &Rendered, deadline: Instant) -> Option<Instant> {
         if body.count > 0 {
             return None;
         }
@@ -304,7 +304,7 @@ impl Readers {
     }
 
     /// Reads the store and renders.
-    async fn make(&self, reading: &Reading) -> Result<Arc<Rendered>, Arc<StoreError>> {
+    async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, Arc<StoreError>> {
         let bytes_max = match reading.shape {
             Shape::Page => self.config.page_bytes_max,
             Shape::Push => self.config.push_bytes_max,
@@ -339,7 +339,7 @@ impl Readers {
             body,
             count: page.items.len(),
             more: page.more,
-            mark: page.record.mark(),
+            head: page.record.head(),
             last_cursor: page.last_cursor,
             degraded: page.degraded,
             codings: coding::Codings::default(),

@@ -135,7 +135,7 @@ async fn answer(
     };
     let body = body.replace("{site}", &format!("http://{address}"));
     let text = format!(
-        "HTTP/1.1 {status} Said\r\nconnection: close\r\netag: \"{path}\"\r\ncontent-length: {}\r\n\r\n{body}",
+        "HTTP/1.1 {status} CheckResult\r\nconnection: close\r\netag: \"{path}\"\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(text.as_bytes()).await?;

@@ -17,13 +17,13 @@ use std::{
 
 /// What a run of the program came to.
 #[derive(Debug)]
-struct Said {
+struct CheckResult {
     out: String,
     err: String,
     code: i32,
 }
 
-impl Said {
+impl CheckResult {
     /// The text after a label, up to the next one.
     fn fact(&self, label: &str) -> String {
         let mut lines = self.out.lines().skip_while(|line| line.split(' ').next() != Some(label));
@@ -33,7 +33,7 @@ impl Said {
     }
 }
 
-fn probe(arguments: &[&str], input: &[u8]) -> Said {
+fn probe(arguments: &[&str], input: &[u8]) -> CheckResult {
     let mut child = Command::new(env!("CARGO_BIN_EXE_everfeed"))
         .arg("probe")
         .args(arguments)
@@ -46,11 +46,11 @@ fn probe(arguments: &[&str], input: &[u8]) -> Said {
     child.stdin.take().unwrap().write_all(input).unwrap();
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).expect("the program speaks UTF-8");
-    Said { out: text(output.stdout), err: text(output.stderr), code: output.status.code().unwrap() }
+    CheckResult { out: text(output.stdout), err: text(output.stderr), code: output.status.code().unwrap() }
 }
 
 /// Probes a path of a publisher.
-async fn probe_url(origin: &Origin, more: &'static [&'static str]) -> Said {
+async fn probe_url(origin: &Origin, more: &'static [&'static str]) -> CheckResult {
     let url = origin.url("/feed.xml");
     let run = move || probe(&[&[url.as_str()], more].concat(), b"");
     tokio::task::spawn_blocking(run).await.unwrap()

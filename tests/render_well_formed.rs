@@ -14,7 +14,7 @@ use everfeed::{
     render::{Document, Site, page},
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Head, Image, Link, Node, Person, Source,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Metadata, Image, Link, Node, Person, Source,
     Text, TextKind,
 };
 use proptest::{collection::vec, option, prelude::*};
@@ -183,7 +183,7 @@ fn entry() -> BoxedStrategy<Entry> {
         .boxed()
 }
 
-fn head() -> BoxedStrategy<Head> {
+fn head() -> BoxedStrategy<Metadata> {
     (
         option::of(text_construct()),
         option::of(text_construct()),
@@ -199,7 +199,7 @@ fn head() -> BoxedStrategy<Head> {
         .prop_map(|parts| {
             let (title, description, links, authors, categories, language, rights, image, contributors, icon) =
                 parts;
-            Head {
+            Metadata {
                 title,
                 description,
                 links,
@@ -210,7 +210,7 @@ fn head() -> BoxedStrategy<Head> {
                 rights,
                 image: image.map(|url| Image { url, ..Image::default() }),
                 icon,
-                ..Head::default()
+                ..Metadata::default()
             }
         })
         .boxed()
@@ -226,13 +226,13 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
         revived: None,
         published_us,
         content,
-        deaths: 0,
+        tombstone_count: 0,
         seen: Seen::default(),
     })
 }
 
 /// The document of one live item and one tombstone.
-fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
+fn document(format: Format, metadata: &Metadata, entry: &Entry, iri: &str) -> String {
     let gone = Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None };
     let live = Content::Live(Arc::new(entry.clone()));
     let published = entry.published.as_ref().and_then(|date| date.at_us);
@@ -241,8 +241,8 @@ fn document(format: Format, head: &Head, entry: &Entry, iri: &str) -> String {
         last_t: Stamp::from_secs(1_389_003_527),
         total: 2,
         live: 1,
-        head: Arc::new(head.clone()),
-        head_rev: 1,
+        metadata: Arc::new(metadata.clone()),
+        metadata_rev: 1,
         first_cursor: Some(String::new()),
         ..FeedRecord::new(FeedNo(1), "x", "example.org/")
     };
@@ -390,10 +390,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn atom_is_well_formed_and_its_texts_read_back(entry in entry(), head in head(), iri in text()) {
+    fn atom_is_well_formed_and_its_texts_read_back(entry in entry(), metadata in head(), iri in text()) {
         // A-1..A-6, A-10, A-15.
         for format in [Format::Atom, Format::ClassicAtom] {
-            let feed = read(&document(format, &head, &entry, &iri));
+            let feed = read(&document(format, &metadata, &entry, &iri));
             for name in ["id", "title", "updated"] {
                 prop_assert!(feed.child(name).is_some());
             }
@@ -421,9 +421,9 @@ proptest! {
     }
 
     #[test]
-    fn rss_is_well_formed_and_says_nothing_twice(entry in entry(), head in head(), iri in text()) {
+    fn rss_is_well_formed_and_says_nothing_twice(entry in entry(), metadata in head(), iri in text()) {
         // R-1..R-3, R-6, R-7.
-        let rss = read(&document(Format::ClassicRss, &head, &entry, &iri));
+        let rss = read(&document(Format::ClassicRss, &metadata, &entry, &iri));
         let channel = rss.child("channel").unwrap();
         for name in ["title", "link", "description"] {
             prop_assert!(channel.child(name).is_some());
@@ -437,8 +437,8 @@ proptest! {
     }
 
     #[test]
-    fn json_is_json(entry in entry(), head in head(), iri in text()) {
-        let page: serde_json::Value = serde_json::from_str(&document(Format::Json, &head, &entry, &iri)).unwrap();
+    fn json_is_json(entry in entry(), metadata in head(), iri in text()) {
+        let page: serde_json::Value = serde_json::from_str(&document(Format::Json, &metadata, &entry, &iri)).unwrap();
         prop_assert_eq!(page["items"].as_array().unwrap().len(), 2);
         prop_assert_eq!(page["items"][0]["object"]["id"].as_str(), Some(iri.as_str()));
         for item in page["items"].as_array().unwrap() {

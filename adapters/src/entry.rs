@@ -275,14 +275,14 @@ pub enum Format {
 /// of other vocabularies, of each the first that says something. What is mapped is not foreign markup, except where a
 /// field says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct Metadata {
     /// `atom:id`, or `rdf:about` of the channel.
     pub id: Option<String>,
     /// `title`; `dc:title`.
     pub title: Option<Text>,
     /// RSS `description`, Atom `subtitle` (0.3: `tagline`); `dc:description`, `itunes:summary` (which stays foreign).
     pub description: Option<Text>,
-    /// Every link: `alternate` is the site, `self` the feed, `hub` a hub (see `Head::hubs`), `license` the licence, and
+    /// Every link: `alternate` is the site, `self` the feed, `hub` a hub (see `Metadata::hubs`), `license` the licence, and
     /// those of RFC 5005 (`first`, `last`, `next`, `previous`, `prev-archive`, `next-archive`, `current`). RSS `link`,
     /// `atom:link`; `cc:license`, `creativeCommons:license` and `wfw:commentRss`, which stay foreign.
     pub links: Vec<Link>,
@@ -331,7 +331,7 @@ pub struct Rhythm {
     pub update_secs: Option<u32>,
 }
 
-/// Feed History -01..-05 and RFC 5005 facts of the head. Their links are links; `Head::older_archive` weighs them.
+/// Feed History -01..-05 and RFC 5005 facts of the head. Their links are links; `Metadata::older_archive` weighs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     /// `fh:stateful` (-01 to -03) or `fh:incremental` (-04), H-1: whether earlier entries are part of the feed; `None`
@@ -469,7 +469,7 @@ impl Entry {
     }
 }
 
-impl Head {
+impl Metadata {
     /// The URL of the best picture of the feed: its image, else its icon.
     pub fn picture(&self) -> Option<&str> {
         self.image.as_ref().map(|image| image.url.as_str()).or(self.icon.as_deref())

@@ -21,7 +21,7 @@ use crate::extensions::{
 use crate::text::markup::XML;
 use crate::text::{html, present, references, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Head, Link, Note, Text, TextKind};
+use crate::{Element, Entry, Format, Metadata, Link, Note, Text, TextKind};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.
@@ -191,10 +191,10 @@ pub(crate) fn head(
     dialect: &Dialect,
     place: &Place,
     notes: &mut Notes,
-) -> Head {
+) -> Metadata {
     // The format's own elements first, wherever they stand: what other vocabularies say is second choice.
     children.sort_by_cached_key(|(child, _)| dialect.vocabulary(&child.ns) != dialect.native());
-    let mut head = Head::default();
+    let mut head = Metadata::default();
     for (child, outside) in children {
         let place = outside.enter(&child, notes);
         let vocabulary = dialect.vocabulary(&child.ns);

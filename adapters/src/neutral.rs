@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::text::{base64, clean, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
-    Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Head, Image, Link, NotAFeed, PROXIED,
+    Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Metadata, Image, Link, NotAFeed, PROXIED,
     Person, Text, TextKind, Window,
 };
 
@@ -24,7 +24,7 @@ pub fn neutral(window: &Window) -> Value {
     json!({
         "version": window.version,
         "encoding": window.encoding,
-        "feed": head(&window.head, window.format),
+        "feed": head(&window.metadata, window.format),
         "entries": entries.collect::<Vec<_>>(),
     })
 }
@@ -47,7 +47,7 @@ pub fn neutral_line(file: &str, read: Result<&Window, &NotAFeed>) -> Value {
     line
 }
 
-fn head(head: &Head, format: Format) -> Value {
+fn head(head: &Metadata, format: Format) -> Value {
     let mut fields = Fields::new();
     put(&mut fields, "id", head.id.as_deref());
     text(&mut fields, "title", head.title.as_ref());

@@ -16,7 +16,7 @@ use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::markup::tree::{self, Bindings};
 use crate::text::{doctype, encoding, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Deletion, Digest, Entry, Format, Head, Hints, Key, Note};
+use crate::{Deletion, Digest, Entry, Format, Metadata, Hints, Key, Note};
 use cutter::Cut;
 
 /// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
@@ -133,7 +133,7 @@ pub struct Window {
     /// empty for a resource, which is bytes.
     pub encoding: &'static str,
     /// What the document says of itself.
-    pub head: Head,
+    pub head: Metadata,
     /// The entries in document order, none of them parsed. Two may have the same key: then the document says so.
     pub entries: Vec<RawEntry>,
     /// The tombstones in document order.
@@ -151,7 +151,7 @@ impl Window {
             format,
             version: "",
             encoding: "",
-            head: Head::default(),
+            head: Metadata::default(),
             entries: Vec::new(),
             deletions: Vec::new(),
             notes: Vec::new(),

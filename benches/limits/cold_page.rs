@@ -19,7 +19,7 @@ use everfeed::{
         stamp::Stamp,
         view::{Format, View},
     },
-    readers::Reading,
+    readers::ReadRequest,
     store::redb::Config,
 };
 use redb::{Builder, Database, ReadableDatabase as _, TableDefinition};
@@ -112,7 +112,7 @@ impl Subject {
         let readers = self.house.readers()?;
         let start = Instant::now();
         for since in &sinces {
-            let reading = Reading::page(view, &format!("cursor:{since}"), "", PAGE_ITEMS)?;
+            let reading = ReadRequest::page(view, &format!("cursor:{since}"), "", PAGE_ITEMS)?;
             let body = readers.read(&reading).await?;
             ensure!(body.count == PAGE_ITEMS && body.degraded.is_none(), "a full page");
             black_box(body);

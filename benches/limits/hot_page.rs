@@ -14,7 +14,7 @@ use everfeed::{
         order::Order,
         view::{Format, View},
     },
-    readers::{Coding, Reading},
+    readers::{Coding, ReadRequest},
 };
 use std::{cell::RefCell, net::SocketAddr, time::Duration};
 use tokio::runtime::Handle;
@@ -32,7 +32,7 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
     let (house, _) = House::new(1_000).await?;
     let served = house.serve().await?;
     let view = View { feed: house.feed(), order: Order::MODIFIED, format: Format::Atom };
-    let page = house.readers()?.read(&Reading::page(view, "", "", PAGE_ITEMS)?).await?;
+    let page = house.readers()?.read(&ReadRequest::page(view, "", "", PAGE_ITEMS)?).await?;
     for (coding, headers, aim) in
         [(Coding::Identity, "", Aim::AtLeast(0.7)), (Coding::Gzip, "accept-encoding: gzip\r\n", Aim::None)]
     {

@@ -13,7 +13,7 @@ use everfeed::{
         order::Order,
         view::{Format, View},
     },
-    readers::Reading,
+    readers::ReadRequest,
 };
 use futures_util::{StreamExt as _, stream};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -91,13 +91,13 @@ fn tell(report: &Report, what: &str, waiters: usize, trials: &[Woken]) {
 /// The cursor at which everybody waits.
 async fn head(house: &House) -> Result<String> {
     let view = View { feed: house.feed(), order: Order::MODIFIED_REVERSE, format: Format::Json };
-    Ok(house.readers()?.read(&Reading::page(view, "", "", 1)?).await?.last_cursor.clone())
+    Ok(house.readers()?.read(&ReadRequest::page(view, "", "", 1)?).await?.last_cursor.clone())
 }
 
 async fn in_process(house: &mut House, waiters: usize) -> Result<Woken> {
     let readers = Arc::new(house.readers()?);
     let view = View { feed: house.feed(), order: Order::MODIFIED, format: Format::Atom };
-    let reading = Reading::page(view, &format!("cursor:{}", head(house).await?), "", 50)?;
+    let reading = ReadRequest::page(view, &format!("cursor:{}", head(house).await?), "", 50)?;
     let deadline = tokio::time::Instant::now() + HOLD;
     let stop = CancellationToken::new();
     let mut waiting = JoinSet::new();
@@ -173,7 +173,7 @@ async fn until(everybody_waits: impl Fn() -> bool) -> Result<()> {
 async fn change(house: &mut House) -> Result<Instant> {
     house.add(1).await?;
     let start = Instant::now();
-    house.notify.moved(house.feed(), house.record.mark());
+    house.notify.moved(house.feed(), house.record.head());
     Ok(start)
 }
 

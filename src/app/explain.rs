@@ -5,13 +5,13 @@ use crate::{
     clock,
     config::{Config, Feed, public},
     feed::{
-        absence::{Cause, Class, Memory, Missing, Policy, Probe, Said},
+        absence::{Cause, Class, Memory, Missing, Policy, PermalinkCheck, CheckResult},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{CHANGED_POLLS_MAX, Evidence, Known, Remembered},
+        reconcile::{CHANGED_POLLS_MAX, Evidence, Known, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -129,7 +129,7 @@ pub struct Told {
     /// What it is.
     pub state: State,
     /// How often it became a tombstone.
-    pub deaths: u8,
+    pub tombstone_count: u8,
     /// How it is missed, if it is suspected.
     pub missing: Option<Missed>,
     /// How it changes with every poll, if it does.
@@ -288,7 +288,7 @@ impl Explainer {
             known.last.window.iter_mut().for_each(|row| row.changed_polls = 0);
         }
         let profile = platform::profile(&self.platforms, poll.platform.as_ref());
-        let policy = feed.deletions.policy_for(record.head.is_complete(), profile.as_deref());
+        let policy = feed.deletions.policy_for(record.metadata.is_complete(), profile.as_deref());
         let absence = &known.last.absence;
         let policy = absence.believed(&policy, poll.polled_at.unwrap_or_default());
         let mut suspects = Vec::new();
@@ -315,7 +315,7 @@ impl Explainer {
             url: public(&feed.url),
             polling: polling(&poll, feed.deletions.audit_secs, self.left_alone(&poll, feed).await?),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
-            is_complete: record.head.is_complete(),
+            is_complete: record.metadata.is_complete(),
             items: (record.total, record.live),
             window: known.last.window.len(),
             churning: known.last.held.len(),
@@ -387,7 +387,7 @@ impl Explainer {
     async fn told(
         &self,
         record: &FeedRecord,
-        last: &Remembered,
+        last: &WindowState,
         policy: &Policy,
         item: &Item,
     ) -> Result<Told, StoreError> {
@@ -413,16 +413,16 @@ impl Explainer {
             created: item.created.rfc3339(),
             modified: item.modified.rfc3339(),
             state,
-            deaths: item.deaths,
-            missing: missing.map(|missing| missed(&missing, Some((item.deaths, policy)))),
+            tombstone_count: item.tombstone_count,
+            missing: missing.map(|missing| missed(&missing, Some((item.tombstone_count, policy)))),
             churn: churn(last, item),
-            missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.deaths))),
+            missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.tombstone_count))),
             evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
         })
     }
 }
 
-fn churn(last: &Remembered, item: &Item) -> Option<Churn> {
+fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
     let row = last.window.iter().find(|row| row.id == item.id);
     let polls = row.map_or(0, |row| row.changed_polls);
     let held_until = last.held.iter().find(|held| held.id == item.id).map(|held| held.until.rfc3339());
@@ -452,7 +452,7 @@ fn doubted(absence: &Memory, now: Stamp) -> Option<String> {
 }
 
 fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
-    let needs = open.map(|(deaths, policy)| missing.needs(deaths, policy));
+    let needs = open.map(|(tombstone_count, policy)| missing.needs(tombstone_count, policy));
     Missed {
         since: missing.since.rfc3339(),
         last_seen: missing.last_seen.rfc3339(),
@@ -466,10 +466,10 @@ fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
     }
 }
 
-fn page(probe: &Probe) -> Page {
+fn page(probe: &PermalinkCheck) -> Page {
     Page {
         said: probe.last.map(|(at, said)| (said.words().to_owned(), at.rfc3339())),
-        asked: if probe.last.is_some_and(|(_, said)| said == Said::NoPage) { 0 } else { probe.asked },
+        asked: if probe.last.is_some_and(|(_, said)| said == CheckResult::NoPage) { 0 } else { probe.asked },
         next_at: probe.due.map(|at| at.rfc3339()),
     }
 }

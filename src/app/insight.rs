@@ -2,7 +2,7 @@
 
 use super::explain::Explainer;
 use crate::{
-    feed::{reconcile::Remembered, record::FeedRecord},
+    feed::{reconcile::WindowState, record::FeedRecord},
     hub::Hub,
     ingest::Poller,
     notify::Notify,
@@ -46,7 +46,7 @@ impl House {
     fn feed(
         &self,
         record: &FeedRecord,
-        last: &Remembered,
+        last: &WindowState,
         origin: &str,
         subscribers: SubscriberStatus,
     ) -> FeedStatus {

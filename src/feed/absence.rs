@@ -30,12 +30,12 @@ mod sticky;
 mod tests;
 
 pub use event::Event;
-pub use probe::{Probe, Said};
-pub use returns::{Belief, Cause, Returns};
+pub use probe::{PermalinkCheck, CheckResult};
+pub use returns::{Belief, Cause, Recurrence};
 pub use verdict::{Missing, Needs, Proof};
 
-use orientation::Orientation;
-use sticky::Sticky;
+use orientation::Direction;
+use sticky::Pinned;
 
 /// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct Place {
     /// Whether the item was known, and alive, before this document.
     pub known: bool,
     /// How often the item was deleted before: one that comes and goes needs more proof.
-    pub deaths: u8,
+    pub tombstone_count: u8,
     /// Whether nothing but its title or its content names it, so that an edit may look like an end and a beginning.
     pub is_weak: bool,
 }
@@ -73,7 +73,7 @@ pub struct Row {
     /// Its date when it was last seen.
     pub dated: Option<i64>,
     /// How often it was deleted before.
-    pub deaths: u8,
+    pub tombstone_count: u8,
     /// Whether it has no id of its own: it is never missed (DESIGN section 3).
     pub is_weak: bool,
     /// Set while it is missed and not decided on.
@@ -87,7 +87,7 @@ pub struct Memory {
     pub rows: Vec<Row>,
     /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
     lengths: VecDeque<u16>,
-    orientation: Orientation,
+    orientation: Direction,
     /// What the last document was taken for.
     taken: Taken,
     /// Full documents in a row whose order could not be followed.
@@ -104,9 +104,9 @@ pub struct Memory {
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
     ended: (Stamp, u16),
     /// What was missing and came back.
-    pub returns: Returns,
+    pub returns: Recurrence,
     /// Whether what rolls off is missing from inside.
-    sticky: Sticky,
+    sticky: Pinned,
 }
 
 /// What a document was taken for, and so what the same document says when it comes again.
@@ -255,7 +255,7 @@ impl Memory {
 
     /// What the word of a missed item's own page proves, together with what documents have shown so far. An item that is
     /// not missed any more is none of a page's business.
-    pub fn told(&self, id: ItemId, said: Said, policy: &Policy, now: Stamp) -> Outcome {
+    pub fn told(&self, id: ItemId, said: CheckResult, policy: &Policy, now: Stamp) -> Outcome {
         let policy = &self.believed(policy, now);
         let mut memory = self.clone();
         let mut outcome = Outcome::default();
@@ -264,8 +264,8 @@ impl Memory {
             && let Some(missing) = &mut memory.rows[at].missing
         {
             missing.probe = missing.probe.told(said, policy.apart_secs, now);
-            let (missing, deaths) = (*missing, memory.rows[at].deaths);
-            if let Some(proof) = missing.proves(deaths, policy, now)
+            let (missing, tombstone_count) = (*missing, memory.rows[at].tombstone_count);
+            if let Some(proof) = missing.proves(tombstone_count, policy, now)
                 && memory.may_end(&mut outcome.events, now)
             {
                 memory.rows.remove(at);
@@ -316,8 +316,8 @@ impl Memory {
         }
         let present = self.rows.iter().filter(|row| row.missing.is_none());
         let place = |row: &Row| {
-            let Row { id, dated, deaths, is_weak, .. } = *row;
-            Place { id, dated, known: true, deaths, is_weak }
+            let Row { id, dated, tombstone_count, is_weak, .. } = *row;
+            Place { id, dated, known: true, tombstone_count, is_weak }
         };
         let seen: Vec<Place> = present.map(place).collect();
         let policy = self.believed(policy, now);

@@ -2,12 +2,12 @@
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
 use super::{
-    identity::{named, stranger},
+    identity::{named, different_feed},
     item::KeyHash,
     stamp::Stamp,
 };
 use everfeed_adapters::{
-    Digest, Head,
+    Digest, Metadata,
     platforms::{End, Profile, Recipe},
 };
 use serde::{Deserialize, Serialize};
@@ -66,7 +66,7 @@ pub struct Seen<'a> {
     /// The keys of its entries.
     pub keys: &'a [KeyHash],
     /// What it says of itself.
-    pub head: &'a Head,
+    pub metadata: &'a Metadata,
     /// Whether it may lack what its publisher shows: cut, mended, or found to hold more by another reader.
     pub damaged: bool,
     /// Whether it shows the newest of several feeds, which drop their old entries.
@@ -110,9 +110,9 @@ pub enum Step {
     Done,
 }
 
-/// A walk, and all of it that must outlive the process; what it has seen is told to it again ([`Walk::recall`]).
+/// A walk, and all of it that must outlive the process; what it has seen is told to it again ([`ArchiveWalk::recall`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Walk {
+pub struct ArchiveWalk {
     /// When it began.
     pub started_at: Stamp,
     /// The feed's configured address, without credentials.
@@ -148,7 +148,7 @@ pub struct Walk {
     /// Whether a page that it took in may lack entries, so that it reaches no first item for certain.
     damaged: bool,
     /// By what the live document names its feed.
-    named: Head,
+    named: Metadata,
     /// Why the first way that failed did.
     flaw: Option<String>,
     /// What has been seen.
@@ -199,7 +199,7 @@ pub const BYTES_MAX: u64 = 128 << 20;
 /// Pages in a row without anything new that end a walk (POLLING 3.1).
 const BARREN_MAX: u8 = 2;
 
-impl Walk {
+impl ArchiveWalk {
     /// A walk from the live document on; else what the document says of its history by itself.
     pub fn begin(
         feed: &Url,
@@ -208,7 +208,7 @@ impl Walk {
         rules: &Rules,
         now: Stamp,
     ) -> Result<Self, History> {
-        if live.head.is_complete() || way::shows_all(live) {
+        if live.metadata.is_complete() || way::shows_all(live) {
             return Err(History::Complete);
         }
         let (ways, flaw) = way::ways(feed, live, profile, rules);
@@ -233,7 +233,7 @@ impl Walk {
             alone: false,
             doubtful: live.damaged || live.mixed,
             damaged: false,
-            named: named(live.head),
+            named: named(live.metadata),
             flaw,
             trail: Trail::default(),
         };
@@ -367,7 +367,7 @@ impl Walk {
         self.way().map(Way::words).unwrap_or_default()
     }
 
-    /// Takes in what came of the request that [`Walk::next`] named.
+    /// Takes in what came of the request that [`ArchiveWalk::next`] named.
     pub fn answer(&mut self, reply: Reply<'_>, rules: &Rules, now: Stamp) -> Verdict {
         self.next_at = now.plus_secs(rules.page_gap_secs);
         match reply {
@@ -408,7 +408,7 @@ impl Walk {
     fn page(&mut self, seen: &Seen<'_>, rules: &Rules) -> Verdict {
         // In place of the live document another feed's shows that it moved, and the boundary is read again.
         let is_page = self.phase != Phase::Recount;
-        if is_page && stranger(&self.named, &named(seen.head)).is_some() {
+        if is_page && different_feed(&self.named, &named(seen.metadata)).is_some() {
             self.refuse("a page of its archives is of another feed".to_owned());
             return Verdict::Drop;
         }
@@ -531,7 +531,7 @@ fn fits(live: &Seen<'_>, profile: &Profile) -> bool {
     !live.damaged
         && usual.is_some_and(|usual| live.keys.len() <= usual)
         && profile.history.iter().any(ends_so)
-        && profile.is_named_by(live.head)
+        && profile.is_named_by(live.metadata)
 }
 
 /// What stands for an address: its fragment and its scheme make no other page of it.

@@ -1,17 +1,17 @@
 //! Whose document it is, as far as it shows: another feed's, or that of a planet; not what follows from that.
 
-use everfeed_adapters::{Head, Key, Link, Window};
+use everfeed_adapters::{Metadata, Key, Link, Window};
 use std::collections::HashMap;
 use url::Url;
 
 /// Whether a document of which nothing was known is that of another feed: a hoster's parking page in RSS, a proxy that mixed
 /// two up (POLLING 2.2). Its title differs, and its id or the host of its site; a feed that only renames itself changes
 /// less.
-pub fn stranger(held: &Head, found: &Head) -> Option<String> {
+pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<String> {
     let differ =
         |held: Option<&str>, found: Option<&str>| matches!((held, found), (Some(a), Some(b)) if a != b);
-    let title = |head: &'_ Head| head.title.as_ref().map(|title| title.value.clone());
-    let site = |head: &Head| Url::parse(head.link("alternate")?).ok()?.host_str().map(str::to_owned);
+    let title = |metadata: &'_ Metadata| metadata.title.as_ref().map(|title| title.value.clone());
+    let site = |metadata: &Metadata| Url::parse(metadata.link("alternate")?).ok()?.host_str().map(str::to_owned);
     let is_other = differ(title(held).as_deref(), title(found).as_deref())
         && (differ(held.id.as_deref(), found.id.as_deref())
             || differ(site(held).as_deref(), site(found).as_deref()));
@@ -20,15 +20,15 @@ pub fn stranger(held: &Head, found: &Head) -> Option<String> {
 }
 
 /// By what a page of a feed names its feed: the title, the site, the id. Where each page has its own address for an id, as
-/// `rdf:about` often is, its host says no less, and no page is a stranger for its number.
-pub fn named(head: &Head) -> Head {
+/// `rdf:about` often is, its host says no less, and no page is a different_feed for its number.
+pub fn named(metadata: &Metadata) -> Metadata {
     let of_site = |link: &&Link| link.rel == "alternate";
     let host = |id: &String| Url::parse(id).ok().and_then(|url| url.host_str().map(str::to_owned));
-    Head {
-        id: head.id.as_ref().map(|id| host(id).unwrap_or_else(|| id.clone())),
-        title: head.title.clone(),
-        links: head.links.iter().filter(of_site).cloned().collect(),
-        ..Head::default()
+    Metadata {
+        id: metadata.id.as_ref().map(|id| host(id).unwrap_or_else(|| id.clone())),
+        title: metadata.title.clone(),
+        links: metadata.links.iter().filter(of_site).cloned().collect(),
+        ..Metadata::default()
     }
 }
 

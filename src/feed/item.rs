@@ -52,7 +52,7 @@ pub struct Item {
     /// The content, or what is left of it.
     pub content: Content,
     /// How often it became a tombstone: one that comes and goes needs more proof the next time (POLLING 2.4).
-    pub deaths: u8,
+    pub tombstone_count: u8,
     /// What the next poll is compared with.
     pub seen: Seen,
 }
@@ -157,8 +157,8 @@ const DEATHS_MANY: u8 = 3;
 const FLAPPING_SECS: u64 = 72 * 3600;
 
 /// How long an item that was deleted so often must be missed at least before it is taken for deleted again, in seconds.
-pub fn flapping_secs(deaths: u8) -> u64 {
-    if deaths >= DEATHS_MANY { FLAPPING_SECS } else { 0 }
+pub fn flapping_secs(tombstone_count: u8) -> u64 {
+    if tombstone_count >= DEATHS_MANY { FLAPPING_SECS } else { 0 }
 }
 
 /// 1990-01-01, before which no feed entry was published (LEGACY section 4).

@@ -1,7 +1,7 @@
 //! What one document, or the page of one item, came to, as it is kept for the operator; not what it changed.
 
 use super::{
-    absence::{Class, Event, Said},
+    absence::{Class, Event, CheckResult},
     item::ItemId,
     reconcile::{Change, Decisions, PutKind},
     stamp::Stamp,
@@ -43,12 +43,12 @@ pub struct Observed {
     /// What was odd about it.
     pub remark: Option<String>,
     /// Set for the page of a missed item: whose, and what it said.
-    pub page: Option<(ItemId, Said)>,
+    pub page: Option<(ItemId, CheckResult)>,
 }
 
 impl Observed {
     /// What was decided on the word of an item's page.
-    pub fn of_page(decisions: &Decisions, id: ItemId, said: Said, now: Stamp) -> Self {
+    pub fn of_page(decisions: &Decisions, id: ItemId, said: CheckResult, now: Stamp) -> Self {
         let page = Some((id, said));
         Self { class: Class::Partial, page, ..Self::of(decisions, 0, now) }
     }

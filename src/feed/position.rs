@@ -180,16 +180,16 @@ impl<'a> Rest<'a> {
         (1..=9).contains(&len).then_some(head)
     }
 
-    fn skip(&mut self, mark: &str) -> bool {
-        self.0.strip_prefix(mark).map(|tail| self.0 = tail).is_some()
+    fn skip(&mut self, head: &str) -> bool {
+        self.0.strip_prefix(head).map(|tail| self.0 = tail).is_some()
     }
 
-    fn after(&mut self, mark: &str) -> Option<&mut Self> {
-        self.skip(mark).then_some(self)
+    fn after(&mut self, head: &str) -> Option<&mut Self> {
+        self.skip(head).then_some(self)
     }
 
-    fn after_any(&mut self, marks: &[&str]) -> Option<&mut Self> {
-        marks.iter().any(|mark| self.skip(mark)).then_some(self)
+    fn after_any(&mut self, heads: &[&str]) -> Option<&mut Self> {
+        heads.iter().any(|head| self.skip(head)).then_some(self)
     }
 
     /// `Z`, `±hh[:]mm` or nothing, in microseconds east of UTC. A blank stands for the `+` that form decoding lost.

@@ -24,7 +24,7 @@ mod decide;
 mod guard;
 
 pub use decide::{ended_in_archives, keys_needed, reconcile, reconcile_again, reconcile_probe, release};
-pub use guard::{CHANGED_POLLS_MAX, HeldBack};
+pub use guard::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use observe::observe;
 
 /// The date by which its publisher sorts an entry, microseconds since 1970, if it is plausible.
@@ -37,7 +37,7 @@ mod tests;
 
 /// One entry of the last document, in document order: enough to skip it when its bytes have not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WindowRow {
+pub struct WindowEntry {
     /// The key that bound it to its item.
     pub key: KeyHash,
     /// The item.
@@ -47,7 +47,7 @@ pub struct WindowRow {
     /// The date by which its publisher sorts it, microseconds since 1970.
     pub dated: Option<i64>,
     /// How often the item was deleted before.
-    pub deaths: u8,
+    pub tombstone_count: u8,
     /// Whether nothing but its title or its content names it.
     pub is_weak: bool,
     /// Polls running in which its content changed, that of this document included.
@@ -62,20 +62,20 @@ pub struct Known {
     /// How ids are told apart.
     pub id_rule: IdRule,
     /// What is remembered of the last documents.
-    pub last: Remembered,
+    pub last: WindowState,
     /// The items behind the keys that were asked for; unknown keys are absent.
     pub items: HashMap<KeyHash, Arc<Item>>,
 }
 
 /// What is kept of a feed's documents from one poll to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remembered {
-    /// The last document's entries, at most [`WINDOW_ROWS_MAX`].
-    pub window: Vec<WindowRow>,
+pub struct WindowState {
+    /// The last document's entries, at most [`WINDOW_ENTRIES_MAX`].
+    pub window: Vec<WindowEntry>,
     /// What is remembered for the sake of what the next document lacks.
     pub absence: Memory,
     /// Forms of items that are not committed yet, since their entries change with every poll.
-    pub held: Vec<HeldBack>,
+    pub held: Vec<DeferredEdit>,
     /// When the feed was last seen being reformatted; `None` once it has rested from that.
     pub reformatted_at: Option<Stamp>,
     /// What walks through the archives missed; whatever shows it again takes it out.
@@ -83,13 +83,13 @@ pub struct Remembered {
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
-pub const WINDOW_ROWS_MAX: usize = 1000;
+pub const WINDOW_ENTRIES_MAX: usize = 1000;
 
 /// One document, as far as it differs from what is remembered of the last.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
     /// The entries in document order.
-    pub sightings: Vec<Sighting>,
+    pub entries: Vec<ObservedEntry>,
     /// What the publisher says is deleted.
     pub deletions: Vec<Deletion>,
     /// What its silence may prove.
@@ -103,14 +103,14 @@ pub struct Observation {
 
 /// One entry of a document.
 #[derive(Clone, Debug)]
-pub enum Sighting {
+pub enum ObservedEntry {
     /// Byte for byte what it was in the last document.
-    Same(WindowRow),
+    Same(WindowEntry),
     /// New or changed, so it was parsed.
-    Read(Box<Reading>),
+    Read(Box<ParsedEntry>),
 }
 
-impl Sighting {
+impl ObservedEntry {
     /// The item of an entry that is what it was.
     fn same(&self) -> Option<ItemId> {
         match self {
@@ -122,7 +122,7 @@ impl Sighting {
 
 /// An entry that was parsed.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ParsedEntry {
     /// What identifies it.
     pub key: Key,
     /// The entry.
@@ -139,7 +139,7 @@ pub struct Decisions {
     /// Keys that are other names of items held: they answer for them from now on, and nothing visible changes.
     pub aliases: Vec<(KeyHash, ItemId)>,
     /// What is remembered from now on.
-    pub last: Remembered,
+    pub last: WindowState,
     /// What an operator should know.
     pub events: Vec<Event>,
     /// What the document's silence was taken to prove.

@@ -5,7 +5,7 @@ use super::{
     archive::{History, Walked},
     stamp::Stamp,
 };
-use everfeed_adapters::Head;
+use everfeed_adapters::Metadata;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
 
@@ -31,9 +31,9 @@ pub struct FeedRecord {
     /// Items held that are no tombstones.
     pub live: u64,
     /// What the last good document said of itself.
-    pub head: Arc<Head>,
+    pub metadata: Arc<Metadata>,
     /// Rises when something rendered of `head` changes.
-    pub head_rev: u64,
+    pub metadata_rev: u64,
     /// How ids are told apart.
     pub id_rule: IdRule,
     /// The cursor of the newest item when serving began; `None` until the first good document (503 until then).
@@ -76,8 +76,8 @@ impl FeedRecord {
             last_t: Stamp::ZERO,
             total: 0,
             live: 0,
-            head: Arc::default(),
-            head_rev: 0,
+            metadata: Arc::default(),
+            metadata_rev: 0,
             id_rule: IdRule::Id,
             first_cursor: None,
             history: History::Unknown,
@@ -93,18 +93,18 @@ impl FeedRecord {
     }
 
     /// What decides whether anything visible has changed.
-    pub fn mark(&self) -> Mark {
-        Mark { last_t: self.last_t, head_rev: self.head_rev, ready: self.is_ready() }
+    pub fn head(&self) -> Head {
+        Head { last_t: self.last_t, metadata_rev: self.metadata_rev, ready: self.is_ready() }
     }
 }
 
 /// The visible state of a feed in a few words: equal marks mean equal documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mark {
+pub struct Head {
     /// The last T given out.
     pub last_t: Stamp,
     /// The revision of what the feed says of itself.
-    pub head_rev: u64,
+    pub metadata_rev: u64,
     /// Whether the first good document is in.
     pub ready: bool,
 }
@@ -115,7 +115,7 @@ pub enum IdRule {
     /// By their id alone.
     #[default]
     Id,
-    /// By id and link: the feed was caught giving one id to several links. Sticky.
+    /// By id and link: the feed was caught giving one id to several links. Pinned.
     IdAndLink,
 }
 

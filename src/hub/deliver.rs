@@ -5,7 +5,7 @@ use crate::{
     clock::Clock as _,
     feed::view::View,
     layers::{FetchError, Request, parse_retry_after},
-    readers::{ReadError, Reading, Rendered},
+    readers::{ReadError, ReadRequest, Rendered},
     secret::Secret,
     store::{StoreError, sub::Algo},
 };
@@ -89,7 +89,7 @@ async fn attempt(shared: &Shared, push: &Push) -> Result<Outcome, ReadError> {
     // A feed that is no longer on offer is not pushed; its subscriptions end with their leases.
     let Some(link) = shared.link(push.view) else { return Ok(Outcome::Nothing) };
     let Some(acked) = push.acked.as_deref() else { return settle(shared, push).await };
-    let reading = Reading::push(push.view, acked, push.items_max);
+    let reading = ReadRequest::push(push.view, acked, push.items_max);
     if let Some(outcome) = unless_due(acked, &*shared.readers.read(&reading).await?) {
         return Ok(outcome);
     }

@@ -8,7 +8,7 @@ use super::{
     retry::VERIFY_GIVE_UP_SECS,
     roster::{Key, Room, Standing, Way},
     sign,
-    subscription::{Order, Subscription},
+    subscription::{Order, SubscriptionTask},
     verify::Verdict,
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     },
     readers::urls::Topic,
     store::{
-        StoreError, Sub, SubNo,
+        StoreError, Subscription, SubscriptionNo,
         sub::{Dialect, Intent, Pending, Start, Terms},
     },
 };
@@ -290,7 +290,7 @@ impl Hub {
                     // Without waiting: a task whose first order never comes would never end.
                     let sent = mailbox.try_send(order).is_ok();
                     let sub = unborn(&key, view, &pending.topic_as_sent);
-                    self.start_one(Subscription::new(self.shared.clone(), key.clone(), ticket, sub, orders));
+                    self.start_one(SubscriptionTask::new(self.shared.clone(), key.clone(), ticket, sub, orders));
                     sent
                 }
             };
@@ -309,9 +309,9 @@ impl Hub {
 const ORDER_TRIES: usize = 3;
 
 /// A subscription that nothing is known of yet.
-fn unborn(key: &Key, view: View, spelt: &str) -> Sub {
-    Sub {
-        no: SubNo(0),
+fn unborn(key: &Key, view: View, spelt: &str) -> Subscription {
+    Subscription {
+        no: SubscriptionNo(0),
         view,
         topic: key.topic.clone(),
         topic_as_sent: spelt.to_owned(),

@@ -3,7 +3,7 @@
 use super::Config;
 use crate::{
     feed::stamp::Stamp,
-    store::sub::{Sub, Terms},
+    store::sub::{Subscription, Terms},
 };
 
 /// A lease as granted, and a word about it when it is not the one asked for.
@@ -42,7 +42,7 @@ pub(super) fn grant(asked: Option<&str>, config: &Config) -> Grant {
 
 /// When we ask a legacy subscriber whether to go on: at four fifths of a lease that it asked for without an end
 /// (D-P5). `None` for everybody else, whose business a renewal is.
-pub(super) fn refresh_at(sub: &Sub) -> Option<Stamp> {
+pub(super) fn refresh_at(sub: &Subscription) -> Option<Stamp> {
     let terms: &Terms = sub.active.as_ref().filter(|terms| terms.auto_refresh)?;
     let left_us = Stamp::from_secs(terms.lease_secs).micros() / 5;
     Some(Stamp::from_micros(sub.lease_until.micros().saturating_sub(left_us)))

@@ -9,9 +9,9 @@ use super::{
     verify::{self, Answered, Question, Verdict},
 };
 use crate::{
-    feed::{record::Mark, stamp::Stamp},
+    feed::{record::Head, stamp::Stamp},
     store::{
-        StoreError, Sub,
+        StoreError, Subscription,
         sub::{Intent, Pending, Start},
     },
 };
@@ -36,13 +36,13 @@ pub(super) struct Order {
 }
 
 /// A subscription at work.
-pub(super) struct Subscription {
+pub(super) struct SubscriptionTask {
     shared: Arc<Shared>,
     key: Key,
     ticket: Ticket,
-    sub: Sub,
+    sub: Subscription,
     orders: mpsc::Receiver<Order>,
-    changes: Option<watch::Receiver<Mark>>,
+    changes: Option<watch::Receiver<Head>>,
     question: Option<BoxFuture<'static, Answered>>,
     awaiting: Option<oneshot::Sender<Verdict>>,
     push: Option<BoxFuture<'static, Outcome>>,
@@ -88,13 +88,13 @@ const SLEEP_MAX_SECS: u64 = 600;
 /// How soon our own troubles are tried again, seconds.
 const OURS_SECS: u64 = 5;
 
-impl Subscription {
-    /// A subscription from its row; `Sub::no` is 0 for one that is still to be stored.
+impl SubscriptionTask {
+    /// A subscription from its row; `Subscription::no` is 0 for one that is still to be stored.
     pub(super) fn new(
         shared: Arc<Shared>,
         key: Key,
         ticket: Ticket,
-        mut sub: Sub,
+        mut sub: Subscription,
         orders: mpsc::Receiver<Order>,
     ) -> Self {
         if sub.attempts == 0 {
@@ -455,7 +455,7 @@ impl Subscription {
     }
 }
 
-impl Drop for Subscription {
+impl Drop for SubscriptionTask {
     /// However the task ends: nobody is to write to a mailbox that nobody reads.
     fn drop(&mut self) {
         self.shared.roster.remove(&self.key, self.ticket);
@@ -464,7 +464,7 @@ impl Drop for Subscription {
 
 /// The position that pushes will follow on once a request is confirmed. A position that is there is kept: a renewal
 /// changes terms, not history (DESIGN section 5).
-fn start(sub: &Sub, start: &Start) -> Option<String> {
+fn start(sub: &Subscription, start: &Start) -> Option<String> {
     match start {
         Start::Given(cursor) => Some(cursor.clone()),
         Start::Head(head) => sub.acked.clone().or_else(|| head.clone()),
@@ -472,7 +472,7 @@ fn start(sub: &Sub, start: &Start) -> Option<String> {
 }
 
 /// Decides what is due.
-fn next(sub: &Sub, under_way: UnderWay, unsaved: Option<Stamp>, now: Stamp) -> Step {
+fn next(sub: &Subscription, under_way: UnderWay, unsaved: Option<Stamp>, now: Stamp) -> Step {
     if sub.active.is_none() && sub.pending.is_none() {
         return Step::End;
     }
@@ -531,7 +531,7 @@ async fn or_never<T>(slot: &mut Option<BoxFuture<'static, T>>) -> T {
 }
 
 /// The next change of the feed; never, for a feed that is not announced.
-async fn changed(changes: &mut Option<watch::Receiver<Mark>>) {
+async fn changed(changes: &mut Option<watch::Receiver<Head>>) {
     match changes {
         Some(receiver) => {
             if receiver.changed().await.is_err() {

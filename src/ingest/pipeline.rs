@@ -10,7 +10,7 @@ use crate::{
     clock::Clock,
     feed::{
         absence::Event,
-        archive::Walk,
+        archive::ArchiveWalk,
         reconcile::{keys_needed, observe},
         schedule::{self, Document, Failure, FaultNote, Outcome, PollState, Whose},
         stamp::Stamp,
@@ -72,7 +72,7 @@ pub struct Polled {
     /// A host that wants to be left alone until then.
     pub hold: Option<(String, Stamp)>,
     /// A walk through the feed's archives that begins with this document.
-    pub walk: Option<Walk>,
+    pub walk: Option<ArchiveWalk>,
     /// When the page of an item that the document lacks is to be asked for.
     pub probe_at: Option<Stamp>,
     /// When the feed's archives are walked again, if that was decided with this document.
@@ -199,7 +199,7 @@ impl Pipeline {
         };
         for _ in 0..TRIES_MAX {
             let Some(decided) = self.decide(feed, &sliced, &import).await? else { continue };
-            if let Some(text) = decided.stranger.clone().filter(|text| !self.persists(state, text)) {
+            if let Some(text) = decided.different_feed.clone().filter(|text| !self.persists(state, text)) {
                 return Err(Failure {
                     whose: Whose::Upstream,
                     text,
@@ -209,7 +209,7 @@ impl Pipeline {
             }
             let document = Document {
                 body: sliced.body,
-                rhythm: &sliced.window.head.rhythm,
+                rhythm: &sliced.window.metadata.rhythm,
                 arrived: decided.arrived(),
                 remark: decided.remark.clone(),
                 wants_audit: decided.wants_audit(),
@@ -424,7 +424,7 @@ impl Pipeline {
 
     /// Wakes who waits, after the commit is durable.
     fn announce(&self, feed: &FeedSpec, receipt: &Receipt, started: Instant) {
-        self.notify.moved(feed.no, receipt.feed.mark());
+        self.notify.moved(feed.no, receipt.feed.head());
         let (name, items) = (&feed.name, receipt.stamped.len());
         if items > 0 {
             self.metrics.items_changed.inc_by(items as u64);
@@ -462,7 +462,7 @@ fn tell(feed: &FeedSpec, event: Event) {
         Event::Disbelieved => {
             warn!(feed.name = %name, "Posts of `{name}` that had been missing for seven days came back; for a month none is taken for deleted because it is missing")
         }
-        Event::Sticky => {
+        Event::Pinned => {
             info!(feed.name = %name, "What rolls off `{name}` is missing from before an end that stays; its documents prove no deletion, only pages do")
         }
     }

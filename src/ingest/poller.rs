@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     feed::{
-        archive::Walk,
+        archive::ArchiveWalk,
         record::FeedNo,
         schedule::{Policy, PollState},
         stamp::{SECOND_US, Stamp},
@@ -119,7 +119,7 @@ impl Poller {
         };
         let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
         for record in pipeline.store.feeds().await? {
-            pipeline.notify.moved(record.no, record.mark());
+            pipeline.notify.moved(record.no, record.head());
         }
         let feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         Ok(Self { pipeline, feeds: Arc::new(feeds), states: Arc::new(RwLock::new(states)) })
@@ -148,12 +148,12 @@ impl Poller {
 
     /// The walks through archives that are not at their end, or whose end is not committed; and when those that are at
     /// their end begin again.
-    async fn walks(&self) -> Result<(HashMap<FeedNo, Walk>, Vec<(FeedNo, Stamp)>), StoreError> {
-        let mut walks: HashMap<FeedNo, Walk> = self.pipeline.store.walks().await?.into_iter().collect();
+    async fn walks(&self) -> Result<(HashMap<FeedNo, ArchiveWalk>, Vec<(FeedNo, Stamp)>), StoreError> {
+        let mut walks: HashMap<FeedNo, ArchiveWalk> = self.pipeline.store.walks().await?.into_iter().collect();
         let mut again = Vec::new();
         for record in self.pipeline.store.feeds().await? {
             let feed = self.feeds.get(&record.no).filter(|feed| feed.import.is_some());
-            let is_over = |walk: &Walk| is_settled(walk, &record);
+            let is_over = |walk: &ArchiveWalk| is_settled(walk, &record);
             if feed.is_none() || walks.get(&record.no).is_some_and(is_over) {
                 walks.remove(&record.no);
             }
@@ -180,11 +180,11 @@ struct Run<'a> {
     polls: JoinSet<Option<Polled>>,
     tasks: HashMap<Id, InFlight>,
     /// Walks through archives that are not being stepped right now, and when they go on.
-    walks: HashMap<FeedNo, Walk>,
+    walks: HashMap<FeedNo, ArchiveWalk>,
     walk_queue: Queue,
     /// Steps of walks in flight.
     steps: JoinSet<Option<Stepped>>,
-    step_tasks: HashMap<Id, (InFlight, Option<Walk>)>,
+    step_tasks: HashMap<Id, (InFlight, Option<ArchiveWalk>)>,
     probes: Probes,
     /// Feeds that are due while their host has no place free, and since when.
     waiting: Vec<(FeedNo, Stamp)>,
@@ -224,7 +224,7 @@ impl<'a> Run<'a> {
     fn new(
         poller: &'a Poller,
         hosts: Hosts,
-        walks: HashMap<FeedNo, Walk>,
+        walks: HashMap<FeedNo, ArchiveWalk>,
         again: Vec<(FeedNo, Stamp)>,
         probes: Probes,
         stop: CancellationToken,

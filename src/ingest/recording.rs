@@ -2,7 +2,7 @@
 //! what was decided.
 
 use super::{config::Mistake, upstream::Fetched};
-use crate::feed::{absence::Said, stamp::Stamp};
+use crate::feed::{absence::CheckResult, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
@@ -66,7 +66,7 @@ pub struct RecordedPage {
     /// Its permalink, if it has one.
     pub link: Option<String>,
     /// What it said.
-    pub said: Said,
+    pub said: CheckResult,
 }
 
 /// Where what pages said stands, beside the documents.
@@ -278,7 +278,7 @@ mod tests {
             at: Stamp::from_secs(n).rfc3339(),
             iri: format!("urn:x:{n}"),
             link: None,
-            said: Said::NotFound,
+            said: CheckResult::NotFound,
         };
         for n in 0..3 {
             record.keep_page("blog", &page(n)).unwrap();

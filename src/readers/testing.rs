@@ -1,24 +1,24 @@
 //! Readers over a store in memory that counts its pages and can keep one back. Compiled for tests only.
 
-use super::{Config, Readers, Reading, Urls};
+use super::{Config, Readers, ReadRequest, Urls};
 use crate::{
     clock::{Clock, Paused},
     feed::{
-        archive::{Staged, StagedPage, Walk},
+        archive::{Staged, StagedPage, ArchiveWalk},
         item::{Item, ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
         page::{Page, PageQuery},
         reconcile::{Change, Delete, Evidence, Known, Put, PutKind},
-        record::{FeedNo, FeedRecord, Mark},
+        record::{FeedNo, FeedRecord, Head},
         schedule::PollState,
         stamp::Stamp,
         view::{Format, View},
     },
     notify::Notify,
-    store::{Answer, Commit, Receipt, Store, StoreError, Sub, SubNo, memory::Memory},
+    store::{Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo, memory::Memory},
 };
-use everfeed_adapters::{Digest, Entry, Head, Key, Text};
+use everfeed_adapters::{Digest, Entry, Metadata, Key, Text};
 use std::{
     ops::RangeInclusive,
     sync::{
@@ -65,32 +65,32 @@ impl House {
         let urls = Arc::new(Urls::new(&Url::parse("https://feeds.example/").unwrap(), prefix));
         let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), urls, config);
         let record = store.register(NAME, "example.org/feed").await.unwrap();
-        notify.moved(record.no, record.mark());
+        notify.moved(record.no, record.head());
         Self { store, notify, clock, readers: Arc::new(readers), feed: record.no }
     }
 
     /// Commits changes and says so.
     pub(crate) async fn change(&self, changes: Vec<Change>) {
-        let mark = self.commit(changes).await;
-        self.notify.moved(self.feed, mark);
+        let head = self.commit(changes).await;
+        self.notify.moved(self.feed, head);
     }
 
     /// Commits changes and says nothing yet.
-    pub(crate) async fn commit(&self, changes: Vec<Change>) -> Mark {
+    pub(crate) async fn commit(&self, changes: Vec<Change>) -> Head {
         self.write(changes, None).await
     }
 
     /// Gives the feed another title.
     pub(crate) async fn entitle(&self, title: &str) {
-        let head = Head { title: Some(Text::plain(title)), ..Head::default() };
-        let mark = self.write(Vec::new(), Some(Arc::new(head))).await;
-        self.notify.moved(self.feed, mark);
+        let metadata = Metadata { title: Some(Text::plain(title)), ..Metadata::default() };
+        let head = self.write(Vec::new(), Some(Arc::new(metadata))).await;
+        self.notify.moved(self.feed, head);
     }
 
-    async fn write(&self, changes: Vec<Change>, head: Option<Arc<Head>>) -> Mark {
+    async fn write(&self, changes: Vec<Change>, metadata: Option<Arc<Metadata>>) -> Head {
         let record = self.store.feed(self.feed).await.unwrap();
-        let commit = Commit { changes, head, ready: true, ..Commit::nothing(&record) };
-        self.store.commit(commit).await.unwrap().feed.mark()
+        let commit = Commit { changes, metadata, ready: true, ..Commit::nothing(&record) };
+        self.store.commit(commit).await.unwrap().feed.head()
     }
 
     /// Everything in the store, in an order.
@@ -102,9 +102,9 @@ impl House {
     }
 
     /// A page of fifty in JSON.
-    pub(crate) fn reading(&self, order: Order, since: &str, until: &str) -> Reading {
+    pub(crate) fn reading(&self, order: Order, since: &str, until: &str) -> ReadRequest {
         let view = View { feed: self.feed, order, format: Format::Json };
-        Reading::page(view, since, until, 50).unwrap()
+        ReadRequest::page(view, since, until, 50).unwrap()
     }
 }
 
@@ -220,7 +220,7 @@ impl Store for Watched {
         self.memory.register(name, namespace)
     }
 
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>> {
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>> {
         self.memory.find_sub(topic, callback)
     }
 
@@ -232,18 +232,18 @@ impl Store for Watched {
         polls() -> Vec<(FeedNo, PollState)>;
         save_polls(polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> ();
         hosts() -> Vec<(String, Stamp)>;
-        stage(feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> ();
+        stage(feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> ();
         staged(feed: FeedNo) -> Staged;
-        walks() -> Vec<(FeedNo, Walk)>;
+        walks() -> Vec<(FeedNo, ArchiveWalk)>;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
         observations(feed: FeedNo) -> Vec<(u64, Observed)>;
-        put_sub(sub: Sub) -> SubNo;
-        sub(sub: SubNo) -> Option<Sub>;
-        subs() -> Vec<Sub>;
-        subs_of(feed: FeedNo) -> Vec<Sub>;
-        drop_sub(sub: SubNo) -> bool;
-        advance(sub: SubNo, from: String, to: String) -> bool;
+        put_sub(sub: Subscription) -> SubscriptionNo;
+        sub(sub: SubscriptionNo) -> Option<Subscription>;
+        subs() -> Vec<Subscription>;
+        subs_of(feed: FeedNo) -> Vec<Subscription>;
+        drop_sub(sub: SubscriptionNo) -> bool;
+        advance(sub: SubscriptionNo, from: String, to: String) -> bool;
         check() -> ();
         accept_clock() -> ();
         close() -> ();

@@ -4,7 +4,7 @@
 //! Rows: SF-3, SF-42, SF-91; D-11; DESIGN section 2, invariants 1 and 3.
 
 use super::{
-    ReadError, Reading, Rendered,
+    ReadError, ReadRequest, Rendered,
     testing::{House, add, delete, edit, revive},
 };
 use crate::feed::{
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 const TIMEOUT: Duration = Duration::from_secs(55);
 
 /// A reader that waits, as a task of its own.
-fn wait(house: &House, reading: Reading) -> JoinHandle<Result<Arc<Rendered>, ReadError>> {
+fn wait(house: &House, reading: ReadRequest) -> JoinHandle<Result<Arc<Rendered>, ReadError>> {
     let readers = house.readers.clone();
     tokio::spawn(async move {
         readers.read_held(&reading, Instant::now() + TIMEOUT, &CancellationToken::new()).await
@@ -81,14 +81,14 @@ async fn a_change_that_is_announced_late_is_served_and_not_lost() {
     assert_eq!(house.readers.read(&reading).await.unwrap().count, 0);
     let waiter = wait(&house, reading.clone());
     settle().await;
-    let mark = house.commit(vec![add(4)]).await;
+    let head = house.commit(vec![add(4)]).await;
     settle().await;
     assert!(!waiter.is_finished(), "what is cached for a state is served until it is announced to be over");
-    house.notify.moved(house.feed, mark);
+    house.notify.moved(house.feed, head);
     assert_eq!(waiter.await.unwrap().unwrap().count, 1);
     let early = house.commit(vec![add(5)]).await;
     let fresh = house.readers.read(&house.reading(Order::MODIFIED, &since, "time:2100-01-01")).await.unwrap();
-    assert_eq!((fresh.count, fresh.mark), (2, early), "a body says which state it shows");
+    assert_eq!((fresh.count, fresh.head), (2, early), "a body says which state it shows");
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,7 +126,7 @@ async fn identical_reads_are_made_once_and_again_only_after_a_change() {
     assert!(!Arc::ptr_eq(&first, &house.readers.read(&reading).await.unwrap()));
     house.entitle("Another title").await;
     let body = house.readers.read(&reading).await.unwrap();
-    assert_eq!((body.mark.head_rev, house.store.pages()), (1, 4));
+    assert_eq!((body.head.metadata_rev, house.store.pages()), (1, 4));
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,7 +148,7 @@ async fn a_feed_that_is_not_read_yet_and_one_that_is_not_there_are_told_apart() 
     assert!(matches!(house.readers.read(&reading).await, Err(ReadError::NotReady)));
     assert!(matches!(wait(&house, reading).await.unwrap(), Err(ReadError::NotReady)));
     let view = View { feed: crate::feed::record::FeedNo(9), order: Order::MODIFIED, format: Format::Json };
-    let reading = Reading::page(view, "", "", 1).unwrap();
+    let reading = ReadRequest::page(view, "", "", 1).unwrap();
     assert!(matches!(house.readers.read(&reading).await, Err(ReadError::UnknownFeed)));
     assert_eq!(house.store.pages(), 0);
 }
@@ -159,7 +159,7 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
     let house = House::of(1..=3).await;
     let view = |format| View { feed: house.feed, order: Order::MODIFIED, format };
     let odd = "01780272000_0_1";
-    let body = house.readers.read(&Reading::push(view(Format::Atom), odd, 2)).await.unwrap();
+    let body = house.readers.read(&ReadRequest::push(view(Format::Atom), odd, 2)).await.unwrap();
     let text = String::from_utf8(body.body.to_vec()).unwrap();
     assert!(text.contains(&format!("<fo:prev_cursor>{odd}</fo:prev_cursor>")), "{text}");
     assert!(!text.contains("rel=\"next\"") && body.more, "SF-84");
@@ -167,6 +167,6 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
     let since = head(&house, Order::MODIFIED).await;
     house.change(vec![delete(1)]).await;
     let acked = since.strip_prefix("cursor:").unwrap();
-    let body = house.readers.read(&Reading::push(view(Format::ClassicRss), acked, 2)).await.unwrap();
+    let body = house.readers.read(&ReadRequest::push(view(Format::ClassicRss), acked, 2)).await.unwrap();
     assert_eq!((body.count, body.last_cursor == acked), (0, false), "the cursor moves past what is left out");
 }

@@ -1,6 +1,6 @@
 //! Where we are reached from outside, and the way back from a URL to a view; how a view's URL is spelt, `render` knows.
 
-use super::Reading;
+use super::ReadRequest;
 use crate::{
     feed::{
         order::Order,
@@ -57,7 +57,7 @@ impl Urls {
     }
 
     /// The page after this one (SF-53): the same question, from the last cursor on.
-    pub(super) fn next(&self, name: &str, reading: &Reading, last_cursor: &str) -> String {
+    pub(super) fn next(&self, name: &str, reading: &ReadRequest, last_cursor: &str) -> String {
         let base = self.base(name, reading.view.order, reading.view.format);
         let since = format!("cursor:{last_cursor}");
         let mut next =

@@ -159,13 +159,13 @@ impl<'a> Missed<'a> {
 impl<'a> Description<'a> {
     fn of(about: &About<'a>) -> Self {
         let About { feed, site, caps, .. } = *about;
-        let description = feed.head.description.as_ref().map(|text| plain(text).into_owned());
+        let description = feed.metadata.description.as_ref().map(|text| plain(text).into_owned());
         Self {
             name: &feed.name,
             title: identity::name(feed).into_owned(),
             description: description.filter(|text| !text.is_empty()),
             id: identity::iri(feed),
-            site: feed.head.link("alternate").filter(|site| target::link(site).is_some()),
+            site: feed.metadata.link("alternate").filter(|site| target::link(site).is_some()),
             upstream: about.upstream,
             state: state(feed),
             items: feed.total,

@@ -3,7 +3,7 @@
 
 use super::{Document, GENERATOR, identity, target, text::visible, urls::Urls, xml::Xml};
 use crate::feed::{stamp::Stamp, view::Format};
-use everfeed_adapters::Head;
+use everfeed_adapters::Metadata;
 use std::collections::HashSet;
 
 pub(super) mod construct;
@@ -42,7 +42,7 @@ impl Dialect {
 pub(super) fn document(document: &Document<'_>) -> Vec<u8> {
     let dialect = Dialect { smart: document.format == Format::Atom };
     let mut xml = Xml::document(document.capacity_bytes());
-    let language = document.feed().head.language.as_deref().and_then(construct::language);
+    let language = document.feed().metadata.language.as_deref().and_then(construct::language);
     let mut attributes = vec![("xmlns", Some(ns::ATOM))];
     if dialect.smart {
         attributes.extend([
@@ -67,28 +67,28 @@ pub(super) fn document(document: &Document<'_>) -> Vec<u8> {
 /// What RFC 4287 section 4.1.1 asks of a feed, in a page without entries too (A-1..A-4).
 fn head(xml: &mut Xml, document: &Document<'_>, dialect: Dialect) {
     let feed = document.feed();
-    let head = &feed.head;
+    let metadata = &feed.metadata;
     xml.leaf("id", &[], &identity::iri(feed));
     construct::text(xml, "title", &identity::title(feed), dialect);
-    if let Some(subtitle) = visible(head.description.as_ref()) {
+    if let Some(subtitle) = visible(metadata.description.as_ref()) {
         construct::text(xml, "subtitle", subtitle, dialect);
     }
     xml.leaf("updated", &[], &updated(feed.last_t).rfc3339());
-    if !construct::people(xml, "author", &head.authors) {
+    if !construct::people(xml, "author", &metadata.authors) {
         xml.open("author", &[]);
         xml.leaf("name", &[], &identity::name(feed));
         xml.close("author");
     }
-    links(xml, head, document.urls, document);
-    construct::people(xml, "contributor", &head.contributors);
-    construct::categories(xml, &head.categories);
-    if let Some(rights) = visible(head.rights.as_ref()) {
+    links(xml, metadata, document.urls, document);
+    construct::people(xml, "contributor", &metadata.contributors);
+    construct::categories(xml, &metadata.categories);
+    if let Some(rights) = visible(metadata.rights.as_ref()) {
         construct::text(xml, "rights", rights, dialect);
     }
-    if let Some(icon) = head.icon.as_deref().and_then(target::image) {
+    if let Some(icon) = metadata.icon.as_deref().and_then(target::image) {
         xml.leaf("icon", &[], &icon);
     }
-    if let Some(logo) = head.image.as_ref().and_then(|image| target::image(&image.url)) {
+    if let Some(logo) = metadata.image.as_ref().and_then(|image| target::image(&image.url)) {
         xml.leaf("logo", &[], &logo);
     }
     xml.leaf("generator", &[("version", Some(GENERATOR.version))], GENERATOR.name);
@@ -100,7 +100,7 @@ fn updated(last_t: Stamp) -> Stamp {
     if last_t == Stamp::ZERO { NEVER } else { last_t }
 }
 
-fn links(xml: &mut Xml, head: &Head, urls: &Urls, document: &Document<'_>) {
+fn links(xml: &mut Xml, metadata: &Metadata, urls: &Urls, document: &Document<'_>) {
     let media_type = document.format.media_type();
     xml.empty("link", &[("rel", Some("self")), ("type", Some(media_type)), ("href", Some(&urls.base))]);
     if let Some(hub) = &urls.hub {
@@ -111,7 +111,7 @@ fn links(xml: &mut Xml, head: &Head, urls: &Urls, document: &Document<'_>) {
     }
     // The site comes first, as it is what a person would call the alternate.
     let mut alternates = HashSet::new();
-    if let Some(site) = head.link("alternate").and_then(target::link) {
+    if let Some(site) = metadata.link("alternate").and_then(target::link) {
         alternates.insert("text/html");
         xml.empty("link", &[("rel", Some("alternate")), ("type", Some("text/html")), ("href", Some(&site))]);
     }

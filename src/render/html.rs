@@ -140,8 +140,8 @@ pub fn about(about: &About<'_>) -> Vec<u8> {
     page.open("body", &[]);
     page.open("main", &[]);
     page.holding("nav", &[], |out| anchor(out, &site.list(), "All feeds"));
-    page.leaf("h1", &[("lang", feed.head.language.as_deref().and_then(construct::language))], &title);
-    if let Some(description) = visible(feed.head.description.as_ref()) {
+    page.leaf("h1", &[("lang", feed.metadata.language.as_deref().and_then(construct::language))], &title);
+    if let Some(description) = visible(feed.metadata.description.as_ref()) {
         page.leaf("p", &[], &plain(description));
     }
     facts(&mut page, about);
@@ -179,7 +179,7 @@ fn facts(page: &mut Xml, about: &About<'_>) {
             code(out, &gap.after);
         });
     }
-    if let Some(site) = feed.head.link("alternate").and_then(web) {
+    if let Some(site) = feed.metadata.link("alternate").and_then(web) {
         page.leaf("dt", &[], "Site");
         page.holding("dd", &[], |out| anchor(out, site, site));
     }

@@ -15,7 +15,7 @@ pub(super) fn iri(feed: &FeedRecord) -> String {
 
 /// The title as upstream has it, else the host it comes from.
 pub(super) fn title(feed: &FeedRecord) -> Cow<'_, Text> {
-    match visible(feed.head.title.as_ref()) {
+    match visible(feed.metadata.title.as_ref()) {
         Some(title) => Cow::Borrowed(title),
         None => Cow::Owned(Text::plain(host(feed))),
     }
@@ -23,7 +23,7 @@ pub(super) fn title(feed: &FeedRecord) -> Cow<'_, Text> {
 
 /// The title in plain words.
 pub(super) fn name(feed: &FeedRecord) -> Cow<'_, str> {
-    let title = feed.head.title.as_ref().map(plain).filter(|title| !title.is_empty());
+    let title = feed.metadata.title.as_ref().map(plain).filter(|title| !title.is_empty());
     title.unwrap_or_else(|| host(feed).into())
 }
 

@@ -50,29 +50,29 @@ pub(super) fn document(document: &Document<'_>) -> Vec<u8> {
 fn channel(xml: &mut Xml, document: &Document<'_>) {
     let urls = document.urls;
     let feed = document.feed();
-    let head = &feed.head;
+    let metadata = &feed.metadata;
     let title = identity::name(feed);
     // Every channel needs a site; ours has at least a page about the feed.
-    let site = head.link("alternate").and_then(target::link).unwrap_or(Cow::Borrowed(urls.about()));
+    let site = metadata.link("alternate").and_then(target::link).unwrap_or(Cow::Borrowed(urls.about()));
     xml.leaf("title", &[], &title);
     xml.leaf("link", &[], &site);
-    let description = visible(head.description.as_ref()).map_or(Cow::Borrowed(title.as_ref()), plain);
+    let description = visible(metadata.description.as_ref()).map_or(Cow::Borrowed(title.as_ref()), plain);
     xml.leaf("description", &[], &description);
-    if let Some(language) = head.language.as_deref().and_then(construct::language) {
+    if let Some(language) = metadata.language.as_deref().and_then(construct::language) {
         xml.leaf("language", &[], language);
     }
-    if let Some(rights) = visible(head.rights.as_ref()) {
+    if let Some(rights) = visible(metadata.rights.as_ref()) {
         xml.leaf("copyright", &[], &plain(rights));
     }
     if feed.last_t != Stamp::ZERO {
         xml.leaf("lastBuildDate", &[], &feed.last_t.rfc822());
     }
-    categories(xml, &head.categories);
+    categories(xml, &metadata.categories);
     xml.leaf("generator", &[], &format!("{} {}", GENERATOR.name, GENERATOR.version));
     if let Some(ttl) = document.ttl_mins {
         xml.leaf("ttl", &[], &ttl.to_string());
     }
-    if let Some(image) = head.picture().and_then(target::image) {
+    if let Some(image) = metadata.picture().and_then(target::image) {
         xml.open("image", &[]);
         xml.leaf("url", &[], &image);
         xml.leaf("title", &[], &title);

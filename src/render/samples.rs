@@ -10,7 +10,7 @@ use crate::feed::{
     view::Format,
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Head, Link, Node, Person, Source, Text,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Metadata, Link, Node, Person, Source, Text,
     TextKind,
 };
 use std::sync::Arc;
@@ -22,23 +22,23 @@ pub(super) fn site() -> Site {
     Site::new("http://127.0.0.1", "")
 }
 
-pub(super) fn head() -> Head {
-    Head {
+pub(super) fn head() -> Metadata {
+    Metadata {
         title: Some(Text::html("Old &amp; good")),
         description: Some(Text::plain("A blog")),
         links: vec![link("alternate", "http://example.org/")],
-        ..Head::default()
+        ..Metadata::default()
     }
 }
 
-pub(super) fn feed(head: Head) -> FeedRecord {
+pub(super) fn feed(metadata: Metadata) -> FeedRecord {
     FeedRecord {
         rev: 1,
         last_t: T,
         total: 3,
         live: 2,
-        head: Arc::new(head),
-        head_rev: 1,
+        metadata: Arc::new(metadata),
+        metadata_rev: 1,
         first_cursor: Some(String::new()),
         ..FeedRecord::new(FeedNo(1), "x", "example.org/index.rdf")
     }
@@ -61,7 +61,7 @@ fn item(number: u8, content: Content) -> Item {
         revived: None,
         published_us: None,
         content,
-        deaths: 0,
+        tombstone_count: 0,
         seen: Seen::default(),
     }
 }

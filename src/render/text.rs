@@ -71,7 +71,7 @@ fn words_of(html: &str) -> String {
 
 /// Length of the tag or comment at the start, 0 if there is none. One that never ends swallows the rest.
 fn tag_len(html: &str) -> usize {
-    let ends = |mark: &str| html.find(mark).map_or(html.len(), |at| at + mark.len());
+    let ends = |head: &str| html.find(head).map_or(html.len(), |at| at + head.len());
     match html.as_bytes() {
         [b'<', b'!', b'-', b'-', ..] => ends("-->"),
         [b'<', b'a'..=b'z' | b'A'..=b'Z' | b'/' | b'!' | b'?', ..] => ends(">"),

@@ -8,11 +8,11 @@ use super::{
 };
 use crate::{
     feed::{
-        record::Mark,
+        record::Head,
         stamp::Stamp,
         view::{Format, View},
     },
-    readers::{self, Reading, Rendered},
+    readers::{self, ReadRequest, Rendered},
     render,
 };
 use bytes::Bytes;
@@ -55,7 +55,7 @@ pub(super) async fn smart(
     };
     let view = View { feed, order: query.order, format };
     let max = query.max.unwrap_or(ITEMS_DEFAULT).min(routes.readers.config().page_items_max);
-    let reading = Reading::page(view, &query.since, &query.until, max)?;
+    let reading = ReadRequest::page(view, &query.since, &query.until, max)?;
     let answer = Answer { routes, request, name, view, negotiated: form.is_none() };
     if query.is_personal() {
         let body = read_or_hold(routes, request, &query, &reading).await?;
@@ -72,7 +72,7 @@ pub(super) async fn classic(
     format: Format,
 ) -> Result<Response, Refusal> {
     let feed = routes.feed(name)?;
-    let reading = Reading::classic(feed, format, routes.readers.config().classic_items);
+    let reading = ReadRequest::classic(feed, format, routes.readers.config().classic_items);
     Answer { routes, request, name, view: reading.view(), negotiated: false }.shared(&reading).await
 }
 
@@ -80,7 +80,7 @@ async fn read_or_hold(
     routes: &Routes,
     request: &Parts,
     query: &Query,
-    reading: &Reading,
+    reading: &ReadRequest,
 ) -> Result<Arc<Rendered>, Refusal> {
     let Some(timeout) = routes.waiters.hold(&request.method, query) else {
         return Ok(routes.readers.read(reading).await?);
@@ -107,17 +107,17 @@ struct Answer<'a> {
 
 impl Answer<'_> {
     /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
-    async fn shared(&self, reading: &Reading) -> Result<Response, Refusal> {
-        let mark = self.routes.readers.mark(self.view.feed)?;
-        if mark.ready && self.is_fresh(mark) {
+    async fn shared(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
+        let head = self.routes.readers.head(self.view.feed)?;
+        if head.ready && self.is_fresh(head) {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
-            self.describe(response.headers_mut(), mark);
+            self.describe(response.headers_mut(), head);
             return Ok(response);
         }
         let body = self.routes.readers.read(reading).await?;
         let mut response = self.coded(&body).await;
-        self.describe(response.headers_mut(), body.mark);
+        self.describe(response.headers_mut(), body.head);
         Ok(response)
     }
 
@@ -156,11 +156,11 @@ impl Answer<'_> {
     }
 
     /// Validators and links, alike on 200 and 304 (RFC 9110 section 15.4.5).
-    fn describe(&self, headers: &mut HeaderMap, mark: Mark) {
-        if let Ok(etag) = HeaderValue::try_from(self.etag(mark)) {
+    fn describe(&self, headers: &mut HeaderMap, head: Head) {
+        if let Ok(etag) = HeaderValue::try_from(self.etag(head)) {
             headers.insert(ETAG, etag);
         }
-        if let Some(date) = self.last_modified(mark).and_then(|date| HeaderValue::try_from(date).ok()) {
+        if let Some(date) = self.last_modified(head).and_then(|date| HeaderValue::try_from(date).ok()) {
             headers.insert(LAST_MODIFIED, date);
         }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -181,15 +181,15 @@ impl Answer<'_> {
     }
 
     /// Whether the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
-    fn is_fresh(&self, mark: Mark) -> bool {
+    fn is_fresh(&self, head: Head) -> bool {
         if let Some(known) = accept::joined(&self.request.headers, &IF_NONE_MATCH) {
             let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-            let own = opaque(&self.etag(mark));
+            let own = opaque(&self.etag(head));
             return known.split(',').any(|tag| tag.trim() == "*" || opaque(tag) == own);
         }
         let since = self.request.headers.get(IF_MODIFIED_SINCE).and_then(|date| date.to_str().ok());
         let since = since.and_then(|date| httpdate::parse_http_date(date).ok());
-        match (since, self.last_modified_secs(mark)) {
+        match (since, self.last_modified_secs(head)) {
             (Some(since), Some(modified)) => UNIX_EPOCH + Duration::from_secs(modified) <= since,
             _ => false,
         }
@@ -197,14 +197,14 @@ impl Answer<'_> {
 
     /// The validator of a view: its visible state, its form, the build that renders it, and the configuration that shows
     /// in it. Weak, since codings differ.
-    fn etag(&self, mark: Mark) -> String {
+    fn etag(&self, head: Head) -> String {
         let form = match self.view.format {
             Format::Atom => "a",
             Format::Json => "j",
             Format::ClassicAtom => "ca",
             Format::ClassicRss => "cr",
         };
-        let (t, head, order) = (mark.last_t.micros(), mark.head_rev, self.view.order);
+        let (t, head, order) = (head.last_t.micros(), head.metadata_rev, self.view.order);
         format!("W/\"{t:x}.{head:x}.{form}{order}.{}.{:x}\"", render::REVISION, self.setting())
     }
 
@@ -216,14 +216,14 @@ impl Answer<'_> {
         crc32fast::hash(format!("{root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
     }
 
-    fn last_modified(&self, mark: Mark) -> Option<String> {
-        let secs = self.last_modified_secs(mark)?;
+    fn last_modified(&self, head: Head) -> Option<String> {
+        let secs = self.last_modified_secs(head)?;
         Some(httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(secs)))
     }
 
     /// The second of the last change, once it is over: until then another change may carry the same date.
-    fn last_modified_secs(&self, mark: Mark) -> Option<u64> {
+    fn last_modified_secs(&self, head: Head) -> Option<u64> {
         let now = Stamp::from_micros(self.routes.clock.now_us());
-        (mark.last_t > Stamp::ZERO && mark.last_t.secs() < now.secs()).then(|| mark.last_t.secs())
+        (head.last_t > Stamp::ZERO && head.last_t.secs() < now.secs()).then(|| head.last_t.secs())
     }
 }

@@ -48,7 +48,7 @@ fn counted<B>(response: http::Response<B>, metrics: &Metrics) -> http::Response<
         .unwrap_or_default();
     let form =
         [("atom", "atom"), ("rss", "rss"), ("json", "json"), ("javascript", "jsonp"), ("html", "html")];
-    let form = form.into_iter().find(|(mark, _)| media.contains(mark)).map_or("other", |(_, form)| form);
+    let form = form.into_iter().find(|(head, _)| media.contains(head)).map_or("other", |(_, form)| form);
     metrics.request(form, response.status().as_u16());
     response
 }

@@ -102,7 +102,7 @@ mod tests {
             revived: None,
             published_us: Some(-3),
             content: Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None },
-            deaths: 0,
+            tombstone_count: 0,
             seen: Seen::default(),
         }
     }

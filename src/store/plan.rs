@@ -8,7 +8,7 @@ use crate::feed::{
     record::{FeedRecord, GAPS_MAX, Gap},
     stamp::Stamp,
 };
-use everfeed_adapters::Head;
+use everfeed_adapters::Metadata;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What a plan reads of the feed.
@@ -20,7 +20,7 @@ pub(super) trait Held {
 }
 
 /// What a commit comes to.
-pub(super) struct Plan {
+pub(super) struct PlannedCommit {
     /// The answer, with the feed as it will be.
     pub(super) receipt: Receipt,
     /// The items as they will be, and the T whose place each leaves.
@@ -43,13 +43,13 @@ pub(super) fn plan(
     commit: &Commit,
     now: Stamp,
     held: &impl Held,
-) -> Result<Plan, StoreError> {
+) -> Result<PlannedCommit, StoreError> {
     if record.rev != commit.rev {
         return Err(StoreError::Conflict { found: record.rev });
     }
     let before = record.last_t;
     let receipt = Receipt { feed: record, stamped: Vec::with_capacity(commit.changes.len()) };
-    let mut plan = Plan { receipt, items: BTreeMap::new(), evidence: Vec::new() };
+    let mut plan = PlannedCommit { receipt, items: BTreeMap::new(), evidence: Vec::new() };
     for change in &commit.changes {
         let t = plan.receipt.feed.last_t.next().max(now);
         plan.take(change, t, held)?;
@@ -60,7 +60,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-impl Plan {
+impl PlannedCommit {
     fn take(&mut self, change: &Change, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
         let id = change.id();
         // An item may change twice in one commit: only its last version is written.
@@ -98,7 +98,7 @@ impl Plan {
             created: before.map_or(t, |before| before.created),
             revived: revived.or(before.and_then(|before| before.revived)),
             published_us: put.published_us.or(before.and_then(|before| before.published_us)),
-            deaths: before.map_or(0, |before| before.deaths),
+            tombstone_count: before.map_or(0, |before| before.tombstone_count),
             content: Content::Live(put.entry.clone()),
             seen: put.seen,
         })
@@ -114,8 +114,8 @@ impl Plan {
         let Delete { reason, first_missing, last_seen, .. } = *delete;
         let content = Content::Gone { reason, first_missing, last_seen };
         // What was held is stripped, and what the next poll is compared with stays.
-        let deaths = before.deaths.saturating_add(1);
-        Ok(Item { content, modified: t, iri: before.iri.clone(), deaths, ..*before })
+        let tombstone_count = before.tombstone_count.saturating_add(1);
+        Ok(Item { content, modified: t, iri: before.iri.clone(), tombstone_count, ..*before })
     }
 
     /// Notes that items may be missing before those of this commit, when its document began the window anew.
@@ -154,9 +154,9 @@ impl Plan {
                 feed.walked.clone_from(&archives.walked);
             }
         }
-        if let Some(head) = &commit.head {
-            feed.head_rev += u64::from(renders_otherwise(&feed.head, head));
-            feed.head = Arc::clone(head);
+        if let Some(metadata) = &commit.metadata {
+            feed.metadata_rev += u64::from(renders_otherwise(&feed.metadata, metadata));
+            feed.metadata = Arc::clone(metadata);
         }
         if commit.ready && feed.first_cursor.is_none() {
             let newest = match self.receipt.stamped.last() {
@@ -191,8 +191,8 @@ pub(super) fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), St
 /// Whether anything rendered of a head differs. Its dates churn with every poll, so they are never shown (a document
 /// carries T instead), and its rhythm, its place in a longer list and its cloud speak to pollers only: none of them may change what consumers have cached. Taken
 /// apart field by field, so that nobody adds one without deciding.
-fn renders_otherwise(old: &Head, new: &Head) -> bool {
-    let Head {
+fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {
+    let Metadata {
         id,
         title,
         description,

@@ -1,10 +1,10 @@
 //! The store in one redb file: one thread writes, a bounded pool reads; the tables are in [`tables`], not here.
 
-use super::{Answer, Commit, Receipt, Store, StoreError, Sub, SubNo};
+use super::{Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo};
 use crate::{
     clock::Clock,
     feed::{
-        archive::{Staged, StagedPage, Walk},
+        archive::{Staged, StagedPage, ArchiveWalk},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
         page::{Page, PageQuery},
@@ -114,7 +114,7 @@ impl Store for Redb {
         Box::pin(self.reader.run(rows::hosts))
     }
 
-    fn stage(&self, feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> Answer<'_, ()> {
+    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()> {
         Box::pin(self.writer.run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())))
     }
 
@@ -122,7 +122,7 @@ impl Store for Redb {
         Box::pin(self.reader.run(move |snapshot| rows::staged(snapshot, feed)))
     }
 
-    fn walks(&self) -> Answer<'_, Vec<(FeedNo, Walk)>> {
+    fn walks(&self) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>> {
         Box::pin(self.reader.run(rows::walks))
     }
 
@@ -142,32 +142,32 @@ impl Store for Redb {
         Box::pin(self.reader.run(move |snapshot| rows::observations(snapshot, feed)))
     }
 
-    fn put_sub(&self, sub: Sub) -> Answer<'_, SubNo> {
+    fn put_sub(&self, sub: Subscription) -> Answer<'_, SubscriptionNo> {
         Box::pin(self.writer.run(move |writing| subs::put(writing, &sub)))
     }
 
-    fn sub(&self, sub: SubNo) -> Answer<'_, Option<Sub>> {
+    fn sub(&self, sub: SubscriptionNo) -> Answer<'_, Option<Subscription>> {
         Box::pin(self.reader.run(move |snapshot| subs::sub(snapshot, sub)))
     }
 
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>> {
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>> {
         let (topic, callback) = (topic.to_owned(), callback.to_owned());
         Box::pin(self.reader.run(move |snapshot| subs::find(snapshot, &topic, &callback)))
     }
 
-    fn subs(&self) -> Answer<'_, Vec<Sub>> {
+    fn subs(&self) -> Answer<'_, Vec<Subscription>> {
         Box::pin(self.reader.run(subs::all))
     }
 
-    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Sub>> {
+    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Subscription>> {
         Box::pin(self.reader.run(move |snapshot| subs::of_feed(snapshot, feed)))
     }
 
-    fn drop_sub(&self, sub: SubNo) -> Answer<'_, bool> {
+    fn drop_sub(&self, sub: SubscriptionNo) -> Answer<'_, bool> {
         Box::pin(self.writer.run(move |writing| subs::end(writing, sub)))
     }
 
-    fn advance(&self, sub: SubNo, from: String, to: String) -> Answer<'_, bool> {
+    fn advance(&self, sub: SubscriptionNo, from: String, to: String) -> Answer<'_, bool> {
         Box::pin(self.writer.run(move |writing| subs::advance(writing, sub, &from, &to)))
     }
 

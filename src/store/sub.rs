@@ -1,6 +1,6 @@
-//! A push subscription as it is kept: a reader with a position; not the protocol that makes or serves it.
+//! Push subscriptions as a store keeps them: terms and a position; not the protocol that makes or serves them.
 
-use super::StoreError;
+use super::{Answer, StoreError};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp, view::View},
     secret::Secret,
@@ -8,37 +8,108 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The number of a subscription; 0 until the store gives one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct SubNo(pub u64);
+/// Subscriptions. Their terms change by compare-and-set on a revision; their positions are kept apart, so that an
+/// acknowledgement never conflicts with a renewal that is being verified.
+pub trait Subscriptions: Send + Sync {
+    /// Makes a subscription; [`StoreError::Subscribed`] when its callback is subscribed to the topic already.
+    fn subscribe(&self, new: NewSub) -> Answer<'_, Subscription>;
 
-/// A subscription. Its whole backlog is one string: the cursor up to which it was acknowledged.
+    /// Replaces the terms of a subscription if they are still those of `sub.rev`, and its position if one is given, and
+    /// tells the new revision. Else [`StoreError::Conflict`], or [`StoreError::UnknownSub`] when it has ended.
+    fn change_sub(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64>;
+
+    /// A subscription and its position.
+    fn sub(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>>;
+
+    /// The subscription of this callback to this canonical topic.
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<(Subscription, Progress)>>;
+
+    /// The subscriptions after this number, of one feed or of all, by number, at most so many.
+    fn subs(&self, feed: Option<FeedNo>, after: Option<SubscriptionNo>, max: usize) -> Answer<'_, Vec<(Subscription, Progress)>>;
+
+    /// The number of subscriptions to a feed whose pushes are due at this time.
+    fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize>;
+
+    /// Ends a subscription. True when there was one.
+    fn end_sub(&self, sub: SubscriptionNo) -> Answer<'_, bool>;
+
+    /// Moves positions, each only if it still is where the acknowledgement says, and clears what failed before. Tells of
+    /// each whether it moved.
+    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>>;
+
+    /// Saves how deliveries stand without moving their positions; subscriptions that have ended are passed over.
+    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> Answer<'_, ()>;
+}
+
+/// The number of a subscription, never given twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SubscriptionNo(pub u64);
+
+/// A subscription that is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSub {
+    /// The view that is pushed.
+    pub view: View,
+    /// The canonical URL of the topic; with `callback` the key.
+    pub topic: String,
+    /// The URL to push to, byte for byte (HUB-17).
+    pub callback: String,
+    /// The request that is to be verified.
+    pub pending: Pending,
+}
+
+/// The terms of a subscription: what was asked for and granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sub {
+pub struct Subscription {
     /// Its number.
-    pub no: SubNo,
-    /// What is pushed.
+    pub no: SubscriptionNo,
+    /// Rises with every change of the terms.
+    pub rev: u64,
+    /// The view that is pushed.
     pub view: View,
     /// The canonical URL of the topic; with `callback` the key.
     pub topic: String,
     /// The topic as the subscriber spelt it: echoed in verifications (W-7).
     pub topic_as_sent: String,
-    /// Where to push, byte for byte (HUB-17).
+    /// The URL to push to, byte for byte (HUB-17).
     pub callback: String,
-    /// What was verified; `None` before the first verification.
+    /// The verified terms; `None` before the first verification.
     pub active: Option<Terms>,
-    /// When the lease ends; only of meaning with `active`.
+    /// End of the lease; only of meaning with `active`.
     pub lease_until: Stamp,
     /// The request that waits for its verification; the active terms stand until then (HUB-6).
     pub pending: Option<Pending>,
+}
+
+/// The position of a subscription, which is its whole backlog, and how its deliveries stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
     /// The cursor up to which pushes were acknowledged; `None` until the feed is served: then its first cursor.
     pub acked: Option<String>,
+    /// The deliveries that failed since.
+    pub attempts: Attempts,
+}
+
+/// Failed deliveries of a subscription since the last acknowledgement.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempts {
     /// Deliveries that failed in a row.
-    pub attempts: u32,
-    /// Not before this moment.
+    pub failed: u32,
+    /// Earliest time of the next delivery.
     pub next_try: Stamp,
     /// The last failure, for the status page.
     pub failure: Option<String>,
+}
+
+/// An acknowledged delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// The subscription.
+    pub sub: SubscriptionNo,
+    /// The position that the delivery followed on.
+    pub from: String,
+    /// The position after it.
+    pub to: String,
 }
 
 /// What a subscriber asked for.
@@ -110,19 +181,7 @@ pub enum Dialect {
     Legacy,
 }
 
-impl SubNo {
-    /// The number under which a record replaces the stored one: it must be of the same subscription, or of none yet.
-    pub(super) fn replacing(self, stored: Self) -> Result<Self, StoreError> {
-        if self == stored { Ok(stored) } else { self.is_new().map(|()| stored) }
-    }
-
-    /// Whether no store has given it.
-    pub(super) fn is_new(self) -> Result<(), StoreError> {
-        if self == Self::default() { Ok(()) } else { Err(StoreError::UnknownSub(self)) }
-    }
-}
-
-impl fmt::Display for SubNo {
+impl fmt::Display for SubscriptionNo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -141,26 +200,44 @@ pub enum Algo {
     Sha512,
 }
 
-impl Sub {
-    /// Moves the acknowledged position, if it still is `from`, and forgets the failures before. Whether it was.
-    pub(super) fn advance(&mut self, from: &str, to: String) -> bool {
-        let moved = self.acked.as_deref() == Some(from);
-        if moved {
-            self.acked = Some(to);
-            self.attempts = 0;
-            self.next_try = Stamp::ZERO;
-            self.failure = None;
-        }
-        moved
+impl NewSub {
+    /// The subscription as it begins.
+    pub(super) fn numbered(self, no: SubscriptionNo) -> Subscription {
+        let Self { view, topic, callback, pending } = self;
+        let topic_as_sent = pending.topic_as_sent.clone();
+        let (active, lease_until) = (None, Stamp::ZERO);
+        Subscription { no, rev: 1, view, topic, topic_as_sent, callback, active, lease_until, pending: Some(pending) }
     }
+}
 
+impl Subscription {
     /// The feed that is pushed.
     pub fn feed(&self) -> FeedNo {
         self.view.feed
     }
 
-    /// Whether pushes are due at all.
+    /// True while pushes are due at all.
     pub fn is_active(&self, now: Stamp) -> bool {
         self.active.is_some() && now < self.lease_until
+    }
+
+    /// The terms that replace the stored ones, with the next revision.
+    pub(super) fn replacing(self, stored: &Self) -> Result<Self, StoreError> {
+        if stored.rev == self.rev {
+            Ok(Self { rev: self.rev + 1, ..self })
+        } else {
+            Err(StoreError::Conflict { found: stored.rev })
+        }
+    }
+}
+
+impl Progress {
+    /// Moves the position, if it still is `from`, and forgets the failures before. True when it was.
+    pub(super) fn acknowledge(&mut self, from: &str, to: String) -> bool {
+        let moves = self.acked.as_deref() == Some(from);
+        if moves {
+            *self = Self { acked: Some(to), attempts: Attempts::default() };
+        }
+        moves
     }
 }

@@ -237,7 +237,7 @@ fn word(event: Event) -> Option<&'static str> {
         Event::Doubted => Some("doubted"),
         Event::Disbelieved => Some("disbelieved"),
         Event::Reformatted => Some("reformatted"),
-        Event::Sticky => Some("sticky"),
+        Event::Pinned => Some("sticky"),
     }
 }
 

@@ -114,8 +114,8 @@ async fn explicit() {
 #[tokio::test(start_paused = true)]
 async fn left_complete_feed() {
     let complete = |letters: &str| -> Document {
-        let mark = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/>\n<entry>";
-        atom(letters).with("\n<entry>", mark)
+        let head = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/>\n<entry>";
+        atom(letters).with("\n<entry>", head)
     };
     let mut blog = Blog::of(complete("zyxwvuts")).await;
     assert_eq!(blog.shows(complete("zyxwuts")).await, "");

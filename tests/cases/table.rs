@@ -260,8 +260,8 @@ async fn feeds_of_one_item_or_two() {
     assert_eq!(blog.stays(300).await, "");
 
     let complete = |letters: &str| {
-        let mark = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/>\n<entry>";
-        atom(letters).with("\n<entry>", mark)
+        let head = "<fh:complete xmlns:fh=\"http://purl.org/syndication/history/1.0\"/>\n<entry>";
+        atom(letters).with("\n<entry>", head)
     };
     let mut blog = Blog::of(complete("zy")).await;
     assert_eq!(blog.shows(complete("z")).await, "");

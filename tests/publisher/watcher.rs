@@ -10,7 +10,7 @@ use bytes::Bytes;
 use everfeed::{
     clock::Manual,
     feed::{
-        absence::Said,
+        absence::CheckResult,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -160,10 +160,10 @@ impl Watcher {
         let now = Self::now(publisher);
         while let Some(id) = self.due(now).await {
             let said = match publisher.page(self.items[&id].0) {
-                Page::Shown => Said::Shown,
-                Page::Gone => Said::Gone,
-                Page::Missing => Said::NotFound,
-                Page::Error => Said::Nothing,
+                Page::Shown => CheckResult::Shown,
+                Page::Gone => CheckResult::Gone,
+                Page::Missing => CheckResult::NotFound,
+                Page::Error => CheckResult::Nothing,
             };
             self.pipeline.page_said(&self.feed, &self.state, id, said).await.unwrap();
             self.follow(publisher).await;

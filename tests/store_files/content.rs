@@ -3,16 +3,16 @@
 use everfeed::{
     clock::Manual,
     feed::{
-        absence::{Class, Event, Memory, Said},
+        absence::{Class, Event, Memory, CheckResult},
         archive::{
-            History as Reach, Missed, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, Walk,
+            History as Reach, Missed, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, ArchiveWalk,
             Walked,
         },
         item::{ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
         page::PageQuery,
-        reconcile::{Change, Delete, Evidence, HeldBack, Put, PutKind, Remembered, WindowRow},
+        reconcile::{Change, Delete, Evidence, DeferredEdit, Put, PutKind, WindowState, WindowEntry},
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{FaultNote, Moved, PollState, Whose},
         stamp::Stamp,
@@ -20,12 +20,12 @@ use everfeed::{
     },
     secret::Secret,
     store::{
-        Archives, Commit, Store, Sub, SubNo,
+        Archives, Commit, Store, Subscription, SubscriptionNo,
         sub::{Algo, Dialect, Intent, Pending, Start, Terms},
     },
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator, Head, History,
+    Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator, Metadata, History,
     Image, Key, Link, Node, Paging, Person, Rhythm, Source, Text, TextKind,
     platforms::{Detected, Weight},
 };
@@ -172,8 +172,8 @@ fn entry(n: u32) -> Entry {
     }
 }
 
-fn head() -> Head {
-    Head {
+fn head() -> Metadata {
+    Metadata {
         id: Some("tag:example.org,2005:blog".into()),
         title: Some(Text::plain("A blog")),
         description: Some(Text::html("of <b>ours</b>")),
@@ -272,11 +272,11 @@ fn observed() -> Observed {
         gone: 7,
         events: vec![Event::Held, Event::Gap, Event::Reformatted],
         remark: Some("odd".into()),
-        page: Some((id(1), Said::NotFound)),
+        page: Some((id(1), CheckResult::NotFound)),
     }
 }
 
-fn sub(feed: FeedNo) -> Sub {
+fn sub(feed: FeedNo) -> Subscription {
     let terms = Terms {
         secret: Some(Secret::new("hush")),
         lease_secs: 864_000,
@@ -287,8 +287,8 @@ fn sub(feed: FeedNo) -> Sub {
     };
     let intent = Intent::Unsubscribe { verify_token: None, dialect: Dialect::WebSub };
     let start = Start::Given("1_0_1".into());
-    Sub {
-        no: SubNo::default(),
+    Subscription {
+        no: SubscriptionNo::default(),
         view: View { feed, order: Order::MODIFIED, format: Format::Atom },
         topic: "https://feeds.example/feeds/blog.atom".into(),
         topic_as_sent: "https://feeds.example/feeds/blog.atom?".into(),
@@ -310,24 +310,24 @@ fn sub(feed: FeedNo) -> Sub {
     }
 }
 
-fn walk() -> Walk {
+fn walk() -> ArchiveWalk {
     let rules = Rules {
         reach: Origins::new(Url::parse("http://example.org/feed").unwrap(), vec![]),
         pages_max: 1000,
         page_gap_secs: 1,
     };
     let links = vec![link("prev-archive")];
-    let live = Head { links, ..Head::default() };
+    let live = Metadata { links, ..Metadata::default() };
     let seen = Shown {
         landed: "http://example.org/feed",
         body: Digest([3; 16]),
         bytes: 100,
         keys: &[key(1)],
-        head: &live,
+        metadata: &live,
         damaged: true,
         mixed: false,
     };
-    Walk::begin(&Url::parse("http://example.org/feed").unwrap(), &seen, None, &rules, START).unwrap()
+    ArchiveWalk::begin(&Url::parse("http://example.org/feed").unwrap(), &seen, None, &rules, START).unwrap()
 }
 
 fn staged(no: u32) -> StagedPage {
@@ -346,11 +346,11 @@ fn staged(no: u32) -> StagedPage {
     }
 }
 
-fn held() -> HeldBack {
+fn held() -> DeferredEdit {
     let Change::Put(Put { id, entry, published_us, seen, .. }) = put(PutKind::Edited, 1) else {
         unreachable!()
     };
-    HeldBack { id, key: key(1), until: START, entry, published_us, seen }
+    DeferredEdit { id, key: key(1), until: START, entry, published_us, seen }
 }
 
 fn missed() -> Missed {
@@ -361,24 +361,24 @@ fn missed() -> Missed {
 pub(crate) async fn fill(store: &dyn Store) {
     let feed = register(store).await;
     let added = (1..=3).map(|n| put(PutKind::Added, n)).collect();
-    let row = WindowRow {
+    let row = WindowEntry {
         key: key(1),
         id: id(1),
         raw: Digest([1; 16]),
         dated: Some(5),
-        deaths: 1,
+        tombstone_count: 1,
         is_weak: false,
         changed_polls: 25,
     };
     let first = Commit {
-        last: Some(Remembered {
+        last: Some(WindowState {
             window: vec![row],
             absence: Memory::default(),
             held: vec![held()],
             reformatted_at: Some(START),
             missed: vec![missed()],
         }),
-        head: Some(Arc::new(head())),
+        metadata: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
         poll: Some(poll()),
         observed: Some(observed()),

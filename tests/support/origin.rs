@@ -107,7 +107,7 @@ pub(crate) fn with_headers(status: u16, headers: &[(&str, &str)], body: &[u8]) -
 
 /// The head of an answer that says how long its body is, or that it ends with the connection.
 pub(crate) fn head(status: u16, headers: &[(&str, &str)], length: Option<u64>) -> Vec<u8> {
-    let mut text = format!("HTTP/1.1 {status} Said\r\nconnection: close\r\n");
+    let mut text = format!("HTTP/1.1 {status} CheckResult\r\nconnection: close\r\n");
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }

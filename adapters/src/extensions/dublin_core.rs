@@ -4,7 +4,7 @@ use crate::entry::notes::Notes;
 use crate::formats::draft::{Draft, Rank, add, add_person};
 use crate::formats::rss::person;
 use crate::text::{date, present};
-use crate::{Category, Element, Head, Text};
+use crate::{Category, Element, Metadata, Text};
 
 /// A Dublin Core child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
@@ -35,7 +35,7 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
 }
 
 /// A Dublin Core child of the head; comes back when it is not understood.
-pub(crate) fn head(element: Element, head: &mut Head, notes: &mut Notes) -> Option<Element> {
+pub(crate) fn head(element: Element, head: &mut Metadata, notes: &mut Notes) -> Option<Element> {
     let text = element.text();
     let plain = || present(&text).map(Text::plain);
     match element.name.to_ascii_lowercase().as_str() {

@@ -3,7 +3,7 @@
 use crate::entry::notes::Notes;
 use crate::formats::Place;
 use crate::text::present;
-use crate::{Element, Head, History, Note};
+use crate::{Element, Metadata, History, Note};
 
 /// A Feed History child of the head; comes back when it is not understood.
 pub(crate) fn head(
@@ -41,7 +41,7 @@ pub(crate) fn settle(history: &History, notes: &mut Notes) {
     }
 }
 
-impl Head {
+impl Metadata {
     /// URL of the document that holds the entries before these, by the publisher's own word: a link with rel
     /// `prev-archive` (RFC 5005 section 4), else `fh:prev` (drafts -01 to -04) unless `fh:stateful` is false (H-5), else a
     /// link with rel `previous` or `prev` where draft -05 is spoken, that is beside `fh:archive` or a link with rel

@@ -6,7 +6,7 @@ use crate::formats::atom::picture;
 use crate::formats::draft::{Draft, Rank, add_person};
 use crate::formats::rss::person;
 use crate::text::present;
-use crate::{Element, Head, Text};
+use crate::{Element, Metadata, Text};
 
 /// An iTunes child of an entry; always comes back, because players read it as it is.
 pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
@@ -21,7 +21,7 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
 }
 
 /// An iTunes child of the head; always comes back.
-pub(crate) fn head(element: Element, place: &Place, head: &mut Head) -> Option<Element> {
+pub(crate) fn head(element: Element, place: &Place, head: &mut Metadata) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "author" if head.authors.is_empty() => {
             if let Some(person) = person(&element.text()) {

@@ -2,7 +2,7 @@
 
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Head, Rhythm};
+use crate::{Element, Metadata, Rhythm};
 
 /// An RSS element that says so.
 pub(crate) fn rss(element: &Element, rhythm: &mut Rhythm) {
@@ -40,7 +40,7 @@ pub(crate) fn head(element: Element, rhythm: &mut Rhythm) -> Option<Element> {
 }
 
 /// Divides the period by the frequency, wherever the two stood.
-pub(crate) fn settle(head: &mut Head) {
+pub(crate) fn settle(head: &mut Metadata) {
     let Some(period) = head.rhythm.update_secs else { return };
     let frequency = head.foreign.iter().find(|element| {
         element.name == "updateFrequency" && Vocabulary::of(&element.ns) == Vocabulary::Syndication

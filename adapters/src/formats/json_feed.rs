@@ -7,7 +7,7 @@ use crate::entry::notes::Notes;
 use crate::text::json::Value;
 use crate::text::{present, visible};
 use crate::{
-    Attribute, Body, Category, Element, Enclosure, Entry, Format, Head, Link, Node, Note, Person, Text,
+    Attribute, Body, Category, Element, Enclosure, Entry, Format, Metadata, Link, Node, Note, Person, Text,
 };
 
 /// The namespace of members of a JSON Feed that no field of ours covers, extensions (`_name`) first of all. Each becomes an
@@ -71,8 +71,8 @@ fn holds_items(items: Value<'_>, titled: bool) -> bool {
 }
 
 /// Reads the members of the document that are not its items.
-pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Head {
-    let mut head = Head { language: place.language.clone(), ..Head::default() };
+pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Metadata {
+    let mut head = Metadata { language: place.language.clone(), ..Metadata::default() };
     let mut foreign = Foreign::default();
     for (name, value) in root.members().filter(|(_, value)| value.whole) {
         let text = || value.string().as_deref().and_then(present);

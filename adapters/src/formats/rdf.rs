@@ -3,7 +3,7 @@
 use super::draft::{Draft, Rank, is_web_url};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Generator, Head};
+use crate::{Element, Generator, Metadata};
 
 /// `rdf:about`, the id of an item; a web URL is also its permalink when it has no link.
 pub(crate) fn item(element: &Element, draft: &mut Draft<'_>) {
@@ -15,7 +15,7 @@ pub(crate) fn item(element: &Element, draft: &mut Draft<'_>) {
 }
 
 /// `admin:generatorAgent`: a URL, often with the version in its query.
-pub(crate) fn generator_agent(element: Element, head: &mut Head) -> Option<Element> {
+pub(crate) fn generator_agent(element: Element, head: &mut Metadata) -> Option<Element> {
     if element.name != "generatorAgent" {
         return Some(element);
     }

@@ -10,7 +10,7 @@ use super::Place;
 use super::draft::alternate_link;
 use crate::entry::notes::Notes;
 use crate::text::encoding;
-use crate::{Body, Digest, Enclosure, Entry, Head, Link, Text, TextKind};
+use crate::{Body, Digest, Enclosure, Entry, Metadata, Link, Text, TextKind};
 
 /// A document that is not looked into.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,11 +43,11 @@ impl Resource {
     }
 
     /// What can be said of a feed that is one document.
-    pub(crate) fn head(&self) -> Head {
-        Head {
+    pub(crate) fn head(&self) -> Metadata {
+        Metadata {
             title: Some(Text::plain(title(&self.url))),
             links: vec![alternate_link(self.url.clone())],
-            ..Head::default()
+            ..Metadata::default()
         }
     }
 

@@ -14,10 +14,10 @@ use crate::extensions::georss::{Location, Shape};
 use crate::formats::{Place, atom, rss};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
-use crate::{Cloud, Element, Entry, Head, Link};
+use crate::{Cloud, Element, Entry, Metadata, Link};
 
 /// Adds what a head says beside the common fields.
-pub(super) fn head(head: &Head, fields: &mut Fields) {
+pub(super) fn head(head: &Metadata, fields: &mut Fields) {
     let foreign = head.foreign.as_slice();
     if let Some(info) = info(foreign, head.language.as_deref()) {
         put(fields, "info", Some(info["value"].clone()));

@@ -1,7 +1,7 @@
 //! Which platform a document shows: by what it says of itself, never by one weak sign alone.
 
 use super::{GENERIC, pattern::Pattern, profile::Profile, scrub::bare};
-use crate::{Element, Entry, Head, Key, Window};
+use crate::{Element, Entry, Metadata, Key, Window};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 
@@ -221,7 +221,7 @@ struct Seen<'a> {
 impl Seen<'_> {
     fn shows(&self, sign: &Sign) -> bool {
         let Traces { window, url, headers } = self.traces;
-        let head = &window.head;
+        let head = &window.metadata;
         match &sign.kind {
             Kind::Generator(pattern) => {
                 head.generator.as_ref().is_some_and(|generator| pattern.is_match(&generator.to_string()))
@@ -261,7 +261,7 @@ impl Seen<'_> {
     }
 
     fn names_a_generator(&self) -> bool {
-        self.traces.window.head.generator.is_some()
+        self.traces.window.metadata.generator.is_some()
     }
 
     fn entries(&self) -> &[Entry] {
@@ -285,7 +285,7 @@ fn all<'t>(texts: impl Iterator<Item = Option<&'t str>>, pattern: &Pattern) -> O
 }
 
 /// Whether a site that ids name, if it is a host or a URL, is where the head says that the feed belongs.
-fn is_at_home(site: Option<&str>, head: &Head) -> bool {
+fn is_at_home(site: Option<&str>, head: &Metadata) -> bool {
     let (Some(site), Some(home)) = (site, head.link("alternate")) else { return true };
     let (site, home) = (host(site), host(home));
     !site.contains('.') || site.eq_ignore_ascii_case(home)

@@ -10,12 +10,12 @@ use crate::formats::json_feed::{self, Shape};
 use crate::text::json::Value;
 use crate::text::json::list::{Objects, Piece};
 use crate::text::present;
-use crate::{Digest, Head, Key, Note};
+use crate::{Digest, Metadata, Key, Note};
 
 /// What was found.
 pub(super) struct Cut {
     pub(super) version: &'static str,
-    pub(super) head: Head,
+    pub(super) head: Metadata,
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) notes: Notes,
     /// As with markup: no item is whole, and the one that the document is cut in may be what there is.

@@ -58,7 +58,7 @@ pub(crate) fn resource(bytes: &[u8], content_type: Option<&str>) {
     let (entry, notes) = window.entries[0].parse();
     check_entry(&entry);
     assert_eq!(window.entries[0].parse().0.digest(), entry.digest());
-    assert_legal(&serde_json::to_value((&window.head, entry, notes)).unwrap());
+    assert_legal(&serde_json::to_value((&window.metadata, entry, notes)).unwrap());
 }
 
 /// Whether every string below is made of characters that XML has (LEGACY A-15).

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use everfeed_adapters::text::markup::write_element;
-use everfeed_adapters::{Element, Entry, Head, Hints, InReplyTo, Location, Node, Shape, Window, slice};
+use everfeed_adapters::{Element, Entry, Metadata, Hints, InReplyTo, Location, Node, Shape, Window, slice};
 
 use crate::shared;
 
@@ -18,7 +18,7 @@ fn entry(children: &str) -> Entry {
     read(&document).entries[0].parse().0
 }
 
-fn head(children: &str) -> Head {
+fn head(children: &str) -> Metadata {
     read(&format!("<rss><channel><title>t</title>{children}<item><guid>1</guid></item></channel></rss>")).head
 }
 
@@ -172,7 +172,7 @@ fn foreign_markup_survives_being_written() {
         let Ok(window) = slice(&std::fs::read(path).unwrap(), &Hints::default()) else { continue };
         let entries = window.entries.iter().map(|raw| raw.parse().0);
         let sources = entries.clone().filter_map(|entry| Some(entry.source?.foreign));
-        let all = entries.map(|entry| entry.foreign).chain(sources).chain([window.head.foreign.clone()]);
+        let all = entries.map(|entry| entry.foreign).chain(sources).chain([window.metadata.foreign.clone()]);
         for foreign in all.filter(|foreign| !foreign.is_empty()) {
             elements += foreign.len();
             let mut document = "<rss><channel><item><w:w xmlns:w='urn:wrapper'>".to_owned();

@@ -30,7 +30,7 @@ fn read(bytes: &[u8]) -> Value {
         "format": window.format,
         "version": window.version,
         "encoding": window.encoding,
-        "head": window.head,
+        "head": window.metadata,
         "entries": entries.collect::<Vec<_>>(),
         "deletions": window.deletions,
         "notes": window.notes,

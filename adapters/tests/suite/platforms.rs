@@ -117,9 +117,9 @@ fn told(fixture: &Fixture, window: &Window) -> Value {
         value
     });
     json!({
-        "generator": window.head.generator.as_ref().map(ToString::to_string),
+        "generator": window.metadata.generator.as_ref().map(ToString::to_string),
         "platform": found.platform, "why": found.why, "weight": found.weight,
-        "format": window.format, "head": window.head, "entries": entries.collect::<Vec<_>>(), "notes": window.notes,
+        "format": window.format, "head": window.metadata, "entries": entries.collect::<Vec<_>>(), "notes": window.notes,
     })
 }
 

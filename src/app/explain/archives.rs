@@ -3,7 +3,7 @@
 use super::MissedByWalks;
 use crate::{
     feed::{
-        archive::{self, History, WALKS_MIN, Walk},
+        archive::{self, History, WALKS_MIN, ArchiveWalk},
         record::FeedRecord,
     },
     ingest::Import,
@@ -24,13 +24,13 @@ pub(super) fn history(record: &FeedRecord, import: &Import) -> String {
 }
 
 /// How a feed's archives are read.
-pub(super) fn archives(record: &FeedRecord, walk: Option<&Walk>, import: &Import) -> Vec<String> {
+pub(super) fn archives(record: &FeedRecord, walk: Option<&ArchiveWalk>, import: &Import) -> Vec<String> {
     let mut lines = Vec::new();
-    let by = |walk: &Walk| match walk.way_words() {
+    let by = |walk: &ArchiveWalk| match walk.way_words() {
         way if way.is_empty() => String::new(),
         way => format!(" by {way}"),
     };
-    let is_last = |walk: &&Walk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
+    let is_last = |walk: &&ArchiveWalk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
     if let Some(walked) = &record.walked {
         let by = walk.filter(is_last).map(by).unwrap_or_default();
         let ended = walked.ended_at.rfc3339();
@@ -63,6 +63,6 @@ pub(super) fn missed_by_walks(missed: &archive::Missed, open: Option<u8>) -> Mis
         since: missed.since.rfc3339(),
         last_seen: missed.last_seen.rfc3339(),
         walks: (missed.walks, open.map_or(missed.walks, |_| WALKS_MIN.max(missed.walks))),
-        not_before: open.map(|deaths| missed.not_before(deaths).rfc3339()),
+        not_before: open.map(|tombstone_count| missed.not_before(tombstone_count).rfc3339()),
     }
 }

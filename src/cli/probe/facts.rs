@@ -19,23 +19,23 @@ const FOREIGN_MAX: usize = 8;
 /// What is said of the feed, in the order in which an operator asks.
 pub(super) fn facts(findings: &Findings<'_>) -> Vec<Fact> {
     let Findings { given, window, entries, .. } = findings;
-    let head = &window.head;
+    let metadata = &window.metadata;
     let one = |text: Option<&str>| text.map(tame).into_iter().collect::<Vec<_>>();
     let recipes = history::recipes(findings).iter().map(|recipe| tame(recipe)).collect::<Vec<_>>();
     let known =
         if recipes.is_empty() { vec!["no way to older entries is known".to_owned()] } else { recipes };
-    let updated = head.updated.as_ref().or(head.published.as_ref());
+    let updated = metadata.updated.as_ref().or(metadata.published.as_ref());
     let facts = vec![
-        ("title", head.title.iter().map(entries::words).collect()),
-        ("site", one(head.link("alternate"))),
-        ("self", one(head.link("self"))),
+        ("title", metadata.title.iter().map(entries::words).collect()),
+        ("site", one(metadata.link("alternate"))),
+        ("self", one(metadata.link("self"))),
         ("moved", given.moved_to.iter().map(|url| format!("for good, to {}", tame(url))).collect()),
-        ("id", one(head.id.as_deref())),
-        ("language", one(head.language.as_deref())),
-        ("generator", head.generator.iter().map(|generator| tame(&generator.to_string())).collect()),
+        ("id", one(metadata.id.as_deref())),
+        ("language", one(metadata.language.as_deref())),
+        ("generator", metadata.generator.iter().map(|generator| tame(&generator.to_string())).collect()),
         ("platform", platform(findings)),
         ("updated", updated.iter().map(|at| entries::date(at, entries::MINUTE)).collect()),
-        ("rhythm", rhythm(&head.rhythm)),
+        ("rhythm", rhythm(&metadata.rhythm)),
         ("push", push(findings)),
         ("history", known),
         ("absence", absence(findings)),
@@ -88,9 +88,9 @@ fn duration(secs: u64) -> String {
 
 /// Who would tell of changes: hubs and rssCloud.
 fn push(findings: &Findings<'_>) -> Vec<String> {
-    let head = &findings.window.head;
-    let hubs = head.hubs().map(|hub| format!("hub {}", tame(hub)));
-    let clouds = head.cloud.iter().map(|cloud| {
+    let metadata = &findings.window.metadata;
+    let hubs = metadata.hubs().map(|hub| format!("hub {}", tame(hub)));
+    let clouds = metadata.cloud.iter().map(|cloud| {
         let said = |text: &Option<String>| text.clone().unwrap_or_default();
         let port = cloud.port.map(|port| format!(":{port}")).unwrap_or_default();
         let (path, protocol) = (said(&cloud.path), said(&cloud.protocol));
@@ -156,7 +156,7 @@ fn kept(window: &Window, entries: &[Read<'_>]) -> Vec<String> {
 fn foreign(window: &Window, entries: &[Read<'_>]) -> Vec<String> {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let of_entries = entries.iter().flat_map(|read| &read.entry.foreign);
-    for element in window.head.foreign.iter().chain(of_entries) {
+    for element in window.metadata.foreign.iter().chain(of_entries) {
         *counts.entry((&element.prefix, &element.name)).or_default() += 1;
     }
     let mut kinds: Vec<_> = counts.into_iter().collect();
@@ -177,7 +177,7 @@ fn odd(given: &Given, window: &Window, entries: &[Read<'_>]) -> Vec<String> {
         told.push("the server sent only what it takes for new (226), which nobody asked for".to_owned());
     }
     told.extend(window.notes.iter().map(|note| tame(&note.to_string())));
-    told.extend(history::contradiction(&window.head));
+    told.extend(history::contradiction(&window.metadata));
     let repeated = history::repeated(window);
     if repeated > 0 {
         let count = number(repeated);

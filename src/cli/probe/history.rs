@@ -3,7 +3,7 @@
 
 use super::{entries::number, findings::Findings};
 use everfeed_adapters::{
-    Format, Head, Key, Note, Window,
+    Format, Metadata, Key, Note, Window,
     platforms::{Complete, End, Recipe},
 };
 use std::collections::HashSet;
@@ -18,18 +18,18 @@ const OLDER: [(&str, &str); 3] = [
 /// The ways to older entries, the surest first (POLLING 3.1): those that the document names, then those of its platform.
 pub(super) fn recipes(findings: &Findings<'_>) -> Vec<String> {
     let Findings { window, profile, .. } = findings;
-    let head = &window.head;
+    let metadata = &window.metadata;
     let mut found = Vec::new();
-    if let Some(prev) = &head.history.prev {
+    if let Some(prev) = &metadata.history.prev {
         let ignored =
-            if head.history.stateful == Some(false) { ", which fh:stateful = false forbids" } else { "" };
+            if metadata.history.stateful == Some(false) { ", which fh:stateful = false forbids" } else { "" };
         found.push(format!("fh:prev {prev}{ignored}"));
     }
     for (rel, what) in OLDER {
-        let link = head.links.iter().find(|link| is_relation(&link.rel, rel));
+        let link = metadata.links.iter().find(|link| is_relation(&link.rel, rel));
         found.extend(link.map(|link| format!("{what} {}", link.href)));
     }
-    found.extend(open_search(head, window.entries.len()));
+    found.extend(open_search(metadata, window.entries.len()));
     if let Some(profile) = profile {
         let told = profile.history.iter().filter_map(in_words);
         found.extend(told.map(|told| format!("{}: {told}", profile.title)));
@@ -86,12 +86,12 @@ fn is_relation(rel: &str, name: &str) -> bool {
 }
 
 /// OpenSearch response elements: how many there are in all.
-fn open_search(head: &Head, shown: usize) -> Option<String> {
+fn open_search(metadata: &Metadata, shown: usize) -> Option<String> {
     let shown = shown as u64;
-    let total = head.paging.total_items.filter(|total| *total > shown)?;
-    let page = head.paging.page_items.map(|page| format!(", {} on a page", number(page)));
+    let total = metadata.paging.total_items.filter(|total| *total > shown)?;
+    let page = metadata.paging.page_items.map(|page| format!(", {} on a page", number(page)));
     let start =
-        head.paging.first_index.map(|start| format!(", this one begins with number {}", number(start)));
+        metadata.paging.first_index.map(|start| format!(", this one begins with number {}", number(start)));
     let told = [Some(format!("opensearch: {} entries in all", number(total))), page, start];
     Some(told.into_iter().flatten().collect())
 }
@@ -99,7 +99,7 @@ fn open_search(head: &Head, shown: usize) -> Option<String> {
 /// What it proves that an entry is not in the document any more (POLLING 2.2, LEGACY H-1 to H-5, H-20).
 pub(super) fn absence(findings: &Findings<'_>) -> String {
     let Findings { window, profile, .. } = findings;
-    let history = &window.head.history;
+    let history = &window.metadata.history;
     if window.format == Format::Resource {
         "never: the document is the only entry".to_owned()
     } else if window.is_truncated() {
@@ -127,10 +127,10 @@ pub(super) fn absence(findings: &Findings<'_>) -> String {
 }
 
 /// What the document says that cannot all be true. That it is the whole feed wins (LEGACY H-26).
-pub(super) fn contradiction(head: &Head) -> Option<String> {
-    let older = OLDER.iter().find(|(rel, _)| head.links.iter().any(|link| is_relation(&link.rel, rel)));
-    let older = head.history.prev.as_ref().map(|_| "fh:prev").or(older.map(|(rel, _)| *rel));
-    let older = older.filter(|_| head.history.complete)?;
+pub(super) fn contradiction(metadata: &Metadata) -> Option<String> {
+    let older = OLDER.iter().find(|(rel, _)| metadata.links.iter().any(|link| is_relation(&link.rel, rel)));
+    let older = metadata.history.prev.as_ref().map(|_| "fh:prev").or(older.map(|(rel, _)| *rel));
+    let older = older.filter(|_| metadata.history.complete)?;
     Some(format!(
         "it contradicts itself: fh:complete says that this is the whole feed, {older} that there is more"
     ))
@@ -138,7 +138,7 @@ pub(super) fn contradiction(head: &Head) -> Option<String> {
 
 /// Whether the document holds as many entries as it says that there are (POLLING 3.2, Blogger).
 fn counts_itself_whole(window: &Window) -> bool {
-    let paging = &window.head.paging;
+    let paging = &window.metadata.paging;
     let is_first = paging.first_index.is_none_or(|start| start <= 1);
     is_first && !window.entries.is_empty() && paging.total_items == Some(window.entries.len() as u64)
 }

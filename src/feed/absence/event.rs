@@ -22,7 +22,7 @@ pub enum Event {
     /// What was taken for deleted in spite of that came back, so that absence proves nothing for a while.
     Disbelieved,
     /// What rolls off is missing from inside, so that documents prove nothing by what they lack.
-    Sticky,
+    Pinned,
 }
 
 impl Event {
@@ -48,7 +48,7 @@ impl Event {
             Self::Disbelieved => {
                 "what had been missing for seven days came back, so for a month absence proves nothing"
             }
-            Self::Sticky => {
+            Self::Pinned => {
                 "what rolls off is missing from before an end that stays, so documents prove no deletion"
             }
         }

@@ -80,7 +80,7 @@ impl Memory {
         let last_seen = self.seen_at;
         let sight = Sight { class, counts, strong, as_if_rolled, last_seen, now, policy };
         let mut outcome = memory.decide(self, seen, &missed, &sight);
-        outcome.events.extend(becomes_sticky.then_some(Event::Sticky));
+        outcome.events.extend(becomes_sticky.then_some(Event::Pinned));
         outcome
     }
 
@@ -170,7 +170,7 @@ impl Memory {
                 continue;
             }
             let missing = Missing::again(row.missing, missed, sight);
-            let proof = missing.proves(row.deaths, sight.policy, sight.now);
+            let proof = missing.proves(row.tombstone_count, sight.policy, sight.now);
             if let Some(proof) = proof
                 && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
             {
@@ -194,8 +194,8 @@ impl Memory {
 
 fn rows(seen: &[Place]) -> Vec<Row> {
     let row = |place: &Place| {
-        let Place { id, dated, deaths, is_weak, .. } = *place;
-        Row { id, dated, deaths, is_weak, missing: None }
+        let Place { id, dated, tombstone_count, is_weak, .. } = *place;
+        Row { id, dated, tombstone_count, is_weak, missing: None }
     };
     seen.iter().take(ROWS_MAX).map(row).collect()
 }

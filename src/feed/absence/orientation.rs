@@ -7,7 +7,7 @@ use std::{cmp::Ordering, collections::HashSet};
 
 /// Where new items came in, when dates do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Orientation {
+pub(super) struct Direction {
     /// Insertions in a row at the head, or as a negative number at the end.
     inserts: i8,
     /// What the last document said.
@@ -23,7 +23,7 @@ enum Newest {
 /// Insertions in a row at one end that tell where the newest stand.
 const INSERTS_MIN: i8 = 2;
 
-impl Orientation {
+impl Direction {
     /// What is known after a document, and whether it must be turned round to be newest first.
     pub(super) fn follow(self, seen: &[Place], rows: &[Row]) -> (Self, bool) {
         let inserts = self.inserted(seen, rows);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a request for an item's own page brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Said {
+pub enum CheckResult {
     /// 410: its publisher deleted it, and says so.
     Gone,
     /// 404.
@@ -23,7 +23,7 @@ pub enum Said {
     NoPage,
 }
 
-impl Said {
+impl CheckResult {
     /// The same in the operator's words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -40,11 +40,11 @@ impl Said {
 
 /// What is known of a missed item's page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
+pub struct PermalinkCheck {
     /// When its page is asked for next; `None`: not any more.
     pub due: Option<Stamp>,
     /// The last answer, and when it came.
-    pub last: Option<(Stamp, Said)>,
+    pub last: Option<(Stamp, CheckResult)>,
     /// How often it was asked for.
     pub asked: u8,
     /// Since when it has not been found, if it has not.
@@ -84,33 +84,33 @@ const SHOWN_SECS_MAX: u64 = 30 * 86_400;
 /// How long documents wait for the word of a page that is not asked for, in seconds from the first miss.
 const WAIT_SECS_MAX: u64 = 2 * 86_400;
 
-impl Probe {
+impl PermalinkCheck {
     /// To be asked at once.
     pub(super) fn begun(now: Stamp) -> Self {
         Self { due: Some(now), ..Self::default() }
     }
 
     /// After an answer. A page that is not found counts as gone the second time, `apart_secs` later.
-    pub(super) fn told(self, said: Said, apart_secs: u64, now: Stamp) -> Self {
+    pub(super) fn told(self, said: CheckResult, apart_secs: u64, now: Stamp) -> Self {
         let again = |secs: u64| Some(now.plus_secs(secs));
         let mut next = Self { last: Some((now, said)), asked: self.asked.saturating_add(1), ..self };
         match said {
-            Said::Gone => (next.finding, next.due) = (Finding::Gone, None),
-            Said::NotFound => {
+            CheckResult::Gone => (next.finding, next.due) = (Finding::Gone, None),
+            CheckResult::NotFound => {
                 let since = self.not_found_since.unwrap_or(now);
                 next.not_found_since = Some(since);
                 let is_second = self.not_found_since.is_some() && now.secs_since(since) >= apart_secs;
                 next.finding = if is_second { Finding::Gone } else { Finding::Open };
                 next.due = if is_second { None } else { Some(since.plus_secs(apart_secs)) };
             }
-            Said::Shown => {
+            CheckResult::Shown => {
                 let wait = self.wait_secs();
                 (next.finding, next.not_found_since, next.due) = (Finding::Hidden, None, again(wait));
             }
-            Said::Another | Said::Elsewhere | Said::NoPage => {
+            CheckResult::Another | CheckResult::Elsewhere | CheckResult::NoPage => {
                 (next.finding, next.not_found_since, next.due) = (Finding::Open, None, None);
             }
-            Said::Nothing => {
+            CheckResult::Nothing => {
                 next.silent = self.silent.saturating_add(1);
                 let is_enough = next.silent >= SILENT_MAX && self.finding != Finding::Hidden;
                 let in_trouble = AGAIN_SECS * SILENT_FACTOR.saturating_pow(u32::from(self.silent));
@@ -118,7 +118,7 @@ impl Probe {
                 next.due = if is_enough { None } else { again(wait) };
             }
         }
-        if said != Said::Nothing {
+        if said != CheckResult::Nothing {
             next.silent = 0;
         }
         next
@@ -159,8 +159,8 @@ mod tests {
     const START: Stamp = Stamp::from_secs(1_700_000_000);
 
     /// What becomes of a probe by these answers, each given when it was due: its finding, and the hours until the next.
-    fn check(answers: &[Said], finding: Finding, hours: Option<u64>) {
-        let mut probe = Probe::begun(START);
+    fn check(answers: &[CheckResult], finding: Finding, hours: Option<u64>) {
+        let mut probe = PermalinkCheck::begun(START);
         let mut now = START;
         for said in answers {
             now = probe.due.expect("a page that is not asked for answers nothing");
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_page_is_gone_by_its_own_word_or_when_it_is_not_found_twice() {
-        use Said::{Gone, NotFound, Nothing, Shown};
+        use CheckResult::{Gone, NotFound, Nothing, Shown};
         check(&[Gone], Finding::Gone, None);
         check(&[NotFound], Finding::Open, Some(1));
         check(&[NotFound, NotFound], Finding::Gone, None);
@@ -183,14 +183,14 @@ mod tests {
 
     #[test]
     fn a_page_that_is_not_found_again_too_soon_is_no_second_word() {
-        let probe = Probe::begun(START).told(Said::NotFound, 3600, START);
-        let soon = probe.told(Said::NotFound, 3600, START.plus_secs(60));
+        let probe = PermalinkCheck::begun(START).told(CheckResult::NotFound, 3600, START);
+        let soon = probe.told(CheckResult::NotFound, 3600, START.plus_secs(60));
         assert_eq!((soon.finding, soon.due), (Finding::Open, Some(START.plus_secs(3600))));
     }
 
     #[test]
     fn a_page_that_is_there_is_asked_for_ever_more_seldom() {
-        use Said::{Nothing, Shown};
+        use CheckResult::{Nothing, Shown};
         check(&[Shown], Finding::Hidden, Some(1));
         check(&[Shown; 2], Finding::Hidden, Some(4));
         check(&[Shown; 4], Finding::Hidden, Some(64));
@@ -200,9 +200,9 @@ mod tests {
 
     #[test]
     fn a_page_that_says_nothing_leaves_it_to_the_documents() {
-        use Said::{Another, NoPage, NotFound, Nothing, Shown};
+        use CheckResult::{Another, NoPage, NotFound, Nothing, Shown};
         check(&[Another], Finding::Open, None);
-        check(&[Said::Elsewhere], Finding::Open, None);
+        check(&[CheckResult::Elsewhere], Finding::Open, None);
         check(&[NoPage], Finding::Open, None);
         check(&[Nothing], Finding::Open, Some(1));
         check(&[Nothing, Nothing], Finding::Open, Some(24));
@@ -213,13 +213,13 @@ mod tests {
 
     #[test]
     fn documents_wait_for_the_first_word_of_a_page_but_not_for_ever() {
-        let decides = |probe: Probe, hours: u64| probe.lets_decide(START, START.plus_secs(hours * 3600));
-        let begun = Probe::begun(START);
+        let decides = |probe: PermalinkCheck, hours: u64| probe.lets_decide(START, START.plus_secs(hours * 3600));
+        let begun = PermalinkCheck::begun(START);
         assert!(!decides(begun, 47) && decides(begun, 48), "nobody ever asked");
-        assert!(decides(begun.told(Said::NotFound, 3600, START), 1));
-        assert!(decides(begun.told(Said::Another, 3600, START), 1));
-        assert!(!decides(begun.told(Said::Nothing, 3600, START), 1));
-        assert!(!decides(begun.told(Said::Shown, 3600, START), 1000), "it lives");
-        assert!(decides(Probe::default(), 0), "nobody is to ask");
+        assert!(decides(begun.told(CheckResult::NotFound, 3600, START), 1));
+        assert!(decides(begun.told(CheckResult::Another, 3600, START), 1));
+        assert!(!decides(begun.told(CheckResult::Nothing, 3600, START), 1));
+        assert!(!decides(begun.told(CheckResult::Shown, 3600, START), 1000), "it lives");
+        assert!(decides(PermalinkCheck::default(), 0), "nobody is to ask");
     }
 }

@@ -30,7 +30,7 @@ pub enum Cause {
 
 /// What came back lately.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Returns {
+pub struct Recurrence {
     /// The last documents that showed again what was missing, newest last, at most [`RETURNS_MANY`].
     seen: VecDeque<Stamp>,
     /// Items that were taken for deleted because they are missing and have not come back, newest last, at most
@@ -63,7 +63,7 @@ const LASTS_SECS: u64 = 30 * 86_400;
 /// Items taken for deleted that are watched for their return: those of one day at most.
 const ENDED_MAX: usize = super::DAILY_MAX as usize;
 
-impl Returns {
+impl Recurrence {
     /// How far absence is believed now.
     pub fn belief(&self, now: Stamp) -> Belief {
         if self.off_until(now).is_some() {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     /// After documents at these seconds, each of which shows again what was missing.
-    fn returning(secs: impl IntoIterator<Item = u64>) -> Returns {
+    fn returning(secs: impl IntoIterator<Item = u64>) -> Recurrence {
         let missing = Missing {
             since: START,
             last_seen: START,
@@ -143,17 +143,17 @@ mod tests {
             behind: 2,
             backfilled: false,
             before_few: false,
-            probe: super::super::Probe::default(),
+            probe: super::super::PermalinkCheck::default(),
         };
-        let row = Row { id: id(1), dated: None, deaths: 0, is_weak: false, missing: Some(missing) };
-        secs.into_iter().fold(Returns::default(), |returns, secs| {
+        let row = Row { id: id(1), dated: None, tombstone_count: 0, is_weak: false, missing: Some(missing) };
+        secs.into_iter().fold(Recurrence::default(), |returns, secs| {
             returns.after(&HashSet::from([id(1)]), &[row], at(secs))
         })
     }
 
     /// After a document at this second that shows these items, which were ended before.
-    fn revived(items: &[u8], belief: Belief, secs: u64) -> Returns {
-        let mut returns = Returns::default();
+    fn revived(items: &[u8], belief: Belief, secs: u64) -> Recurrence {
+        let mut returns = Recurrence::default();
         (0..8).for_each(|n| returns.end(id(n), belief));
         returns.after(&items.iter().map(|n| id(*n)).collect(), &[], at(secs))
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How often, lately, a feed lost from inside what others lose at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Sticky(u8);
+pub(super) struct Pinned(u8);
 
 /// From then on documents prove nothing (POLLING 2.3: three times).
 const ON_MIN: u8 = 3;
@@ -15,7 +15,7 @@ const ON_MIN: u8 = 3;
 /// off at its end, less [`ON_MIN`].
 const COUNT_MAX: u8 = 12;
 
-impl Sticky {
+impl Pinned {
     /// After a document: as many posts are `new`, none of which was known before, as are missed anew from `inside`, and so
     /// many from the end.
     pub(super) fn after(self, new: usize, inside: usize, end: usize) -> Self {
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn three_times_make_it_so_and_as_many_at_the_end_unmake_it() {
-        let twice = Sticky::default().after(1, 1, 0).after(2, 2, 0);
+        let twice = Pinned::default().after(1, 1, 0).after(2, 2, 0);
         assert!(!twice.is_on());
         assert!(!twice.after(0, 1, 0).is_on(), "a deletion brings nothing new");
         assert!(!twice.after(1, 2, 0).is_on() && !twice.after(2, 1, 0).is_on(), "not as many as came");

@@ -16,7 +16,7 @@ struct Watched {
     known: HashSet<char>,
     /// Letters whose date is no longer their own.
     redated: HashMap<char, i64>,
-    deaths: HashMap<char, u8>,
+    tombstone_count: HashMap<char, u8>,
     /// The last document.
     shown: String,
 }
@@ -30,7 +30,7 @@ impl Watched {
             policy,
             known: HashSet::new(),
             redated: HashMap::new(),
-            deaths: HashMap::new(),
+            tombstone_count: HashMap::new(),
             shown: String::new(),
         };
         assert_eq!(watched.audit(first), "");
@@ -67,7 +67,7 @@ impl Watched {
     }
 
     /// Hears what the page of an item says, so many hours after the last thing.
-    fn hear(&mut self, hours: u64, letter: char, said: Said) -> String {
+    fn hear(&mut self, hours: u64, letter: char, said: CheckResult) -> String {
         self.wait_hours(hours);
         let suspected: HashSet<ItemId> = self.memory.suspects().map(|row| row.id).collect();
         let outcome = self.memory.told(id(letter), said, &self.policy, self.now);
@@ -84,7 +84,7 @@ impl Watched {
             id: id(letter),
             dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
             known: self.known.contains(&letter),
-            deaths: self.deaths.get(&letter).copied().unwrap_or(0),
+            tombstone_count: self.tombstone_count.get(&letter).copied().unwrap_or(0),
             is_weak: letter.is_uppercase(),
         };
         document.chars().map(place).collect()
@@ -98,7 +98,7 @@ impl Watched {
         told.extend(fresh.map(|row| format!("?{}", letter(row.id))));
         for (id, _) in &outcome.gone {
             self.known.remove(&letter(*id));
-            *self.deaths.entry(letter(*id)).or_default() += 1;
+            *self.tombstone_count.entry(letter(*id)).or_default() += 1;
         }
         self.memory = outcome.memory;
         told.join(" ")
@@ -238,7 +238,7 @@ fn undated_items_are_judged_once_two_insertions_showed_where_the_newest_stand() 
             id: id(letter),
             dated: None,
             known: feed.known.contains(&letter),
-            deaths: 0,
+            tombstone_count: 0,
             is_weak: false,
         };
         let seen: Vec<Place> = document.chars().map(place).collect();
@@ -431,7 +431,7 @@ fn what_is_still_needed_is_what_is_asked_for() {
     assert_eq!(feed.poll("gfdcba"), "?e");
     let suspect = *feed.memory.suspects().next().unwrap();
     let missing = suspect.missing.unwrap();
-    let needs = missing.needs(suspect.deaths, &feed.policy);
+    let needs = missing.needs(suspect.tombstone_count, &feed.policy);
     assert_eq!((missing.count, needs.confirmations, missing.audited), (1, 2, false));
     assert_eq!(needs.not_before, missing.since.plus_secs(3600));
     let often = missing.needs(3, &feed.policy);
@@ -446,7 +446,7 @@ fn an_end_that_stays_is_learned_from_three_posts_that_roll_off() {
     let mut feed = Watched::new("hgfedc54321");
     assert_eq!(feed.audit("ihgfed54321"), "?c");
     assert_eq!(feed.audit("jihgfe54321"), "-c ?d", "a mistake that nothing could tell yet");
-    assert_eq!(feed.audit("kjihgf54321"), "Sticky ~e ~d");
+    assert_eq!(feed.audit("kjihgf54321"), "Pinned ~e ~d");
     for (document, rolled) in [("lkjihg54321", "~f"), ("mlkjih54321", "~g"), ("nmlkji54321", "~h")] {
         assert_eq!(feed.audit(document), rolled);
     }

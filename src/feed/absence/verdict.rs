@@ -1,6 +1,6 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
-use super::{Belief, Class, Policy, Probe, judge::Sight, returns::DOUBTED_SECS, view::Missed};
+use super::{Belief, Class, Policy, PermalinkCheck, judge::Sight, returns::DOUBTED_SECS, view::Missed};
 use crate::feed::{item::flapping_secs, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub struct Missing {
     /// Whether older items had moved up into the window.
     pub backfilled: bool,
     /// What its own page says.
-    pub probe: Probe,
+    pub probe: PermalinkCheck,
     /// Whether it may have rolled off before a few that are pinned to the end, when it was first missed: as many came as
     /// went, and nothing but those few stood behind it. Then only its page tells, if pages are asked at all.
     pub before_few: bool,
@@ -69,9 +69,9 @@ impl Missing {
             before_few: sight.policy.probes && sight.as_if_rolled && missed.behind <= FEW_MAX,
             // What leaves a list that is complete may live on elsewhere, and its page says nothing about the list.
             probe: if sight.policy.probes && !sight.policy.complete {
-                Probe::begun(now)
+                PermalinkCheck::begun(now)
             } else {
-                Probe::default()
+                PermalinkCheck::default()
             },
         };
         let mut missing = before.unwrap_or(first);
@@ -90,15 +90,15 @@ impl Missing {
 
     /// Whether that is proof of its end. A page that is gone needs no second document; one that is there outweighs any
     /// number of them.
-    pub(super) fn proves(&self, deaths: u8, policy: &Policy, now: Stamp) -> Option<Proof> {
-        let needs = self.needs(deaths, policy);
+    pub(super) fn proves(&self, tombstone_count: u8, policy: &Policy, now: Stamp) -> Option<Proof> {
+        let needs = self.needs(tombstone_count, policy);
         if policy.complete {
             return self.is_enough(&needs, now).then_some(Proof::LeftComplete(*self));
         }
         if self.probe.is_gone() {
             // The publisher says it of this item, whatever its documents do.
-            let needs = self.needs(deaths, &Policy { belief: Belief::Usual, ..*policy });
-            let is_settled = flapping_secs(deaths) == 0 || now >= needs.not_before;
+            let needs = self.needs(tombstone_count, &Policy { belief: Belief::Usual, ..*policy });
+            let is_settled = flapping_secs(tombstone_count) == 0 || now >= needs.not_before;
             return is_settled.then_some(Proof::Gone(*self));
         }
         let may_decide =
@@ -118,13 +118,13 @@ impl Missing {
     }
 
     /// What proof of its end takes.
-    pub fn needs(&self, deaths: u8, policy: &Policy) -> Needs {
+    pub fn needs(&self, tombstone_count: u8, policy: &Policy) -> Needs {
         let (confirmations, secs) = if self.strong || policy.complete {
             (policy.confirmations, policy.apart_secs)
         } else {
             (policy.weak_confirmations, policy.weak_secs)
         };
-        let secs = secs.max(flapping_secs(deaths));
+        let secs = secs.max(flapping_secs(tombstone_count));
         // What leaves a list that is complete is not in it, however often it comes back.
         let is_doubted = policy.belief > Belief::Usual && !policy.complete;
         let secs = if is_doubted { secs.max(DOUBTED_SECS) } else { secs };

@@ -23,7 +23,7 @@ pub struct Held {
     /// The date by which the publisher sorts it, microseconds since 1970.
     pub dated: Option<i64>,
     /// How often it was deleted before.
-    pub deaths: u8,
+    pub tombstone_count: u8,
     /// When the walk before saw it in the archives, under a strong key; `None`: it did not.
     pub before: Option<Stamp>,
     /// Whether it is shown now.
@@ -112,7 +112,7 @@ pub fn judge(held: Vec<Held>, missed: &[Missed], now: Stamp) -> Found {
             continue;
         }
         let Some(counted) = count(&alone, missed.get(&alone.id).copied(), now) else { continue };
-        if counted.proves(alone.deaths, now) { found.gone.push(counted) } else { found.missed.push(counted) }
+        if counted.proves(alone.tombstone_count, now) { found.gone.push(counted) } else { found.missed.push(counted) }
     }
     found
 }
@@ -127,11 +127,11 @@ fn count(item: &Held, before: Option<&Missed>, now: Stamp) -> Option<Missed> {
 
 impl Missed {
     /// No tombstone before that.
-    pub fn not_before(&self, deaths: u8) -> Stamp {
-        self.since.plus_secs(flapping_secs(deaths).max(APART_SECS))
+    pub fn not_before(&self, tombstone_count: u8) -> Stamp {
+        self.since.plus_secs(flapping_secs(tombstone_count).max(APART_SECS))
     }
 
-    fn proves(&self, deaths: u8, now: Stamp) -> bool {
-        self.walks >= WALKS_MIN && now >= self.not_before(deaths)
+    fn proves(&self, tombstone_count: u8, now: Stamp) -> bool {
+        self.walks >= WALKS_MIN && now >= self.not_before(tombstone_count)
     }
 }

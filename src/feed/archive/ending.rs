@@ -2,7 +2,7 @@
 //! that is there to the next.
 
 use super::{
-    History, Phase, Rules, Seen, Walk,
+    History, Phase, Rules, Seen, ArchiveWalk,
     way::{Counted, Way},
 };
 use crate::feed::stamp::Stamp;
@@ -19,7 +19,7 @@ const ROUNDS_MAX: u8 = 7;
 /// The longest `Retry-After` that is believed, as for polls.
 const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
 
-impl Walk {
+impl ArchiveWalk {
     /// Whether a damaged page may come whole the second time. Archives that nobody ever mended are not asked for twice, all of
     /// them: after the first one the walk is not whole anyhow.
     pub(super) fn asks_again_for(&self, seen: &Seen<'_>) -> bool {

@@ -3,7 +3,7 @@
 
 use crate::feed::{
     item::{Content, KeyHash, Reason},
-    reconcile::{Change, Known, Observation, Reading, Sighting, chronology},
+    reconcile::{Change, Known, Observation, ParsedEntry, ObservedEntry, chronology},
     stamp::Stamp,
 };
 use everfeed_adapters::Deletion;
@@ -18,7 +18,7 @@ pub struct Archived {
     /// When it was read.
     pub read_at: Stamp,
     /// Its entries in document order.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<ParsedEntry>,
     /// What it says is deleted.
     pub deletions: Vec<Deletion>,
 }
@@ -33,20 +33,20 @@ struct Slot {
 /// The entries of archives that the live document does not hold, each once, newest page first: the latest updated
 /// version, of equals the one of the newest document. One that archives hold in a later version than the live document
 /// takes its place there, with the live one's bytes as what the next poll is compared with.
-pub fn merge(live: &mut Observation, pages: Vec<Archived>) -> Vec<(Stamp, Reading)> {
+pub fn merge(live: &mut Observation, pages: Vec<Archived>) -> Vec<(Stamp, ParsedEntry)> {
     let shared = shared(live, &pages);
-    let name = |reading: &Reading| {
+    let name = |reading: &ParsedEntry| {
         let stripped = reading.key.stripped();
         let link = reading.entry.permalink().filter(|_| shared.contains(&stripped));
         link.map(|link| format!("{stripped}\n{link}")).unwrap_or(stripped)
     };
     let mut slots: HashMap<String, Slot> = HashMap::new();
-    for (at, sighting) in live.sightings.iter().enumerate() {
-        if let Sighting::Read(reading) = sighting {
+    for (at, sighting) in live.entries.iter().enumerate() {
+        if let ObservedEntry::Read(reading) = sighting {
             slots.entry(name(reading)).or_insert(Slot { document: 0, at });
         }
     }
-    let mut older: Vec<(Stamp, Reading)> = Vec::new();
+    let mut older: Vec<(Stamp, ParsedEntry)> = Vec::new();
     for (document, page) in (1..).zip(pages) {
         for reading in page.readings {
             let Some(slot) = slots.get(&name(&reading)).copied() else {
@@ -59,8 +59,8 @@ pub fn merge(live: &mut Observation, pages: Vec<Archived>) -> Vec<(Stamp, Readin
                 older.push((page.read_at, reading));
                 continue;
             }
-            let held = match (slot.document, live.sightings.get_mut(slot.at)) {
-                (0, Some(Sighting::Read(held))) => held,
+            let held = match (slot.document, live.entries.get_mut(slot.at)) {
+                (0, Some(ObservedEntry::Read(held))) => held,
                 (0, _) => continue,
                 _ => &mut older[slot.at].1,
             };
@@ -76,9 +76,9 @@ pub fn merge(live: &mut Observation, pages: Vec<Archived>) -> Vec<(Stamp, Readin
 
 /// Keys that several entries of one document have: those are told apart by their links.
 fn shared(live: &Observation, pages: &[Archived]) -> HashSet<String> {
-    let of_live = live.sightings.iter().filter_map(|sighting| match sighting {
-        Sighting::Read(reading) => Some(reading.key.stripped()),
-        Sighting::Same(_) => None,
+    let of_live = live.entries.iter().filter_map(|sighting| match sighting {
+        ObservedEntry::Read(reading) => Some(reading.key.stripped()),
+        ObservedEntry::Same(_) => None,
     });
     let mut shared = repeated(of_live);
     for page in pages {
@@ -95,8 +95,8 @@ fn repeated(keys: impl Iterator<Item = String>) -> HashSet<String> {
 /// Of archives that were read a while ago, what still counts beside what is held by now: an item is only changed by a
 /// version that was updated later (H-25), and only brought back by a page that was read after its end, or, when its
 /// publisher said that it is deleted, by a version that was updated after that.
-pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, Reading)>) -> Vec<Sighting> {
-    let counts = |(read_at, reading): &(Stamp, Reading)| {
+pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, ParsedEntry)>) -> Vec<ObservedEntry> {
+    let counts = |(read_at, reading): &(Stamp, ParsedEntry)| {
         let Some(item) = known.items.get(&KeyHash::of(namespace, &reading.key.stripped())) else {
             return true;
         };
@@ -109,7 +109,7 @@ pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, Reading)>
             }
         }
     };
-    older.into_iter().filter(counts).map(|(_, reading)| Sighting::Read(Box::new(reading))).collect()
+    older.into_iter().filter(counts).map(|(_, reading)| ObservedEntry::Read(Box::new(reading))).collect()
 }
 
 /// What archives and the live document change, oldest first, tombstones last.

@@ -1,6 +1,6 @@
 //! A page of an archive as it waits to be committed.
 
-use super::Walk;
+use super::ArchiveWalk;
 use crate::feed::{item::KeyHash, stamp::Stamp};
 use everfeed_adapters::Digest;
 use serde::{Deserialize, Serialize};
@@ -49,14 +49,14 @@ pub enum Unstage {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Staged {
     /// The walk, without what it has seen.
-    pub walk: Option<Walk>,
+    pub walk: Option<ArchiveWalk>,
     /// Its pages, by number.
     pub pages: Vec<StagedPage>,
 }
 
 impl Staged {
     /// The walk with what it has seen.
-    pub fn recalled(&self) -> Option<Walk> {
+    pub fn recalled(&self) -> Option<ArchiveWalk> {
         let mut walk = self.walk.clone()?;
         let base = walk.base;
         for page in self.pages.iter().filter(|page| page.no >= base) {

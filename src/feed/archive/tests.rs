@@ -2,7 +2,7 @@
 
 use super::{ending::PAUSE_SECS, *};
 use crate::feed::item::KeyHash;
-use everfeed_adapters::{History as Said, Link, Paging, platforms::Platforms};
+use everfeed_adapters::{History as CheckResult, Link, Paging, platforms::Platforms};
 use std::collections::BTreeMap;
 
 const FEED: &str = "http://blog.example/rss";
@@ -12,7 +12,7 @@ const NOW: Stamp = Stamp::from_secs(1_000_000);
 #[derive(Clone, Default)]
 struct Doc {
     ids: Vec<u32>,
-    head: Head,
+    metadata: Metadata,
     status: u16,
     landed: Option<String>,
     body: Option<u32>,
@@ -26,7 +26,7 @@ fn doc(ids: impl IntoIterator<Item = u32>) -> Doc {
 
 fn linked(ids: impl IntoIterator<Item = u32>, rel: &str, href: &str) -> Doc {
     let mut doc = doc(ids);
-    doc.head.links.push(Link { href: href.into(), rel: rel.into(), ..Link::default() });
+    doc.metadata.links.push(Link { href: href.into(), rel: rel.into(), ..Link::default() });
     doc
 }
 
@@ -56,23 +56,23 @@ fn body(url: &str, doc: &Doc) -> Digest {
     Digest::of(doc.body.map_or_else(|| format!("{url}{:?}", doc.ids), |body| body.to_string()).as_bytes())
 }
 
-fn begin(publisher: &Publisher, profile: &str, rules: &Rules) -> Result<Walk, History> {
+fn begin(publisher: &Publisher, profile: &str, rules: &Rules) -> Result<ArchiveWalk, History> {
     let live = &publisher[FEED];
     let seen = Seen {
         landed: FEED,
         body: body(FEED, live),
         bytes: 1000,
         keys: &keys(&live.ids),
-        head: &live.head,
+        metadata: &live.metadata,
         damaged: live.damaged,
         mixed: live.mixed,
     };
     let profile = Platforms::embedded().get(profile).map(|profile| &**profile);
-    Walk::begin(&Url::parse(FEED).unwrap(), &seen, profile, rules, NOW)
+    ArchiveWalk::begin(&Url::parse(FEED).unwrap(), &seen, profile, rules, NOW)
 }
 
 /// One step; the address asked, and what became of it.
-fn step(walk: &mut Walk, publisher: &Publisher, rules: &Rules, now: &mut Stamp) -> Option<(String, Verdict)> {
+fn step(walk: &mut ArchiveWalk, publisher: &Publisher, rules: &Rules, now: &mut Stamp) -> Option<(String, Verdict)> {
     let url = match walk.next(*now) {
         Step::Done => return None,
         Step::Wait(until) => {
@@ -91,7 +91,7 @@ fn step(walk: &mut Walk, publisher: &Publisher, rules: &Rules, now: &mut Stamp) 
             body: body(&url, doc),
             bytes: 1000,
             keys: &keys,
-            head: &doc.head,
+            metadata: &doc.metadata,
             damaged: doc.damaged,
             mixed: doc.mixed,
         }),
@@ -101,7 +101,7 @@ fn step(walk: &mut Walk, publisher: &Publisher, rules: &Rules, now: &mut Stamp) 
     };
     // The token is all that survives: each step goes on from what was written.
     let stored = postcard::to_stdvec(&*walk).unwrap();
-    assert_eq!(postcard::from_bytes::<Walk>(&stored).unwrap(), walk.token());
+    assert_eq!(postcard::from_bytes::<ArchiveWalk>(&stored).unwrap(), walk.token());
     let verdict = walk.answer(reply, rules, *now);
     Some((url, verdict))
 }
@@ -145,7 +145,7 @@ fn archives_are_followed_to_the_one_without_a_predecessor() {
     ];
     check(&docs, "none", &["/a2", "/a1"], "complete");
     let mut draft = doc([5]);
-    draft.head.history = Said { prev: Some("http://blog.example/a1".into()), ..Said::default() };
+    draft.metadata.history = CheckResult { prev: Some("http://blog.example/a1".into()), ..CheckResult::default() };
     check(&[("/rss", draft), ("/a1", doc([1]))], "none", &["/a1"], "complete");
 }
 
@@ -153,10 +153,10 @@ fn archives_are_followed_to_the_one_without_a_predecessor() {
 fn a_document_that_is_the_whole_feed_needs_no_walk() {
     // H-2, H-5, H-20.
     let mut whole = linked([2, 1], "prev-archive", "http://blog.example/a1");
-    whole.head.history.stateful = Some(false);
+    whole.metadata.history.stateful = Some(false);
     check(&[("/rss", whole)], "none", &[], "complete");
     let mut counted = doc([2, 1]);
-    counted.head.paging = Paging { total_items: Some(2), ..Paging::default() };
+    counted.metadata.paging = Paging { total_items: Some(2), ..Paging::default() };
     check(&[("/rss", counted)], "none", &[], "complete");
     check(&[("/rss", doc([2, 1]))], "none", &[], "unknown");
 }
@@ -188,7 +188,7 @@ fn loops_end_the_walk_and_are_told() {
     twin.body = Some(7);
     let docs = [
         ("/rss", linked([5], "prev-archive", "http://blog.example/a")),
-        ("/a", Doc { head: linked([], "prev-archive", "http://blog.example/b").head, ..twin.clone() }),
+        ("/a", Doc { metadata: linked([], "prev-archive", "http://blog.example/b").head, ..twin.clone() }),
         ("/b", twin),
     ];
     check(&docs, "none", &["/a"], "partial (its archives lead in a circle)");
@@ -350,7 +350,7 @@ fn the_boundary_is_read_again_when_the_live_document_moved_meanwhile() {
 fn entries_are_counted_with_an_overlap_until_the_total() {
     let counted = |ids: &[u32], first: u64| {
         let mut doc = doc(ids.iter().copied());
-        doc.head.paging = Paging { total_items: Some(5), first_index: Some(first), page_items: Some(2) };
+        doc.metadata.paging = Paging { total_items: Some(5), first_index: Some(first), page_items: Some(2) };
         doc
     };
     // Blogger without its links.
@@ -428,7 +428,7 @@ fn archives_that_are_too_large_are_told() {
         body: Digest::of(b"a"),
         bytes: BYTES_MAX,
         keys: &keys(&page.ids),
-        head: &page.head,
+        metadata: &page.metadata,
         damaged: false,
         mixed: false,
     };
@@ -446,7 +446,7 @@ fn a_walk_that_is_told_what_it_saw_goes_on_where_it_was() {
     let (mut walk, mut now) = (begin(&publisher, "none", &rules()).unwrap(), NOW);
     step(&mut walk, &publisher, &rules(), &mut now);
     let stored = postcard::to_stdvec(&walk).unwrap();
-    let mut again: Walk = postcard::from_bytes(&stored).unwrap();
+    let mut again: ArchiveWalk = postcard::from_bytes(&stored).unwrap();
     assert!(!again.remembers());
     let page = |no: u32, url: &str| {
         let doc = &publisher[url];
@@ -474,7 +474,7 @@ fn a_walk_that_is_told_what_it_saw_goes_on_where_it_was() {
 }
 
 /// One more walk after one that went this way, to its end.
-fn again(docs: &[(&str, Doc)], profile: &str, before: &str) -> Walk {
+fn again(docs: &[(&str, Doc)], profile: &str, before: &str) -> ArchiveWalk {
     let publisher = publisher(docs);
     let walk = begin(&publisher, profile, &rules()).unwrap();
     let (mut walk, mut now) = (walk.after(before.to_owned(), 7), NOW);
@@ -565,7 +565,7 @@ fn the_next_walk_is_due_in_its_time_and_a_day_after_one_that_missed_something() 
 fn made_with(generator: &str, entries: u32) -> Doc {
     let mut doc = doc(1..=entries);
     let name = Some(generator.to_owned());
-    doc.head.generator = Some(everfeed_adapters::Generator { name, version: None, uri: None });
+    doc.metadata.generator = Some(everfeed_adapters::Generator { name, version: None, uri: None });
     doc
 }
 
@@ -594,7 +594,7 @@ fn a_blog_without_a_second_page_is_whole_when_its_software_names_itself_and_the_
     super::tests::check(&docs, "wordpress", &[], "unknown");
     // What its publisher names and does not have remains a gap.
     let mut named = made_with(wordpress, 3);
-    named.head.links = linked([], "next", "http://blog.example/gone").head.links;
+    named.metadata.links = linked([], "next", "http://blog.example/gone").head.links;
     let docs = [("/rss", named), ("/gone", status(410)), ("/rss?paged=2", status(404))];
     super::tests::check(&docs, "wordpress", &[], "partial (a page of the archives is missing (410))");
 }
@@ -692,9 +692,9 @@ fn a_linked_page_of_nothing_is_no_archive_and_a_counted_one_is_the_end() {
 /// The same as a page of a feed of this id, title and site.
 fn of_feed(mut doc: Doc, id: &str, title: &str, site: &str) -> Doc {
     let (href, rel) = (site.to_owned(), "alternate".to_owned());
-    doc.head.id = (!id.is_empty()).then(|| id.to_owned());
-    doc.head.title = Some(everfeed_adapters::Text { value: title.to_owned(), ..Default::default() });
-    doc.head.links.push(Link { href, rel, ..Link::default() });
+    doc.metadata.id = (!id.is_empty()).then(|| id.to_owned());
+    doc.metadata.title = Some(everfeed_adapters::Text { value: title.to_owned(), ..Default::default() });
+    doc.metadata.links.push(Link { href, rel, ..Link::default() });
     doc
 }
 

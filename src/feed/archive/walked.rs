@@ -1,6 +1,6 @@
 //! What is remembered of the last walk that came to its end, and when the next one is due.
 
-use super::{History, Walk};
+use super::{History, ArchiveWalk};
 use crate::feed::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub(super) const APART_SECS: u64 = 86_400;
 
 impl Walked {
     /// Of a walk that is at its end.
-    pub fn of(walk: &Walk, now: Stamp) -> Self {
+    pub fn of(walk: &ArchiveWalk, now: Stamp) -> Self {
         let (began_at, pages, found) = (walk.started_at, walk.pages, walk.history());
         Self { began_at, ended_at: now, pages, found, missed: 0, remark: None }
     }

@@ -80,7 +80,7 @@ impl Way {
     pub(super) fn after(&mut self, feed: &str, seen: &Seen<'_>) -> Next {
         let page = |url: Option<&str>| url.map_or(Next::End, |url| Next::Page(url.to_owned()));
         match self {
-            Self::Archives => page(seen.head.older_archive()),
+            Self::Archives => page(seen.metadata.older_archive()),
             Self::Pages { rel } => page(link(seen, rel)),
             Self::Counted(counted) => counted.after(feed, seen),
             Self::Whole { most } => match most.filter(|most| seen.keys.len() as u64 >= u64::from(*most)) {
@@ -105,7 +105,7 @@ impl Counted {
     fn after(&mut self, feed: &str, seen: &Seen<'_>) -> Next {
         let shown = seen.keys.len() as u64;
         let is_total = self.entries
-            && seen.head.paging.total_items.is_some_and(|total| self.at - self.start + shown >= total);
+            && seen.metadata.paging.total_items.is_some_and(|total| self.at - self.start + shown >= total);
         // Of an overlap of one the last page may be left.
         if shown == 0 || is_total || self.entries && shown == 1 {
             return Next::End;
@@ -132,7 +132,7 @@ impl Counted {
 /// Whether the document itself shows that it is everything.
 pub(super) fn shows_all(live: &Seen<'_>) -> bool {
     let shown = live.keys.len() as u64;
-    live.head.paging.total_items.is_some_and(|total| shown > 0 && total <= shown)
+    live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total <= shown)
 }
 
 /// Every way that a live document and its platform offer, the best first, each with its first address; and why the
@@ -145,10 +145,10 @@ pub(super) fn ways(
 ) -> (Vec<(Way, String)>, Option<String>) {
     let mut found: Vec<(Way, String)> = Vec::new();
     let mut flaw = None;
-    let rel = ["next", "previous", "prev"].into_iter().find(|rel| live.head.link(rel).is_some());
+    let rel = ["next", "previous", "prev"].into_iter().find(|rel| live.metadata.link(rel).is_some());
     let linked = [
-        live.head.older_archive().map(|url| (Way::Archives, url)),
-        rel.and_then(|rel| Some((Way::Pages { rel: rel.to_owned() }, live.head.link(rel)?))),
+        live.metadata.older_archive().map(|url| (Way::Archives, url)),
+        rel.and_then(|rel| Some((Way::Pages { rel: rel.to_owned() }, live.metadata.link(rel)?))),
     ];
     for (way, url) in linked.into_iter().flatten() {
         match rules.reach.mapped(url) {
@@ -174,11 +174,11 @@ pub(super) fn ways(
 
 /// OpenSearch names no parameter, so the address of the feed must.
 fn searched(feed: &Url, live: &Seen<'_>) -> Option<Counted> {
-    let paging = &live.head.paging;
+    let paging = &live.metadata.paging;
     let shown = live.keys.len() as u64;
     let start = u64::from(paging.first_index != Some(0));
     paging.total_items.filter(|total| shown > 1 && *total > shown)?;
-    let own = [Some(feed.clone()), live.head.link("self").and_then(|url| Url::parse(url).ok())];
+    let own = [Some(feed.clone()), live.metadata.link("self").and_then(|url| Url::parse(url).ok())];
     let named = own.into_iter().flatten().find_map(|url| {
         url.query_pairs().map(|(name, _)| name.into_owned()).find(|name| is_start_index(name))
     });
@@ -250,7 +250,7 @@ fn whole(recipe: &Recipe, feed: &Url) -> Option<(Way, String)> {
 }
 
 fn link<'a>(seen: &Seen<'a>, rel: &str) -> Option<&'a str> {
-    seen.head.link(rel)
+    seen.metadata.link(rel)
 }
 
 fn pairs(query: &str) -> Vec<(String, String)> {

@@ -1,6 +1,6 @@
 //! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in it.
 
-use super::{Known, Reading, Sighting, WindowRow, chronology, dated, rename::renamed};
+use super::{Known, ParsedEntry, ObservedEntry, WindowEntry, chronology, dated, rename::renamed};
 use crate::feed::{
     item::{Item, ItemId, KeyHash, iri, uuid_iri},
     record::IdRule,
@@ -14,7 +14,7 @@ use std::{
 /// An entry and the item it belongs to.
 pub(super) struct Bound<'a> {
     /// The entry.
-    pub(super) reading: &'a Reading,
+    pub(super) reading: &'a ParsedEntry,
     /// The key that bound it.
     pub(super) key: KeyHash,
     /// Its item.
@@ -31,14 +31,14 @@ pub(super) enum Target {
 
 impl Bound<'_> {
     /// What is remembered of the entry, and whether its item was alive before.
-    pub(super) fn row(&self) -> (WindowRow, bool) {
+    pub(super) fn row(&self) -> (WindowEntry, bool) {
         let held = self.target.item();
-        let row = WindowRow {
+        let row = WindowEntry {
             key: self.key,
             id: self.target.id(),
             raw: self.reading.seen.raw,
             dated: dated(&self.reading.entry),
-            deaths: held.map_or(0, |item| item.deaths),
+            tombstone_count: held.map_or(0, |item| item.tombstone_count),
             is_weak: self.reading.key.is_weak(),
             changed_polls: 0,
         };
@@ -81,11 +81,11 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds the parsed entries of a document. Of several that are one item, the latest updated is kept (LEGACY I-3).
-    pub(super) fn bind(&mut self, sightings: &'a [Sighting]) -> HashMap<usize, Bound<'a>> {
+    pub(super) fn bind(&mut self, entries: &'a [ObservedEntry]) -> HashMap<usize, Bound<'a>> {
         let mut groups: Vec<Group<'a>> = Vec::new();
         let mut place: HashMap<&Key, usize> = HashMap::new();
-        for (at, sighting) in sightings.iter().enumerate() {
-            let Sighting::Read(reading) = sighting else { continue };
+        for (at, sighting) in entries.iter().enumerate() {
+            let ObservedEntry::Read(reading) = sighting else { continue };
             let group = *place.entry(&reading.key).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
@@ -102,7 +102,7 @@ impl<'a> Binder<'a> {
     /// another item on purpose.
     fn rename(&mut self, bound: &mut HashMap<usize, Bound<'a>>) {
         let is_unknown = |key: &Key| !self.known.items.contains_key(&hash(self.namespace, &key.stripped()));
-        let mut unknown: Vec<(usize, &Reading)> = bound
+        let mut unknown: Vec<(usize, &ParsedEntry)> = bound
             .iter()
             .filter(|(_, bound)| matches!(bound.target, Target::New { .. }) && is_unknown(&bound.reading.key))
             .map(|(at, bound)| (*at, bound.reading))
@@ -119,7 +119,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds the entries that share a key.
-    fn bind_group(&mut self, group: &[(usize, &'a Reading)]) -> Vec<(usize, Bound<'a>)> {
+    fn bind_group(&mut self, group: &[(usize, &'a ParsedEntry)]) -> Vec<(usize, Bound<'a>)> {
         let clusters = by_link(group);
         if clusters.len() > 1 {
             self.id_rule = IdRule::IdAndLink;
@@ -129,7 +129,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds one entry; `None` when another entry of the document has its item already.
-    fn bind_one(&mut self, reading: &'a Reading) -> Option<Bound<'a>> {
+    fn bind_one(&mut self, reading: &'a ParsedEntry) -> Option<Bound<'a>> {
         let plain = hash(self.namespace, &reading.key.stripped());
         let split = split_key(&reading.key, &reading.entry);
         let split_hash = split.as_ref().map(|split| hash(self.namespace, split));
@@ -191,10 +191,10 @@ fn hash(namespace: &str, stripped: &str) -> KeyHash {
 }
 
 /// Entries and where they stand in the document.
-type Group<'a> = Vec<(usize, &'a Reading)>;
+type Group<'a> = Vec<(usize, &'a ParsedEntry)>;
 
 /// Entries with one key, parted by link; one without a link goes with the first.
-fn by_link<'a>(group: &[(usize, &'a Reading)]) -> Vec<Group<'a>> {
+fn by_link<'a>(group: &[(usize, &'a ParsedEntry)]) -> Vec<Group<'a>> {
     let mut clusters: Vec<(Option<&str>, Group<'a>)> = Vec::new();
     for &(at, reading) in group {
         let link = reading.entry.permalink();
@@ -210,6 +210,6 @@ fn by_link<'a>(group: &[(usize, &'a Reading)]) -> Vec<Group<'a>> {
 }
 
 /// The one updated last; of equals the first.
-fn latest<'a>(cluster: &[(usize, &'a Reading)]) -> Option<(usize, &'a Reading)> {
+fn latest<'a>(cluster: &[(usize, &'a ParsedEntry)]) -> Option<(usize, &'a ParsedEntry)> {
     cluster.iter().copied().rev().max_by_key(|(_, reading)| chronology::touched(&reading.entry))
 }

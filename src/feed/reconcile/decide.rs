@@ -1,14 +1,14 @@
 //! From what is known and what was seen to what changes; identity is `bind`'s business, order `chronology`'s.
 
 use super::{
-    Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, Remembered, Sighting,
-    WINDOW_ROWS_MAX, WindowRow,
+    Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, WindowState, ObservedEntry,
+    WINDOW_ENTRIES_MAX, WindowEntry,
     bind::{Binder, Bound, Target, keys_of},
     chronology,
     guard::Guard,
 };
 use crate::feed::{
-    absence::{Class, Event, Outcome, Place, Policy, Proof, Said},
+    absence::{Class, Event, Outcome, Place, Policy, Proof, CheckResult},
     archive::Missed,
     item::{ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
@@ -25,15 +25,15 @@ use std::{
 /// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
 /// Where something was parsed, also those of the last document's entries that this one does not show as they were: one
 /// of them may go by another id now. And those of what is held back, which may be due.
-pub fn keys_needed(namespace: &str, last: &Remembered, seen: &Observation) -> Vec<KeyHash> {
-    let of_entries = seen.sightings.iter().flat_map(|sighting| match sighting {
-        Sighting::Same(_) => Vec::new(),
-        Sighting::Read(reading) => keys_of(namespace, &reading.key, &reading.entry).collect(),
+pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> Vec<KeyHash> {
+    let of_entries = seen.entries.iter().flat_map(|sighting| match sighting {
+        ObservedEntry::Same(_) => Vec::new(),
+        ObservedEntry::Read(reading) => keys_of(namespace, &reading.key, &reading.entry).collect(),
     });
     let of_deletions = seen.deletions.iter().map(|deletion| deleted_key(namespace, deletion));
     let mut keys: Vec<KeyHash> = of_entries.chain(of_deletions).collect();
-    if seen.sightings.iter().any(|sighting| matches!(sighting, Sighting::Read(_))) {
-        let same: HashSet<ItemId> = seen.sightings.iter().filter_map(Sighting::same).collect();
+    if seen.entries.iter().any(|sighting| matches!(sighting, ObservedEntry::Read(_))) {
+        let same: HashSet<ItemId> = seen.entries.iter().filter_map(ObservedEntry::same).collect();
         keys.extend(last.window.iter().filter(|row| !same.contains(&row.id)).map(|row| row.key));
     }
     keys.extend(last.held.iter().map(|held| held.key));
@@ -51,27 +51,27 @@ pub fn reconcile(
     policy: &Policy,
     now: Stamp,
 ) -> Decisions {
-    let unchanged = seen.sightings.iter().filter_map(Sighting::same).collect();
+    let unchanged = seen.entries.iter().filter_map(ObservedEntry::same).collect();
     let mut binder = Binder::new(namespace, known, unchanged);
-    let mut bound = binder.bind(&seen.sightings);
+    let mut bound = binder.bind(&seen.entries);
     let verdicts = Verdicts::new(namespace, known, seen);
     let mut decisions =
         Decisions { id_rule: binder.id_rule, aliases: binder.aliases, ..Decisions::default() };
     let mut guard = Guard::new(known, seen, now);
     let mut puts = Vec::new();
     let mut places = Vec::new();
-    for (at, sighting) in seen.sightings.iter().enumerate() {
+    for (at, sighting) in seen.entries.iter().enumerate() {
         let mut is_known = true;
         let row = match sighting {
-            Sighting::Same(row) => WindowRow { changed_polls: 0, ..*row },
-            Sighting::Read(_) => {
+            ObservedEntry::Same(row) => WindowEntry { changed_polls: 0, ..*row },
+            ObservedEntry::Read(_) => {
                 let Some(bound) = bound.remove(&at) else { continue };
                 if verdicts.suppress(&bound) {
                     continue;
                 }
                 let (row, known) = bound.row();
                 is_known = known;
-                let row = WindowRow { changed_polls: guard.meet(&bound), ..row };
+                let row = WindowEntry { changed_polls: guard.meet(&bound), ..row };
                 let item = bound.target.item().cloned();
                 let put = guard.pass(put(bound, seen.profile.as_deref(), now), &row, item.as_deref());
                 puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
@@ -81,11 +81,11 @@ pub fn reconcile(
         if verdicts.ends(row.id) {
             continue;
         }
-        if decisions.last.window.len() < WINDOW_ROWS_MAX {
+        if decisions.last.window.len() < WINDOW_ENTRIES_MAX {
             decisions.last.window.push(row);
         }
-        let WindowRow { id, dated, deaths, is_weak, .. } = row;
-        places.push(Place { id, dated, known: is_known, deaths, is_weak });
+        let WindowEntry { id, dated, tombstone_count, is_weak, .. } = row;
+        places.push(Place { id, dated, known: is_known, tombstone_count, is_weak });
     }
     puts.extend(guard.release(false).into_iter().filter(|(_, put)| !verdicts.ends(put.id)));
     let is_reformatted = guard.close(&mut decisions.last);
@@ -106,9 +106,9 @@ pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions 
     let (class, missing) = (Class::Audit, known.last.absence.suspects().count());
     let (id_rule, last) = (known.id_rule, known.last.clone());
     let mut decisions = Decisions { id_rule, last, class, missing, ..Decisions::default() };
-    let place = |row: &WindowRow| {
-        let WindowRow { id, dated, deaths, is_weak, .. } = *row;
-        Place { id, dated, known: true, deaths, is_weak }
+    let place = |row: &WindowEntry| {
+        let WindowEntry { id, dated, tombstone_count, is_weak, .. } = *row;
+        Place { id, dated, known: true, tombstone_count, is_weak }
     };
     let seen: Vec<Place> = known.last.window.iter().map(place).collect();
     decisions.conclude(known.last.absence.observe_again(&seen, policy, now), now);
@@ -116,7 +116,7 @@ pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions 
 }
 
 /// What the word of a missed item's own page changes.
-pub fn reconcile_probe(known: &Known, id: ItemId, said: Said, policy: &Policy, now: Stamp) -> Decisions {
+pub fn reconcile_probe(known: &Known, id: ItemId, said: CheckResult, policy: &Policy, now: Stamp) -> Decisions {
     let (id_rule, last) = (known.id_rule, known.last.clone());
     let mut decisions = Decisions { id_rule, last, ..Decisions::default() };
     decisions.conclude(known.last.absence.told(id, said, policy, now), now);
@@ -253,8 +253,8 @@ impl<'a> Verdicts<'a> {
         }
         // An entry of the document speaks for its item; only for the rest does what is held back, or the stored version.
         let mut present: HashMap<KeyHash, &Entry> = HashMap::new();
-        for sighting in &seen.sightings {
-            if let Sighting::Read(reading) = sighting {
+        for sighting in &seen.entries {
+            if let ObservedEntry::Read(reading) = sighting {
                 let key = KeyHash::of(namespace, &reading.key.stripped());
                 let held = present.entry(key).or_insert(&reading.entry);
                 if chronology::touched(&reading.entry) > chronology::touched(held) {

@@ -2,7 +2,7 @@
 //! a whole feed was only written anew. It hides nothing: what waits is kept, and is committed in its newest form.
 
 use super::{
-    Known, Observation, Put, PutKind, Remembered, WindowRow, bind::Bound, chronology, decide::differs,
+    Known, Observation, Put, PutKind, WindowState, WindowEntry, bind::Bound, chronology, decide::differs,
 };
 use crate::feed::{
     item::{Item, ItemId, KeyHash, Seen},
@@ -15,7 +15,7 @@ use std::{collections::HashMap, sync::Arc};
 /// A form of an item that is not committed yet. It is kept whole, so that it needs no other request to be committed, and
 /// is not lost when its publisher shows it no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldBack {
+pub struct DeferredEdit {
     /// The item.
     pub id: ItemId,
     /// A key that leads to it.
@@ -55,11 +55,11 @@ pub(super) struct Guard<'a> {
     after_rest: bool,
     now: Stamp,
     /// The rows of the last document.
-    rows: HashMap<ItemId, &'a WindowRow>,
+    rows: HashMap<ItemId, &'a WindowEntry>,
     /// The forms held back that the document has not shown yet.
-    unmet: HashMap<ItemId, &'a HeldBack>,
+    unmet: HashMap<ItemId, &'a DeferredEdit>,
     /// The forms held back from now on.
-    kept: Vec<HeldBack>,
+    kept: Vec<DeferredEdit>,
     /// Entries of the last document that were edited by their content alone.
     undated: usize,
 }
@@ -99,7 +99,7 @@ impl<'a> Guard<'a> {
     }
 
     /// What an entry does to its item now; `None` when it does nothing, or is held back. `item` is as it was.
-    pub(super) fn pass(&mut self, put: Option<Put>, row: &WindowRow, item: Option<&Item>) -> Option<Put> {
+    pub(super) fn pass(&mut self, put: Option<Put>, row: &WindowEntry, item: Option<&Item>) -> Option<Put> {
         let before = self.unmet.remove(&row.id);
         let put = put?;
         let Some(item) = item else { return Some(put) };
@@ -113,7 +113,7 @@ impl<'a> Guard<'a> {
             return Some(put);
         }
         let Put { id, entry, published_us, seen, .. } = put;
-        self.kept.push(HeldBack { id, key: row.key, until, entry, published_us, seen });
+        self.kept.push(DeferredEdit { id, key: row.key, until, entry, published_us, seen });
         None
     }
 
@@ -139,7 +139,7 @@ impl<'a> Guard<'a> {
     /// Whether this document is news of a feed that was reformatted: more than half of the last window was edited by its
     /// content alone. What goes on from document to document, or comes again within a day, is one reformatting; `last`
     /// gets what is held back and when the feed was last seen being reformatted.
-    pub(super) fn close(self, last: &mut Remembered) -> bool {
+    pub(super) fn close(self, last: &mut WindowState) -> bool {
         last.held = self.kept;
         let before = self.known.last.reformatted_at;
         let is_recent = before.is_some_and(|at| self.now < at.plus_secs(REFORMATTED_SECS));
@@ -149,7 +149,7 @@ impl<'a> Guard<'a> {
     }
 }
 
-impl HeldBack {
+impl DeferredEdit {
     fn put(&self, item: &Item) -> Put {
         Put {
             kind: PutKind::Edited,

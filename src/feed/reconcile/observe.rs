@@ -1,7 +1,7 @@
 //! From a sliced document to an observation: which entries are what they were, and which must be parsed; not what the
 //! parsed ones change.
 
-use super::{Observation, Reading, Remembered, Sighting, WindowRow};
+use super::{Observation, ParsedEntry, WindowState, ObservedEntry, WindowEntry};
 use crate::feed::{
     absence::Class,
     item::{ItemId, Seen},
@@ -20,14 +20,14 @@ use std::{
 /// document, where the latest must win every time, or a form of it is held back, beside which it must be laid. What
 /// `profile` scrubs is in no content digest. The notes are those of the entries parsed.
 pub fn observe(
-    last: &Remembered,
+    last: &WindowState,
     document: &Window,
     profile: Option<Arc<Profile>>,
     class: Class,
 ) -> (Observation, Vec<Note>) {
     let held: HashSet<ItemId> = last.held.iter().map(|held| held.id).collect();
     let settled = last.window.iter().filter(|row| !held.contains(&row.id));
-    let known: HashMap<Digest, &WindowRow> = settled.map(|row| (row.raw, row)).collect();
+    let known: HashMap<Digest, &WindowEntry> = settled.map(|row| (row.raw, row)).collect();
     let deleted: HashSet<String> =
         document.deletions.iter().map(|deletion| Key::Id(deletion.reference.clone()).stripped()).collect();
     let mut times: HashMap<&Key, usize> = HashMap::new();
@@ -35,27 +35,27 @@ pub fn observe(
     let is_plain = |entry: &RawEntry| times[&entry.key] == 1 && !deleted.contains(&entry.key.stripped());
 
     let mut notes = Vec::new();
-    let sightings = document.entries.iter().map(|entry| match known.get(&entry.raw) {
-        Some(row) if is_plain(entry) => Sighting::Same(**row),
-        _ => Sighting::Read(Box::new(read(entry, profile.as_deref(), &mut notes))),
+    let entries = document.entries.iter().map(|entry| match known.get(&entry.raw) {
+        Some(row) if is_plain(entry) => ObservedEntry::Same(**row),
+        _ => ObservedEntry::Read(Box::new(read(entry, profile.as_deref(), &mut notes))),
     });
-    let sightings = sightings.collect();
+    let entries = entries.collect();
     let deletions = document.deletions.clone();
-    (Observation { sightings, deletions, class, profile, after_rest: false }, notes)
+    (Observation { entries, deletions, class, profile, after_rest: false }, notes)
 }
 
-fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Reading {
+fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> ParsedEntry {
     let (entry, of_entry) = raw.parse();
     notes.extend(of_entry);
     let content = content_digest(&entry, profile);
     let seen = Seen { raw: raw.raw, content, version: digest_version(profile) };
-    Reading { key: raw.key.clone(), entry: Arc::new(entry), seen }
+    ParsedEntry { key: raw.key.clone(), entry: Arc::new(entry), seen }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::{item::KeyHash, reconcile::HeldBack, stamp::Stamp};
+    use crate::feed::{item::KeyHash, reconcile::DeferredEdit, stamp::Stamp};
     use everfeed_adapters::{Hints, slice};
 
     /// An RSS document of these items: guid and title.
@@ -69,13 +69,13 @@ mod tests {
         slice(text.as_bytes(), &Hints::default()).unwrap()
     }
 
-    fn window(document: &Window) -> Vec<WindowRow> {
-        let row = |(at, entry): (u8, &RawEntry)| WindowRow {
+    fn window(document: &Window) -> Vec<WindowEntry> {
+        let row = |(at, entry): (u8, &RawEntry)| WindowEntry {
             key: KeyHash([at; 16]),
             id: ItemId([at; 10]),
             raw: entry.raw,
             dated: None,
-            deaths: 0,
+            tombstone_count: 0,
             is_weak: false,
             changed_polls: 0,
         };
@@ -83,15 +83,15 @@ mod tests {
     }
 
     /// What becomes of each entry: `=` and its row, or its title as parsed.
-    fn check(window: &[WindowRow], document: &Window, expect: &[&str]) {
-        let last = Remembered { window: window.to_vec(), ..Remembered::default() };
+    fn check(window: &[WindowEntry], document: &Window, expect: &[&str]) {
+        let last = WindowState { window: window.to_vec(), ..WindowState::default() };
         let (seen, _) = observe(&last, document, None, Class::Audit);
         let told: Vec<String> = seen
-            .sightings
+            .entries
             .iter()
             .map(|sighting| match sighting {
-                Sighting::Same(row) => format!("={}", row.id.0[0]),
-                Sighting::Read(reading) => {
+                ObservedEntry::Same(row) => format!("={}", row.id.0[0]),
+                ObservedEntry::Read(reading) => {
                     assert_eq!(reading.seen.content, reading.entry.digest());
                     reading.entry.title.as_ref().unwrap().value.clone()
                 }
@@ -120,15 +120,15 @@ mod tests {
     #[test]
     fn an_entry_of_which_a_form_is_held_back_is_parsed_although_it_is_the_same() {
         let document = document(&[("b", "B"), ("a", "A")], "");
-        let mut last = Remembered { window: window(&document), ..Remembered::default() };
-        let told = |last: &Remembered| {
+        let mut last = WindowState { window: window(&document), ..WindowState::default() };
+        let told = |last: &WindowState| {
             let (seen, _) = observe(last, &document, None, Class::Audit);
-            seen.sightings.iter().map(|sighting| matches!(sighting, Sighting::Same(_))).collect::<Vec<_>>()
+            seen.entries.iter().map(|sighting| matches!(sighting, ObservedEntry::Same(_))).collect::<Vec<_>>()
         };
         assert_eq!(told(&last), [true, true]);
-        let WindowRow { key, id, .. } = last.window[1];
+        let WindowEntry { key, id, .. } = last.window[1];
         let (until, entry, seen) = (Stamp::MAX, Arc::default(), Seen::default());
-        last.held.push(HeldBack { id, key, until, entry, published_us: None, seen });
+        last.held.push(DeferredEdit { id, key, until, entry, published_us: None, seen });
         assert_eq!(told(&last), [true, false]);
     }
 

@@ -1,7 +1,7 @@
 //! Which of the entries that seem new are items of the last document under another id (POLLING 2.3, step 2): a blog that
 //! moves its host or its software renames its whole archive. Only one-to-one matches count.
 
-use super::{Known, Reading, WindowRow};
+use super::{Known, ParsedEntry, WindowEntry};
 use crate::feed::item::{Item, ItemId};
 use everfeed_adapters::{Entry, Key};
 use std::{
@@ -15,13 +15,13 @@ use std::{
 pub(super) fn renamed<'a>(
     known: &Known,
     claimed: &HashSet<ItemId>,
-    unknown: impl IntoIterator<Item = (usize, &'a Reading)>,
+    unknown: impl IntoIterator<Item = (usize, &'a ParsedEntry)>,
 ) -> HashMap<usize, Arc<Item>> {
-    let is_missed = |row: &&WindowRow| !claimed.contains(&row.id);
+    let is_missed = |row: &&WindowEntry| !claimed.contains(&row.id);
     let item =
-        |row: &WindowRow| known.items.get(&row.key).filter(|item| item.id == row.id && !item.is_gone());
+        |row: &WindowEntry| known.items.get(&row.key).filter(|item| item.id == row.id && !item.is_gone());
     let mut missed: Vec<&Arc<Item>> = known.last.window.iter().filter(is_missed).filter_map(item).collect();
-    let mut unknown: Vec<(usize, &Reading)> = unknown.into_iter().collect();
+    let mut unknown: Vec<(usize, &ParsedEntry)> = unknown.into_iter().collect();
     let mut found = HashMap::new();
     for stage in [by_id, by_link, by_path, by_title] {
         if missed.is_empty() || unknown.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn renamed<'a>(
         let old = unique(missed.iter().map(|item| (item.id, item.entry().and_then(stage))));
         let new = unique(unknown.iter().map(|(at, reading)| (*at, stage(&reading.entry))));
         let pairs: Vec<(usize, ItemId)> =
-            new.into_iter().filter_map(|(mark, at)| Some((at, *old.get(&mark)?))).collect();
+            new.into_iter().filter_map(|(head, at)| Some((at, *old.get(&head)?))).collect();
         for (at, id) in pairs {
             let Some(place) = missed.iter().position(|item| item.id == id) else { continue };
             found.insert(at, Arc::clone(missed.swap_remove(place)));
@@ -43,12 +43,12 @@ pub(super) fn renamed<'a>(
 /// The marks that exactly one of the candidates bears.
 fn unique<M: Eq + Hash + Clone, C: Copy>(candidates: impl Iterator<Item = (C, Option<M>)>) -> HashMap<M, C> {
     let mut of: HashMap<M, Option<C>> = HashMap::new();
-    for (candidate, mark) in candidates {
-        if let Some(mark) = mark {
-            of.entry(mark).and_modify(|other| *other = None).or_insert(Some(candidate));
+    for (candidate, head) in candidates {
+        if let Some(head) = head {
+            of.entry(head).and_modify(|other| *other = None).or_insert(Some(candidate));
         }
     }
-    of.into_iter().filter_map(|(mark, candidate)| Some((mark, candidate?))).collect()
+    of.into_iter().filter_map(|(head, candidate)| Some((head, candidate?))).collect()
 }
 
 /// The id without scheme, `www.`, default port and last slash.

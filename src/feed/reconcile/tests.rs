@@ -17,7 +17,7 @@ const NOW: Stamp = Stamp::from_secs(1_700_000_000);
 struct Held {
     items: HashMap<ItemId, Arc<Item>>,
     keys: HashMap<KeyHash, ItemId>,
-    last: Remembered,
+    last: WindowState,
     id_rule: IdRule,
     clock: u64,
     /// Seconds since [`NOW`].
@@ -29,12 +29,12 @@ struct Held {
 
 impl Held {
     /// Shows a document; returns what it did, in the order of T: `+title`, `~title`, `^title`, `-title`.
-    fn show(&mut self, document: &[Reading], deletions: &[Deletion]) -> Vec<String> {
+    fn show(&mut self, document: &[ParsedEntry], deletions: &[Deletion]) -> Vec<String> {
         self.observe(document, deletions, Class::Audit)
     }
 
-    fn observe(&mut self, document: &[Reading], deletions: &[Deletion], class: Class) -> Vec<String> {
-        let same = |reading: &Reading| {
+    fn observe(&mut self, document: &[ParsedEntry], deletions: &[Deletion], class: Class) -> Vec<String> {
+        let same = |reading: &ParsedEntry| {
             let named = deletions.iter().any(|deletion| Key::Id(deletion.reference.clone()) == reading.key);
             let twice = document.iter().filter(|other| other.key == reading.key).count() > 1;
             self.last
@@ -44,12 +44,12 @@ impl Held {
                 .copied()
                 .filter(|row| !named && !twice && self.last.held.iter().all(|held| held.id != row.id))
         };
-        let sightings = document.iter().map(|reading| match same(reading) {
-            Some(row) => Sighting::Same(row),
-            None => Sighting::Read(Box::new(reading.clone())),
+        let entries = document.iter().map(|reading| match same(reading) {
+            Some(row) => ObservedEntry::Same(row),
+            None => ObservedEntry::Read(Box::new(reading.clone())),
         });
         let seen = Observation {
-            sightings: sightings.collect(),
+            entries: entries.collect(),
             deletions: deletions.to_vec(),
             class,
             profile: None,
@@ -70,7 +70,7 @@ impl Held {
 
     /// A poll without a document.
     fn release(&mut self) -> Vec<String> {
-        let found = |held: &HeldBack| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
+        let found = |held: &DeferredEdit| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
         let items = self.last.held.iter().filter_map(found).collect();
         let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
         let decisions = release(&known, self.at_rest, self.now());
@@ -101,7 +101,7 @@ impl Held {
                 assert_eq!(old.is_none(), put.kind == PutKind::Added);
                 assert_eq!(old.is_some_and(|old| old.is_gone()), put.kind == PutKind::Revived);
                 let title = put.entry.title.as_ref().unwrap().value.clone();
-                let mark = match put.kind {
+                let head = match put.kind {
                     PutKind::Added => '+',
                     PutKind::Edited => '~',
                     PutKind::Revived => '^',
@@ -114,11 +114,11 @@ impl Held {
                     revived: None,
                     published_us: put.published_us,
                     content: Content::Live(put.entry),
-                    deaths: old.map_or(0, |old| old.deaths),
+                    tombstone_count: old.map_or(0, |old| old.tombstone_count),
                     seen: put.seen,
                 };
                 self.items.insert(put.id, Arc::new(item));
-                format!("{mark}{title}")
+                format!("{head}{title}")
             }
             Change::Delete(delete) => {
                 let old = self.items[&delete.id].clone();
@@ -143,7 +143,7 @@ impl Held {
 }
 
 /// An entry: id, link, title, day of its publication.
-fn entry(id: &str, link: &str, title: &str, day: u32) -> Reading {
+fn entry(id: &str, link: &str, title: &str, day: u32) -> ParsedEntry {
     let link = Link { href: link.into(), rel: "alternate".into(), ..Link::default() };
     let entry = Entry {
         id: Some(id.into()),
@@ -155,11 +155,11 @@ fn entry(id: &str, link: &str, title: &str, day: u32) -> Reading {
     digested(Key::Id(id.into()), entry)
 }
 
-fn digested(key: Key, entry: Entry) -> Reading {
+fn digested(key: Key, entry: Entry) -> ParsedEntry {
     let raw = Digest::of(format!("{entry:?}").as_bytes());
     let churn_free = Entry { updated: None, ..entry.clone() };
     let content = Digest::of(format!("{churn_free:?}").as_bytes());
-    Reading { key, entry: Arc::new(entry), seen: Seen { raw, content, version: 1 } }
+    ParsedEntry { key, entry: Arc::new(entry), seen: Seen { raw, content, version: 1 } }
 }
 
 fn date(day: u32) -> Date {
@@ -167,7 +167,7 @@ fn date(day: u32) -> Date {
     Date { raw: format!("day {day}"), at_us: Some(at) }
 }
 
-fn updated(reading: Reading, day: u32) -> Reading {
+fn updated(reading: ParsedEntry, day: u32) -> ParsedEntry {
     digested(reading.key, Entry { updated: Some(date(day)), ..Entry::clone(&reading.entry) })
 }
 
@@ -175,7 +175,7 @@ fn deleted(id: &str, day: u32) -> Deletion {
     Deletion { reference: id.into(), when: Some(date(day)), comment: None }
 }
 
-fn post(n: u32) -> Reading {
+fn post(n: u32) -> ParsedEntry {
     entry(&format!("tag:x,2005:{n}"), &format!("http://x/{n}"), &format!("p{n}"), n)
 }
 
@@ -316,12 +316,12 @@ fn a_date_in_the_far_future_is_not_believed() {
 #[test]
 fn unchanged_entries_need_no_look_up() {
     let seen = Observation {
-        sightings: vec![Sighting::Same(WindowRow {
+        entries: vec![ObservedEntry::Same(WindowEntry {
             key: KeyHash([1; 16]),
             id: ItemId([1; 10]),
             raw: Digest::default(),
             dated: None,
-            deaths: 0,
+            tombstone_count: 0,
             is_weak: false,
             changed_polls: 0,
         })],
@@ -329,11 +329,11 @@ fn unchanged_entries_need_no_look_up() {
         class: Class::Audit,
         ..Observation::default()
     };
-    assert!(keys_needed(NS, &Remembered::default(), &seen).is_empty());
+    assert!(keys_needed(NS, &WindowState::default(), &seen).is_empty());
 }
 
 /// A document of entries whose ids stand on this host.
-fn hosted(host: &str, numbers: &[u32]) -> Vec<Reading> {
+fn hosted(host: &str, numbers: &[u32]) -> Vec<ParsedEntry> {
     let of = |n: &u32| {
         let url = format!("{host}/?p={n}");
         entry(&url, &url, &format!("p{n}"), *n)
@@ -405,7 +405,7 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
             ..Entry::default()
         };
         let (raw, content) = (Digest::of(text.as_bytes()), content_digest(&entry, by));
-        Reading {
+        ParsedEntry {
             key: Key::Id("a".into()),
             entry: Arc::new(entry),
             seen: Seen { raw, content, version: digest_version(by) },
@@ -417,7 +417,7 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
     store.show(&[old], &[]);
     let new = read(content, profile.as_deref());
     let seen =
-        Observation { sightings: vec![Sighting::Read(Box::new(new))], profile, ..Observation::default() };
+        Observation { entries: vec![ObservedEntry::Read(Box::new(new))], profile, ..Observation::default() };
     let found = |key: KeyHash| store.keys.get(&key).map(|id| (key, store.items[id].clone()));
     let items = keys_needed(NS, &store.last, &seen).into_iter().filter_map(found).collect();
     let known = Known { rev: 0, id_rule: IdRule::Id, last: store.last.clone(), items };

@@ -8,7 +8,7 @@ use crate::{
         view::{Format, View},
     },
     store::{
-        SubNo,
+        SubscriptionNo,
         sub::{Algo, Dialect, Terms},
     },
 };
@@ -32,9 +32,9 @@ fn pending(intent: Intent, attempts: u32, next_try: Stamp) -> Pending {
 }
 
 /// Verified just now, for 1000 seconds.
-fn sub() -> Sub {
-    Sub {
-        no: SubNo(1),
+fn sub() -> Subscription {
+    Subscription {
+        no: SubscriptionNo(1),
         view: View { feed: FeedNo(1), order: FeedOrder::MODIFIED, format: Format::Atom },
         topic: "t".into(),
         topic_as_sent: "t".into(),
@@ -49,7 +49,7 @@ fn sub() -> Sub {
     }
 }
 
-fn check(sub: &Sub, under_way: UnderWay, after_secs: u64, expect: Step) {
+fn check(sub: &Subscription, under_way: UnderWay, after_secs: u64, expect: Step) {
     assert_eq!(next(sub, under_way, None, NOW.plus_secs(after_secs)), expect);
 }
 
@@ -62,7 +62,7 @@ fn a_subscription_that_is_behind_is_pushed_to_one_at_a_time_and_not_too_soon() {
     check(&sub(), BEHIND, 0, Step::Push);
     check(&sub(), PUSHING, 0, Step::Wait(NOW.plus_secs(1000)));
     check(&sub(), IDLE, 0, Step::Wait(NOW.plus_secs(1000)));
-    let failed = Sub { next_try: NOW.plus_secs(5), attempts: 1, ..sub() };
+    let failed = Subscription { next_try: NOW.plus_secs(5), attempts: 1, ..sub() };
     check(&failed, BEHIND, 4, Step::Wait(NOW.plus_secs(5)));
     check(&failed, BEHIND, 5, Step::Push);
 }
@@ -72,25 +72,25 @@ fn a_subscription_that_is_behind_is_pushed_to_one_at_a_time_and_not_too_soon() {
 fn a_lease_ends_when_it_ends_whatever_is_under_way() {
     check(&sub(), PUSHING, 999, Step::Wait(NOW.plus_secs(1000)));
     check(&sub(), PUSHING, 1000, Step::Expire);
-    let failing = Sub { next_try: NOW.plus_secs(5000), attempts: 9, ..sub() };
+    let failing = Subscription { next_try: NOW.plus_secs(5000), attempts: 9, ..sub() };
     check(&failing, BEHIND, 1000, Step::Expire);
 }
 
 // P03-6, D-P5.
 #[test]
 fn only_who_asked_for_no_end_is_asked_whether_to_go_on() {
-    let endless = Sub { active: Some(terms(true)), ..sub() };
+    let endless = Subscription { active: Some(terms(true)), ..sub() };
     check(&endless, IDLE, 799, Step::Wait(NOW.plus_secs(800)));
     check(&endless, IDLE, 800, Step::Refresh);
     check(&sub(), IDLE, 800, Step::Wait(NOW.plus_secs(1000)));
-    let asking = Sub { pending: Some(pending(Intent::Refresh, 3, NOW.plus_secs(900))), ..endless };
+    let asking = Subscription { pending: Some(pending(Intent::Refresh, 3, NOW.plus_secs(900))), ..endless };
     check(&asking, IDLE, 850, Step::Wait(NOW.plus_secs(900)));
     check(&asking, IDLE, 900, Step::Ask);
 }
 
 #[test]
 fn a_request_is_asked_about_until_it_is_given_up() {
-    let asked = |attempts, next| Sub {
+    let asked = |attempts, next| Subscription {
         active: None,
         pending: Some(pending(Intent::Subscribe(terms(false)), attempts, next)),
         ..sub()
@@ -101,7 +101,7 @@ fn a_request_is_asked_about_until_it_is_given_up() {
     check(&asked(1, NOW.plus_secs(30)), BEHIND, 100, Step::GiveUp);
     // Accepted, and never asked about because we were down: it is asked once all the same.
     check(&asked(0, NOW), BEHIND, 100, Step::Ask);
-    check(&Sub { active: None, ..sub() }, IDLE, 0, Step::End);
+    check(&Subscription { active: None, ..sub() }, IDLE, 0, Step::End);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn what_could_not_be_saved_is_saved_again() {
 #[test]
 fn a_renewal_keeps_the_position_unless_it_names_one() {
     let check = |acked: Option<&str>, from: Start, expect: Option<&str>| {
-        let sub = Sub { acked: acked.map(str::to_owned), ..sub() };
+        let sub = Subscription { acked: acked.map(str::to_owned), ..sub() };
         assert_eq!(start(&sub, &from).as_deref(), expect);
     };
     check(None, Start::Head(None), None);

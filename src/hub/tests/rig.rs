@@ -14,7 +14,7 @@ use crate::{
     layers::{FetchError, Request},
     notify::Notify,
     readers::{self, Readers, Urls},
-    store::{Commit, Store, Sub, memory::Memory},
+    store::{Commit, Store, Subscription, memory::Memory},
 };
 use bytes::Bytes;
 use everfeed_adapters::{Digest, Entry, Key, Text};
@@ -251,8 +251,8 @@ impl Rig {
         let record = store.register("blog", NAMESPACE).await.unwrap();
         let other = store.register("other", "example.org/other").await.unwrap();
         let notify = Arc::new(Notify::new());
-        notify.moved(record.no, record.mark());
-        notify.moved(other.no, other.mark());
+        notify.moved(record.no, record.head());
+        notify.moved(other.no, other.head());
         let net = Net::new(start);
         let hub = hub(&store, &notify, &clock, &net, &config);
         hub.start().await.unwrap();
@@ -304,7 +304,7 @@ impl Rig {
     }
 
     /// The row of the one subscription.
-    pub(super) async fn sub(&self) -> Option<Sub> {
+    pub(super) async fn sub(&self) -> Option<Subscription> {
         self.store.subs().await.unwrap().into_iter().next()
     }
 
@@ -321,7 +321,7 @@ impl Rig {
         let record = self.store.feed(self.feed).await.unwrap();
         let commit = Commit { changes, ready: true, ..Commit::nothing(&record) };
         let receipt = self.store.commit(commit).await.unwrap();
-        self.notify.moved(self.feed, receipt.feed.mark());
+        self.notify.moved(self.feed, receipt.feed.head());
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 

@@ -6,14 +6,14 @@ use crate::{
     feed::{
         absence::{Class, Policy},
         archive::{
-            Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict, Walk, Walked,
+            Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict, ArchiveWalk, Walked,
             merge, settle_known,
         },
-        identity::{is_planet, stranger},
+        identity::{is_planet, different_feed},
         item::KeyHash,
         observed::Observed,
         reconcile::{
-            Change, Decisions, Known, Observation, Reading, Remembered, Sighting, ended_in_archives,
+            Change, Decisions, Known, Observation, ParsedEntry, WindowState, ObservedEntry, ended_in_archives,
             keys_needed, observe, reconcile,
         },
         record::FeedRecord,
@@ -38,9 +38,9 @@ use tracing::{debug, info, warn};
 /// Whether a document is committed now.
 pub(super) enum Gate {
     /// It is, and this of the archives with it; a walk may begin beside it.
-    Open(Option<Box<Walk>>, Import),
+    Open(Option<Box<ArchiveWalk>>, Import),
     /// It waits for the archives until then; a walk may begin with it.
-    Closed(Option<Box<Walk>>, Stamp),
+    Closed(Option<Box<ArchiveWalk>>, Stamp),
 }
 
 /// What a commit takes in besides its document.
@@ -56,7 +56,7 @@ pub(super) struct Import {
 #[derive(Debug)]
 pub struct Stepped {
     /// How far it is; `None` when there is nothing left to do.
-    pub walk: Option<Walk>,
+    pub walk: Option<ArchiveWalk>,
     /// When it goes on, or the next one begins; `None`: never.
     pub next_at: Option<Stamp>,
     /// Whether the live document is to be read now, for the first commit.
@@ -90,7 +90,7 @@ impl Pipeline {
         let record = self.store.feed(feed.no).await.map_err(ours)?;
         // Of another feed's document under this URL no archives are read.
         let is_settled =
-            record.history != History::Unknown || stranger(&record.head, &sliced.window.head).is_some();
+            record.history != History::Unknown || different_feed(&record.metadata, &sliced.window.metadata).is_some();
         if record.is_ready() && is_settled {
             return open(None);
         }
@@ -103,13 +103,13 @@ impl Pipeline {
                 body: Digest::of(&sliced.bytes),
                 bytes: sliced.bytes.len() as u64,
                 keys: &keys,
-                head: &sliced.window.head,
+                metadata: &sliced.window.metadata,
                 damaged: sliced.class == Class::Partial,
                 // A first walk proves nothing by its silence.
                 mixed: false,
             };
             let asked = upstream::bare(&feed.url);
-            let walk = match Walk::begin(&asked, &seen, sliced.profile.as_deref(), &rules(feed), now) {
+            let walk = match ArchiveWalk::begin(&asked, &seen, sliced.profile.as_deref(), &rules(feed), now) {
                 Ok(walk) => walk,
                 Err(history) => {
                     let at_once = matches!(history, History::Partial(_));
@@ -131,7 +131,7 @@ impl Pipeline {
                 deflated: deflate(sliced.bytes.clone()).await?,
             };
             self.store.stage(feed.no, walk.token(), Some(page)).await.map_err(ours)?;
-            info!(feed.name = %feed.name, way = ?walk.way(), "Reading the archives of `{}`", feed.name);
+            info!(feed.name = %feed.name, way = ?walk.way(), "ParsedEntry the archives of `{}`", feed.name);
             let walk = Some(Box::new(walk));
             if record.is_ready() || import.serve_after_secs == 0 {
                 let said = Some(Archives { history: History::Running, ..Archives::default() });
@@ -169,12 +169,12 @@ impl Pipeline {
         state: &PollState,
         sliced: &Sliced,
         answer: Answer,
-        walk: Option<Walk>,
+        walk: Option<ArchiveWalk>,
         until: Stamp,
     ) -> Polled {
         let document = Document {
             body: None,
-            rhythm: &sliced.window.head.rhythm,
+            rhythm: &sliced.window.metadata.rhythm,
             arrived: false,
             remark: None,
             wants_audit: false,
@@ -198,7 +198,7 @@ impl Pipeline {
         &self,
         feed: &FeedSpec,
         state: &PollState,
-        walk: Walk,
+        walk: ArchiveWalk,
         stop: &CancellationToken,
     ) -> Option<Stepped> {
         let before = walk.token();
@@ -217,7 +217,7 @@ impl Pipeline {
         &self,
         feed: &FeedSpec,
         state: &PollState,
-        mut walk: Walk,
+        mut walk: ArchiveWalk,
         stop: &CancellationToken,
     ) -> Result<Option<Stepped>, Failure> {
         if !walk.remembers() {
@@ -258,7 +258,7 @@ impl Pipeline {
         &self,
         feed: &FeedSpec,
         state: &PollState,
-        walk: &mut Walk,
+        walk: &mut ArchiveWalk,
         url: &str,
         reply: upstream::Reply,
     ) -> Result<(Option<StagedPage>, Option<(String, Stamp)>), Failure> {
@@ -321,9 +321,9 @@ impl Pipeline {
             return Ok((None, None));
         };
         let keys = keys_of(&namespace, &window);
-        let (bytes, head) = (body.len() as u64, &window.head);
+        let (bytes, metadata) = (body.len() as u64, &window.metadata);
         let mixed = is_planet(&window);
-        let seen = Seen { landed: &landed, body: page.body, bytes, keys: &keys, head, damaged, mixed };
+        let seen = Seen { landed: &landed, body: page.body, bytes, keys: &keys, metadata, damaged, mixed };
         let page = match walk.answer(Reply::Page(seen), &rules, now) {
             Verdict::Keep => {
                 let strong = strong_of(&window);
@@ -345,7 +345,7 @@ impl Pipeline {
     async fn commit_late(
         &self,
         feed: &FeedSpec,
-        walk: &Walk,
+        walk: &ArchiveWalk,
         profile: Option<Arc<Profile>>,
     ) -> Result<(), Failure> {
         let started = Instant::now();
@@ -395,15 +395,15 @@ impl Pipeline {
                 remark: silence.remark,
                 ..Observed::of(&decisions, walk.entries(), now)
             };
-            let Remembered { absence, held, missed, .. } = decisions.last;
-            let last = Remembered { absence, held, missed, ..known.last.clone() };
+            let WindowState { absence, held, missed, .. } = decisions.last;
+            let last = WindowState { absence, held, missed, ..known.last.clone() };
             let commit = Commit {
                 feed: feed.no,
                 rev: known.rev,
                 changes: decisions.changes,
                 aliases: decisions.aliases,
                 last: (last != known.last).then_some(last),
-                head: None,
+                metadata: None,
                 id_rule: decisions.id_rule,
                 ready: record.is_ready(),
                 poll: None,
@@ -427,7 +427,7 @@ impl Pipeline {
 
 /// What is older than a document, and stands in archives only.
 pub(super) struct Older {
-    readings: Vec<(Stamp, Reading)>,
+    readings: Vec<(Stamp, ParsedEntry)>,
     deletions: Vec<Deletion>,
 }
 
@@ -445,19 +445,19 @@ impl Older {
             let (last, id_rule) = (known.last.clone(), known.id_rule);
             return Decisions { last, id_rule, ..Decisions::default() };
         }
-        let sightings = settle_known(namespace, known, self.readings);
+        let entries = settle_known(namespace, known, self.readings);
         // What an archive says is no change from one poll to the next.
         let (class, after_rest) = (Class::Partial, true);
-        let seen = Observation { sightings, deletions: self.deletions, class, profile, after_rest };
+        let seen = Observation { entries, deletions: self.deletions, class, profile, after_rest };
         reconcile(namespace, known, &seen, policy, now)
     }
 
     /// As it would be observed.
     fn observation(&self) -> Observation {
-        let read = |(_, reading): &(Stamp, Reading)| Sighting::Read(Box::new(reading.clone()));
-        let sightings = self.readings.iter().map(read).collect();
+        let read = |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
+        let entries = self.readings.iter().map(read).collect();
         let deletions = self.deletions.clone();
-        Observation { sightings, deletions, class: Class::Partial, ..Observation::default() }
+        Observation { entries, deletions, class: Class::Partial, ..Observation::default() }
     }
 }
 
@@ -468,7 +468,7 @@ pub(super) fn older(live: &mut Observation, pages: &[Archived]) -> Older {
 }
 
 /// The keys that deciding on it needs.
-pub(super) fn keys(namespace: &str, last: &Remembered, older: &Older) -> Vec<KeyHash> {
+pub(super) fn keys(namespace: &str, last: &WindowState, older: &Older) -> Vec<KeyHash> {
     if older.readings.is_empty() && older.deletions.is_empty() {
         return Vec::new();
     }
@@ -484,7 +484,7 @@ async fn opened(
 ) -> Result<Import, Failure> {
     let (namespace, before) = (record.namespace.clone(), record.history.clone());
     compute(move || {
-        let history = before.after(staged.walk.as_ref().map_or(History::Unknown, Walk::history));
+        let history = before.after(staged.walk.as_ref().map_or(History::Unknown, ArchiveWalk::history));
         let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| Walked::of(walk, now));
         let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });
         // Each is let go of as soon as it is parsed.
@@ -495,12 +495,12 @@ async fn opened(
                 warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
                 return Archived::default();
             };
-            let (seen, _) = observe(&Remembered::default(), &document, profile.clone(), Class::Partial);
+            let (seen, _) = observe(&WindowState::default(), &document, profile.clone(), Class::Partial);
             let read = |sighting| match sighting {
-                Sighting::Read(reading) => Some(*reading),
-                Sighting::Same(_) => None,
+                ObservedEntry::Read(reading) => Some(*reading),
+                ObservedEntry::Same(_) => None,
             };
-            let readings = seen.sightings.into_iter().filter_map(read).collect();
+            let readings = seen.entries.into_iter().filter_map(read).collect();
             Archived { read_at: page.read_at, readings, deletions: seen.deletions }
         });
         Import { pages: Arc::new(pages.collect()), said }
@@ -514,13 +514,13 @@ pub fn again_at(feed: &FeedSpec, walked: &Walked) -> Option<Stamp> {
 }
 
 /// Whether the end of a walk is committed.
-pub fn is_settled(walk: &Walk, record: &FeedRecord) -> bool {
+pub fn is_settled(walk: &ArchiveWalk, record: &FeedRecord) -> bool {
     let of_it = |walked: &Walked| walked.began_at == walk.started_at;
     walk.is_done() && record.is_ready() && record.walked.as_ref().is_some_and(of_it)
 }
 
 /// What a walk may do: nobody waits for one that was done before.
-pub(super) fn rules_of(feed: &FeedSpec, walk: &Walk) -> Rules {
+pub(super) fn rules_of(feed: &FeedSpec, walk: &ArchiveWalk) -> Rules {
     let rules = rules(feed);
     let gap_secs = if walk.before.is_some() { AGAIN_PAGE_GAP_SECS_MIN } else { 0 };
     Rules { page_gap_secs: rules.page_gap_secs.max(gap_secs), ..rules }

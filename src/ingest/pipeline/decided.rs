@@ -4,7 +4,7 @@ use crate::{
     feed::{
         absence::{Class, Event, Policy},
         archive::chronological,
-        identity::{is_planet, stranger},
+        identity::{is_planet, different_feed},
         observed::Observed,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
         record::{FeedRecord, IdRule},
@@ -20,7 +20,7 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Head, Hints, NotAFeed, Note, Window,
+    Digest, Metadata, Hints, NotAFeed, Note, Window,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice, witness,
 };
@@ -137,7 +137,7 @@ pub(super) struct Decided {
     decisions: Decisions,
     /// Whether what is remembered of the documents stays what it was.
     keeps_last: bool,
-    head: Option<Arc<Head>>,
+    metadata: Option<Arc<Metadata>>,
     makes_ready: bool,
     /// Whether unconditional requests are worth more here than elsewhere.
     hides_deletions: bool,
@@ -150,7 +150,7 @@ pub(super) struct Decided {
     /// What is kept of it for the operator; `None` when there was no document.
     observed: Option<Observed>,
     /// Set when the document is that of another feed, with what it calls itself.
-    pub(super) stranger: Option<String>,
+    pub(super) different_feed: Option<String>,
 }
 
 impl Decided {
@@ -163,8 +163,8 @@ impl Decided {
         deletions: &Deletions,
         now: Stamp,
     ) -> Self {
-        let head = &sliced.window.head;
-        let policy = deletions.policy_for(head.is_complete(), sliced.profile.as_deref());
+        let metadata = &sliced.window.metadata;
+        let policy = deletions.policy_for(metadata.is_complete(), sliced.profile.as_deref());
         let policy = Policy { ordered: !is_planet(&sliced.window), ..policy };
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
         let (mut notes, mut partial) = (notes, sliced.partial);
@@ -191,18 +191,18 @@ impl Decided {
         let observed = Observed {
             partial: partial.map(str::to_owned),
             remark: remark.clone(),
-            ..Observed::of(&decisions, seen.sightings.len(), now)
+            ..Observed::of(&decisions, seen.entries.len(), now)
         };
         let overlaps = !decisions.events.contains(&Event::Gap);
-        let stranger = if overlaps { None } else { stranger(&record.head, head) };
-        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.head, head, sliced.profile.as_deref());
+        let different_feed = if overlaps { None } else { different_feed(&record.metadata, metadata) };
+        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
-            head: speaks_anew.then(|| Arc::new(head.clone())),
+            metadata: speaks_anew.then(|| Arc::new(metadata.clone())),
             hides_deletions: sliced.hides_deletions(),
             can_prove: decisions.last.absence.can_prove(&decisions.last.absence.believed(&policy, now)),
-            stranger,
+            different_feed,
             makes_ready: !sliced.is_part && !record.is_ready(),
             archives: None,
             remark,
@@ -223,7 +223,7 @@ impl Decided {
         let held = known.last.window.len();
         let remark = format!("the document holds no entries; the one before held {held}");
         let nothing = Observation { class: sliced.class, ..Observation::default() };
-        let policy = deletions.policy(record.head.is_complete());
+        let policy = deletions.policy(record.metadata.is_complete());
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.last.window.clone_from(&known.last.window);
         let hides_deletions = sliced.hides_deletions();
@@ -234,7 +234,7 @@ impl Decided {
 
     /// The last document once more, as the answer to an unconditional request.
     pub(super) fn again(record: FeedRecord, known: &Known, deletions: &Deletions, now: Stamp) -> Self {
-        let policy = deletions.policy(record.head.is_complete());
+        let policy = deletions.policy(record.metadata.is_complete());
         let decisions = reconcile_again(known, &policy, now);
         let entries = known.last.window.len();
         let observed = Observed { again: true, ..Observed::of(&decisions, entries, now) };
@@ -252,12 +252,12 @@ impl Decided {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
             decisions,
-            head: None,
+            metadata: None,
             hides_deletions: false,
             can_prove: true,
             makes_ready: false,
             archives: None,
-            stranger: None,
+            different_feed: None,
             remark: None,
             observed,
             record,
@@ -317,7 +317,7 @@ impl Decided {
             changes: self.decisions.changes,
             aliases: self.decisions.aliases,
             last: (!self.keeps_last).then_some(self.decisions.last),
-            head: self.head,
+            metadata: self.metadata,
             id_rule: self.decisions.id_rule,
             ready: self.makes_ready || self.record.is_ready(),
             poll: Some(poll.clone()),
@@ -350,12 +350,12 @@ pub(super) fn is_damaged(window: &Window) -> bool {
 
 /// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
 /// state. So does the id with software that writes today's date into it.
-fn is_said_otherwise(old: &Head, new: &Head, profile: Option<&Profile>) -> bool {
+fn is_said_otherwise(old: &Metadata, new: &Metadata, profile: Option<&Profile>) -> bool {
     let id_churns = profile.is_some_and(|profile| profile.dates.feed_id_churns);
-    let lasting = |head: &Head| {
+    let lasting = |metadata: &Metadata| {
         let (updated, published, rhythm, paging) = Default::default();
-        let id = head.id.clone().filter(|_| !id_churns);
-        Head { id, updated, published, rhythm, paging, ..head.clone() }
+        let id = metadata.id.clone().filter(|_| !id_churns);
+        Metadata { id, updated, published, rhythm, paging, ..metadata.clone() }
     };
     lasting(old) != lasting(new)
 }
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn a_date_in_the_id_of_the_feed_says_nothing_with_software_that_writes_one() {
-        let head = |id: &str| Head { id: Some(id.into()), ..Head::default() };
+        let metadata = |id: &str| Metadata { id: Some(id.into()), ..Metadata::default() };
         let (old, new) = (head("tag:x,2010-05-07:atom/1"), head("tag:x,2010-05-08:atom/1"));
         let of = |name: &str| {
             is_said_otherwise(&old, &new, Platforms::embedded().get(name).map(|profile| &**profile))

@@ -4,7 +4,7 @@
 use super::{FeedSpec, Pipeline, TRIES_MAX, archives::HOLD_SECS_MAX, compute, ours};
 use crate::{
     feed::{
-        absence::Said,
+        absence::CheckResult,
         archive::Reach,
         item::{Item, ItemId},
         observed::Observed,
@@ -71,8 +71,8 @@ impl Pipeline {
         let item = self.store.item(feed.no, id).await.map_err(ours)?;
         let item = item.ok_or_else(|| ours("a missed item is not in the store"))?;
         let Some(url) = page_of(feed, &item) else {
-            self.record_page(feed, &item, Said::NoPage).await?;
-            let next_at = self.page_said(feed, state, id, Said::NoPage).await?;
+            self.record_page(feed, &item, CheckResult::NoPage).await?;
+            let next_at = self.page_said(feed, state, id, CheckResult::NoPage).await?;
             return Ok(Some(Probed { next_at, ..Probed::default() }));
         };
         let reply = tokio::select! {
@@ -85,8 +85,8 @@ impl Pipeline {
                 let next_at = Some(now.plus_secs(wait_secs.max(1)));
                 return Ok(Some(Probed { next_at, ..Probed::default() }));
             }
-            PageReply::Failed => (Said::Nothing, None),
-            PageReply::Elsewhere => (Said::Elsewhere, None),
+            PageReply::Failed => (CheckResult::Nothing, None),
+            PageReply::Elsewhere => (CheckResult::Elsewhere, None),
             PageReply::Answer(answer) => {
                 let hold = answer.hold.clone();
                 let hold = hold.map(|(host, secs)| (host, now.plus_secs(secs.min(HOLD_SECS_MAX))));
@@ -101,7 +101,7 @@ impl Pipeline {
     }
 
     /// Keeps what a page said, if the feed is recorded: without it, its documents play to another end.
-    async fn record_page(&self, feed: &FeedSpec, item: &Item, said: Said) -> Result<(), Failure> {
+    async fn record_page(&self, feed: &FeedSpec, item: &Item, said: CheckResult) -> Result<(), Failure> {
         let Some(record) = feed.record.clone() else { return Ok(()) };
         let (name, now) = (feed.name.clone(), self.now());
         let link = item.entry().and_then(|entry| entry.permalink()).map(str::to_owned);
@@ -121,7 +121,7 @@ impl Pipeline {
         feed: &FeedSpec,
         state: &PollState,
         id: ItemId,
-        said: Said,
+        said: CheckResult,
     ) -> Result<Option<Stamp>, Failure> {
         let started = Instant::now();
         let profile = platform::profile(&self.platforms, state.platform.as_ref());
@@ -131,12 +131,12 @@ impl Pipeline {
             if known.rev != record.rev {
                 continue;
             }
-            let policy = feed.deletions.policy_for(record.head.is_complete(), profile.as_deref());
+            let policy = feed.deletions.policy_for(record.metadata.is_complete(), profile.as_deref());
             let now = self.now();
             let decisions = reconcile_probe(&known, id, said, &policy, now);
             let events = decisions.events.clone();
             // Where nobody was asked and nothing came of it there is nothing to tell.
-            let tells = said != Said::NoPage || !decisions.changes.is_empty();
+            let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
             let observed = tells.then(|| Observed::of_page(&decisions, id, said, now));
             let (changes, last) = (decisions.changes, Some(decisions.last));
             let commit = Commit { changes, last, observed, ..Commit::nothing(&record) };
@@ -162,33 +162,33 @@ fn page_of(feed: &FeedSpec, item: &Arc<Item>) -> Option<String> {
 }
 
 /// What an answer means.
-fn said(answer: &PageAnswer, item: &Item) -> Said {
+fn said(answer: &PageAnswer, item: &Item) -> CheckResult {
     let hints = Hints { content_type: answer.content_type.as_deref(), ..Hints::default() };
     match answer.status {
-        StatusCode::GONE => Said::Gone,
-        StatusCode::NOT_FOUND => Said::NotFound,
+        StatusCode::GONE => CheckResult::Gone,
+        StatusCode::NOT_FOUND => CheckResult::NotFound,
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
             let shows = item.entry().is_some_and(|entry| shows_entry(&answer.body, &hints, entry));
             match shows {
-                true => Said::Shown,
+                true => CheckResult::Shown,
                 // What was not read may show it.
-                false if answer.is_cut => Said::Nothing,
-                false => Said::Another,
+                false if answer.is_cut => CheckResult::Nothing,
+                false => CheckResult::Another,
             }
         }
-        _ => Said::Nothing,
+        _ => CheckResult::Nothing,
     }
 }
 
 /// The word that is counted.
-fn word(said: Said) -> &'static str {
+fn word(said: CheckResult) -> &'static str {
     match said {
-        Said::Gone => "gone",
-        Said::NotFound => "not_found",
-        Said::Shown => "shown",
-        Said::Another => "another",
-        Said::Elsewhere => "elsewhere",
-        Said::Nothing => "nothing",
-        Said::NoPage => "no_page",
+        CheckResult::Gone => "gone",
+        CheckResult::NotFound => "not_found",
+        CheckResult::Shown => "shown",
+        CheckResult::Another => "another",
+        CheckResult::Elsewhere => "elsewhere",
+        CheckResult::Nothing => "nothing",
+        CheckResult::NoPage => "no_page",
     }
 }

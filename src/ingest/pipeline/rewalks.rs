@@ -11,13 +11,13 @@ use super::{
 use crate::{
     feed::{
         absence::{Class, Memory},
-        archive::{Found, Held, History, Missed, Seen, Sight, StagedPage, Walk, Walked, judge, settle_known},
-        identity::{is_planet, stranger},
+        archive::{Found, Held, History, Missed, Seen, Sight, StagedPage, ArchiveWalk, Walked, judge, settle_known},
+        identity::{is_planet, different_feed},
         item::{ItemId, KeyHash},
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{Change, Decisions, Observation, Remembered, Sighting, dated, keys_needed, observe},
+        reconcile::{Change, Decisions, Observation, WindowState, ObservedEntry, dated, keys_needed, observe},
         record::FeedRecord,
         schedule::{Failure, Plan, PollState},
         stamp::Stamp,
@@ -154,30 +154,30 @@ impl Pipeline {
         let Some((window, damaged)) = read.await?.filter(|(window, _)| !window.entries.is_empty()) else {
             return Ok(None);
         };
-        if fetched.is_part || stranger(&record.head, &window.head).is_some() {
+        if fetched.is_part || different_feed(&record.metadata, &window.metadata).is_some() {
             return Ok(None);
         }
         page.keys = keys_of(&record.namespace, &window);
         page.strong = strong_of(&window);
-        let (bytes, head) = (fetched.body.len() as u64, &window.head);
+        let (bytes, metadata) = (fetched.body.len() as u64, &window.metadata);
         let mixed = is_planet(&window);
         let seen =
-            Seen { landed: &page.landed, body: page.body, bytes, keys: &page.keys, head, damaged, mixed };
-        let begun = Walk::begin(&upstream::bare(&feed.url), &seen, profile.as_deref(), &rules(feed), now);
+            Seen { landed: &page.landed, body: page.body, bytes, keys: &page.keys, metadata, damaged, mixed };
+        let begun = ArchiveWalk::begin(&upstream::bare(&feed.url), &seen, profile.as_deref(), &rules(feed), now);
         let walk = match begun {
             Ok(walk) => walk,
             Err(found) => return self.ended_at_once(feed, &record, found, now).await.map(Some),
         };
         let staged = self.store.staged(feed.no).await.map_err(ours)?;
         let base = staged.pages.last().map_or(0, |page| page.no.saturating_add(1));
-        let before = staged.walk.as_ref().map(Walk::way_words).unwrap_or_default();
+        let before = staged.walk.as_ref().map(ArchiveWalk::way_words).unwrap_or_default();
         let is_log = profile.is_some_and(|profile| profile.event_log);
         let walk = walk.after(before, base).doubted(is_log);
         let gap_secs = rules_of(feed, &walk).page_gap_secs;
         let walk = walk.paced(gap_secs, now);
         page.no = base;
         self.store.stage(feed.no, walk.token(), Some(page)).await.map_err(ours)?;
-        info!(feed.name = %feed.name, way = walk.way_words(), "Reading the archives of `{}` again", feed.name);
+        info!(feed.name = %feed.name, way = walk.way_words(), "ParsedEntry the archives of `{}` again", feed.name);
         let next_at = Some(walk.next_at());
         Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, hold: None }))
     }
@@ -213,16 +213,16 @@ impl Pipeline {
         }
         let namespace = self.store.feed(feed.no).await.map_err(ours)?.namespace;
         let (seen, keys, namespace) = compute(move || {
-            let (seen, _) = observe(&Remembered::default(), &window, profile, Class::Partial);
-            let keys = keys_needed(&namespace, &Remembered::default(), &seen);
+            let (seen, _) = observe(&WindowState::default(), &window, profile, Class::Partial);
+            let keys = keys_needed(&namespace, &WindowState::default(), &seen);
             (seen, keys, namespace)
         })
         .await?;
         let known = self.store.known(feed.no, keys).await.map_err(ours)?;
-        let Observation { sightings, .. } = seen;
-        let read = sightings.into_iter().filter_map(|sighting| match sighting {
-            Sighting::Read(reading) => Some((now, *reading)),
-            Sighting::Same(_) => None,
+        let Observation { entries, .. } = seen;
+        let read = entries.into_iter().filter_map(|sighting| match sighting {
+            ObservedEntry::Read(reading) => Some((now, *reading)),
+            ObservedEntry::Same(_) => None,
         });
         Ok(!settle_known(&namespace, &known, read.collect()).is_empty())
     }
@@ -231,9 +231,9 @@ impl Pipeline {
     pub(super) async fn silence(
         &self,
         feed: &FeedSpec,
-        walk: &Walk,
+        walk: &ArchiveWalk,
         before: HashMap<KeyHash, Stamp>,
-        last: &Remembered,
+        last: &WindowState,
         decisions: &Decisions,
     ) -> Result<Silence, Failure> {
         // What documents have shown since is taken out of these already.
@@ -323,7 +323,7 @@ impl Pipeline {
             for item in &page.items {
                 let dated = item.entry().and_then(dated);
                 let (before, sight) = (None, Sight::Absent);
-                held.insert(item.id, Held { id: item.id, dated, deaths: item.deaths, before, sight });
+                held.insert(item.id, Held { id: item.id, dated, tombstone_count: item.tombstone_count, before, sight });
             }
             if held.len() > ITEMS_MAX {
                 return Ok(None);
@@ -339,7 +339,7 @@ impl Pipeline {
     async fn shown(
         &self,
         feed: &FeedSpec,
-        walk: &Walk,
+        walk: &ArchiveWalk,
         held: &HashSet<ItemId>,
     ) -> Result<HashSet<ItemId>, Failure> {
         let (founding, other): (Vec<KeyHash>, Vec<KeyHash>) =

@@ -8,7 +8,7 @@ use crate::{
     },
     ingest::testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
     store::{
-        Sub, SubNo,
+        Subscription, SubscriptionNo,
         sub::{Algo, Dialect, Terms},
     },
 };
@@ -81,7 +81,7 @@ async fn a_first_document_without_entries_makes_the_feed_ready() {
     let states = polls(&house, &feed, 2).await;
     let record = house.store.feed(feed.no).await.unwrap();
     assert!(record.is_ready() && record.rev == 1);
-    assert_eq!(record.head.title.as_ref().unwrap().value, "t");
+    assert_eq!(record.metadata.title.as_ref().unwrap().value, "t");
     assert_eq!(states[1].remark, None);
 }
 
@@ -119,7 +119,7 @@ async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
 }
 
 /// A subscription of this callback until then.
-fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Sub {
+fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Subscription {
     let terms = Terms {
         secret: None,
         lease_secs: 60,
@@ -128,8 +128,8 @@ fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Sub {
         auto_refresh: false,
         verify_token: None,
     };
-    Sub {
-        no: SubNo::default(),
+    Subscription {
+        no: SubscriptionNo::default(),
         view: View { feed: feed.no, order: Order::MODIFIED, format: Format::Atom },
         topic: "http://me.example/feeds/blog.atom".into(),
         topic_as_sent: "http://me.example/feeds/blog.atom".into(),
@@ -202,7 +202,7 @@ async fn relative_links_lead_from_the_public_url_of_a_feed() {
     {
         polls(&house, &feed, 1).await;
         let record = house.store.feed(feed.no).await.unwrap();
-        assert_eq!(record.head.link("alternate"), Some(expect));
+        assert_eq!(record.metadata.link("alternate"), Some(expect));
     }
 }
 

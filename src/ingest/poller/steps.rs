@@ -3,7 +3,7 @@
 
 use super::{HOST_BUSY_SECS, InFlight, Run, STEPS_MAX};
 use crate::{
-    feed::archive::Walk,
+    feed::archive::ArchiveWalk,
     ingest::{hosts::hosts_of, pipeline::Stepped},
 };
 use std::{collections::BTreeSet, sync::Arc};
@@ -34,7 +34,7 @@ impl Run<'_> {
                     (self.poller.pipeline.clone(), self.stop.clone(), Arc::clone(spec));
                 // A feed that stands in the queue without a walk is to be walked again.
                 let walk = self.walks.remove(&feed);
-                let token = walk.as_ref().map(Walk::token);
+                let token = walk.as_ref().map(ArchiveWalk::token);
                 let span = info_span!("walk", feed.name = %spec.name);
                 let step = async move {
                     match walk {

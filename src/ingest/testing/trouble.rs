@@ -2,7 +2,7 @@
 
 use crate::{
     feed::{
-        archive::{Staged, StagedPage, Walk},
+        archive::{Staged, StagedPage, ArchiveWalk},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
         page::{Page, PageQuery},
@@ -11,7 +11,7 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    store::{Answer, Commit, Receipt, Store, StoreError, Sub, SubNo, memory::Memory},
+    store::{Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo, memory::Memory},
 };
 use std::{
     sync::{
@@ -82,7 +82,7 @@ impl Store for Troubled {
         })
     }
 
-    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Sub>> {
+    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Subscription>> {
         assert!(!take(&self.trouble.panics), "told to");
         self.memory.subs_of(feed)
     }
@@ -91,7 +91,7 @@ impl Store for Troubled {
         self.memory.register(name, namespace)
     }
 
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Sub>> {
+    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>> {
         self.memory.find_sub(topic, callback)
     }
 
@@ -101,18 +101,18 @@ impl Store for Troubled {
         known(feed: FeedNo, keys: Vec<KeyHash>) -> Known;
         polls() -> Vec<(FeedNo, PollState)>;
         hosts() -> Vec<(String, Stamp)>;
-        stage(feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> ();
+        stage(feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> ();
         staged(feed: FeedNo) -> Staged;
-        walks() -> Vec<(FeedNo, Walk)>;
+        walks() -> Vec<(FeedNo, ArchiveWalk)>;
         page(query: PageQuery) -> Page;
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
         observations(feed: FeedNo) -> Vec<(u64, Observed)>;
-        put_sub(sub: Sub) -> SubNo;
-        sub(sub: SubNo) -> Option<Sub>;
-        subs() -> Vec<Sub>;
-        drop_sub(sub: SubNo) -> bool;
-        advance(sub: SubNo, from: String, to: String) -> bool;
+        put_sub(sub: Subscription) -> SubscriptionNo;
+        sub(sub: SubscriptionNo) -> Option<Subscription>;
+        subs() -> Vec<Subscription>;
+        drop_sub(sub: SubscriptionNo) -> bool;
+        advance(sub: SubscriptionNo, from: String, to: String) -> bool;
         check() -> ();
         accept_clock() -> ();
         close() -> ();

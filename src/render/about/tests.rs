@@ -5,7 +5,7 @@ use crate::{
     feed::{absence::Event, archive::History, record::Gap},
     render::{
         list::{self, List},
-        samples::{feed, head, site},
+        samples::{feed, metadata, site},
     },
 };
 use serde_json::{Value, json as value};

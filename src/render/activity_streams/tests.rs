@@ -4,7 +4,7 @@ use crate::{
     feed::{item::Item, stamp::Stamp, view::Format},
     render::samples::{Around, bare, gone, live, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Body, Entry, Head, Person, Text, TextKind};
+use everfeed_adapters::{Body, Entry, Metadata, Person, Text, TextKind};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -145,10 +145,10 @@ fn a_changed_post_is_an_update() {
 fn an_item_does_not_change_when_only_the_feed_does() {
     let before = page(vec![bare(), gone(3)], |_| {});
     let after = page(vec![bare(), gone(3)], |around| {
-        around.feed.head = Arc::new(Head {
+        around.feed.metadata = Arc::new(Metadata {
             title: Some(Text::plain("Renamed")),
             authors: vec![Person { name: Some("Other".into()), ..Person::default() }],
-            ..Head::default()
+            ..Metadata::default()
         });
         around.feed.name = "renamed".into();
     });

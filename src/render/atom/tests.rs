@@ -4,7 +4,7 @@ use crate::{
     feed::{item::Item, stamp::Stamp, view::Format},
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Body, Element, Entry, Head, Image, Link, Person, Source, Text, TextKind};
+use everfeed_adapters::{Body, Element, Entry, Metadata, Image, Link, Person, Source, Text, TextKind};
 use std::sync::Arc;
 
 /// The lines of the entry of a live post.
@@ -161,11 +161,11 @@ fn the_classic_view_is_plain_atom() {
 #[test]
 fn a_head_shows_its_pictures_and_who_helps() {
     let document = rendered_with(Format::ClassicAtom, vec![], |around| {
-        around.feed.head = Arc::new(Head {
+        around.feed.metadata = Arc::new(Metadata {
             contributors: vec![Person { name: Some("Bo".into()), ..Person::default() }],
             image: Some(Image { url: "http://example.org/logo.png".into(), ..Image::default() }),
             icon: Some("http://example.org/icon.png".into()),
-            ..Head::default()
+            ..Metadata::default()
         });
     });
     for line in [
@@ -185,10 +185,10 @@ fn an_item_is_written_the_same_in_every_document() {
             if format == Format::ClassicRss { ("<item", "</item>") } else { ("<entry", "</entry>") };
         let alone = rendered(format, vec![rich()]);
         let elsewhere = rendered_with(format, vec![rich(), bare()], |around| {
-            around.feed.head = Arc::new(Head {
+            around.feed.metadata = Arc::new(Metadata {
                 authors: vec![Person { name: Some("Other".into()), ..Person::default() }],
                 language: Some("de".into()),
-                ..Head::default()
+                ..Metadata::default()
             });
             around.prev_cursor = Some("p".into());
         });
@@ -338,7 +338,7 @@ fn an_upstream_that_is_a_smart_feed_does_not_speak_for_us() {
 fn a_feed_that_says_nothing_of_itself_still_has_what_atom_demands() {
     //
     let document = rendered_with(Format::Atom, vec![], |around| {
-        around.feed.head = Arc::default();
+        around.feed.metadata = Arc::default();
         around.feed.last_t = Stamp::ZERO;
         around.page.last_cursor = String::new();
         around.urls.hub = None;

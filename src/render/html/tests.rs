@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use everfeed_adapters::{Head, Text};
+use everfeed_adapters::{Metadata, Text};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn the_list_leads_readers_to_the_classic_views() {
 
 #[test]
 fn a_feed_that_waits_and_a_list_without_feeds_say_so() {
-    let waiting = FeedRecord { first_cursor: None, ..feed(Head::default()) };
+    let waiting = FeedRecord { first_cursor: None, ..feed(Metadata::default()) };
     check(&list_of(&[waiting]), &["waiting for its first document", "example.org</a>"]);
     check(&list_of(&[]), &["No feed is configured yet."]);
 }
@@ -81,14 +81,14 @@ fn the_page_about_a_feed_says_what_the_description_document_says() {
 
 #[test]
 fn nothing_from_upstream_becomes_markup_or_a_script() {
-    let hostile = Head {
+    let hostile = Metadata {
         title: Some(Text::plain("<script>alert(1)</script>\"'&")),
         description: Some(Text::html("<img src=x onerror=alert(1)>&lt;script&gt;")),
         links: vec![link("alternate", "javascript:alert(1)")],
         language: Some("en\" onload=\"x".into()),
-        ..Head::default()
+        ..Metadata::default()
     };
-    let feed = FeedRecord { head: Arc::new(hostile), ..feed(Head::default()) };
+    let feed = FeedRecord { head: Arc::new(hostile), ..feed(Metadata::default()) };
     for page in [list_of(std::slice::from_ref(&feed)), about_of(&feed)] {
         for absent in ["<script", "<img", "javascript:", "onload"] {
             assert!(!page.contains(absent), "{absent} in\n{page}");

@@ -4,7 +4,7 @@ use crate::{
     feed::view::Format,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Head, Image, Person, Text, TextKind};
+use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Metadata, Image, Person, Text, TextKind};
 use std::sync::Arc;
 
 fn item(entry: Entry) -> Vec<String> {
@@ -17,11 +17,11 @@ fn the_channel_has_what_rss_demands() {
     // L-3.
     let document = rendered_with(Format::ClassicRss, vec![], |around| {
         around.ttl_mins = Some(60);
-        around.feed.head = Arc::new(Head {
+        around.feed.metadata = Arc::new(Metadata {
             language: Some("en-GB".into()),
             rights: Some(Text::plain("© Ann")),
             image: Some(Image { url: "http://example.org/i.png".into(), ..Image::default() }),
-            ..(*around.feed.head).clone()
+            ..(*around.feed.metadata).clone()
         });
     });
     assert_eq!(
@@ -50,7 +50,7 @@ fn the_channel_has_what_rss_demands() {
 
 #[test]
 fn a_channel_without_a_site_leads_to_the_page_about_it() {
-    let document = rendered_with(Format::ClassicRss, vec![], |around| around.feed.head = Arc::default());
+    let document = rendered_with(Format::ClassicRss, vec![], |around| around.feed.metadata = Arc::default());
     assert_eq!(
         part(&document, "<title>", "<description>"),
         [

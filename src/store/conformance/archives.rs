@@ -3,12 +3,12 @@
 use super::rig::{Rig, START, add, commit, key};
 use crate::{
     feed::{
-        archive::{History, Reach, Rules, Seen, Staged, StagedPage, Unstage, Walk, Walked},
+        archive::{History, Reach, Rules, Seen, Staged, StagedPage, Unstage, ArchiveWalk, Walked},
         record::FeedNo,
     },
     store::{Archives, Commit, StoreError},
 };
-use everfeed_adapters::{Digest, Head, Link};
+use everfeed_adapters::{Digest, Metadata, Link};
 use url::Url;
 
 on_every_store![
@@ -18,23 +18,23 @@ on_every_store![
     pages_of_an_unknown_feed_are_refused,
 ];
 
-fn walk() -> Walk {
+fn walk() -> ArchiveWalk {
     let feed = Url::parse("http://example.org/feed").unwrap();
     let rules = Rules { reach: Reach::new(feed.clone(), vec![]), pages_max: 9, page_gap_secs: 1 };
     let href = "http://example.org/a".into();
     let links = vec![Link { href, rel: "prev-archive".into(), ..Link::default() }];
-    let head = Head { links, ..Head::default() };
+    let metadata = Metadata { links, ..Metadata::default() };
     let keys = [key(1)];
     let seen = Seen {
         landed: feed.as_str(),
         body: Digest([1; 16]),
         bytes: 1,
         keys: &keys,
-        head: &head,
+        metadata: &metadata,
         damaged: false,
         mixed: false,
     };
-    Walk::begin(&feed, &seen, None, &rules, START).unwrap()
+    ArchiveWalk::begin(&feed, &seen, None, &rules, START).unwrap()
 }
 
 fn page(no: u32) -> StagedPage {

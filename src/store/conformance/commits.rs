@@ -10,13 +10,13 @@ use crate::{
         item::{Content, KeyHash, Reason},
         observed::{OBSERVATIONS_MAX, Observed},
         order::Order,
-        reconcile::{Change, HeldBack, Put, PutKind, Remembered, WINDOW_ROWS_MAX, WindowRow},
+        reconcile::{Change, DeferredEdit, Put, PutKind, WindowState, WINDOW_ENTRIES_MAX, WindowEntry},
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
         stamp::Stamp,
     },
     store::{Receipt, StoreError},
 };
-use everfeed_adapters::{Date, Digest, Head, Rhythm, Text};
+use everfeed_adapters::{Date, Digest, Metadata, Rhythm, Text};
 use std::{sync::Arc, time::Duration};
 
 const DAY_US: u64 = 24 * 60 * 60 * 1_000_000;
@@ -203,14 +203,14 @@ async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
 }
 
 /// A form that waits.
-fn held() -> Vec<HeldBack> {
+fn held() -> Vec<DeferredEdit> {
     let Change::Put(Put { id, entry, published_us, seen, .. }) = edit(1, "newest") else { unreachable!() };
-    vec![HeldBack { id, key: key(1), until: START.plus_secs(1), entry, published_us, seen }]
+    vec![DeferredEdit { id, key: key(1), until: START.plus_secs(1), entry, published_us, seen }]
 }
 
 /// What is remembered after a document of two.
 fn absence() -> Memory {
-    let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0, is_weak: false };
+    let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, tombstone_count: 0, is_weak: false };
     let policy = Policy::default();
     Memory::default().observe(&[place(2), place(1)], Class::Audit, &policy, START).memory
 }
@@ -218,7 +218,7 @@ fn absence() -> Memory {
 /// What is remembered when an item of the last document is missed, so that its page is due then.
 pub(super) fn missing_one(now: Stamp) -> Memory {
     let place =
-        |n: u32| Place { id: id(n), dated: Some(i64::from(n)), known: true, deaths: 0, is_weak: false };
+        |n: u32| Place { id: id(n), dated: Some(i64::from(n)), known: true, tombstone_count: 0, is_weak: false };
     let policy = Policy { probes: true, ..Policy::default() };
     let seen = [6, 5, 4, 3, 2, 1].map(place);
     let first = Memory::default().observe(&seen, Class::Audit, &policy, now).memory;
@@ -229,7 +229,7 @@ pub(super) fn missing_one(now: Stamp) -> Memory {
 async fn the_record_says_when_the_page_of_a_missed_item_is_due(rig: Rig) {
     let feed = rig.blog().await;
     let remembers = async |absence: Memory| {
-        let last = Some(Remembered { absence, ..Remembered::default() });
+        let last = Some(WindowState { absence, ..WindowState::default() });
         let commit = crate::store::Commit { last, ..commit(&rig.feed(feed).await.unwrap(), vec![]) };
         rig.commit(commit).await.unwrap().feed.probe_at
     };
@@ -247,17 +247,17 @@ async fn the_record_says_when_the_page_of_a_missed_item_is_due(rig: Rig) {
 
 async fn window_and_items_are_known_at_one_revision(rig: Rig) {
     let feed = rig.blog().await;
-    let row = |n| WindowRow {
+    let row = |n| WindowEntry {
         key: key(n),
         id: id(n),
         raw: Digest([1; 16]),
         dated: Some(-1),
-        deaths: 2,
+        tombstone_count: 2,
         is_weak: true,
         changed_polls: 300,
     };
     let reformatted_at = Some(START);
-    let last = |window: Vec<WindowRow>| Remembered {
+    let last = |window: Vec<WindowEntry>| WindowState {
         window,
         absence: absence(),
         held: held(),
@@ -281,11 +281,11 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         "no new window leaves the old one"
     );
     assert!(known.items[&key(1)].is_gone());
-    let many = u32::try_from(WINDOW_ROWS_MAX).unwrap() + 1;
+    let many = u32::try_from(WINDOW_ENTRIES_MAX).unwrap() + 1;
     let mut long = commit(&rig.feed(feed).await.unwrap(), vec![]);
     long.last = Some(last((0..many).map(row).collect()));
     rig.commit(long).await.unwrap();
-    assert_eq!(rig.known(feed, vec![]).await.unwrap().last.window.len(), WINDOW_ROWS_MAX);
+    assert_eq!(rig.known(feed, vec![]).await.unwrap().last.window.len(), WINDOW_ENTRIES_MAX);
 }
 
 async fn a_key_stays_with_the_item_that_had_it_first(rig: Rig) {
@@ -308,23 +308,23 @@ async fn a_key_stays_with_the_item_that_had_it_first(rig: Rig) {
 
 async fn the_head_has_a_new_revision_only_when_something_rendered_changes(rig: Rig) {
     let feed = rig.blog().await;
-    let mut head = Head { title: Some(Text::plain("A blog")), ..Head::default() };
-    let with = async |head: &Head| {
+    let mut metadata = Metadata { title: Some(Text::plain("A blog")), ..Metadata::default() };
+    let with = async |metadata: &Metadata| {
         let mut next = commit(&rig.feed(feed).await.unwrap(), vec![]);
-        next.head = Some(Arc::new(head.clone()));
+        next.metadata = Some(Arc::new(metadata.clone()));
         rig.commit(next).await.unwrap().feed
     };
-    let first = with(&head).await;
-    head.updated = Some(Date { raw: "now".into(), at_us: Some(1) });
-    head.published = Some(Date { raw: "then".into(), at_us: Some(0) });
-    head.rhythm = Rhythm { ttl_mins: Some(60), ..Rhythm::default() };
-    let churned = with(&head).await;
-    assert_eq!((churned.head_rev, churned.rev), (first.head_rev, first.rev + 1));
-    assert_eq!(*churned.head, head, "what is not shown is kept all the same");
-    head.title = Some(Text::plain("Another title"));
-    assert_eq!(with(&head).await.head_rev, first.head_rev + 1);
+    let first = with(&metadata).await;
+    metadata.updated = Some(Date { raw: "now".into(), at_us: Some(1) });
+    metadata.published = Some(Date { raw: "then".into(), at_us: Some(0) });
+    metadata.rhythm = Rhythm { ttl_mins: Some(60), ..Rhythm::default() };
+    let churned = with(&metadata).await;
+    assert_eq!((churned.metadata_rev, churned.rev), (first.metadata_rev, first.rev + 1));
+    assert_eq!(*churned.metadata, metadata, "what is not shown is kept all the same");
+    metadata.title = Some(Text::plain("Another title"));
+    assert_eq!(with(&metadata).await.metadata_rev, first.metadata_rev + 1);
     let kept = rig.change(feed, vec![add(1)]).await.unwrap().feed;
-    assert_eq!((kept.head_rev, &*kept.head), (first.head_rev + 1, &head), "no head leaves the old one");
+    assert_eq!((kept.metadata_rev, &*kept.metadata), (first.metadata_rev + 1, &metadata), "no metadata leaves the old one");
 }
 
 async fn serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_ready(rig: Rig) {
@@ -332,10 +332,10 @@ async fn serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_rea
     let mut staged = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     staged.ready = false;
     let record = rig.commit(staged).await.unwrap().feed;
-    assert_eq!((record.first_cursor.as_deref(), record.mark().ready), (None, false));
+    assert_eq!((record.first_cursor.as_deref(), record.head().ready), (None, false));
     let ready = rig.change(feed, vec![]).await.unwrap().feed;
-    let head = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
-    assert_eq!(ready.first_cursor.as_deref(), Some(&*head));
+    let metadata = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
+    assert_eq!(ready.first_cursor.as_deref(), Some(&*metadata));
     let later = rig.change(feed, vec![add(3)]).await.unwrap().feed;
     assert_eq!(later.first_cursor, ready.first_cursor, "it stays");
 

@@ -33,8 +33,8 @@ async fn a_page_tells_the_state_of_the_feed_it_was_read_from(rig: Rig) {
     let record = rig.change(feed, vec![add(1), add(2), delete(1)]).await.unwrap().feed;
     let page = rig.list(feed, Order::MODIFIED, None).await;
     assert_eq!(
-        (page.record.total, page.record.mark(), page.more, page.degraded),
-        (2, record.mark(), false, None)
+        (page.record.total, page.record.head(), page.more, page.degraded),
+        (2, record.head(), false, None)
     );
 }
 

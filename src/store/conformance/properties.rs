@@ -15,14 +15,14 @@ use crate::{
         order::Order,
         page::{Page, PageQuery},
         position::Position,
-        reconcile::{Change, Remembered, WindowRow},
+        reconcile::{Change, WindowState, WindowEntry},
         record::FeedNo,
         schedule::PollState,
         stamp::Stamp,
     },
-    store::{Archives, StoreError, SubNo},
+    store::{Archives, StoreError, SubscriptionNo},
 };
-use everfeed_adapters::{Digest, Head, Text};
+use everfeed_adapters::{Digest, Metadata, Text};
 use proptest::{collection::vec, prelude::*, sample::select};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -321,10 +321,10 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
         Op::PutSub { feed, callback, no: given } => {
             let sub = sub(no(*feed), &format!("http://{callback}/"));
             let acked = Some("0".to_owned());
-            said(rig.put_sub(crate::store::Sub { no: SubNo(*given), acked, ..sub }).await)
+            said(rig.put_sub(crate::store::Subscription { no: SubscriptionNo(*given), acked, ..sub }).await)
         }
-        Op::DropSub(sub) => said(rig.drop_sub(SubNo(*sub)).await),
-        Op::Advance { no, from, to } => said(rig.advance(SubNo(*no), from.to_string(), to.to_string()).await),
+        Op::DropSub(sub) => said(rig.drop_sub(SubscriptionNo(*sub)).await),
+        Op::Advance { no, from, to } => said(rig.advance(SubscriptionNo(*no), from.to_string(), to.to_string()).await),
         Op::Clock(secs) => {
             // Backwards by up to a minute, too.
             rig.clock.set(rig.clock.now_us() + secs * 1_000_000 - 30_000_000);
@@ -357,21 +357,21 @@ async fn random_commit(
     };
     let mut commit = commit(&record, changes);
     commit.ready = extras & 1 == 1;
-    let row = WindowRow {
+    let row = WindowEntry {
         key: key(1),
         id: id(1),
         raw: Digest::default(),
         dated: None,
-        deaths: 0,
+        tombstone_count: 0,
         is_weak: false,
         changed_polls: 0,
     };
     let absence =
         if extras & 4 == 4 { missing_one(START.plus_secs(u64::from(extras))) } else { Memory::default() };
-    commit.last = (extras & 2 == 2).then(|| Remembered {
+    commit.last = (extras & 2 == 2).then(|| WindowState {
         window: acts.iter().map(|_| row).collect(),
         absence,
-        ..Remembered::default()
+        ..WindowState::default()
     });
     commit.observed = (extras & 32 == 32).then(|| Observed {
         at: START,
@@ -384,7 +384,7 @@ async fn random_commit(
         ..Archives::default()
     });
     let title = Some(Text::plain(format!("{}", extras & 4)));
-    commit.head = (extras & 8 == 8).then(|| Arc::new(Head { title, ..Head::default() }));
+    commit.metadata = (extras & 8 == 8).then(|| Arc::new(Metadata { title, ..Metadata::default() }));
     commit.poll = (extras & 16 == 16).then(PollState::default);
     let done = rig.commit(commit).await;
     if done.is_ok() {

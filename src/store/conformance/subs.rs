@@ -10,7 +10,7 @@ use crate::{
     },
     secret::Secret,
     store::{
-        StoreError, Sub, SubNo,
+        StoreError, Subscription, SubscriptionNo,
         sub::{Algo, Dialect, Intent, Pending, Start, Terms},
     },
 };
@@ -24,7 +24,7 @@ on_every_store![
     a_subscription_to_no_feed_is_refused,
 ];
 
-pub(crate) fn sub(feed: FeedNo, callback: &str) -> Sub {
+pub(crate) fn sub(feed: FeedNo, callback: &str) -> Subscription {
     let terms = Terms {
         secret: Some(Secret::new("hush")),
         lease_secs: 864_000,
@@ -43,8 +43,8 @@ pub(crate) fn sub(feed: FeedNo, callback: &str) -> Sub {
         give_up_at: Stamp::MAX,
         start,
     };
-    Sub {
-        no: SubNo::default(),
+    Subscription {
+        no: SubscriptionNo::default(),
         view: View { feed, order: Order::MODIFIED, format: Format::Atom },
         topic: "https://feeds.example/feeds/blog.atom".into(),
         topic_as_sent: "https://feeds.example/feeds/blog.atom?".into(),
@@ -72,7 +72,7 @@ async fn a_subscription_is_found_by_number_by_topic_and_callback_and_by_feed(rig
     assert_eq!(rig.subs_of(other).await.unwrap(), [subs[1].clone()]);
     assert_eq!(rig.subs_of(FeedNo(99)).await.unwrap(), []);
     assert_eq!(rig.sub(subs[1].no).await.unwrap().as_ref(), Some(&subs[1]));
-    assert_eq!(rig.sub(SubNo(99)).await.unwrap(), None);
+    assert_eq!(rig.sub(SubscriptionNo(99)).await.unwrap(), None);
     let found = rig.find_sub(&subs[2].topic, "http://c/").await.unwrap();
     assert_eq!(found.as_ref(), Some(&subs[2]));
     assert_eq!(rig.find_sub(&subs[2].topic, "http://c").await.unwrap(), None, "byte for byte (HUB-17)");
@@ -82,7 +82,7 @@ async fn a_renewal_keeps_its_number(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", NAMESPACE).await.unwrap().no;
     let no = rig.put_sub(sub(feed, "http://a/")).await.unwrap();
-    let mut renewed = Sub { pending: None, acked: Some("1_0_1".into()), ..sub(feed, "http://a/") };
+    let mut renewed = Subscription { pending: None, acked: Some("1_0_1".into()), ..sub(feed, "http://a/") };
     assert_eq!(rig.put_sub(renewed.clone()).await.unwrap(), no);
     renewed.no = no;
     assert_eq!(rig.sub(no).await.unwrap().as_ref(), Some(&renewed));
@@ -125,14 +125,14 @@ async fn a_position_moves_only_from_where_it_is_believed_to_be(rig: Rig) {
     let no = rig.put_sub(sub(feed, "http://a/")).await.unwrap();
     let advance = async |from: &str, to: &str| rig.advance(no, from.into(), to.into()).await.unwrap();
     assert!(!advance("", "1_0_1").await, "no position yet");
-    rig.put_sub(Sub { acked: Some(String::new()), ..sub(feed, "http://a/") }).await.unwrap();
+    rig.put_sub(Subscription { acked: Some(String::new()), ..sub(feed, "http://a/") }).await.unwrap();
     assert!(advance("", "1_0_1").await);
     assert!(!advance("", "2_0_2").await, "somebody else was faster");
     let moved = rig.sub(no).await.unwrap().unwrap();
     assert_eq!((moved.acked.as_deref(), moved.attempts, moved.failure), (Some("1_0_1"), 0, None));
     assert_eq!(moved.next_try, Stamp::ZERO);
     assert_eq!(moved.pending, sub(feed, "").pending, "a delivery is no verification");
-    assert!(!rig.advance(SubNo(99), "1_0_1".into(), "2_0_2".into()).await.unwrap());
+    assert!(!rig.advance(SubscriptionNo(99), "1_0_1".into(), "2_0_2".into()).await.unwrap());
     let rig = rig.reopen();
     assert_eq!(rig.sub(no).await.unwrap().unwrap().acked.as_deref(), Some("1_0_1"));
 }

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     feed::{
-        archive::{StagedPage, Unstage, Walk},
+        archive::{StagedPage, Unstage, ArchiveWalk},
         item::ItemId,
         observed::{OBSERVATIONS_MAX, Observed},
-        reconcile::WINDOW_ROWS_MAX,
+        reconcile::WINDOW_ENTRIES_MAX,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -22,7 +22,7 @@ use crate::{
     store::{
         Commit, Receipt, StoreError,
         codec::{damaged, decode, encode, encode_item},
-        plan::{self, Moved, Plan},
+        plan::{self, Moved, PlannedCommit},
     },
 };
 use redb::{ReadableTable, WriteTransaction};
@@ -64,7 +64,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     write_evidence(tx, feed, &plan)?;
     if let Some(last) = &commit.last {
         let mut kept = last.clone();
-        kept.window.truncate(WINDOW_ROWS_MAX);
+        kept.window.truncate(WINDOW_ENTRIES_MAX);
         tx.open_table(WINDOWS)?.insert(&feed_key(feed), encode(&kept)?.as_slice())?;
     }
     if let Some(observed) = &commit.observed {
@@ -86,7 +86,7 @@ fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreE
     Ok(())
 }
 
-fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<(), StoreError> {
+fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
     let mut items = tx.open_table(ITEMS)?;
     let mut ids = tx.open_table(IDS)?;
     let mut created = tx.open_table(CREATED)?;
@@ -116,7 +116,7 @@ fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &Plan) -> Result<(), StoreError> {
+fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
     let mut table = tx.open_table(EVIDENCE)?;
     for (id, t, evidence) in &plan.evidence {
         table.insert(&evidence_key(feed, *id, *t), encode(evidence)?.as_slice())?;
@@ -171,7 +171,7 @@ fn write_observed(tx: &WriteTransaction, feed: FeedNo, observed: &Observed) -> R
 pub(super) fn stage(
     writing: &mut Writing<'_>,
     feed: FeedNo,
-    walk: &Walk,
+    walk: &ArchiveWalk,
     page: Option<&StagedPage>,
 ) -> Result<(), StoreError> {
     known_feed(writing.look(), feed)?;

@@ -7,10 +7,10 @@ use super::tables::{
 };
 use crate::{
     feed::{
-        archive::{Staged, Walk},
+        archive::{Staged, ArchiveWalk},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
-        reconcile::{Evidence, Known, Remembered},
+        reconcile::{Evidence, Known, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -53,7 +53,7 @@ pub(super) fn polls(source: &impl Source) -> Result<Vec<(FeedNo, PollState)>, St
 }
 
 /// Every walk.
-pub(super) fn walks(source: &impl Source) -> Result<Vec<(FeedNo, Walk)>, StoreError> {
+pub(super) fn walks(source: &impl Source) -> Result<Vec<(FeedNo, ArchiveWalk)>, StoreError> {
     each_feed(&source.table(WALKS)?, |feed, bytes| Ok((feed, decode("a walk", bytes)?)))
 }
 
@@ -126,7 +126,7 @@ pub(super) fn known(source: &impl Source, feed: FeedNo, keys: &[KeyHash]) -> Res
     let mut known = Known {
         rev: record.rev,
         id_rule: record.id_rule,
-        last: last.map_or(Ok(Remembered::default()), |last| decode("a window", last.value()))?,
+        last: last.map_or(Ok(WindowState::default()), |last| decode("a window", last.value()))?,
         items: HashMap::new(),
     };
     let bound = source.table(KEYS)?;

@@ -9,7 +9,7 @@ use crate::{
         record::FeedNo,
         stamp::Stamp,
     },
-    store::{StoreError, SubNo},
+    store::{StoreError, SubscriptionNo},
 };
 use redb::{Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction};
 use sha2::{Digest as _, Sha256};
@@ -51,19 +51,19 @@ pub(super) const IDS: TableDefinition<'_, &IdKey, &[u8; 8]> = TableDefinition::n
 pub(super) const CREATED: TableDefinition<'_, &StampKey, &[u8; 8]> = TableDefinition::new("created");
 /// (feed, hash of any key ever seen) to the item's id.
 pub(super) const KEYS: TableDefinition<'_, &HashKey, &[u8; 10]> = TableDefinition::new("keys");
-/// `Vec<WindowRow>`.
+/// `Vec<WindowEntry>`.
 pub(super) const WINDOWS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("windows");
 /// `PollState`.
 pub(super) const POLLS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("polls");
 /// `Evidence` of a tombstone.
 pub(super) const EVIDENCE: TableDefinition<'_, &EvidenceKey, Coded> = TableDefinition::new("evidence");
-/// `Walk`, without what it has seen.
+/// `ArchiveWalk`, without what it has seen.
 pub(super) const WALKS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("walks");
 /// `StagedPage`.
 pub(super) const STAGING: TableDefinition<'_, &PageKey, Coded> = TableDefinition::new("staging");
 /// (feed, number) to `Observed`; the last ones only.
 pub(super) const OBSERVATIONS: TableDefinition<'_, &SeqKey, Coded> = TableDefinition::new("observations");
-/// `Sub`.
+/// `Subscription`.
 pub(super) const SUBS: TableDefinition<'_, &SubKey, Coded> = TableDefinition::new("subs");
 /// SHA-256 of `topic LF callback` to the subscription.
 pub(super) const SUB_KEYS: TableDefinition<'_, &[u8; 32], &SubKey> = TableDefinition::new("sub_keys");
@@ -167,17 +167,17 @@ pub(super) fn seq_of(key: &[u8]) -> u64 {
     key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail))
 }
 
-pub(super) fn sub_key(sub: SubNo) -> SubKey {
+pub(super) fn sub_key(sub: SubscriptionNo) -> SubKey {
     sub.0.to_be_bytes()
 }
 
-pub(super) fn feed_sub_key(feed: FeedNo, sub: SubNo) -> FeedSubKey {
+pub(super) fn feed_sub_key(feed: FeedNo, sub: SubscriptionNo) -> FeedSubKey {
     join(&feed_key(feed), &sub_key(sub))
 }
 
 /// The subscription at the end of a key.
-pub(super) fn sub_of(key: &[u8]) -> SubNo {
-    SubNo(key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail)))
+pub(super) fn sub_of(key: &[u8]) -> SubscriptionNo {
+    SubscriptionNo(key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail)))
 }
 
 pub(super) fn topic_key(topic: &str, callback: &str) -> [u8; 32] {
@@ -185,10 +185,10 @@ pub(super) fn topic_key(topic: &str, callback: &str) -> [u8; 32] {
 }
 
 /// Two parts of a key. Their lengths add up by the types of the functions above.
-fn join<const N: usize>(head: &[u8], tail: &[u8]) -> [u8; N] {
+fn join<const N: usize>(metadata: &[u8], tail: &[u8]) -> [u8; N] {
     let mut key = [0; N];
-    let (front, back) = key.split_at_mut(head.len());
-    front.copy_from_slice(head);
+    let (front, back) = key.split_at_mut(metadata.len());
+    front.copy_from_slice(metadata);
     back.copy_from_slice(tail);
     key
 }

@@ -12,7 +12,7 @@ use crate::{
     clock::Manual,
     feed::{order::Order, page::PageQuery, position::Position, record::FeedNo, stamp::Stamp},
     store::{
-        Store, StoreError, SubNo,
+        Store, StoreError, SubscriptionNo,
         conformance::{
             rig::{NAMESPACE, Rig, START, add, all, commit, edit, guid, id, open},
             subs::sub,
@@ -262,7 +262,7 @@ async fn a_full_disk_fails_what_is_written_and_what_was_answered_can_still_be_re
         assert!(matches!(failed, Err(StoreError::Failed(_))), "{failed:?}");
     }
     let page = store.page(all(feed.no, Order::MODIFIED)).await.unwrap();
-    assert_eq!((page.items.len(), page.items[0].modified, page.record.mark()), (1, START, feed.mark()));
+    assert_eq!((page.items.len(), page.items[0].modified, page.record.head()), (1, START, feed.head()));
 }
 
 #[tokio::test]
@@ -287,7 +287,7 @@ async fn those_who_wait_together_share_one_sync() {
     assert!(together <= alone, "{together} syncs for 50, {alone} for one");
     // Nothing to write, nothing to sync.
     store.register("first", NAMESPACE).await.unwrap();
-    store.drop_sub(SubNo(9)).await.unwrap();
+    store.drop_sub(SubscriptionNo(9)).await.unwrap();
     assert_eq!(syncs.load(Ordering::Relaxed), 0);
 }
 
@@ -345,7 +345,7 @@ async fn rows_that_contradict_each_other_are_damage() {
         let mut ids = tx.open_table(super::tables::IDS).unwrap();
         ids.insert(&id_key(FEED, id(2)), &stamp_value(START)).unwrap();
         let mut keys = tx.open_table(SUB_KEYS).unwrap();
-        keys.insert(&topic_key("http://t/", "http://a/"), &sub_key(SubNo(1))).unwrap();
+        keys.insert(&topic_key("http://t/", "http://a/"), &sub_key(SubscriptionNo(1))).unwrap();
     })
     .await;
     is_damaged(store.page(all(FEED, Order::CREATED)).await);
@@ -371,14 +371,14 @@ async fn an_item_where_the_next_t_would_go_is_damage_and_is_not_written_over() {
 async fn values_that_cannot_be_read_are_damage() {
     let store = damage(|tx| {
         tx.open_table(FEEDS).unwrap().insert(&feed_key(FEED), [1, 9, 9].as_slice()).unwrap();
-        tx.open_table(SUBS).unwrap().insert(&sub_key(SubNo(1)), [2].as_slice()).unwrap();
+        tx.open_table(SUBS).unwrap().insert(&sub_key(SubscriptionNo(1)), [2].as_slice()).unwrap();
     })
     .await;
     is_damaged(store.feeds().await);
     is_damaged(store.feed(FEED).await);
     is_damaged(store.register("blog", NAMESPACE).await);
     is_damaged(store.subs_of(FEED).await);
-    is_damaged(store.drop_sub(SubNo(1)).await);
+    is_damaged(store.drop_sub(SubscriptionNo(1)).await);
 }
 
 #[test]

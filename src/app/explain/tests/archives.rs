@@ -24,7 +24,7 @@ fn add(key: KeyHash) -> Change {
 fn commit(record: &FeedRecord, changes: Vec<Change>, missed: Vec<ByWalks>, walked: Walked) -> Commit {
     Commit {
         changes,
-        last: Some(Remembered { missed, ..Remembered::default() }),
+        last: Some(WindowState { missed, ..WindowState::default() }),
         ready: true,
         archives: Some(Archives { history: History::Complete, unstage: None, walked: Some(walked) }),
         ..Commit::nothing(record)

@@ -5,7 +5,7 @@ use crate::{
     clock::Manual,
     feed::{
         item::Seen as Digests,
-        reconcile::{Change, HeldBack, Put, PutKind, WindowRow},
+        reconcile::{Change, DeferredEdit, Put, PutKind, WindowEntry},
     },
     store::{Commit, memory::Memory},
 };
@@ -24,7 +24,7 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
     let (id, seen, entry) = (key.item_id(), Digests::default(), Arc::default());
     let put =
         Put { kind: PutKind::Added, id, iri: IRI.into(), keys: vec![key], entry, published_us: None, seen };
-    let held = HeldBack {
+    let held = DeferredEdit {
         id,
         key,
         until: held_until.unwrap_or(AT),
@@ -33,12 +33,12 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         seen,
     };
     let row =
-        WindowRow { key, id, raw: Digest::default(), dated: None, deaths: 0, is_weak: false, changed_polls };
-    let last = Remembered {
+        WindowEntry { key, id, raw: Digest::default(), dated: None, tombstone_count: 0, is_weak: false, changed_polls };
+    let last = WindowState {
         window: vec![row],
         held: held_until.map(|_| held).into_iter().collect(),
         reformatted_at: Some(AT),
-        ..Remembered::default()
+        ..WindowState::default()
     };
     let commit =
         Commit { changes: vec![Change::Put(put)], last: Some(last), ready: true, ..Commit::nothing(&record) };

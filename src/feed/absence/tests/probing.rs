@@ -15,7 +15,7 @@ fn a_page_that_is_gone_needs_no_second_document() {
     assert_eq!(feed.due(), None);
     assert_eq!(feed.poll("zyxwvtsr"), "?u");
     assert_eq!(feed.due(), Some('u'));
-    assert_eq!(feed.hear(0, 'u', Said::Gone), "-u");
+    assert_eq!(feed.hear(0, 'u', CheckResult::Gone), "-u");
     assert_eq!((feed.due(), feed.memory.wants_audit()), (None, false));
     assert_eq!(feed.audit("zyxwvtsr"), "", "it is not missed any more");
 }
@@ -24,9 +24,9 @@ fn a_page_that_is_gone_needs_no_second_document() {
 fn a_page_that_is_not_found_twice_is_gone() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.poll("zyxwvtsr"), "?u");
-    assert_eq!(feed.hear(0, 'u', Said::NotFound), "");
+    assert_eq!(feed.hear(0, 'u', CheckResult::NotFound), "");
     assert_eq!(feed.due(), None, "an hour must pass");
-    assert_eq!(feed.hear(1, 'u', Said::NotFound), "-u");
+    assert_eq!(feed.hear(1, 'u', CheckResult::NotFound), "-u");
 }
 
 #[test]
@@ -34,19 +34,19 @@ fn a_backdated_edit_is_saved_by_its_page() {
     // POLLING 2.4: it leaves the window downwards and looks deleted to every document.
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
-    assert_eq!(feed.hear(0, 'u', Said::Shown), "");
+    assert_eq!(feed.hear(0, 'u', CheckResult::Shown), "");
     assert!(!feed.memory.wants_audit(), "no document could say more than its page");
     for _ in 0..100 {
         assert_eq!(feed.audit("zyxwvtsr"), "");
     }
-    assert_eq!(feed.hear(0, 'u', Said::NotFound), "-u", "the documents have shown enough by now");
+    assert_eq!(feed.hear(0, 'u', CheckResult::NotFound), "-u", "the documents have shown enough by now");
 }
 
 #[test]
 fn a_hidden_item_that_its_neighbours_leave_has_rolled_off() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
-    assert_eq!(feed.hear(0, 'u', Said::Shown), "");
+    assert_eq!(feed.hear(0, 'u', CheckResult::Shown), "");
     assert_eq!(feed.audit("abczyxwv"), "~u ~t ~s ~r");
     assert_eq!(feed.memory.probe_at(), None);
 }
@@ -55,7 +55,7 @@ fn a_hidden_item_that_its_neighbours_leave_has_rolled_off() {
 fn a_hidden_item_that_is_shown_again_is_a_neighbour_like_any() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
-    assert_eq!(feed.hear(0, 'u', Said::Shown), "");
+    assert_eq!(feed.hear(0, 'u', CheckResult::Shown), "");
     assert_eq!(feed.audit("zyxwvuts"), "~r");
     assert_eq!(feed.memory.probe_at(), None);
     assert_eq!(feed.audit("zyxwvtsr"), "?u", "missed anew, and asked for anew");
@@ -67,14 +67,14 @@ fn documents_wait_for_the_word_of_a_page() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
     assert_eq!(feed.audit("zyxwvtsr"), "", "proven, but for its page");
-    assert_eq!(feed.hear(0, 'u', Said::Another), "-u", "a page without the post says nothing against it");
+    assert_eq!(feed.hear(0, 'u', CheckResult::Another), "-u", "a page without the post says nothing against it");
 }
 
 #[test]
 fn an_item_without_a_page_is_judged_by_documents_alone() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
-    assert_eq!(feed.hear(0, 'u', Said::NoPage), "");
+    assert_eq!(feed.hear(0, 'u', CheckResult::NoPage), "");
     assert_eq!(feed.audit("zyxwvtsr"), "-u");
 }
 
@@ -90,10 +90,10 @@ fn nobody_who_could_ask_is_waited_for_longer_than_two_days() {
 #[test]
 fn an_item_that_comes_and_goes_needs_three_days_even_when_its_page_is_gone() {
     let mut feed = probed("zyxwvuts");
-    feed.deaths.insert('u', 3);
+    feed.tombstone_count.insert('u', 3);
     feed.audit("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
-    assert_eq!(feed.hear(0, 'u', Said::Gone), "");
+    assert_eq!(feed.hear(0, 'u', CheckResult::Gone), "");
     feed.wait_hours(70);
     assert_eq!(feed.audit("zyxwvtsr"), "");
     assert_eq!(feed.audit("zyxwvtsr"), "-u");
@@ -113,8 +113,8 @@ fn what_rolled_off_or_left_a_complete_feed_is_never_asked_for() {
 fn the_word_of_a_page_about_what_is_not_missed_changes_nothing() {
     let mut feed = probed("zyxwv");
     let before = feed.memory.clone();
-    assert_eq!(feed.hear(0, 'z', Said::Gone), "");
-    assert_eq!(feed.hear(0, 'q', Said::Gone), "");
+    assert_eq!(feed.hear(0, 'z', CheckResult::Gone), "");
+    assert_eq!(feed.hear(0, 'q', CheckResult::Gone), "");
     assert_eq!(feed.memory, before);
 }
 
@@ -157,16 +157,16 @@ fn what_goes_as_one_comes_before_a_few_may_have_rolled_off_and_only_its_page_tel
     let mut feed = probed("hgfedc21");
     for (document, rolled) in [("ihgfed21", 'c'), ("jihgfe21", 'd')] {
         assert_eq!(feed.audit(document), format!("?{rolled}"));
-        assert_eq!(feed.hear(0, rolled, Said::NoPage), format!("~{rolled}"));
+        assert_eq!(feed.hear(0, rolled, CheckResult::NoPage), format!("~{rolled}"));
     }
     assert_eq!(feed.audit("jihgf21"), "?e", "nothing came, so nothing rolled off");
-    assert_eq!(feed.hear(0, 'e', Said::NoPage), "");
+    assert_eq!(feed.hear(0, 'e', CheckResult::NoPage), "");
     let mut feed = probed("hgfedcba");
     assert_eq!(feed.audit("ihgfecba"), "?d");
-    assert_eq!(feed.hear(0, 'd', Said::Gone), "-d");
+    assert_eq!(feed.hear(0, 'd', CheckResult::Gone), "-d");
     let mut feed = probed("hgfedcba");
     assert_eq!(feed.audit("ihgfdcba"), "?e", "with so many behind it, it did not roll off");
-    assert_eq!(feed.hear(0, 'e', Said::NoPage), "");
+    assert_eq!(feed.hear(0, 'e', CheckResult::NoPage), "");
     assert_eq!(feed.audit("ihgfdcba"), "-e");
 }
 
@@ -176,11 +176,11 @@ fn where_the_end_stays_the_page_of_what_rolls_off_is_asked_once() {
     let shows = [("ihgfed21", 'c'), ("jihgfe21", 'd'), ("kjihgf21", 'e'), ("lkjihg21", 'f')];
     for (document, rolled) in shows {
         assert_eq!(feed.audit(document).matches('-').count(), 0, "{document}");
-        feed.hear(0, rolled, Said::Shown);
+        feed.hear(0, rolled, CheckResult::Shown);
     }
     assert!(feed.memory.is_sticky());
     assert!(feed.memory.rows.iter().all(|row| row.id != id('f')), "it lives, and has rolled off");
     assert_eq!(feed.audit("lkjhg21"), "?i");
-    assert_eq!(feed.hear(0, 'i', Said::NotFound), "");
-    assert_eq!(feed.hear(1, 'i', Said::NotFound), "-i", "a deletion is found by its page");
+    assert_eq!(feed.hear(0, 'i', CheckResult::NotFound), "");
+    assert_eq!(feed.hear(1, 'i', CheckResult::NotFound), "-i", "a deletion is found by its page");
 }

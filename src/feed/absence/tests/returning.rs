@@ -42,7 +42,7 @@ fn a_page_that_is_gone_is_believed_as_ever() {
     let mut feed = doubted();
     feed.policy.probes = true;
     assert_eq!(feed.audit("zyxvutsr"), "?w");
-    assert_eq!(feed.hear(0, 'w', Said::Gone), "-w");
+    assert_eq!(feed.hear(0, 'w', CheckResult::Gone), "-w");
 }
 
 #[test]

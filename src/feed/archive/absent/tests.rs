@@ -19,7 +19,7 @@ fn held(all: impl IntoIterator<Item = u8>, shown: impl Fn(u8) -> bool) -> Vec<He
     let one = |n: u8| Held {
         id: id(n),
         dated: Some(i64::from(n)),
-        deaths: 0,
+        tombstone_count: 0,
         before: Some(BEFORE),
         sight: if shown(n) { Sight::Shown } else { Sight::Absent },
     };
@@ -136,7 +136,7 @@ fn an_item_that_was_missed_is_expected_though_the_walk_that_missed_it_did_not_ho
 #[test]
 fn an_item_that_comes_and_goes_must_be_missed_for_three_days() {
     let mut items = held(1..=9, |n| n != 5);
-    items[4].deaths = 3;
+    items[4].tombstone_count = 3;
     check(items.clone(), &[missed(5, ago(2 * DAY), 2)], &[], &[5]);
     check(items, &[missed(5, ago(3 * DAY), 3)], &[5], &[]);
 }

@@ -10,7 +10,7 @@ use everfeed_adapters::{Date, Digest, Entry, Key, Link, Text};
 use std::sync::Arc;
 
 /// An entry: id, link, title, day of its last update (0: undated).
-fn reading(id: &str, link: &str, title: &str, day: i64) -> Reading {
+fn reading(id: &str, link: &str, title: &str, day: i64) -> ParsedEntry {
     let at_us = Some(1_600_000_000_000_000 + day * 86_400_000_000);
     let link = Link { href: link.into(), rel: "alternate".into(), ..Link::default() };
     let entry = Entry {
@@ -20,33 +20,33 @@ fn reading(id: &str, link: &str, title: &str, day: i64) -> Reading {
         ..Entry::default()
     };
     let raw = Digest::of(format!("{entry:?}").as_bytes());
-    Reading { key: Key::Id(id.into()), entry: Arc::new(entry), seen: Seen { raw, content: raw, version: 1 } }
+    ParsedEntry { key: Key::Id(id.into()), entry: Arc::new(entry), seen: Seen { raw, content: raw, version: 1 } }
 }
 
-fn entry(id: &str, title: &str, day: i64) -> Reading {
+fn entry(id: &str, title: &str, day: i64) -> ParsedEntry {
     reading(id, &format!("http://x/{id}"), title, day)
 }
 
-fn page(readings: &[Reading]) -> Archived {
+fn page(readings: &[ParsedEntry]) -> Archived {
     Archived { read_at: Stamp::from_secs(50), readings: readings.to_vec(), deletions: Vec::new() }
 }
 
-fn live(readings: &[Reading]) -> Observation {
-    let sightings = readings.iter().map(|reading| Sighting::Read(Box::new(reading.clone()))).collect();
-    Observation { sightings, ..Observation::default() }
+fn live(readings: &[ParsedEntry]) -> Observation {
+    let entries = readings.iter().map(|reading| ObservedEntry::Read(Box::new(reading.clone()))).collect();
+    Observation { entries, ..Observation::default() }
 }
 
-fn title(reading: &Reading) -> String {
+fn title(reading: &ParsedEntry) -> String {
     reading.entry.title.as_ref().unwrap().value.clone()
 }
 
 /// The titles of what the live document shows, and of what only archives hold.
-fn check(shown: &[Reading], pages: &[Archived], expect_live: &[&str], expect_older: &[&str]) {
+fn check(shown: &[ParsedEntry], pages: &[Archived], expect_live: &[&str], expect_older: &[&str]) {
     let mut live = live(shown);
     let older = merge(&mut live, pages.to_vec());
-    let of_live = live.sightings.iter().map(|sighting| match sighting {
-        Sighting::Read(reading) => title(reading),
-        Sighting::Same(_) => panic!("all are read"),
+    let of_live = live.entries.iter().map(|sighting| match sighting {
+        ObservedEntry::Read(reading) => title(reading),
+        ObservedEntry::Same(_) => panic!("all are read"),
     });
     assert_eq!(of_live.collect::<Vec<_>>(), expect_live);
     assert_eq!(older.iter().map(|(_, reading)| title(reading)).collect::<Vec<_>>(), expect_older);
@@ -68,7 +68,7 @@ fn a_version_from_an_archive_leaves_what_the_next_poll_is_compared_with() {
     let shown = entry("a", "a", 1);
     let mut live = live(std::slice::from_ref(&shown));
     merge(&mut live, vec![page(&[entry("a", "a!", 2)])]);
-    let Sighting::Read(held) = &live.sightings[0] else { panic!("it was read") };
+    let ObservedEntry::Read(held) = &live.entries[0] else { panic!("it was read") };
     assert_eq!((title(held).as_str(), held.seen.raw), ("a!", shown.seen.raw));
     assert_ne!(held.seen.content, shown.seen.content);
 }
@@ -92,7 +92,7 @@ fn counts(content: Content, modified_secs: u64, day: i64) -> bool {
         revived: None,
         published_us: None,
         content,
-        deaths: 0,
+        tombstone_count: 0,
         seen: entry("a", "a", 2).seen,
     };
     let known = Known { items: HashMap::from([(key, Arc::new(item))]), ..Known::default() };
@@ -120,7 +120,7 @@ fn what_its_publisher_deleted_lives_again_by_an_archive_only_when_it_was_updated
 #[test]
 fn archives_and_the_live_document_come_in_one_order_oldest_first() {
     let put = |id: &str, day: i64| {
-        let Reading { entry, seen, .. } = entry(id, id, day);
+        let ParsedEntry { entry, seen, .. } = entry(id, id, day);
         let id = KeyHash::of("ns", id).item_id();
         Change::Put(Put {
             kind: PutKind::Added,

@@ -8,7 +8,7 @@ const HOUR: u64 = 3600;
 
 impl Held {
     /// The same an hour later.
-    fn later(&mut self, document: &[Reading]) -> Vec<String> {
+    fn later(&mut self, document: &[ParsedEntry]) -> Vec<String> {
         self.secs += HOUR;
         self.show(document, &[])
     }
@@ -40,7 +40,7 @@ impl Held {
 }
 
 /// An entry of this number with this title.
-fn form(n: u32, title: &str) -> Reading {
+fn form(n: u32, title: &str) -> ParsedEntry {
     entry(&format!("tag:x,2005:{n}"), &format!("http://x/{n}"), title, n)
 }
 
@@ -158,12 +158,12 @@ fn a_clock_that_goes_back_holds_nothing_for_longer_than_a_day() {
 }
 
 /// Twelve entries, of which so many have another form.
-fn window(edited: u32, form_of: &str) -> Vec<Reading> {
+fn window(edited: u32, form_of: &str) -> Vec<ParsedEntry> {
     (1..=12).rev().map(|n| if n <= edited { form(n, &format!("{form_of} {n}")) } else { post(n) }).collect()
 }
 
 /// What each of these documents, an hour apart, does to a feed of twelve: how many edits, and whether it is news.
-fn check(documents: &[Vec<Reading>], expect: &[(usize, bool)]) {
+fn check(documents: &[Vec<ParsedEntry>], expect: &[(usize, bool)]) {
     let mut held = Held::default();
     held.show(&window(0, ""), &[]);
     let mut told = Vec::new();
@@ -179,7 +179,7 @@ fn check(documents: &[Vec<Reading>], expect: &[(usize, bool)]) {
 fn a_feed_of_which_more_than_half_is_edited_without_a_word_was_reformatted_and_all_of_it_is_committed() {
     check(&[window(7, "a")], &[(7, true)]);
     check(&[window(6, "a")], &[(6, false)]);
-    let dated = |document: Vec<Reading>, day| document.into_iter().map(|one| updated(one, day)).collect();
+    let dated = |document: Vec<ParsedEntry>, day| document.into_iter().map(|one| updated(one, day)).collect();
     check(&[dated(window(12, "a"), 20)], &[(12, false)]);
     // Dates that stay say nothing; dates that move without the content are no edits.
     check(

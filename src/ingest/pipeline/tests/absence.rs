@@ -241,9 +241,9 @@ async fn a_document_that_shares_nothing_with_the_last_leaves_a_gap_marker() {
 
 /// A feed of this name at this site, whose posts are these.
 fn of(title: &str, letters: &str) -> &'static str {
-    let head = format!("<title>{title}</title><link>http://{title}.example/</link>");
+    let metadata = format!("<title>{title}</title><link>http://{title}.example/</link>");
     let ids = posts(letters).replace("<guid>", &format!("<guid>{title}-"));
-    String::leak(ids.replace("<title>t</title>", &head))
+    String::leak(ids.replace("<title>t</title>", &metadata))
 }
 
 #[tokio::test(start_paused = true)]
@@ -315,14 +315,14 @@ fn one_weak(letters: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn what_has_only_its_title_for_a_name_is_never_gone_by_absence() {
     // DESIGN section 3: a title that was corrected is another name, and the old one proves nothing.
-    for head in ["", "<x:complete xmlns:x='http://purl.org/syndication/history/1.0'/>"] {
+    for metadata in ["", "<x:complete xmlns:x='http://purl.org/syndication/history/1.0'/>"] {
         let house = House::new(move |n, _| {
             let text = one_weak(if n == 0 { "gfedcba" } else { "gedba" });
-            ready(ok(String::leak(text.replace("<channel>", &format!("<channel>{head}")))))
+            ready(ok(String::leak(text.replace("<channel>", &format!("<channel>{metadata}")))))
         });
         let feed = house.feed("blog", URL, 3600, 3600).await;
         let (_, told) = watch(&house, &feed, 30).await;
-        assert_eq!(told, "abcdeg gone 1", "f is gone, c is kept: {head}");
+        assert_eq!(told, "abcdeg gone 1", "f is gone, c is kept: {metadata}");
         let known = house.store.known(feed.no, Vec::new()).await.unwrap();
         assert_eq!(known.last.absence.suspects().count(), 0, "nothing waits for proof that cannot come");
     }

@@ -1,7 +1,7 @@
 //! What is held back of entries that change with every poll, from the request to the commit that it waits for.
 
 use super::*;
-use crate::feed::{absence::Event, reconcile::Remembered};
+use crate::feed::{absence::Event, reconcile::WindowState};
 use std::time::Duration;
 
 /// Two entries; the first in this form.
@@ -32,7 +32,7 @@ async fn hourly(house: &House, feed: &FeedSpec, mut state: PollState, times: usi
 }
 
 /// The title of the first entry as consumers read it, and what is remembered.
-async fn held(house: &House, feed: &FeedSpec) -> (String, Remembered) {
+async fn held(house: &House, feed: &FeedSpec) -> (String, WindowState) {
     let last = house.store.known(feed.no, Vec::new()).await.unwrap().last;
     let row = last.window.iter().find(|row| row.id == last.window[0].id).unwrap();
     let item = house.store.item(feed.no, row.id).await.unwrap().unwrap();
@@ -55,17 +55,17 @@ async fn holding(then: fn() -> Scripted) -> (House, FeedSpec, PollState) {
 async fn what_was_held_back_is_committed_by_a_304_or_the_same_body_and_costs_no_other_request() {
     for then in [|| status(304, &[]), || ok_with(document(HELD + 1), TAG)] {
         let (house, feed, state) = holding(then).await;
-        let mark = house.store.feed(feed.no).await.unwrap().mark();
+        let head = house.store.feed(feed.no).await.unwrap().head();
         let state = hourly(&house, &feed, state, 1).await;
         assert_eq!(state.failures, 0, "{:?}", state.fault);
         let (title, last) = held(&house, &feed).await;
         assert_eq!((title.as_str(), last.held.len(), state.held_until), ("v26", 0, None));
-        let after = house.store.feed(feed.no).await.unwrap().mark();
-        assert_ne!(after, mark);
+        let after = house.store.feed(feed.no).await.unwrap().head();
+        assert_ne!(after, head);
         let polls = house.store.polls().await.unwrap();
         assert_eq!(polls, [(feed.no, state.clone())], "in the commit that it is true of");
         let state = hourly(&house, &feed, state, 48).await;
-        assert_eq!(house.store.feed(feed.no).await.unwrap().mark(), after);
+        assert_eq!(house.store.feed(feed.no).await.unwrap().head(), after);
         assert!(!state.wants_audit);
         let seen = house.seen.lock().unwrap();
         let plain = seen.iter().filter(|seen| !seen.headers.contains_key("if-none-match"));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     feed::{
-        absence::{Memory, Said},
+        absence::{Memory, CheckResult},
         item::{Content, KeyHash, Reason},
         page::PageQuery,
     },
@@ -190,7 +190,7 @@ async fn the_evidence_tells_what_the_page_said() {
     let missing = evidence[0].1.missing.unwrap();
     assert_eq!(evidence[0].1.reason, Reason::Gone);
     assert_eq!((missing.count, missing.probe.asked), (1, 2));
-    assert_eq!(missing.probe.last.map(|(_, said)| said), Some(Said::NotFound));
+    assert_eq!(missing.probe.last.map(|(_, said)| said), Some(CheckResult::NotFound));
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,5 +203,5 @@ async fn what_was_not_read_of_a_long_page_may_show_the_post() {
     watch(&house, &feed, 2).await;
     let memory = memory(&house, &feed).await;
     let said = memory.suspects().next().and_then(|row| row.missing?.probe.last);
-    assert_eq!(said.map(|(_, said)| said), Some(Said::Nothing));
+    assert_eq!(said.map(|(_, said)| said), Some(CheckResult::Nothing));
 }

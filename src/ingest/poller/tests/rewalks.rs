@@ -248,7 +248,7 @@ async fn a_walk_that_fails_midway_or_meets_damage_proves_nothing_and_takes_nothi
         (ok("nonsense"), "no feed", 5),
         (ok(cut), "damaged", 6),
         (ok(empty), "no entries", 5),
-        (ok(stranger()), "of another feed", 5),
+        (ok(different_feed()), "of another feed", 5),
     ];
     for (answer, why, requests) in answers {
         let blog = Blog::new();
@@ -332,7 +332,7 @@ async fn a_history_with_a_gap_is_mended_by_the_next_walk_and_what_it_finds_comes
 }
 
 /// A page of another blog.
-fn stranger() -> &'static str {
+fn different_feed() -> &'static str {
     let blog = Blog::new();
     let page = blog.document(&[2, 1], 1).replace("<title>t</title>", "<title>Other</title>");
     String::leak(page.replace("blog.example", "other.example").replace("blog-0", "other"))
@@ -346,7 +346,7 @@ async fn a_first_walk_that_meets_damage_nothing_or_another_blog_is_not_complete_
     let answers = [
         (cut, "partial (a page of its archives is damaged)", 11),
         (empty, "partial (a page of its archives holds no entries)", 6),
-        (stranger(), "partial (a page of its archives is of another feed)", 6),
+        (different_feed(), "partial (a page of its archives is of another feed)", 6),
     ];
     for (answer, expect, held) in answers {
         let blog = Blog::new();
