@@ -14,7 +14,7 @@ use everfeed::{
     render::{Document, Site, page},
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Metadata, Image, Link, Node, Person, Source,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Image, Link, Metadata, Node, Person, Source,
     Text, TextKind,
 };
 use proptest::{collection::vec, option, prelude::*};

@@ -21,7 +21,7 @@ use crate::extensions::{
 use crate::text::markup::XML;
 use crate::text::{html, present, references, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Element, Entry, Format, Metadata, Link, Note, Text, TextKind};
+use crate::{Element, Entry, Format, Link, Metadata, Note, Text, TextKind};
 use draft::Draft;
 
 /// A format as one document spells it: whatever namespace the document put its own elements into is the format's own.

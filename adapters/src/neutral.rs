@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::text::{base64, clean, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
-    Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Metadata, Image, Link, NotAFeed, PROXIED,
-    Person, Text, TextKind, Window,
+    Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Image, Link, Metadata, NotAFeed,
+    PROXIED, Person, Text, TextKind, Window,
 };
 
 /// The fields of one object.

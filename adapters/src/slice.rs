@@ -16,7 +16,7 @@ use crate::formats::{self, Dialect, Place, json_feed, version};
 use crate::text::markup::tree::{self, Bindings};
 use crate::text::{doctype, encoding, present, uri};
 use crate::vocabulary::Vocabulary;
-use crate::{Deletion, Digest, Entry, Format, Metadata, Hints, Key, Note};
+use crate::{Deletion, Digest, Entry, Format, Hints, Key, Metadata, Note};
 use cutter::Cut;
 
 /// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
@@ -87,11 +87,11 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
 fn of_markup(root: &Root<'_>, before: &str, place: Place) -> Result<(Window, Notes, bool), NotAFeed> {
     let cut = cutter::cut(root, place)?;
     let Cut { dialect, place, head_id, head, entries, deletions, mut notes, lost } = cut;
-    let mut head = formats::head(head, &dialect, &place, &mut notes);
-    head.id = head.id.or(head_id);
+    let mut metadata = formats::head(head, &dialect, &place, &mut notes);
+    metadata.id = metadata.id.or(head_id);
     let window = Window {
         version: version::of(root.format, before, root.text),
-        head,
+        metadata,
         entries: named(entries),
         deletions,
         ..Window::empty(root.format)
@@ -100,8 +100,8 @@ fn of_markup(root: &Root<'_>, before: &str, place: Place) -> Result<(Window, Not
 }
 
 fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes, bool), NotAFeed> {
-    let items::Cut { version, head, entries, notes, lost } = items::cut(root.text, place)?;
-    let window = Window { version, head, entries: named(entries), ..Window::empty(root.format) };
+    let items::Cut { version, metadata, entries, notes, lost } = items::cut(root.text, place)?;
+    let window = Window { version, metadata, entries: named(entries), ..Window::empty(root.format) };
     Ok((window, notes, lost))
 }
 
@@ -133,7 +133,7 @@ pub struct Window {
     /// empty for a resource, which is bytes.
     pub encoding: &'static str,
     /// What the document says of itself.
-    pub head: Metadata,
+    pub metadata: Metadata,
     /// The entries in document order, none of them parsed. Two may have the same key: then the document says so.
     pub entries: Vec<RawEntry>,
     /// The tombstones in document order.
@@ -151,7 +151,7 @@ impl Window {
             format,
             version: "",
             encoding: "",
-            head: Metadata::default(),
+            metadata: Metadata::default(),
             entries: Vec::new(),
             deletions: Vec::new(),
             notes: Vec::new(),
@@ -161,9 +161,9 @@ impl Window {
 
     /// The window of a document that is itself the only item.
     fn of_resource(resource: Resource) -> Self {
-        let (key, head) = (Key::Id(resource.url().to_owned()), resource.head());
+        let (key, metadata) = (Key::Id(resource.url().to_owned()), resource.head());
         let raw = RawEntry { key, raw: resource.digest(), inside: Inside::Resource(Arc::new(resource)) };
-        Self { head, entries: vec![raw], ..Self::empty(Format::Resource) }
+        Self { metadata, entries: vec![raw], ..Self::empty(Format::Resource) }
     }
 
     /// Whether the document ended early: what is missing from it proves nothing.

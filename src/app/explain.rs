@@ -5,7 +5,7 @@ use crate::{
     clock,
     config::{Config, Feed, public},
     feed::{
-        absence::{Cause, Class, Memory, Missing, Policy, PermalinkCheck, CheckResult},
+        absence::{Cause, CheckResult, Class, Memory, Missing, PermalinkCheck, Policy},
         item::{Content, Item, ItemId, KeyHash},
         observed::Observed,
         order::Order,

@@ -30,7 +30,7 @@ mod sticky;
 mod tests;
 
 pub use event::Event;
-pub use probe::{PermalinkCheck, CheckResult};
+pub use probe::{CheckResult, PermalinkCheck};
 pub use returns::{Belief, Cause, Recurrence};
 pub use verdict::{Missing, Needs, Proof};
 

@@ -2,7 +2,7 @@
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
 use super::{
-    identity::{named, different_feed},
+    identity::{different_feed, named},
     item::KeyHash,
     stamp::Stamp,
 };

@@ -1,6 +1,6 @@
 //! Whose document it is, as far as it shows: another feed's, or that of a planet; not what follows from that.
 
-use everfeed_adapters::{Metadata, Key, Link, Window};
+use everfeed_adapters::{Key, Link, Metadata, Window};
 use std::collections::HashMap;
 use url::Url;
 
@@ -11,7 +11,8 @@ pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<String> {
     let differ =
         |held: Option<&str>, found: Option<&str>| matches!((held, found), (Some(a), Some(b)) if a != b);
     let title = |metadata: &'_ Metadata| metadata.title.as_ref().map(|title| title.value.clone());
-    let site = |metadata: &Metadata| Url::parse(metadata.link("alternate")?).ok()?.host_str().map(str::to_owned);
+    let site =
+        |metadata: &Metadata| Url::parse(metadata.link("alternate")?).ok()?.host_str().map(str::to_owned);
     let is_other = differ(title(held).as_deref(), title(found).as_deref())
         && (differ(held.id.as_deref(), found.id.as_deref())
             || differ(site(held).as_deref(), site(found).as_deref()));

@@ -1,7 +1,7 @@
 //! What one document, or the page of one item, came to, as it is kept for the operator; not what it changed.
 
 use super::{
-    absence::{Class, Event, CheckResult},
+    absence::{CheckResult, Class, Event},
     item::ItemId,
     reconcile::{Change, Decisions, PutKind},
     stamp::Stamp,

@@ -290,7 +290,13 @@ impl Hub {
                     // Without waiting: a task whose first order never comes would never end.
                     let sent = mailbox.try_send(order).is_ok();
                     let sub = unborn(&key, view, &pending.topic_as_sent);
-                    self.start_one(SubscriptionTask::new(self.shared.clone(), key.clone(), ticket, sub, orders));
+                    self.start_one(SubscriptionTask::new(
+                        self.shared.clone(),
+                        key.clone(),
+                        ticket,
+                        sub,
+                        orders,
+                    ));
                     sent
                 }
             };

@@ -149,7 +149,8 @@ impl Poller {
     /// The walks through archives that are not at their end, or whose end is not committed; and when those that are at
     /// their end begin again.
     async fn walks(&self) -> Result<(HashMap<FeedNo, ArchiveWalk>, Vec<(FeedNo, Stamp)>), StoreError> {
-        let mut walks: HashMap<FeedNo, ArchiveWalk> = self.pipeline.store.walks().await?.into_iter().collect();
+        let mut walks: HashMap<FeedNo, ArchiveWalk> =
+            self.pipeline.store.walks().await?.into_iter().collect();
         let mut again = Vec::new();
         for record in self.pipeline.store.feeds().await? {
             let feed = self.feeds.get(&record.no).filter(|feed| feed.import.is_some());

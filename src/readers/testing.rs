@@ -1,10 +1,10 @@
 //! Readers over a store in memory that counts its pages and can keep one back. Compiled for tests only.
 
-use super::{Config, Readers, ReadRequest, Urls};
+use super::{Config, ReadRequest, Readers, Urls};
 use crate::{
     clock::{Clock, Paused},
     feed::{
-        archive::{Staged, StagedPage, ArchiveWalk},
+        archive::{ArchiveWalk, Staged, StagedPage},
         item::{Item, ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
@@ -18,7 +18,7 @@ use crate::{
     notify::Notify,
     store::{Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo, memory::Memory},
 };
-use everfeed_adapters::{Digest, Entry, Metadata, Key, Text};
+use everfeed_adapters::{Digest, Entry, Key, Metadata, Text};
 use std::{
     ops::RangeInclusive,
     sync::{

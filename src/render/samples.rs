@@ -10,7 +10,7 @@ use crate::feed::{
     view::Format,
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Metadata, Link, Node, Person, Source, Text,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Link, Metadata, Node, Person, Source, Text,
     TextKind,
 };
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) fn site() -> Site {
     Site::new("http://127.0.0.1", "")
 }
 
-pub(super) fn head() -> Metadata {
+pub(super) fn metadata() -> Metadata {
     Metadata {
         title: Some(Text::html("Old &amp; good")),
         description: Some(Text::plain("A blog")),
@@ -150,7 +150,7 @@ pub(super) fn page_of(items: Vec<Item>) -> Page {
         items: items.into_iter().map(Arc::new).collect(),
         last_cursor: "1389003999_0_2040335985".into(),
         more: false,
-        record: Arc::new(feed(head())),
+        record: Arc::new(feed(metadata())),
         degraded: None,
     }
 }
@@ -168,7 +168,7 @@ pub(super) fn rendered(format: Format, items: Vec<Item>) -> String {
 /// Likewise, after some changes to what goes around the page.
 pub(super) fn rendered_with(format: Format, items: Vec<Item>, change: impl FnOnce(&mut Around)) -> String {
     let mut around = Around {
-        feed: feed(head()),
+        feed: feed(metadata()),
         page: page_of(items),
         urls: urls(format),
         prev_cursor: None,

@@ -4,7 +4,7 @@ use super::{Answer, Commit, Receipt, Store, StoreError, Subscription, Subscripti
 use crate::{
     clock::Clock,
     feed::{
-        archive::{Staged, StagedPage, ArchiveWalk},
+        archive::{ArchiveWalk, Staged, StagedPage},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
         page::{Page, PageQuery},

@@ -3,16 +3,16 @@
 use everfeed::{
     clock::Manual,
     feed::{
-        absence::{Class, Event, Memory, CheckResult},
+        absence::{CheckResult, Class, Event, Memory},
         archive::{
-            History as Reach, Missed, Reach as Origins, Rules, Seen as Shown, StagedPage, Unstage, ArchiveWalk,
-            Walked,
+            ArchiveWalk, History as Reach, Missed, Reach as Origins, Rules, Seen as Shown, StagedPage,
+            Unstage, Walked,
         },
         item::{ItemId, KeyHash, Reason, Seen},
         observed::Observed,
         order::Order,
         page::PageQuery,
-        reconcile::{Change, Delete, Evidence, DeferredEdit, Put, PutKind, WindowState, WindowEntry},
+        reconcile::{Change, DeferredEdit, Delete, Evidence, Put, PutKind, WindowEntry, WindowState},
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{FaultNote, Moved, PollState, Whose},
         stamp::Stamp,
@@ -25,8 +25,8 @@ use everfeed::{
     },
 };
 use everfeed_adapters::{
-    Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator, Metadata, History,
-    Image, Key, Link, Node, Paging, Person, Rhythm, Source, Text, TextKind,
+    Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator, History, Image,
+    Key, Link, Metadata, Node, Paging, Person, Rhythm, Source, Text, TextKind,
     platforms::{Detected, Weight},
 };
 use std::{fmt::Write as _, sync::Arc};

@@ -3,7 +3,7 @@
 use crate::entry::notes::Notes;
 use crate::formats::Place;
 use crate::text::present;
-use crate::{Element, Metadata, History, Note};
+use crate::{Element, History, Metadata, Note};
 
 /// A Feed History child of the head; comes back when it is not understood.
 pub(crate) fn head(

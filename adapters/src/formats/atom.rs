@@ -7,7 +7,7 @@ use crate::extensions::source;
 use crate::text::markup::{XHTML, XML, write_nodes};
 use crate::text::{base64, clean, date, present, references, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Element, Generator, Metadata, Image, Link, Node, Person, Text, TextKind};
+use crate::{Body, Category, Element, Generator, Image, Link, Metadata, Node, Person, Text, TextKind};
 
 /// An Atom child of an entry, of whatever format the entry is; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -63,7 +63,12 @@ pub(crate) fn xhtml_body(mut element: Element, place: &Place, draft: &mut Draft<
 }
 
 /// An Atom child of the head; comes back when it is not understood.
-pub(crate) fn head(element: Element, place: &Place, head: &mut Metadata, notes: &mut Notes) -> Option<Element> {
+pub(crate) fn head(
+    element: Element,
+    place: &Place,
+    head: &mut Metadata,
+    notes: &mut Notes,
+) -> Option<Element> {
     let plain = || present(&element.text());
     match element.name.as_str() {
         "id" => head.id = head.id.take().or_else(plain),

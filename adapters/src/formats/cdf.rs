@@ -6,7 +6,7 @@ use super::atom::picture;
 use super::draft::{Draft, Rank, add, alternate_link};
 use crate::entry::notes::Notes;
 use crate::text::{date, present};
-use crate::{Element, Metadata, Link};
+use crate::{Element, Link, Metadata};
 
 /// The attributes of an ITEM. HREF is its identity, byte-exact, and its permalink.
 pub(crate) fn item(element: &Element, place: &Place, draft: &mut Draft<'_>) {
@@ -36,7 +36,12 @@ pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> O
 }
 
 /// A child of the outermost CHANNEL, or its own start tag; comes back when it is not understood.
-pub(crate) fn head(element: Element, place: &Place, head: &mut Metadata, notes: &mut Notes) -> Option<Element> {
+pub(crate) fn head(
+    element: Element,
+    place: &Place,
+    head: &mut Metadata,
+    notes: &mut Notes,
+) -> Option<Element> {
     match element.name.to_ascii_lowercase().as_str() {
         "channel" => {
             site(&element, place, head);

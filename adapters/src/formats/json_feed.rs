@@ -7,7 +7,7 @@ use crate::entry::notes::Notes;
 use crate::text::json::Value;
 use crate::text::{present, visible};
 use crate::{
-    Attribute, Body, Category, Element, Enclosure, Entry, Format, Metadata, Link, Node, Note, Person, Text,
+    Attribute, Body, Category, Element, Enclosure, Entry, Format, Link, Metadata, Node, Note, Person, Text,
 };
 
 /// The namespace of members of a JSON Feed that no field of ours covers, extensions (`_name`) first of all. Each becomes an

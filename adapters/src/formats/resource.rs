@@ -10,7 +10,7 @@ use super::Place;
 use super::draft::alternate_link;
 use crate::entry::notes::Notes;
 use crate::text::encoding;
-use crate::{Body, Digest, Enclosure, Entry, Metadata, Link, Text, TextKind};
+use crate::{Body, Digest, Enclosure, Entry, Link, Metadata, Text, TextKind};
 
 /// A document that is not looked into.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::extensions::{cloud, source, syndication};
 use crate::text::markup::{XHTML, write_nodes};
 use crate::text::{date, entities, present, references, visible};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Element, Enclosure, Generator, Metadata, Image, Link, Person, Text, TextKind};
+use crate::{Body, Category, Element, Enclosure, Generator, Image, Link, Metadata, Person, Text, TextKind};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn child(element: Element, place: &Place, draft: &mut Draft<'_>) -> Option<Element> {
@@ -75,7 +75,12 @@ pub(crate) fn original_link(element: Element, draft: &mut Draft<'_>) -> Option<E
 }
 
 /// An RSS child of the head; comes back when it is not understood.
-pub(crate) fn head(element: Element, place: &Place, head: &mut Metadata, notes: &mut Notes) -> Option<Element> {
+pub(crate) fn head(
+    element: Element,
+    place: &Place,
+    head: &mut Metadata,
+    notes: &mut Notes,
+) -> Option<Element> {
     let text = || present(&element.text());
     let lower = lower_case(&element.name);
     match lower.as_deref().unwrap_or(&element.name) {

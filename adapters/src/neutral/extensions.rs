@@ -14,7 +14,7 @@ use crate::extensions::georss::{Location, Shape};
 use crate::formats::{Place, atom, rss};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
-use crate::{Cloud, Element, Entry, Metadata, Link};
+use crate::{Cloud, Element, Entry, Link, Metadata};
 
 /// Adds what a head says beside the common fields.
 pub(super) fn head(head: &Metadata, fields: &mut Fields) {

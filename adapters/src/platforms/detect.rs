@@ -1,7 +1,7 @@
 //! Which platform a document shows: by what it says of itself, never by one weak sign alone.
 
 use super::{GENERIC, pattern::Pattern, profile::Profile, scrub::bare};
-use crate::{Element, Entry, Metadata, Key, Window};
+use crate::{Element, Entry, Key, Metadata, Window};
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 

@@ -10,12 +10,12 @@ use crate::formats::json_feed::{self, Shape};
 use crate::text::json::Value;
 use crate::text::json::list::{Objects, Piece};
 use crate::text::present;
-use crate::{Digest, Metadata, Key, Note};
+use crate::{Digest, Key, Metadata, Note};
 
 /// What was found.
 pub(super) struct Cut {
     pub(super) version: &'static str,
-    pub(super) head: Metadata,
+    pub(super) metadata: Metadata,
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) notes: Notes,
     /// As with markup: no item is whole, and the one that the document is cut in may be what there is.
@@ -70,7 +70,7 @@ pub(super) fn cut(text: &str, place: &Place) -> Result<Cut, NotAFeed> {
     if !has_list && shape.root.whole {
         notes.add(Note::Other("it has no list of items".to_owned()));
     }
-    Ok(Cut { version: shape.version, head, entries, notes, lost })
+    Ok(Cut { version: shape.version, metadata: head, entries, notes, lost })
 }
 
 /// Items while they are read.

@@ -20,10 +20,10 @@ pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
     };
     assert_eq!(names(&once), names(&again), "keys and digests are the same twice");
     assert_eq!(once.notes, again.notes);
-    assert_legal(&serde_json::to_value(&once.head).unwrap());
-    check_text(once.head.title.as_ref());
-    check_text(once.head.description.as_ref());
-    check_foreign(&once.head.foreign);
+    assert_legal(&serde_json::to_value(&once.metadata).unwrap());
+    check_text(once.metadata.title.as_ref());
+    check_text(once.metadata.description.as_ref());
+    check_foreign(&once.metadata.foreign);
     for raw in &once.entries {
         assert!(!is_empty(&raw.key), "an empty key");
         assert_legal(&serde_json::to_value(&raw.key).unwrap());

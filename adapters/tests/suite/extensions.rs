@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use everfeed_adapters::text::markup::write_element;
-use everfeed_adapters::{Element, Entry, Metadata, Hints, InReplyTo, Location, Node, Shape, Window, slice};
+use everfeed_adapters::{Element, Entry, Hints, InReplyTo, Location, Metadata, Node, Shape, Window, slice};
 
 use crate::shared;
 
@@ -19,7 +19,8 @@ fn entry(children: &str) -> Entry {
 }
 
 fn head(children: &str) -> Metadata {
-    read(&format!("<rss><channel><title>t</title>{children}<item><guid>1</guid></item></channel></rss>")).head
+    read(&format!("<rss><channel><title>t</title>{children}<item><guid>1</guid></item></channel></rss>"))
+        .metadata
 }
 
 #[test]

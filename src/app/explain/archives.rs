@@ -3,7 +3,7 @@
 use super::MissedByWalks;
 use crate::{
     feed::{
-        archive::{self, History, WALKS_MIN, ArchiveWalk},
+        archive::{self, ArchiveWalk, History, WALKS_MIN},
         record::FeedRecord,
     },
     ingest::Import,
@@ -30,7 +30,8 @@ pub(super) fn archives(record: &FeedRecord, walk: Option<&ArchiveWalk>, import: 
         way if way.is_empty() => String::new(),
         way => format!(" by {way}"),
     };
-    let is_last = |walk: &&ArchiveWalk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
+    let is_last =
+        |walk: &&ArchiveWalk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
     if let Some(walked) = &record.walked {
         let by = walk.filter(is_last).map(by).unwrap_or_default();
         let ended = walked.ended_at.rfc3339();

@@ -3,7 +3,7 @@
 
 use super::{entries::number, findings::Findings};
 use everfeed_adapters::{
-    Format, Metadata, Key, Note, Window,
+    Format, Key, Metadata, Note, Window,
     platforms::{Complete, End, Recipe},
 };
 use std::collections::HashSet;

@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn documents_wait_for_the_first_word_of_a_page_but_not_for_ever() {
-        let decides = |probe: PermalinkCheck, hours: u64| probe.lets_decide(START, START.plus_secs(hours * 3600));
+        let decides =
+            |probe: PermalinkCheck, hours: u64| probe.lets_decide(START, START.plus_secs(hours * 3600));
         let begun = PermalinkCheck::begun(START);
         assert!(!decides(begun, 47) && decides(begun, 48), "nobody ever asked");
         assert!(decides(begun.told(CheckResult::NotFound, 3600, START), 1));

@@ -1,6 +1,6 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
-use super::{Belief, Class, Policy, PermalinkCheck, judge::Sight, returns::DOUBTED_SECS, view::Missed};
+use super::{Belief, Class, PermalinkCheck, Policy, judge::Sight, returns::DOUBTED_SECS, view::Missed};
 use crate::feed::{item::flapping_secs, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 

@@ -112,7 +112,11 @@ pub fn judge(held: Vec<Held>, missed: &[Missed], now: Stamp) -> Found {
             continue;
         }
         let Some(counted) = count(&alone, missed.get(&alone.id).copied(), now) else { continue };
-        if counted.proves(alone.tombstone_count, now) { found.gone.push(counted) } else { found.missed.push(counted) }
+        if counted.proves(alone.tombstone_count, now) {
+            found.gone.push(counted)
+        } else {
+            found.missed.push(counted)
+        }
     }
     found
 }

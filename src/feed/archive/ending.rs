@@ -2,7 +2,7 @@
 //! that is there to the next.
 
 use super::{
-    History, Phase, Rules, Seen, ArchiveWalk,
+    ArchiveWalk, History, Phase, Rules, Seen,
     way::{Counted, Way},
 };
 use crate::feed::stamp::Stamp;

@@ -3,7 +3,7 @@
 
 use crate::feed::{
     item::{Content, KeyHash, Reason},
-    reconcile::{Change, Known, Observation, ParsedEntry, ObservedEntry, chronology},
+    reconcile::{Change, Known, Observation, ObservedEntry, ParsedEntry, chronology},
     stamp::Stamp,
 };
 use everfeed_adapters::Deletion;

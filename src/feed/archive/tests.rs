@@ -72,7 +72,12 @@ fn begin(publisher: &Publisher, profile: &str, rules: &Rules) -> Result<ArchiveW
 }
 
 /// One step; the address asked, and what became of it.
-fn step(walk: &mut ArchiveWalk, publisher: &Publisher, rules: &Rules, now: &mut Stamp) -> Option<(String, Verdict)> {
+fn step(
+    walk: &mut ArchiveWalk,
+    publisher: &Publisher,
+    rules: &Rules,
+    now: &mut Stamp,
+) -> Option<(String, Verdict)> {
     let url = match walk.next(*now) {
         Step::Done => return None,
         Step::Wait(until) => {
@@ -145,7 +150,8 @@ fn archives_are_followed_to_the_one_without_a_predecessor() {
     ];
     check(&docs, "none", &["/a2", "/a1"], "complete");
     let mut draft = doc([5]);
-    draft.metadata.history = CheckResult { prev: Some("http://blog.example/a1".into()), ..CheckResult::default() };
+    draft.metadata.history =
+        CheckResult { prev: Some("http://blog.example/a1".into()), ..CheckResult::default() };
     check(&[("/rss", draft), ("/a1", doc([1]))], "none", &["/a1"], "complete");
 }
 
@@ -188,7 +194,10 @@ fn loops_end_the_walk_and_are_told() {
     twin.body = Some(7);
     let docs = [
         ("/rss", linked([5], "prev-archive", "http://blog.example/a")),
-        ("/a", Doc { metadata: linked([], "prev-archive", "http://blog.example/b").head, ..twin.clone() }),
+        (
+            "/a",
+            Doc { metadata: linked([], "prev-archive", "http://blog.example/b").metadata, ..twin.clone() },
+        ),
         ("/b", twin),
     ];
     check(&docs, "none", &["/a"], "partial (its archives lead in a circle)");
@@ -594,7 +603,7 @@ fn a_blog_without_a_second_page_is_whole_when_its_software_names_itself_and_the_
     super::tests::check(&docs, "wordpress", &[], "unknown");
     // What its publisher names and does not have remains a gap.
     let mut named = made_with(wordpress, 3);
-    named.metadata.links = linked([], "next", "http://blog.example/gone").head.links;
+    named.metadata.links = linked([], "next", "http://blog.example/gone").metadata.links;
     let docs = [("/rss", named), ("/gone", status(410)), ("/rss?paged=2", status(404))];
     super::tests::check(&docs, "wordpress", &[], "partial (a page of the archives is missing (410))");
 }

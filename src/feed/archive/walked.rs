@@ -1,6 +1,6 @@
 //! What is remembered of the last walk that came to its end, and when the next one is due.
 
-use super::{History, ArchiveWalk};
+use super::{ArchiveWalk, History};
 use crate::feed::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 

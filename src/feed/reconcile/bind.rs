@@ -1,6 +1,6 @@
 //! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in it.
 
-use super::{Known, ParsedEntry, ObservedEntry, WindowEntry, chronology, dated, rename::renamed};
+use super::{Known, ObservedEntry, ParsedEntry, WindowEntry, chronology, dated, rename::renamed};
 use crate::feed::{
     item::{Item, ItemId, KeyHash, iri, uuid_iri},
     record::IdRule,

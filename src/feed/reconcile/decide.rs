@@ -1,14 +1,14 @@
 //! From what is known and what was seen to what changes; identity is `bind`'s business, order `chronology`'s.
 
 use super::{
-    Change, Decisions, Delete, Evidence, Known, Observation, Put, PutKind, WindowState, ObservedEntry,
-    WINDOW_ENTRIES_MAX, WindowEntry,
+    Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, Put, PutKind, WINDOW_ENTRIES_MAX,
+    WindowEntry, WindowState,
     bind::{Binder, Bound, Target, keys_of},
     chronology,
     guard::Guard,
 };
 use crate::feed::{
-    absence::{Class, Event, Outcome, Place, Policy, Proof, CheckResult},
+    absence::{CheckResult, Class, Event, Outcome, Place, Policy, Proof},
     archive::Missed,
     item::{ItemId, KeyHash, Reason, Seen, plausible},
     stamp::Stamp,
@@ -116,7 +116,13 @@ pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions 
 }
 
 /// What the word of a missed item's own page changes.
-pub fn reconcile_probe(known: &Known, id: ItemId, said: CheckResult, policy: &Policy, now: Stamp) -> Decisions {
+pub fn reconcile_probe(
+    known: &Known,
+    id: ItemId,
+    said: CheckResult,
+    policy: &Policy,
+    now: Stamp,
+) -> Decisions {
     let (id_rule, last) = (known.id_rule, known.last.clone());
     let mut decisions = Decisions { id_rule, last, ..Decisions::default() };
     decisions.conclude(known.last.absence.told(id, said, policy, now), now);

@@ -2,7 +2,7 @@
 //! a whole feed was only written anew. It hides nothing: what waits is kept, and is committed in its newest form.
 
 use super::{
-    Known, Observation, Put, PutKind, WindowState, WindowEntry, bind::Bound, chronology, decide::differs,
+    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::Bound, chronology, decide::differs,
 };
 use crate::feed::{
     item::{Item, ItemId, KeyHash, Seen},

@@ -1,7 +1,7 @@
 //! From a sliced document to an observation: which entries are what they were, and which must be parsed; not what the
 //! parsed ones change.
 
-use super::{Observation, ParsedEntry, WindowState, ObservedEntry, WindowEntry};
+use super::{Observation, ObservedEntry, ParsedEntry, WindowEntry, WindowState};
 use crate::feed::{
     absence::Class,
     item::{ItemId, Seen},

@@ -70,7 +70,8 @@ impl Held {
 
     /// A poll without a document.
     fn release(&mut self) -> Vec<String> {
-        let found = |held: &DeferredEdit| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
+        let found =
+            |held: &DeferredEdit| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
         let items = self.last.held.iter().filter_map(found).collect();
         let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
         let decisions = release(&known, self.at_rest, self.now());

@@ -6,15 +6,15 @@ use crate::{
     feed::{
         absence::{Class, Policy},
         archive::{
-            Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict, ArchiveWalk, Walked,
-            merge, settle_known,
+            ArchiveWalk, Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict,
+            Walked, merge, settle_known,
         },
-        identity::{is_planet, different_feed},
+        identity::{different_feed, is_planet},
         item::KeyHash,
         observed::Observed,
         reconcile::{
-            Change, Decisions, Known, Observation, ParsedEntry, WindowState, ObservedEntry, ended_in_archives,
-            keys_needed, observe, reconcile,
+            Change, Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState,
+            ended_in_archives, keys_needed, observe, reconcile,
         },
         record::FeedRecord,
         schedule::{Answer, Document, Failure, Outcome, Plan, PollState},
@@ -89,8 +89,8 @@ impl Pipeline {
         };
         let record = self.store.feed(feed.no).await.map_err(ours)?;
         // Of another feed's document under this URL no archives are read.
-        let is_settled =
-            record.history != History::Unknown || different_feed(&record.metadata, &sliced.window.metadata).is_some();
+        let is_settled = record.history != History::Unknown
+            || different_feed(&record.metadata, &sliced.window.metadata).is_some();
         if record.is_ready() && is_settled {
             return open(None);
         }

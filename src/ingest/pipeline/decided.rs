@@ -4,7 +4,7 @@ use crate::{
     feed::{
         absence::{Class, Event, Policy},
         archive::chronological,
-        identity::{is_planet, different_feed},
+        identity::{different_feed, is_planet},
         observed::Observed,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
         record::{FeedRecord, IdRule},
@@ -20,7 +20,7 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Metadata, Hints, NotAFeed, Note, Window,
+    Digest, Hints, Metadata, NotAFeed, Note, Window,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice, witness,
 };
@@ -195,7 +195,8 @@ impl Decided {
         };
         let overlaps = !decisions.events.contains(&Event::Gap);
         let different_feed = if overlaps { None } else { different_feed(&record.metadata, metadata) };
-        let speaks_anew = !sliced.is_part && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
+        let speaks_anew =
+            !sliced.is_part && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
@@ -392,7 +393,7 @@ mod tests {
     #[test]
     fn a_date_in_the_id_of_the_feed_says_nothing_with_software_that_writes_one() {
         let metadata = |id: &str| Metadata { id: Some(id.into()), ..Metadata::default() };
-        let (old, new) = (head("tag:x,2010-05-07:atom/1"), head("tag:x,2010-05-08:atom/1"));
+        let (old, new) = (metadata("tag:x,2010-05-07:atom/1"), metadata("tag:x,2010-05-08:atom/1"));
         let of = |name: &str| {
             is_said_otherwise(&old, &new, Platforms::embedded().get(name).map(|profile| &**profile))
         };

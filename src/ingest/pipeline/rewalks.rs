@@ -11,13 +11,17 @@ use super::{
 use crate::{
     feed::{
         absence::{Class, Memory},
-        archive::{Found, Held, History, Missed, Seen, Sight, StagedPage, ArchiveWalk, Walked, judge, settle_known},
-        identity::{is_planet, different_feed},
+        archive::{
+            ArchiveWalk, Found, Held, History, Missed, Seen, Sight, StagedPage, Walked, judge, settle_known,
+        },
+        identity::{different_feed, is_planet},
         item::{ItemId, KeyHash},
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{Change, Decisions, Observation, WindowState, ObservedEntry, dated, keys_needed, observe},
+        reconcile::{
+            Change, Decisions, Observation, ObservedEntry, WindowState, dated, keys_needed, observe,
+        },
         record::FeedRecord,
         schedule::{Failure, Plan, PollState},
         stamp::Stamp,
@@ -163,7 +167,8 @@ impl Pipeline {
         let mixed = is_planet(&window);
         let seen =
             Seen { landed: &page.landed, body: page.body, bytes, keys: &page.keys, metadata, damaged, mixed };
-        let begun = ArchiveWalk::begin(&upstream::bare(&feed.url), &seen, profile.as_deref(), &rules(feed), now);
+        let begun =
+            ArchiveWalk::begin(&upstream::bare(&feed.url), &seen, profile.as_deref(), &rules(feed), now);
         let walk = match begun {
             Ok(walk) => walk,
             Err(found) => return self.ended_at_once(feed, &record, found, now).await.map(Some),
@@ -323,7 +328,10 @@ impl Pipeline {
             for item in &page.items {
                 let dated = item.entry().and_then(dated);
                 let (before, sight) = (None, Sight::Absent);
-                held.insert(item.id, Held { id: item.id, dated, tombstone_count: item.tombstone_count, before, sight });
+                held.insert(
+                    item.id,
+                    Held { id: item.id, dated, tombstone_count: item.tombstone_count, before, sight },
+                );
             }
             if held.len() > ITEMS_MAX {
                 return Ok(None);

@@ -2,7 +2,7 @@
 
 use crate::{
     feed::{
-        archive::{Staged, StagedPage, ArchiveWalk},
+        archive::{ArchiveWalk, Staged, StagedPage},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
         page::{Page, PageQuery},

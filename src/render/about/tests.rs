@@ -15,7 +15,7 @@ const CAPS: Caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 
 #[test]
 fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     // SF-132..SF-134, D-1.
-    let (mut feed, site) = (feed(head()), site());
+    let (mut feed, site) = (feed(metadata()), site());
     feed.history = History::Complete;
     let about = About {
         feed: &feed,
@@ -64,7 +64,7 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
 
 #[test]
 fn a_feed_that_waits_for_its_first_document_says_so() {
-    let (mut feed, site) = (feed(head()), site());
+    let (mut feed, site) = (feed(metadata()), site());
     feed.first_cursor = None;
     feed.last_t = crate::feed::stamp::Stamp::ZERO;
     let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
@@ -84,7 +84,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
 
 #[test]
 fn the_list_names_every_feed_and_the_ways_to_it() {
-    let (feeds, site) = ([feed(head()), feed(Default::default())], site());
+    let (feeds, site) = ([feed(metadata()), feed(Default::default())], site());
     let list = List { site: &site, feeds: &feeds, hub: false };
     let found: Value = serde_json::from_slice(&list::json(&list)).unwrap();
     assert_eq!(found["url"], "http://127.0.0.1/feeds");
@@ -100,7 +100,7 @@ fn the_list_names_every_feed_and_the_ways_to_it() {
 
 #[test]
 fn a_feed_says_between_which_cursors_posts_may_be_missing() {
-    let (mut feed, site) = (feed(head()), site());
+    let (mut feed, site) = (feed(metadata()), site());
     let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
     let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
     feed.gaps = vec![Gap { at, event: Event::Gap, before, after }];

@@ -4,7 +4,7 @@ use crate::{
     feed::{item::Item, stamp::Stamp, view::Format},
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Body, Element, Entry, Metadata, Image, Link, Person, Source, Text, TextKind};
+use everfeed_adapters::{Body, Element, Entry, Image, Link, Metadata, Person, Source, Text, TextKind};
 use std::sync::Arc;
 
 /// The lines of the entry of a live post.

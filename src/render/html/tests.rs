@@ -6,7 +6,7 @@ use crate::{
     render::{
         about::{About, Caps},
         list::List,
-        samples::{feed, head, link, site},
+        samples::{feed, link, metadata, site},
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -35,7 +35,7 @@ fn check(page: &str, holds: &[&str]) {
 #[test]
 fn the_list_leads_readers_to_the_classic_views() {
     // C-1.
-    let page = list_of(&[feed(head())]);
+    let page = list_of(&[feed(metadata())]);
     check(
         &page,
         &[
@@ -63,7 +63,7 @@ fn a_feed_that_waits_and_a_list_without_feeds_say_so() {
 fn the_page_about_a_feed_says_what_the_description_document_says() {
     // SF-132..SF-134, PUSH X-3.
     check(
-        &about_of(&feed(head())),
+        &about_of(&feed(metadata())),
         &[
             r#"<link rel="hub" href="http://127.0.0.1/hub"/>"#,
             r#"<link rel="self" type="text/html" href="http://127.0.0.1/feeds/x/about"/>"#,
@@ -88,7 +88,7 @@ fn nothing_from_upstream_becomes_markup_or_a_script() {
         language: Some("en\" onload=\"x".into()),
         ..Metadata::default()
     };
-    let feed = FeedRecord { head: Arc::new(hostile), ..feed(Metadata::default()) };
+    let feed = FeedRecord { metadata: Arc::new(hostile), ..feed(Metadata::default()) };
     for page in [list_of(std::slice::from_ref(&feed)), about_of(&feed)] {
         for absent in ["<script", "<img", "javascript:", "onload"] {
             assert!(!page.contains(absent), "{absent} in\n{page}");

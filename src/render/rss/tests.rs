@@ -4,7 +4,9 @@ use crate::{
     feed::view::Format,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Attribute, Body, Element, Enclosure, Entry, Metadata, Image, Person, Text, TextKind};
+use everfeed_adapters::{
+    Attribute, Body, Element, Enclosure, Entry, Image, Metadata, Person, Text, TextKind,
+};
 use std::sync::Arc;
 
 fn item(entry: Entry) -> Vec<String> {

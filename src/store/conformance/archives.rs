@@ -3,12 +3,12 @@
 use super::rig::{Rig, START, add, commit, key};
 use crate::{
     feed::{
-        archive::{History, Reach, Rules, Seen, Staged, StagedPage, Unstage, ArchiveWalk, Walked},
+        archive::{ArchiveWalk, History, Reach, Rules, Seen, Staged, StagedPage, Unstage, Walked},
         record::FeedNo,
     },
     store::{Archives, Commit, StoreError},
 };
-use everfeed_adapters::{Digest, Metadata, Link};
+use everfeed_adapters::{Digest, Link, Metadata};
 use url::Url;
 
 on_every_store![

@@ -10,7 +10,7 @@ use crate::{
         item::{Content, KeyHash, Reason},
         observed::{OBSERVATIONS_MAX, Observed},
         order::Order,
-        reconcile::{Change, DeferredEdit, Put, PutKind, WindowState, WINDOW_ENTRIES_MAX, WindowEntry},
+        reconcile::{Change, DeferredEdit, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState},
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
         stamp::Stamp,
     },
@@ -210,15 +210,21 @@ fn held() -> Vec<DeferredEdit> {
 
 /// What is remembered after a document of two.
 fn absence() -> Memory {
-    let place = |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, tombstone_count: 0, is_weak: false };
+    let place =
+        |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, tombstone_count: 0, is_weak: false };
     let policy = Policy::default();
     Memory::default().observe(&[place(2), place(1)], Class::Audit, &policy, START).memory
 }
 
 /// What is remembered when an item of the last document is missed, so that its page is due then.
 pub(super) fn missing_one(now: Stamp) -> Memory {
-    let place =
-        |n: u32| Place { id: id(n), dated: Some(i64::from(n)), known: true, tombstone_count: 0, is_weak: false };
+    let place = |n: u32| Place {
+        id: id(n),
+        dated: Some(i64::from(n)),
+        known: true,
+        tombstone_count: 0,
+        is_weak: false,
+    };
     let policy = Policy { probes: true, ..Policy::default() };
     let seen = [6, 5, 4, 3, 2, 1].map(place);
     let first = Memory::default().observe(&seen, Class::Audit, &policy, now).memory;
@@ -324,7 +330,11 @@ async fn the_head_has_a_new_revision_only_when_something_rendered_changes(rig: R
     metadata.title = Some(Text::plain("Another title"));
     assert_eq!(with(&metadata).await.metadata_rev, first.metadata_rev + 1);
     let kept = rig.change(feed, vec![add(1)]).await.unwrap().feed;
-    assert_eq!((kept.metadata_rev, &*kept.metadata), (first.metadata_rev + 1, &metadata), "no metadata leaves the old one");
+    assert_eq!(
+        (kept.metadata_rev, &*kept.metadata),
+        (first.metadata_rev + 1, &metadata),
+        "no metadata leaves the old one"
+    );
 }
 
 async fn serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_ready(rig: Rig) {

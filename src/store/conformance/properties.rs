@@ -15,7 +15,7 @@ use crate::{
         order::Order,
         page::{Page, PageQuery},
         position::Position,
-        reconcile::{Change, WindowState, WindowEntry},
+        reconcile::{Change, WindowEntry, WindowState},
         record::FeedNo,
         schedule::PollState,
         stamp::Stamp,
@@ -324,7 +324,9 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
             said(rig.put_sub(crate::store::Subscription { no: SubscriptionNo(*given), acked, ..sub }).await)
         }
         Op::DropSub(sub) => said(rig.drop_sub(SubscriptionNo(*sub)).await),
-        Op::Advance { no, from, to } => said(rig.advance(SubscriptionNo(*no), from.to_string(), to.to_string()).await),
+        Op::Advance { no, from, to } => {
+            said(rig.advance(SubscriptionNo(*no), from.to_string(), to.to_string()).await)
+        }
         Op::Clock(secs) => {
             // Backwards by up to a minute, too.
             rig.clock.set(rig.clock.now_us() + secs * 1_000_000 - 30_000_000);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     feed::{
-        archive::{StagedPage, Unstage, ArchiveWalk},
+        archive::{ArchiveWalk, StagedPage, Unstage},
         item::ItemId,
         observed::{OBSERVATIONS_MAX, Observed},
         reconcile::WINDOW_ENTRIES_MAX,

@@ -7,7 +7,7 @@ use super::tables::{
 };
 use crate::{
     feed::{
-        archive::{Staged, ArchiveWalk},
+        archive::{ArchiveWalk, Staged},
         item::{Item, ItemId, KeyHash},
         observed::Observed,
         reconcile::{Evidence, Known, WindowState},

@@ -25,7 +25,11 @@ pub(super) fn sub(source: &impl Source, no: SubscriptionNo) -> Result<Option<Sub
 }
 
 /// The subscription of a callback to a topic.
-pub(super) fn find(source: &impl Source, topic: &str, callback: &str) -> Result<Option<Subscription>, StoreError> {
+pub(super) fn find(
+    source: &impl Source,
+    topic: &str,
+    callback: &str,
+) -> Result<Option<Subscription>, StoreError> {
     let Some(no) = number(source, topic, callback)? else { return Ok(None) };
     let found = sub(source, no)?.filter(|sub| sub.topic == topic && sub.callback == callback);
     found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its topic leads to")).map(Some)

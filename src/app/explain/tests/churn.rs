@@ -32,8 +32,15 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         published_us: None,
         seen,
     };
-    let row =
-        WindowEntry { key, id, raw: Digest::default(), dated: None, tombstone_count: 0, is_weak: false, changed_polls };
+    let row = WindowEntry {
+        key,
+        id,
+        raw: Digest::default(),
+        dated: None,
+        tombstone_count: 0,
+        is_weak: false,
+        changed_polls,
+    };
     let last = WindowState {
         window: vec![row],
         held: held_until.map(|_| held).into_iter().collect(),

@@ -67,7 +67,11 @@ fn documents_wait_for_the_word_of_a_page() {
     let mut feed = probed("zyxwvuts");
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
     assert_eq!(feed.audit("zyxwvtsr"), "", "proven, but for its page");
-    assert_eq!(feed.hear(0, 'u', CheckResult::Another), "-u", "a page without the post says nothing against it");
+    assert_eq!(
+        feed.hear(0, 'u', CheckResult::Another),
+        "-u",
+        "a page without the post says nothing against it"
+    );
 }
 
 #[test]

@@ -20,7 +20,11 @@ fn reading(id: &str, link: &str, title: &str, day: i64) -> ParsedEntry {
         ..Entry::default()
     };
     let raw = Digest::of(format!("{entry:?}").as_bytes());
-    ParsedEntry { key: Key::Id(id.into()), entry: Arc::new(entry), seen: Seen { raw, content: raw, version: 1 } }
+    ParsedEntry {
+        key: Key::Id(id.into()),
+        entry: Arc::new(entry),
+        seen: Seen { raw, content: raw, version: 1 },
+    }
 }
 
 fn entry(id: &str, title: &str, day: i64) -> ParsedEntry {

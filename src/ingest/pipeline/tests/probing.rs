@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     feed::{
-        absence::{Memory, CheckResult},
+        absence::{CheckResult, Memory},
         item::{Content, KeyHash, Reason},
         page::PageQuery,
     },
