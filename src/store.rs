@@ -12,7 +12,7 @@ pub mod catalog;
 
 pub mod polls;
 
-pub mod sub;
+pub mod subscriptions;
 
 pub mod leases;
 
@@ -35,12 +35,20 @@ mod codec;
 #[cfg(test)]
 mod conformance;
 
+#[cfg(test)]
+pub(crate) mod wrapped;
+
 pub use catalog::{CatalogStore, StoreCounts};
 pub use error::StoreError;
 pub use feeds::{Archives, Commit, Feeds, Outlined, Receipt, Snapshot};
 pub use leases::{FeedLease, Leases};
 pub use polls::{HostPause, Polls, Walks};
-pub use sub::{Subscription, SubscriptionNo, Subscriptions};
+pub use subscriptions::{Subscription, SubscriptionNo, Subscriptions};
+
+/// The traits of a store, for callers of a store of a known type.
+pub mod traits {
+    pub use super::{CatalogStore, Feeds, Leases, Polls, Store, Subscriptions, Upkeep, Walks};
+}
 
 /// The answer of a store, later.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;

@@ -13,8 +13,8 @@ use everfeed::{
     layers::{Governor, upstream},
     notify::Notify,
     store::{
-        Store,
         redb::{self, Redb},
+        traits::*,
     },
 };
 use origin::{Origin, with_headers};

@@ -2,7 +2,7 @@
 
 use super::explain::Explainer;
 use crate::{
-    feed::{reconcile::WindowState, record::FeedRecord},
+    feed::record::FeedRecord,
     hub::Hub,
     ingest::Poller,
     notify::Notify,
@@ -11,10 +11,10 @@ use crate::{
         long_poll::Waiters,
         router::Offered,
     },
-    store::Store,
+    store::{Store, listing},
 };
 use chrono::{SecondsFormat, Utc};
-use futures_util::future::BoxFuture;
+use futures_util::{TryStreamExt as _, future::BoxFuture};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Every room that has something to tell.
@@ -43,13 +43,7 @@ impl House {
         Self { explainer, store, notify, poller, hub, waiters, offered, started_at }
     }
 
-    fn feed(
-        &self,
-        record: &FeedRecord,
-        last: &WindowState,
-        origin: &str,
-        subscribers: SubscriberStatus,
-    ) -> FeedStatus {
+    fn feed(&self, record: &FeedRecord, origin: &str, subscribers: SubscriberStatus) -> FeedStatus {
         let poll = self.poller.status(record.no).unwrap_or_default();
         FeedStatus {
             name: record.name.clone(),
@@ -63,10 +57,10 @@ impl House {
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             history: record.history.to_string(),
             gaps: record.gaps.iter().map(Into::into).collect(),
-            held_since: last.absence.held_since.map(|since| since.rfc3339()),
-            suspects: last.absence.suspects().count(),
-            churning: last.held.len(),
-            reformatted_at: last.reformatted_at.map(|at| at.rfc3339()),
+            held_since: record.window.quarantined_since.map(|since| since.rfc3339()),
+            suspects: record.window.suspects as usize,
+            churning: record.window.deferred as usize,
+            reformatted_at: record.window.reformatted_at.map(|at| at.rfc3339()),
             items: record.total,
             live_items: record.live,
             subscribers,
@@ -75,10 +69,10 @@ impl House {
     }
 
     async fn gather(&self) -> Result<Status, String> {
-        let records = self.store.feeds().await.map_err(|error| error.to_string())?;
         let counts = self.hub.counts();
-        let mut feeds = Vec::with_capacity(records.len());
-        for record in &records {
+        let mut feeds = Vec::with_capacity(self.offered.len());
+        let mut records = listing::feeds(&*self.store);
+        while let Some(record) = records.try_next().await.map_err(|error| error.to_string())? {
             let Some(offered) = self.offered.get(&record.name) else { continue };
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
@@ -86,8 +80,7 @@ impl House {
                 pending: counted.pending,
                 failing: counted.failing,
             });
-            let known = self.store.known(record.no, Vec::new()).await.map_err(|error| error.to_string())?;
-            feeds.push(self.feed(record, &known.last, &offered.origin, subscribers));
+            feeds.push(self.feed(&record, &offered.origin, subscribers));
         }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),

@@ -21,7 +21,7 @@ use crate::{
     },
     layers::{self, ClientConfig, Governor},
     notify::Notify,
-    store::{Store, memory::Memory},
+    store::{CatalogStore as _, Feeds as _, Upkeep as _, memory::Memory},
 };
 use anyhow::Context as _;
 use bytes::Bytes;

@@ -7,7 +7,7 @@ use crate::{
     layers::{FetchError, Request, parse_retry_after},
     readers::{ReadError, ReadRequest, Rendered},
     secret::Secret,
-    store::{StoreError, sub::Algo},
+    store::{StoreError, subscriptions::Algo},
 };
 use bytes::Bytes;
 use http::{

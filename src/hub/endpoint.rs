@@ -8,7 +8,7 @@ use super::{
     retry::VERIFY_GIVE_UP_SECS,
     roster::{Key, Room, Standing, Way},
     sign,
-    subscription::{Order, SubscriptionTask},
+    subscription::{self, Order, Place},
     verify::Verdict,
 };
 use crate::{
@@ -20,8 +20,8 @@ use crate::{
     },
     readers::urls::Topic,
     store::{
-        StoreError, Subscription, SubscriptionNo,
-        sub::{Dialect, Intent, Pending, Start, Terms},
+        StoreError,
+        subscriptions::{Dialect, Intent, Pending, Start, Terms},
     },
 };
 use bytes::Bytes;
@@ -289,14 +289,8 @@ impl Hub {
                 Way::New(orders, mailbox, ticket) => {
                     // Without waiting: a task whose first order never comes would never end.
                     let sent = mailbox.try_send(order).is_ok();
-                    let sub = unborn(&key, view, &pending.topic_as_sent);
-                    self.start_one(SubscriptionTask::new(
-                        self.shared.clone(),
-                        key.clone(),
-                        ticket,
-                        sub,
-                        orders,
-                    ));
+                    let place = Place { shared: self.shared.clone(), key: key.clone(), ticket };
+                    self.start_one(&key.topic, subscription::begin(place, view, orders));
                     sent
                 }
             };
@@ -313,24 +307,6 @@ impl Hub {
 
 /// How often an order is handed to another task after one that had just ended.
 const ORDER_TRIES: usize = 3;
-
-/// A subscription that nothing is known of yet.
-fn unborn(key: &Key, view: View, spelt: &str) -> Subscription {
-    Subscription {
-        no: SubscriptionNo(0),
-        view,
-        topic: key.topic.clone(),
-        topic_as_sent: spelt.to_owned(),
-        callback: key.callback.clone(),
-        active: None,
-        lease_until: Stamp::ZERO,
-        pending: None,
-        acked: None,
-        attempts: 0,
-        next_try: Stamp::ZERO,
-        failure: None,
-    }
-}
 
 /// The synchronous answer (P03-2): verified, or not.
 async fn conclude(

@@ -145,9 +145,7 @@ impl Pipeline {
 
     /// Who is pushed to. A count that cannot be read is none that could be told to a publisher.
     async fn subscribers(&self, feed: &FeedSpec) -> usize {
-        let now = self.now();
-        let subs = self.store.subs_of(feed.no).await.unwrap_or_default();
-        subs.iter().filter(|sub| sub.is_active(now)).count()
+        self.store.count_active(feed.no, self.now()).await.unwrap_or_default()
     }
 
     fn now(&self) -> Stamp {

@@ -16,9 +16,12 @@ use crate::{
         schedule::{Policy, PollState},
         stamp::{SECOND_US, Stamp},
     },
-    store::StoreError,
+    store::{StoreError, listing},
 };
-use futures_util::future::{BoxFuture, OptionFuture};
+use futures_util::{
+    TryStreamExt as _,
+    future::{BoxFuture, OptionFuture},
+};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, PoisonError, RwLock},
@@ -109,7 +112,7 @@ impl Poller {
     /// Takes up what was remembered of these feeds: what is not due is not polled because we were away (FRB 015, 037).
     pub async fn load(pipeline: Pipeline, feeds: Vec<FeedSpec>) -> Result<Self, StoreError> {
         let now = Stamp::from_micros(pipeline.clock.now_us());
-        let mut saved: HashMap<FeedNo, PollState> = pipeline.store.polls().await?.into_iter().collect();
+        let mut saved: HashMap<FeedNo, PollState> = listing::polls(&*pipeline.store).try_collect().await?;
         let mut state_of = |feed: &FeedSpec| {
             let url = bare(&feed.url);
             match saved.remove(&feed.no) {
@@ -118,9 +121,11 @@ impl Poller {
             }
         };
         let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
-        for record in pipeline.store.feeds().await? {
+        let mut records = listing::feeds(&*pipeline.store);
+        while let Some(record) = records.try_next().await? {
             pipeline.notify.moved(record.no, record.head());
         }
+        drop(records);
         let feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         Ok(Self { pipeline, feeds: Arc::new(feeds), states: Arc::new(RwLock::new(states)) })
     }
@@ -132,9 +137,10 @@ impl Poller {
 
     /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered and returns.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let hosts = Hosts::new(self.pipeline.store.hosts().await?);
+        let store = &*self.pipeline.store;
+        let hosts = Hosts::new(listing::host_pauses(store).try_collect().await?);
         let (walks, again) = self.walks().await?;
-        let probes = Probes::new(self.pipeline.store.feeds().await?);
+        let probes = Probes::new(listing::feeds(store).try_collect().await?);
         let mut run = Run::new(self, hosts, walks, again, probes, stop.clone());
         while !stop.is_cancelled() {
             run.start_due();
@@ -149,10 +155,11 @@ impl Poller {
     /// The walks through archives that are not at their end, or whose end is not committed; and when those that are at
     /// their end begin again.
     async fn walks(&self) -> Result<(HashMap<FeedNo, ArchiveWalk>, Vec<(FeedNo, Stamp)>), StoreError> {
-        let mut walks: HashMap<FeedNo, ArchiveWalk> =
-            self.pipeline.store.walks().await?.into_iter().collect();
+        let store = &*self.pipeline.store;
+        let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(store).try_collect().await?;
         let mut again = Vec::new();
-        for record in self.pipeline.store.feeds().await? {
+        let mut records = listing::feeds(store);
+        while let Some(record) = records.try_next().await? {
             let feed = self.feeds.get(&record.no).filter(|feed| feed.import.is_some());
             let is_over = |walk: &ArchiveWalk| is_settled(walk, &record);
             if feed.is_none() || walks.get(&record.no).is_some_and(is_over) {

@@ -12,8 +12,10 @@ use crate::{
         about::{About, Caps},
         list::List,
     },
+    store::listing,
 };
 use bytes::Bytes;
+use futures_util::{TryStreamExt as _, future};
 use http::{
     HeaderValue,
     header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY},
@@ -23,10 +25,9 @@ use http_body_util::Full;
 
 /// The list of feeds: JSON, or a page when a browser asks.
 pub(super) async fn list(routes: &Routes, request: &Parts) -> Result<Response, Refusal> {
-    let all = routes.store.feeds().await?;
     // Feeds that are no longer configured keep their memory, but are not on offer.
-    let feeds: Vec<FeedRecord> =
-        all.into_iter().filter(|feed| routes.feeds.contains_key(&feed.name)).collect();
+    let is_offered = |feed: &FeedRecord| future::ready(routes.feeds.contains_key(&feed.name));
+    let feeds: Vec<FeedRecord> = listing::feeds(&*routes.store).try_filter(is_offered).try_collect().await?;
     let list = List { site: routes.readers.urls().site(), feeds: &feeds, hub: true };
     Ok(respond(request, || render::html::list(&list), || render::list::json(&list)))
 }

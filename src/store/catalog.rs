@@ -5,8 +5,17 @@ use crate::feed::record::{FeedNo, FeedRecord};
 
 /// The registered feeds.
 pub trait CatalogStore: Send + Sync {
-    /// The feed of this name, made if it is new. Its namespace must be the one stored, if any.
-    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord>;
+    /// The feeds of these names, with their namespaces: those that are new are made, and of the others the namespace must
+    /// be the one stored. All or none.
+    fn register_all(&self, feeds: Vec<(String, String)>) -> Answer<'_, Vec<FeedRecord>>;
+
+    /// The same for one feed.
+    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
+        Box::pin(async move {
+            let mut records = self.register_all(vec![(name.to_owned(), namespace.to_owned())]).await?;
+            Ok(records.remove(0))
+        })
+    }
 
     /// The feed of this name; `None` if it was never registered, or was forgotten.
     fn feed_named<'a>(&'a self, name: &'a str) -> Answer<'a, Option<FeedRecord>>;

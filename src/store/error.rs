@@ -1,6 +1,6 @@
 //! The ways in which a store fails, and what a caller may conclude from each; not how callers answer their own clients.
 
-use super::{FeedLease, SubNo};
+use super::{FeedLease, SubscriptionNo};
 use crate::feed::{page::Unanswerable, record::FeedNo};
 use std::convert::Infallible;
 use thiserror::Error;
@@ -55,10 +55,10 @@ pub enum StoreError {
     UnknownFeed(FeedNo),
     /// A subscription that has ended meanwhile; what is known of it must not bring it back.
     #[error("subscription {0} has ended")]
-    UnknownSub(SubNo),
+    UnknownSubscription(SubscriptionNo),
     /// The callback is subscribed to the topic already.
     #[error("the callback is subscribed to the topic already, as subscription {0}")]
-    Subscribed(SubNo),
+    Subscribed(SubscriptionNo),
     /// `id:` of an item that the feed never held.
     #[error("no item of this feed has that id")]
     UnknownId,

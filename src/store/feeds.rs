@@ -7,13 +7,13 @@ use crate::feed::{
     item::{Item, ItemId, KeyHash},
     observed::Observed,
     page::{Page, PageQuery},
-    reconcile::{Change, Evidence, Known, Remembered, dated},
+    reconcile::{Change, Evidence, Known, WindowState, dated},
     record::{FeedNo, FeedRecord, IdRule},
     schedule::PollState,
     stamp::Stamp,
 };
-use everfeed_adapters::Head;
-use std::sync::Arc;
+use everfeed_adapters::Metadata;
+use std::{collections::HashMap, sync::Arc};
 
 /// Feeds and their items.
 pub trait Feeds: Send + Sync {
@@ -22,6 +22,11 @@ pub trait Feeds: Send + Sync {
 
     /// A feed, its window and the items behind these keys, all of one revision.
     fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot>;
+
+    /// The window and the items behind these keys, at one revision: the part of a snapshot that decisions read.
+    fn known(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Known> {
+        Box::pin(async move { Ok(self.snapshot(feed, keys).await?.into_known().1) })
+    }
 
     /// The ids of the items behind these keys, without the items; unknown keys are left out.
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>>;
@@ -51,8 +56,19 @@ pub trait Feeds: Send + Sync {
 pub struct Snapshot {
     /// The feed.
     pub record: FeedRecord,
-    /// The window and the items that were asked for.
-    pub known: Known,
+    /// Its window.
+    pub window: WindowState,
+    /// The items behind the keys that were asked for; unknown keys are absent.
+    pub items: HashMap<KeyHash, Arc<Item>>,
+}
+
+impl Snapshot {
+    /// The record, and what [`feed::reconcile`](crate::feed::reconcile) decides on.
+    pub fn into_known(self) -> (FeedRecord, Known) {
+        let Self { record, window, items } = self;
+        let known = Known { rev: record.rev, id_rule: record.id_rule, last: window, items };
+        (record, known)
+    }
 }
 
 /// An item without its content.
@@ -71,7 +87,7 @@ pub struct Outlined {
     /// True for a tombstone.
     pub is_gone: bool,
     /// Tombstones so far.
-    pub deaths: u8,
+    pub tombstone_count: u8,
 }
 
 impl Outlined {
@@ -84,7 +100,7 @@ impl Outlined {
             published_us: item.published_us,
             dated_us: item.entry().and_then(dated),
             is_gone: item.is_gone(),
-            deaths: item.deaths,
+            tombstone_count: item.tombstone_count,
         }
     }
 }
@@ -103,9 +119,9 @@ pub struct Commit {
     /// Keys to bind to items that are held already.
     pub aliases: Vec<(KeyHash, ItemId)>,
     /// The new window; `None` leaves it.
-    pub last: Option<Remembered>,
+    pub last: Option<WindowState>,
     /// The document's metadata; `None` leaves them.
-    pub head: Option<Arc<Head>>,
+    pub metadata: Option<Arc<Metadata>>,
     /// The rule by which ids are told apart from now on.
     pub id_rule: IdRule,
     /// True when the feed may be served from now on (stays so).
@@ -128,7 +144,7 @@ impl Commit {
             changes: Vec::new(),
             aliases: Vec::new(),
             last: None,
-            head: None,
+            metadata: None,
             id_rule: record.id_rule,
             ready: record.is_ready(),
             poll: None,

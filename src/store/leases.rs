@@ -46,7 +46,9 @@ impl FeedLease {
     ) -> Result<Self, StoreError> {
         let epoch = last.as_ref().map_or(1, |last| last.epoch.saturating_add(1));
         match last {
-            Some(lease) if lease.until > now && lease.owner != owner => Err(StoreError::Leased { feed, lease }),
+            Some(lease) if lease.until > now && lease.owner != owner => {
+                Err(StoreError::Leased { feed, lease })
+            }
             _ => Ok(Self { owner: owner.to_owned(), epoch, until }),
         }
     }

@@ -1,8 +1,8 @@
 //! Streams over what a store lists by pages, so that a caller never holds all of it; not the pages of a feed.
 
-use super::{HostPause, Store, StoreError, Sub, sub::Progress};
+use super::{HostPause, Store, StoreError, Subscription, subscriptions::Progress};
 use crate::feed::{
-    archive::Walk,
+    archive::ArchiveWalk,
     record::{FeedNo, FeedRecord},
     schedule::PollState,
 };
@@ -25,7 +25,7 @@ pub fn polls(store: &dyn Store) -> Rows<'_, (FeedNo, PollState)> {
 }
 
 /// Every walk, by feed, without what it has seen.
-pub fn walks(store: &dyn Store) -> Rows<'_, (FeedNo, Walk)> {
+pub fn walks(store: &dyn Store) -> Rows<'_, (FeedNo, ArchiveWalk)> {
     paged(|after| store.walks(after, ROWS_MAX), |(feed, _)| *feed)
 }
 
@@ -35,8 +35,8 @@ pub fn host_pauses(store: &dyn Store) -> Rows<'_, HostPause> {
 }
 
 /// Every subscription, or those to one feed, by number.
-pub fn subs(store: &dyn Store, feed: Option<FeedNo>) -> Rows<'_, (Sub, Progress)> {
-    paged(move |after| store.subs(feed, after, ROWS_MAX), |(sub, _)| sub.no)
+pub fn subscriptions(store: &dyn Store, feed: Option<FeedNo>) -> Rows<'_, (Subscription, Progress)> {
+    paged(move |after| store.subscriptions(feed, after, ROWS_MAX), |(subscription, _)| subscription.no)
 }
 
 /// The rows of pages that are read one after another, each after the last key of the one before.
@@ -50,7 +50,7 @@ where
     F: Future<Output = Result<Vec<T>, StoreError>> + Send + 'a,
 {
     let pages = stream::try_unfold((Some(None), read, key), |(next, read, key)| async move {
-        let Some(after) = next else { return Ok(None) };
+        let Some(after) = next else { return Ok::<_, StoreError>(None) };
         let rows = read(after).await?;
         let next = (rows.len() >= ROWS_MAX).then(|| rows.last().map(&key));
         Ok(Some((stream::iter(rows.into_iter().map(Ok)), (next, read, key))))

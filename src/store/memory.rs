@@ -5,17 +5,17 @@ use super::{
     StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, codec,
     guard::ClockGuard,
     leases, paging, plan,
-    sub::{Acknowledged, Attempts, NewSub, Progress},
+    subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
     clock::Clock,
     feed::{
-        archive::{Staged, StagedPage, Unstage, ArchiveWalk},
+        archive::{ArchiveWalk, Staged, StagedPage, Unstage},
         item::{Item, ItemId, KeyHash},
         observed::{OBSERVATIONS_MAX, Observed},
         order::Axis,
         page::{Listing, Page, PageQuery, Place, Range, Row, Rows},
-        reconcile::{Evidence, Known, WindowState, WINDOW_ENTRIES_MAX},
+        reconcile::{Evidence, WINDOW_ENTRIES_MAX, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -104,8 +104,13 @@ impl Memory {
 }
 
 impl CatalogStore for Memory {
-    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
-        self.answer(move |state, _| state.register(name, namespace))
+    fn register_all(&self, feeds: Vec<(String, String)>) -> Answer<'_, Vec<FeedRecord>> {
+        self.answer(move |state, _| {
+            for (name, namespace) in &feeds {
+                state.named(name).map_or(Ok(()), |feed| plan::check_namespace(&feed.record, namespace))?;
+            }
+            feeds.iter().map(|(name, namespace)| state.register(name, namespace)).collect()
+        })
     }
 
     fn feed_named<'a>(&'a self, name: &'a str) -> Answer<'a, Option<FeedRecord>> {
@@ -238,26 +243,39 @@ impl Walks for Memory {
 }
 
 impl Subscriptions for Memory {
-    fn subscribe(&self, new: NewSub) -> Answer<'_, Subscription> {
+    fn subscribe(&self, new: NewSubscription) -> Answer<'_, Subscription> {
         self.answer(move |state, _| state.subscribe(new))
     }
 
-    fn change_sub(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64> {
-        self.answer(move |state, _| state.change_sub(sub, progress))
+    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64> {
+        self.answer(move |state, _| state.change_subscription(sub, progress))
     }
 
-    fn sub(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>> {
+    fn subscription(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>> {
         self.answer(move |state, _| Ok(state.subs.get(&sub).cloned()))
     }
 
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<(Subscription, Progress)>> {
-        self.answer(move |state, _| Ok(state.find_sub(topic, callback).cloned()))
+    fn find_subscription<'a>(
+        &'a self,
+        topic: &'a str,
+        callback: &'a str,
+    ) -> Answer<'a, Option<(Subscription, Progress)>> {
+        self.answer(move |state, _| Ok(state.find_subscription(topic, callback).cloned()))
     }
 
-    fn subs(&self, feed: Option<FeedNo>, after: Option<SubscriptionNo>, max: usize) -> Answer<'_, Vec<(Subscription, Progress)>> {
+    fn subscriptions(
+        &self,
+        feed: Option<FeedNo>,
+        after: Option<SubscriptionNo>,
+        max: usize,
+    ) -> Answer<'_, Vec<(Subscription, Progress)>> {
         self.answer(move |state, _| {
             let subs = state.subs.range(following(after)).map(|(_, sub)| sub);
-            Ok(subs.filter(|(sub, _)| feed.is_none_or(|feed| sub.feed() == feed)).take(max).cloned().collect())
+            Ok(subs
+                .filter(|(sub, _)| feed.is_none_or(|feed| sub.feed() == feed))
+                .take(max)
+                .cloned()
+                .collect())
         })
     }
 
@@ -268,14 +286,14 @@ impl Subscriptions for Memory {
         })
     }
 
-    fn end_sub(&self, sub: SubscriptionNo) -> Answer<'_, bool> {
+    fn end_subscription(&self, sub: SubscriptionNo) -> Answer<'_, bool> {
         self.answer(move |state, _| Ok(state.subs.remove(&sub).is_some()))
     }
 
     fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>> {
         self.answer(move |state, _| {
-            let moved = acknowledged.into_iter().map(|Acknowledged { sub, from, to }| {
-                state.subs.get_mut(&sub).is_some_and(|(_, progress)| progress.acknowledge(&from, to))
+            let moved = acknowledged.into_iter().map(|Acknowledged { subscription, from, to }| {
+                state.subs.get_mut(&subscription).is_some_and(|(_, progress)| progress.acknowledge(&from, to))
             });
             Ok(moved.collect())
         })
@@ -293,9 +311,7 @@ impl Subscriptions for Memory {
 
 impl Leases for Memory {
     fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> Answer<'a, FeedLease> {
-        self.lease_anew(feed, move |last, now| {
-            FeedLease::taken(last, feed, owner, now.plus_secs(secs), now)
-        })
+        self.lease_anew(feed, move |last, now| FeedLease::taken(last, feed, owner, now.plus_secs(secs), now))
     }
 
     fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> Answer<'_, FeedLease> {
@@ -400,13 +416,13 @@ impl State {
         Ok(())
     }
 
-    fn find_sub(&self, topic: &str, callback: &str) -> Option<&(Subscription, Progress)> {
+    fn find_subscription(&self, topic: &str, callback: &str) -> Option<&(Subscription, Progress)> {
         self.subs.values().find(|(sub, _)| sub.topic == topic && sub.callback == callback)
     }
 
-    fn subscribe(&mut self, new: NewSub) -> Result<Subscription, StoreError> {
+    fn subscribe(&mut self, new: NewSubscription) -> Result<Subscription, StoreError> {
         self.feed(new.view.feed)?;
-        if let Some((sub, _)) = self.find_sub(&new.topic, &new.callback) {
+        if let Some((sub, _)) = self.find_subscription(&new.topic, &new.callback) {
             return Err(StoreError::Subscribed(sub.no));
         }
         self.last_sub += 1;
@@ -415,9 +431,13 @@ impl State {
         Ok(sub)
     }
 
-    fn change_sub(&mut self, sub: Subscription, progress: Option<Progress>) -> Result<u64, StoreError> {
+    fn change_subscription(
+        &mut self,
+        sub: Subscription,
+        progress: Option<Progress>,
+    ) -> Result<u64, StoreError> {
         self.feed(sub.feed())?;
-        let (stored, position) = self.subs.get_mut(&sub.no).ok_or(StoreError::UnknownSub(sub.no))?;
+        let (stored, position) = self.subs.get_mut(&sub.no).ok_or(StoreError::UnknownSubscription(sub.no))?;
         *stored = sub.replacing(stored)?;
         if let Some(progress) = progress {
             *position = progress;
@@ -452,9 +472,7 @@ impl Feed {
     fn snapshot(&self, keys: &[KeyHash]) -> Snapshot {
         let behind = |key: &KeyHash| Some((*key, self.item(*self.keys.get(key)?)?));
         let items = keys.iter().filter_map(behind).collect();
-        let (rev, id_rule) = (self.record.rev, self.record.id_rule);
-        let known = Known { rev, id_rule, last: self.last.clone(), items };
-        Snapshot { record: self.record.clone(), known }
+        Snapshot { record: self.record.clone(), window: self.last.clone(), items }
     }
 
     fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {

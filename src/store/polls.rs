@@ -3,7 +3,7 @@
 
 use super::Answer;
 use crate::feed::{
-    archive::{Staged, StagedPage, Walk},
+    archive::{ArchiveWalk, Staged, StagedPage},
     record::FeedNo,
     schedule::PollState,
     stamp::Stamp,
@@ -30,13 +30,13 @@ pub type HostPause = (String, Stamp);
 /// Archive walks.
 pub trait Walks: Send + Sync {
     /// The walks of the feeds after this number, by number, without what they have seen, at most so many.
-    fn walks(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, Walk)>>;
+    fn walks(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>>;
 
     /// The walk of a feed, without what it has seen; `None` before the first.
-    fn walk(&self, feed: FeedNo) -> Answer<'_, Option<Walk>>;
+    fn walk(&self, feed: FeedNo) -> Answer<'_, Option<ArchiveWalk>>;
 
     /// Keeps a walk and the page that it has just read, in one. A page of the same number is replaced.
-    fn stage(&self, feed: FeedNo, walk: Walk, page: Option<StagedPage>) -> Answer<'_, ()>;
+    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()>;
 
     /// The walk of a feed and its staged pages, as many as a walk may read: those that wait to be committed, and the
     /// traces of those that are.

@@ -24,7 +24,7 @@ use everfeed::{
     },
     layers::{self, ClientConfig, Governor},
     notify::Notify,
-    store::{Store, memory::Memory},
+    store::{memory::Memory, traits::*},
 };
 use std::{
     collections::{HashMap, HashSet},

@@ -400,6 +400,7 @@ impl Pipeline {
             let commit = Commit {
                 feed: feed.no,
                 rev: known.rev,
+                epoch: None,
                 changes: decisions.changes,
                 aliases: decisions.aliases,
                 last: (last != known.last).then_some(last),

@@ -8,8 +8,8 @@ use crate::{
     },
     ingest::testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
     store::{
-        Subscription, SubscriptionNo,
-        sub::{Algo, Dialect, Terms},
+        Store, Subscription,
+        subscriptions::{Algo, Dialect, Intent, NewSubscription, Pending, Start, Terms},
     },
 };
 use std::{future::ready, sync::atomic::Ordering};
@@ -118,8 +118,8 @@ async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
     assert!(failure.text.contains("bug in everfeed"));
 }
 
-/// A subscription of this callback until then.
-fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Subscription {
+/// Makes a subscription of this callback until then.
+async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_until: Stamp) {
     let terms = Terms {
         secret: None,
         lease_secs: 60,
@@ -128,20 +128,20 @@ fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Subscrip
         auto_refresh: false,
         verify_token: None,
     };
-    Subscription {
-        no: SubscriptionNo::default(),
-        view: View { feed: feed.no, order: Order::MODIFIED, format: Format::Atom },
-        topic: "http://me.example/feeds/blog.atom".into(),
-        topic_as_sent: "http://me.example/feeds/blog.atom".into(),
-        callback: callback.into(),
-        active: Some(terms),
-        lease_until,
-        pending: None,
-        acked: None,
+    let topic = "http://me.example/feeds/blog.atom";
+    let pending = Pending {
+        intent: Intent::Subscribe(terms.clone()),
+        topic_as_sent: topic.into(),
         attempts: 0,
         next_try: Stamp::ZERO,
-        failure: None,
-    }
+        give_up_at: Stamp::MAX,
+        start: Start::Head(None),
+    };
+    let view = View { feed: feed.no, order: Order::MODIFIED, format: Format::Atom };
+    let new = NewSubscription { view, topic: topic.into(), callback: callback.into(), pending };
+    let made = store.subscribe(new).await.unwrap();
+    let active = Subscription { active: Some(terms), lease_until, pending: None, ..made };
+    store.change_subscription(active, None).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -152,7 +152,7 @@ async fn a_publisher_learns_how_many_stand_behind_us() {
     for (callback, lease_until) in
         [("http://a/", Stamp::MAX), ("http://b/", Stamp::MAX), ("http://late/", start)]
     {
-        house.store.put_sub(subscription(&feed, callback, lease_until)).await.unwrap();
+        subscribe(&*house.store, &feed, callback, lease_until).await;
     }
     polls(&house, &feed, 1).await;
     let headers = house.seen.lock().unwrap()[0].headers.clone();

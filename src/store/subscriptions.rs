@@ -12,26 +12,35 @@ use std::fmt;
 /// acknowledgement never conflicts with a renewal that is being verified.
 pub trait Subscriptions: Send + Sync {
     /// Makes a subscription; [`StoreError::Subscribed`] when its callback is subscribed to the topic already.
-    fn subscribe(&self, new: NewSub) -> Answer<'_, Subscription>;
+    fn subscribe(&self, new: NewSubscription) -> Answer<'_, Subscription>;
 
     /// Replaces the terms of a subscription if they are still those of `sub.rev`, and its position if one is given, and
-    /// tells the new revision. Else [`StoreError::Conflict`], or [`StoreError::UnknownSub`] when it has ended.
-    fn change_sub(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64>;
+    /// tells the new revision. Else [`StoreError::Conflict`], or [`StoreError::UnknownSubscription`] when it has ended.
+    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64>;
 
     /// A subscription and its position.
-    fn sub(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>>;
+    fn subscription(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>>;
 
     /// The subscription of this callback to this canonical topic.
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<(Subscription, Progress)>>;
+    fn find_subscription<'a>(
+        &'a self,
+        topic: &'a str,
+        callback: &'a str,
+    ) -> Answer<'a, Option<(Subscription, Progress)>>;
 
     /// The subscriptions after this number, of one feed or of all, by number, at most so many.
-    fn subs(&self, feed: Option<FeedNo>, after: Option<SubscriptionNo>, max: usize) -> Answer<'_, Vec<(Subscription, Progress)>>;
+    fn subscriptions(
+        &self,
+        feed: Option<FeedNo>,
+        after: Option<SubscriptionNo>,
+        max: usize,
+    ) -> Answer<'_, Vec<(Subscription, Progress)>>;
 
     /// The number of subscriptions to a feed whose pushes are due at this time.
     fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize>;
 
     /// Ends a subscription. True when there was one.
-    fn end_sub(&self, sub: SubscriptionNo) -> Answer<'_, bool>;
+    fn end_subscription(&self, sub: SubscriptionNo) -> Answer<'_, bool>;
 
     /// Moves positions, each only if it still is where the acknowledgement says, and clears what failed before. Tells of
     /// each whether it moved.
@@ -47,7 +56,7 @@ pub struct SubscriptionNo(pub u64);
 
 /// A subscription that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewSub {
+pub struct NewSubscription {
     /// The view that is pushed.
     pub view: View,
     /// The canonical URL of the topic; with `callback` the key.
@@ -105,7 +114,7 @@ pub struct Attempts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
     /// The subscription.
-    pub sub: SubscriptionNo,
+    pub subscription: SubscriptionNo,
     /// The position that the delivery followed on.
     pub from: String,
     /// The position after it.
@@ -200,13 +209,23 @@ pub enum Algo {
     Sha512,
 }
 
-impl NewSub {
+impl NewSubscription {
     /// The subscription as it begins.
     pub(super) fn numbered(self, no: SubscriptionNo) -> Subscription {
         let Self { view, topic, callback, pending } = self;
         let topic_as_sent = pending.topic_as_sent.clone();
         let (active, lease_until) = (None, Stamp::ZERO);
-        Subscription { no, rev: 1, view, topic, topic_as_sent, callback, active, lease_until, pending: Some(pending) }
+        Subscription {
+            no,
+            rev: 1,
+            view,
+            topic,
+            topic_as_sent,
+            callback,
+            active,
+            lease_until,
+            pending: Some(pending),
+        }
     }
 }
 
