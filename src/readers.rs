@@ -5,7 +5,7 @@ use crate::{
     clock::Clock,
     feed::{
         order::Order,
-        page::{Ask, Degraded, Growth, Page, PageQuery},
+        page::{ListingQuery, Degraded, Growth, Page, PageQuery},
         position::{BadPosition, Position},
         record::{FeedNo, Head},
         stamp::Stamp,
@@ -133,8 +133,8 @@ impl ReadRequest {
         self.view
     }
 
-    fn ask(&self) -> Ask<'_> {
-        Ask {
+    fn ask(&self) -> ListingQuery<'_> {
+        ListingQuery {
             order: self.view.order,
             since: self.since.as_ref().map(|spec| &spec.position),
             until: self.until.as_ref().map(|spec| &spec.position),

@@ -4,7 +4,7 @@
 
 use everfeed::{
     feed::{
-        item::{Content, Item, ItemId, Reason, Seen},
+        item::{Content, Item, ItemId, Reason, ItemDigests},
         order::Order,
         page::Page,
         record::{FeedNo, FeedRecord},
@@ -227,7 +227,7 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
         published_us,
         content,
         tombstone_count: 0,
-        seen: Seen::default(),
+        seen: ItemDigests::default(),
     })
 }
 

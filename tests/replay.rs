@@ -5,7 +5,7 @@
 
 use everfeed::{
     app::replay::{Kind, Step, feeds, play},
-    feed::absence::Event,
+    feed::absence::WindowEvent,
 };
 use serde::Deserialize;
 use std::{
@@ -96,7 +96,7 @@ fn score(manifest: &Manifest, steps: &[Step], wrong: &mut Vec<String>) -> Number
         manifest.steps.iter().map(|step| (step.to.as_str(), step)).collect();
     for step in steps {
         let seen = step.observed.as_ref().unwrap_or_else(|| panic!("{} was not read", step.file));
-        found.held += usize::from(seen.events.contains(&Event::Held));
+        found.held += usize::from(seen.events.contains(&WindowEvent::Quarantined));
         found.gaps += usize::from(step.gap);
         let gone = names(step, |kind| matches!(kind, Kind::Gone(..)));
         let revived = names(step, |kind| *kind == Kind::Revived);

@@ -1,7 +1,7 @@
 //! Items of 2 KB as an old blog writes them, the same in every run; not where they are kept.
 
 use everfeed::feed::{
-    item::{KeyHash, Seen},
+    item::{KeyHash, ItemDigests},
     reconcile::{Change, Put, PutKind},
 };
 use everfeed_adapters::{Body, Category, Date, Digest, Entry, Key, Link, Person, Text, TextKind};
@@ -39,7 +39,7 @@ pub(crate) fn added(n: u32) -> Change {
         keys: vec![key],
         entry: Arc::new(entry(n, published_us)),
         published_us: Some(published_us),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn thin(n: u32) -> Change {
         keys: vec![key],
         entry: Arc::new(entry),
         published_us: None,
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 

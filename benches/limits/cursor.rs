@@ -9,7 +9,7 @@ use everfeed::feed::{
     cursor::Toc,
     item::KeyHash,
     order::Order,
-    page::{Ask, Listing, Place, Range, Row, Rows, head, select},
+    page::{ListingQuery, Listing, ListingPlace, Range, ListingRow, ListingRows, head, select},
     position::Position,
     stamp::Stamp,
 };
@@ -66,7 +66,7 @@ pub(crate) fn ask(report: &Report) -> Result<()> {
         "",
     );
     let (checked, made) = (Position::of_cursor(&last), question(None, None));
-    let waiting = Ask { since: Some(&checked), ..made };
+    let waiting = ListingQuery { since: Some(&checked), ..made };
     report.figure(
         "the whole question of a waiter at the head, in memory",
         nanos(|| select(&listing, black_box(&waiting)).is_ok()),
@@ -83,8 +83,8 @@ fn nanos<T>(mut work: impl FnMut() -> T) -> String {
     format!("{:.0} ns", start.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES))
 }
 
-fn question<'a>(since: Option<&'a Position>, until: Option<&'a Position>) -> Ask<'a> {
-    Ask { order: Order::MODIFIED, since, until, max: PAGE_ITEMS, bytes_max: usize::MAX }
+fn question<'a>(since: Option<&'a Position>, until: Option<&'a Position>) -> ListingQuery<'a> {
+    ListingQuery { order: Order::MODIFIED, since, until, max: PAGE_ITEMS, bytes_max: usize::MAX }
 }
 
 /// A listing that counts how often it is looked into.
@@ -116,8 +116,8 @@ impl Counting {
         Ok(self.lookups.take())
     }
 
-    fn walk(&self, (low, high): Range, reverse: bool) -> Rows<'_, Self> {
-        let place = |t: Stamp| Place { t, o: 0 };
+    fn walk(&self, (low, high): Range, reverse: bool) -> ListingRows<'_, Self> {
+        let place = |t: Stamp| ListingPlace { t, o: 0 };
         let start = match low {
             Bound::Unbounded => 0,
             Bound::Included(low) => self.rows.partition_point(|(t, _)| place(*t) < low),
@@ -136,7 +136,7 @@ impl Counting {
 #[derive(Clone)]
 struct Id(String);
 
-impl Row for Id {
+impl ListingRow for Id {
     fn id(&self) -> String {
         self.0.clone()
     }
@@ -147,7 +147,7 @@ impl Row for Id {
 }
 
 impl Listing for Counting {
-    type Row = Id;
+    type ListingRow = Id;
     type Error = Infallible;
 
     fn ids_at(&self, t: Stamp) -> Result<Vec<String>, Infallible> {
@@ -157,20 +157,20 @@ impl Listing for Counting {
         Ok(found.ok().map(|at| self.rows[at].1.clone()).into_iter().collect())
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<Place>, Infallible> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {
         let (checks, makes) = self.lookups.get();
         self.lookups.set((checks + 1, makes));
-        Ok(self.rows.iter().find(|(_, held)| held == id).map(|(t, _)| Place { t: *t, o: 0 }))
+        Ok(self.rows.iter().find(|(_, held)| held == id).map(|(t, _)| ListingPlace { t: *t, o: 0 }))
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, Infallible> {
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Infallible> {
         let (checks, makes) = self.lookups.get();
         self.lookups.set((checks, makes + 1));
         Ok(self.walk(range, reverse))
     }
 
     /// The page itself, which is walked whatever cursors cost.
-    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, Infallible> {
+    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Infallible> {
         Ok(self.walk(range, reverse))
     }
 }

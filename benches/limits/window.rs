@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use everfeed::{
     clock::System,
     feed::{
-        absence::{Class, Policy},
+        absence::{Coverage, ProofPolicy},
         reconcile::{Decisions, keys_needed, observe, reconcile},
         record::FeedRecord,
         stamp::Stamp,
@@ -91,12 +91,12 @@ impl Subject {
     async fn decisions(&self, window: &Window) -> Result<Decisions> {
         let record = self.store.register("blog", NAMESPACE).await?;
         let mut known = self.store.known(record.no, Vec::new()).await?;
-        let (seen, _) = observe(&known.last, window, None, Class::Audit);
+        let (seen, _) = observe(&known.last, window, None, Coverage::Unconditional);
         let keys = keys_needed(NAMESPACE, &known.last, &seen);
         if !keys.is_empty() {
             known = self.store.known(record.no, keys).await?;
         }
-        let policy = Policy { probes: true, ..Policy::default() };
+        let policy = ProofPolicy { probes: true, ..ProofPolicy::default() };
         Ok(reconcile(NAMESPACE, &known, &seen, &policy, Stamp::from_secs(1_800_000_000)))
     }
 }

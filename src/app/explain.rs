@@ -5,9 +5,9 @@ use crate::{
     clock,
     config::{Config, Feed, public},
     feed::{
-        absence::{Cause, CheckResult, Class, Memory, Missing, PermalinkCheck, Policy},
+        absence::{DoubtReason, CheckResult, Coverage, AbsenceState, Suspect, PermalinkCheck, ProofPolicy},
         item::{Content, Item, ItemId, KeyHash},
-        observed::Observed,
+        observation_record::ObservationRecord,
         order::Order,
         page::PageQuery,
         position::Position,
@@ -394,7 +394,7 @@ impl Explainer {
         &self,
         record: &FeedRecord,
         last: &WindowState,
-        policy: &Policy,
+        policy: &ProofPolicy,
         item: &Item,
     ) -> Result<Told, StoreError> {
         let row = last.absence.rows.iter().find(|row| row.id == item.id);
@@ -437,7 +437,7 @@ fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
 }
 
 /// Why absence counts for less than usual, or for nothing.
-fn doubted(absence: &Memory, now: Stamp) -> Option<String> {
+fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
     if absence.is_sticky() {
         let why = "what rolls off is missing from before an end that stays; only pages tell";
         return Some(format!("absence proves nothing: {why}"));
@@ -451,13 +451,13 @@ fn doubted(absence: &Memory, now: Stamp) -> Option<String> {
     }
     let (until, cause) = returns.doubted_until(now)?;
     let why = match cause {
-        Cause::Returned => "what was missing has come back three times in a week",
-        Cause::Revived => "several items came back at once that were taken for deleted",
+        DoubtReason::Returned => "what was missing has come back three times in a week",
+        DoubtReason::Revived => "several items came back at once that were taken for deleted",
     };
     Some(format!("until {} a deletion takes seven days of absence: {why}", until.rfc3339()))
 }
 
-fn missed(missing: &Missing, open: Option<(u8, &Policy)>) -> Missed {
+fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> Missed {
     let needs = open.map(|(tombstone_count, policy)| missing.needs(tombstone_count, policy));
     Missed {
         since: missing.since.rfc3339(),
@@ -491,13 +491,13 @@ fn proof(at: Stamp, evidence: &Evidence) -> Proof {
     }
 }
 
-fn seen((number, observed): (u64, Observed)) -> Seen {
+fn seen((number, observed): (u64, ObservationRecord)) -> Seen {
     let class = match observed.class {
-        Class::Audit => "full",
-        Class::Conditional => "full, to validators",
-        Class::Partial => "partial",
+        Coverage::Unconditional => "full",
+        Coverage::Conditional => "full, to validators",
+        Coverage::Partial => "partial",
     };
-    let Observed { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } = observed;
+    let ObservationRecord { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } = observed;
     Seen {
         number,
         at: observed.at.rfc3339(),

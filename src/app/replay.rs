@@ -6,7 +6,7 @@ use crate::{
     config::Feed,
     feed::{
         item::{Item, ItemId, Reason},
-        observed::Observed,
+        observation_record::ObservationRecord,
         order::Order,
         page::PageQuery,
         position::Position,
@@ -44,7 +44,7 @@ pub struct Step {
     /// When it was read.
     pub at: Stamp,
     /// What it came to; `None` for what could not be read.
-    pub observed: Option<Observed>,
+    pub observed: Option<ObservationRecord>,
     /// Why it could not be read.
     pub failure: Option<String>,
     /// The items that it changed, in the order of their T.
@@ -303,7 +303,7 @@ impl Player {
     }
 
     /// What was observed since the last time.
-    async fn observed(&mut self) -> anyhow::Result<Option<Observed>> {
+    async fn observed(&mut self) -> anyhow::Result<Option<ObservationRecord>> {
         let observations = self.store.observations(self.feed.no).await?;
         let new = observations.into_iter().find(|(seq, _)| *seq > self.seen);
         if let Some((seq, _)) = &new {

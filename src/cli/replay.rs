@@ -5,7 +5,7 @@ use super::probe::sheet::{Column, Keep, table, tame, width};
 use crate::{
     app::replay::{Kind, Step, feeds, play},
     config::{self, Config},
-    feed::{absence::Event, reconcile::Evidence},
+    feed::{absence::WindowEvent, reconcile::Evidence},
 };
 use clap::Args;
 use std::{
@@ -76,8 +76,8 @@ const fn number(name: &'static str) -> Column {
 fn row(name: String, steps: &[Step]) -> Vec<String> {
     let observed = || steps.iter().filter_map(|step| step.observed.as_ref());
     let sum =
-        |of: fn(&crate::feed::observed::Observed) -> u32| observed().map(of).map(u64::from).sum::<u64>();
-    let held = observed().filter(|seen| seen.events.contains(&Event::Held)).count() as u64;
+        |of: fn(&crate::feed::observation_record::ObservationRecord) -> u32| observed().map(of).map(u64::from).sum::<u64>();
+    let held = observed().filter(|seen| seen.events.contains(&WindowEvent::Quarantined)).count() as u64;
     let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count() as u64;
     let at_first = observed().next().map_or(0, |seen| u64::from(seen.new));
     let numbers = [

@@ -29,17 +29,17 @@ mod sticky;
 #[cfg(test)]
 mod tests;
 
-pub use event::Event;
+pub use event::WindowEvent;
 pub use probe::{CheckResult, PermalinkCheck};
-pub use returns::{Belief, Cause, Recurrence};
-pub use verdict::{Missing, Needs, Proof};
+pub use returns::{AbsenceTrust, DoubtReason, Recurrence};
+pub use verdict::{Suspect, RequiredProof, Proof};
 
 use orientation::Direction;
 use sticky::Pinned;
 
 /// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Class {
+pub enum Coverage {
     /// The whole document, to a request without validators: FULL-U.
     Audit,
     /// The whole document, as far as one knows, to a request with validators: FULL-C.
@@ -52,7 +52,7 @@ pub enum Class {
 
 /// One entry of a document, as far as its place and its item matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ShownItem {
     /// Its item.
     pub id: ItemId,
     /// The date by which the publisher sorts it, microseconds since 1970: published, else updated.
@@ -67,7 +67,7 @@ pub struct Place {
 
 /// One item of the remembered window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct WindowItem {
     /// The item.
     pub id: ItemId,
     /// Its date when it was last seen.
@@ -77,19 +77,19 @@ pub struct Row {
     /// Whether it has no id of its own: it is never missed (DESIGN section 3).
     pub is_weak: bool,
     /// Set while it is missed and not decided on.
-    pub missing: Option<Missing>,
+    pub missing: Option<Suspect>,
 }
 
 /// What is remembered of a feed's documents for the sake of what is missing from the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct AbsenceState {
     /// The last full document, newest first, with what is missed since at its old place.
-    pub rows: Vec<Row>,
+    pub rows: Vec<WindowItem>,
     /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
     lengths: VecDeque<u16>,
     orientation: Direction,
     /// What the last document was taken for.
-    taken: Taken,
+    taken: DocumentStanding,
     /// Full documents in a row whose order could not be followed.
     unstable: u8,
     /// When the last full document was read.
@@ -100,7 +100,7 @@ pub struct Memory {
     /// [`TRUSTED`] and more counts as proof, [`CAUGHT`] and less is taken for a part of the feed.
     trust: i8,
     /// What every conditional answer since the last audit lacked.
-    lacked: Option<Lacked>,
+    lacked: Option<LackedItems>,
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
     ended: (Stamp, u16),
     /// What was missing and came back.
@@ -111,7 +111,7 @@ pub struct Memory {
 
 /// What a document was taken for, and so what the same document says when it comes again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Taken {
+enum DocumentStanding {
     /// For the feed as it is: the remembered rows, without those that are missed, are its own.
     #[default]
     Judged,
@@ -125,7 +125,7 @@ enum Taken {
 
 /// Items that conditional answers lacked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Lacked {
+struct LackedItems {
     /// How many answers.
     answers: u32,
     /// What each of them lacked.
@@ -134,7 +134,7 @@ struct Lacked {
 
 /// What proof a tombstone needs (POLLING 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct ProofPolicy {
     /// Full documents without the item when the window was conserved.
     pub confirmations: u8,
     /// Seconds from the first to the last of them at least.
@@ -151,10 +151,10 @@ pub struct Policy {
     /// Whether the own page of a missed item is asked for, so that its word is waited for.
     pub probes: bool,
     /// How far it is believed that what is missing is gone. What is remembered of a feed lowers it.
-    pub belief: Belief,
+    pub belief: AbsenceTrust,
 }
 
-impl Default for Policy {
+impl Default for ProofPolicy {
     fn default() -> Self {
         // POLLING 2.3, "When a tombstone may be emitted".
         Self {
@@ -165,22 +165,22 @@ impl Default for Policy {
             complete: false,
             ordered: true,
             probes: false,
-            belief: Belief::Usual,
+            belief: AbsenceTrust::Usual,
         }
     }
 }
 
 /// What a document proves by what it does not hold.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct AbsenceFindings {
     /// What is remembered from now on.
-    pub memory: Memory,
+    pub memory: AbsenceState,
     /// Items that are gone, and the proof, in window order.
     pub gone: Vec<(ItemId, Proof)>,
     /// Items that left by the end of the window, which says nothing about them.
     pub rolled_off: Vec<ItemId>,
     /// What an operator should know.
-    pub events: Vec<Event>,
+    pub events: Vec<WindowEvent>,
 }
 
 /// Lengths of documents that are remembered.
@@ -204,7 +204,7 @@ const TRUSTED: i8 = 2;
 /// Conditional answers of so little trust are parts of the feed: some servers send what changed since, and call it 200.
 const CAUGHT: i8 = -2;
 
-impl Memory {
+impl AbsenceState {
     /// Whether an unconditional request would tell more than waiting: something is missed, or conditional answers have
     /// proven to be parts.
     pub fn wants_audit(&self) -> bool {
@@ -213,8 +213,8 @@ impl Memory {
 
     /// Whether documents could prove anything by what they lack: there is an order to follow and absence is believed, or the
     /// document is the whole feed. Where they cannot, an unconditional request is a discourtesy.
-    pub fn can_prove(&self, policy: &Policy) -> bool {
-        let is_believed = policy.belief < Belief::Off;
+    pub fn can_prove(&self, policy: &ProofPolicy) -> bool {
+        let is_believed = policy.belief < AbsenceTrust::Off;
         policy.complete || policy.ordered && is_believed && self.rows.len() >= SURVIVORS_MIN
     }
 
@@ -227,7 +227,7 @@ impl Memory {
     }
 
     /// How many of the remembered items a document lacks.
-    pub fn lacked_by(&self, seen: &[Place]) -> usize {
+    pub fn lacked_by(&self, seen: &[ShownItem]) -> usize {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         self.rows.iter().filter(|row| !shown.contains(&row.id)).count()
     }
@@ -238,7 +238,7 @@ impl Memory {
     }
 
     /// The items that are missed and not decided on; those whose page shows that they live are not among them.
-    pub fn suspects(&self) -> impl Iterator<Item = &Row> {
+    pub fn suspects(&self) -> impl Iterator<Item = &WindowItem> {
         self.rows.iter().filter(|row| row.missing.is_some_and(|missing| !missing.probe.is_hidden()))
     }
 
@@ -255,10 +255,10 @@ impl Memory {
 
     /// What the word of a missed item's own page proves, together with what documents have shown so far. An item that is
     /// not missed any more is none of a page's business.
-    pub fn told(&self, id: ItemId, said: CheckResult, policy: &Policy, now: Stamp) -> Outcome {
+    pub fn told(&self, id: ItemId, said: CheckResult, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
         let policy = &self.believed(policy, now);
         let mut memory = self.clone();
-        let mut outcome = Outcome::default();
+        let mut outcome = AbsenceFindings::default();
         let found = memory.rows.iter().position(|row| row.id == id && row.missing.is_some());
         if let Some(at) = found
             && let Some(missing) = &mut memory.rows[at].missing
@@ -280,9 +280,9 @@ impl Memory {
     }
 
     /// A policy as far as this feed's absences are believed now.
-    pub fn believed(&self, policy: &Policy, now: Stamp) -> Policy {
-        let by_end = if self.sticky.is_on() { Belief::Off } else { Belief::Usual };
-        Policy { belief: policy.belief.max(self.returns.belief(now)).max(by_end), ..*policy }
+    pub fn believed(&self, policy: &ProofPolicy, now: Stamp) -> ProofPolicy {
+        let by_end = if self.sticky.is_on() { AbsenceTrust::Off } else { AbsenceTrust::Usual };
+        ProofPolicy { belief: policy.belief.max(self.returns.belief(now)).max(by_end), ..*policy }
     }
 
     /// Whether what rolls off is missing from inside, so that documents prove nothing by what they lack.
@@ -291,15 +291,15 @@ impl Memory {
     }
 
     /// Counts an item that is taken for deleted, unless enough are for a day.
-    fn may_end(&mut self, events: &mut Vec<Event>, now: Stamp) -> bool {
+    fn may_end(&mut self, events: &mut Vec<WindowEvent>, now: Stamp) -> bool {
         if now.secs_since(self.ended.0) >= DAY_SECS {
             self.ended = (now, 0);
         }
         let may = self.ended.1 < DAILY_MAX;
         if may {
             self.ended.1 += 1;
-        } else if !events.contains(&Event::Capped) {
-            events.push(Event::Capped);
+        } else if !events.contains(&WindowEvent::DailyLimit) {
+            events.push(WindowEvent::DailyLimit);
         }
         may
     }
@@ -307,25 +307,25 @@ impl Memory {
     /// The same document again, as the answer to an unconditional request: a full confirmation of what it lacks
     /// (DESIGN section 3), if it was believed the first time. `seen` is that document. An unchanged answer to a conditional
     /// request proves nothing new and never gets here.
-    pub fn observe_again(&self, seen: &[Place], policy: &Policy, now: Stamp) -> Outcome {
+    pub fn observe_again(&self, seen: &[ShownItem], policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
         match self.taken {
-            Taken::Judged => {}
-            Taken::Doubted => return self.observe(seen, Class::Audit, policy, now),
-            Taken::Empty => return self.observe(&[], Class::Audit, policy, now),
-            Taken::SetAside => return Outcome { memory: self.clone(), ..Outcome::default() },
+            DocumentStanding::Judged => {}
+            DocumentStanding::Doubted => return self.observe(seen, Coverage::Unconditional, policy, now),
+            DocumentStanding::Empty => return self.observe(&[], Coverage::Unconditional, policy, now),
+            DocumentStanding::SetAside => return AbsenceFindings { memory: self.clone(), ..AbsenceFindings::default() },
         }
         let present = self.rows.iter().filter(|row| row.missing.is_none());
-        let place = |row: &Row| {
-            let Row { id, dated, tombstone_count, is_weak, .. } = *row;
-            Place { id, dated, known: true, tombstone_count, is_weak }
+        let place = |row: &WindowItem| {
+            let WindowItem { id, dated, tombstone_count, is_weak, .. } = *row;
+            ShownItem { id, dated, known: true, tombstone_count, is_weak }
         };
-        let seen: Vec<Place> = present.map(place).collect();
+        let seen: Vec<ShownItem> = present.map(place).collect();
         let policy = self.believed(policy, now);
-        self.judge(&seen, Class::Audit, &policy, now).watched(&policy)
+        self.judge(&seen, Coverage::Unconditional, &policy, now).watched(&policy)
     }
 
     /// What a document proves. `seen` is in document order, each item once.
-    pub fn observe(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
+    pub fn observe(&self, seen: &[ShownItem], class: Coverage, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
         let shown = seen.iter().map(|place| place.id).collect();
         let returns = self.returns.after(&shown, &self.rows, now);
         let (before, belief) = (self.returns.belief(now), returns.belief(now));
@@ -333,26 +333,26 @@ impl Memory {
         let policy = memory.believed(policy, now);
         let mut outcome = memory.observe_by(seen, class, &policy, now).watched(&policy);
         if belief > before {
-            outcome.events.push(if belief == Belief::Off { Event::Disbelieved } else { Event::Doubted });
+            outcome.events.push(if belief == AbsenceTrust::Off { WindowEvent::AbsenceOff } else { WindowEvent::Doubted });
         }
         outcome
     }
 
-    fn observe_by(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
-        if class == Class::Partial || (class == Class::Conditional && self.trust <= CAUGHT) {
+    fn observe_by(&self, seen: &[ShownItem], class: Coverage, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
+        if class == Coverage::Partial || (class == Coverage::Conditional && self.trust <= CAUGHT) {
             let mut memory = self.learned(seen, class).cleared(seen);
-            memory.taken = if class == Class::Partial { Taken::SetAside } else { Taken::Doubted };
-            return Outcome { memory, ..Outcome::default() };
+            memory.taken = if class == Coverage::Partial { DocumentStanding::SetAside } else { DocumentStanding::Doubted };
+            return AbsenceFindings { memory, ..AbsenceFindings::default() };
         }
         let (orientation, ascends) = self.orientation.follow(seen, &self.rows);
-        let turned: Vec<Place> = if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
+        let turned: Vec<ShownItem> = if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
         let mut outcome = Self { orientation, ..self.clone() }.judge(&turned, class, policy, now);
         outcome.memory.seen_at = now;
         outcome
     }
 
     /// The memory when something that was missed is shown after all.
-    fn cleared(&self, seen: &[Place]) -> Self {
+    fn cleared(&self, seen: &[ShownItem]) -> Self {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         let mut memory = self.clone();
         memory.rows.iter_mut().filter(|row| shown.contains(&row.id)).for_each(|row| row.missing = None);
@@ -361,14 +361,14 @@ impl Memory {
 
     /// What an audit says about the conditional answers before it: one that brings back what they all left out shows that
     /// they were parts. A single one may have been an accident.
-    fn learned(&self, seen: &[Place], class: Class) -> Self {
+    fn learned(&self, seen: &[ShownItem], class: Coverage) -> Self {
         let mut memory = self.clone();
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         match class {
-            Class::Partial => {}
-            Class::Conditional => {
+            Coverage::Partial => {}
+            Coverage::Conditional => {
                 let lacks = |id: &ItemId| !shown.contains(id);
-                let mut lacked = memory.lacked.take().unwrap_or_else(|| Lacked {
+                let mut lacked = memory.lacked.take().unwrap_or_else(|| LackedItems {
                     answers: 0,
                     ids: self.rows.iter().map(|row| row.id).collect(),
                 });
@@ -376,7 +376,7 @@ impl Memory {
                 lacked.ids.retain(lacks);
                 memory.lacked = Some(lacked);
             }
-            Class::Audit => {
+            Coverage::Unconditional => {
                 let step = match memory.lacked.take() {
                     None => 0,
                     Some(lacked) if !lacked.ids.iter().any(|id| shown.contains(id)) => 1,
@@ -389,9 +389,9 @@ impl Memory {
     }
 }
 
-impl Outcome {
+impl AbsenceFindings {
     /// The same, with a note of what was taken for deleted because it is missing: it may come back.
-    fn watched(mut self, policy: &Policy) -> Self {
+    fn watched(mut self, policy: &ProofPolicy) -> Self {
         for (id, proof) in &self.gone {
             if matches!(proof, Proof::Bracketed(_)) {
                 self.memory.returns.end(*id, policy.belief);

@@ -2,7 +2,7 @@
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
 use super::{
-    identity::{different_feed, named},
+    different_feed::{different_feed, named},
     item::KeyHash,
     stamp::Stamp,
 };
@@ -33,21 +33,21 @@ mod ending;
 #[cfg(test)]
 mod tests;
 
-pub use absent::{Found, Held, Missed, Sight, WALKS_MIN, judge};
+pub use absent::{ArchiveFindings, LiveItem, ArchiveSuspect, Visibility, WALKS_MIN, judge_archives};
 pub use history::History;
-pub use merge::{Archived, chronological, merge, settle_known};
-pub use reach::Reach;
-pub use staged::{Staged, StagedPage, Unstage};
-pub use walked::Walked;
-pub use way::Way;
+pub use merge::{ArchivedPage, chronological, merge, settle_known};
+pub use reach::OwnOrigins;
+pub use staged::{StagedWalk, StagedPage, StagingChange};
+pub use walked::LastWalk;
+pub use way::Strategy;
 
-use way::Next;
+use way::NextPage;
 
 /// What a walk may do.
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct WalkRules {
     /// Which addresses are the feed's own.
-    pub reach: Reach,
+    pub reach: OwnOrigins,
     /// Pages read at most.
     pub pages_max: u32,
     /// Seconds between two pages at least.
@@ -56,7 +56,7 @@ pub struct Rules {
 
 /// A document as far as a walk looks at it.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct WalkedDocument<'a> {
     /// The URL that answered, after redirects.
     pub landed: &'a str,
     /// Digest of its bytes.
@@ -75,9 +75,9 @@ pub struct Seen<'a> {
 
 /// What came of a request.
 #[derive(Clone, Copy, Debug)]
-pub enum Reply<'a> {
+pub enum WalkReply<'a> {
     /// A feed document.
-    Page(Seen<'a>),
+    Page(WalkedDocument<'a>),
     /// The publisher says that there is nothing: 404, 410, 403.
     Missing {
         /// The status.
@@ -101,7 +101,7 @@ pub enum Reply<'a> {
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WalkStep {
     /// Ask for this page.
     Fetch(String),
     /// Nothing before then.
@@ -118,8 +118,8 @@ pub struct ArchiveWalk {
     /// The feed's configured address, without credentials.
     feed: String,
     /// Ways that were not found wanting, and where each begins; the first one is being walked.
-    ways: Vec<(Way, String)>,
-    phase: Phase,
+    ways: Vec<(Strategy, String)>,
+    phase: WalkPhase,
     /// No request before this.
     next_at: Stamp,
     /// Pages read so far, on all ways.
@@ -153,12 +153,12 @@ pub struct ArchiveWalk {
     flaw: Option<String>,
     /// What has been seen.
     #[serde(skip)]
-    trail: Trail,
+    trail: WalkTrail,
 }
 
 /// Where a walk is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Phase {
+enum WalkPhase {
     /// Before this page.
     At(String),
     /// At the end of counted pages, before the live document: has it moved meanwhile?
@@ -173,7 +173,7 @@ enum Phase {
 
 /// What a walk has seen: rebuilt from the staged pages after a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Trail {
+struct WalkTrail {
     /// Digests of addresses.
     visited: HashSet<Digest>,
     /// Digests of bodies.
@@ -186,7 +186,7 @@ struct Trail {
 
 /// What becomes of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PageUse {
     /// It holds something new: it is to be stored together with the walk, before the walk goes on.
     Keep,
     /// It holds nothing new.
@@ -203,9 +203,9 @@ impl ArchiveWalk {
     /// A walk from the live document on; else what the document says of its history by itself.
     pub fn begin(
         feed: &Url,
-        live: &Seen<'_>,
+        live: &WalkedDocument<'_>,
         profile: Option<&Profile>,
-        rules: &Rules,
+        rules: &WalkRules,
         now: Stamp,
     ) -> Result<Self, History> {
         if live.metadata.is_complete() || way::shows_all(live) {
@@ -218,7 +218,7 @@ impl ArchiveWalk {
         let mut walk = Self {
             started_at: now,
             feed: feed.to_string(),
-            phase: Phase::At(first.clone()),
+            phase: WalkPhase::At(first.clone()),
             ways,
             next_at: now.plus_secs(rules.page_gap_secs),
             pages: 0,
@@ -235,7 +235,7 @@ impl ArchiveWalk {
             damaged: false,
             named: named(live.metadata),
             flaw,
-            trail: Trail::default(),
+            trail: WalkTrail::default(),
         };
         walk.recall(feed.as_str(), live.landed, live.body, live.keys, true);
         Ok(walk)
@@ -262,7 +262,7 @@ impl ArchiveWalk {
     /// Whether it read whole archives whole, the way the walk before did, so that what it does not show is not there.
     pub fn proves(&self) -> bool {
         let same_way = self.before.as_ref().is_some_and(|before| *before == self.way_words());
-        same_way && !self.doubtful && self.phase == Phase::Done(History::Complete)
+        same_way && !self.doubtful && self.phase == WalkPhase::Done(History::Complete)
     }
 
     /// How many different entries it has shown, those of the live document included.
@@ -318,38 +318,38 @@ impl ArchiveWalk {
             damaged: self.damaged,
             named: self.named.clone(),
             flaw: self.flaw.clone(),
-            trail: Trail::default(),
+            trail: WalkTrail::default(),
         }
     }
 
     /// What to do next.
-    pub fn next(&self, now: Stamp) -> Step {
+    pub fn next(&self, now: Stamp) -> WalkStep {
         let url = match &self.phase {
-            Phase::Done(_) => return Step::Done,
-            Phase::At(url) | Phase::Paused { url, .. } => url,
-            Phase::Recount => &self.feed,
-            Phase::Boundary => self.ways.first().map_or(&self.feed, |(_, first)| first),
+            WalkPhase::Done(_) => return WalkStep::Done,
+            WalkPhase::At(url) | WalkPhase::Paused { url, .. } => url,
+            WalkPhase::Recount => &self.feed,
+            WalkPhase::Boundary => self.ways.first().map_or(&self.feed, |(_, first)| first),
         };
-        if self.next_at > now { Step::Wait(self.next_at) } else { Step::Fetch(url.clone()) }
+        if self.next_at > now { WalkStep::Wait(self.next_at) } else { WalkStep::Fetch(url.clone()) }
     }
 
     /// What is known of the feed's history by now.
     pub fn history(&self) -> History {
         match &self.phase {
-            Phase::Done(history) => history.clone(),
-            Phase::Paused { why, .. } => History::Partial(why.clone()),
+            WalkPhase::Done(history) => history.clone(),
+            WalkPhase::Paused { why, .. } => History::Partial(why.clone()),
             _ => History::Running,
         }
     }
 
     /// Whether there is nothing to wait for: it is at its end, or at a gap.
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Done(_) | Phase::Paused { .. })
+        matches!(self.phase, WalkPhase::Done(_) | WalkPhase::Paused { .. })
     }
 
     /// Whether it will never ask again.
     pub fn is_done(&self) -> bool {
-        matches!(self.phase, Phase::Done(_))
+        matches!(self.phase, WalkPhase::Done(_))
     }
 
     /// When it asks next.
@@ -358,78 +358,78 @@ impl ArchiveWalk {
     }
 
     /// The way that it goes, or went to the end.
-    pub fn way(&self) -> Option<&Way> {
+    pub fn way(&self) -> Option<&Strategy> {
         self.ways.first().map(|(way, _)| way)
     }
 
     /// The same in the operator's words; empty when none was left.
     pub fn way_words(&self) -> String {
-        self.way().map(Way::words).unwrap_or_default()
+        self.way().map(Strategy::words).unwrap_or_default()
     }
 
     /// Takes in what came of the request that [`ArchiveWalk::next`] named.
-    pub fn answer(&mut self, reply: Reply<'_>, rules: &Rules, now: Stamp) -> Verdict {
+    pub fn answer(&mut self, reply: WalkReply<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
         self.next_at = now.plus_secs(rules.page_gap_secs);
         match reply {
-            Reply::Deferred { wait_secs } => {
+            WalkReply::Deferred { wait_secs } => {
                 self.next_at = now.plus_secs(wait_secs.max(1));
-                Verdict::Drop
+                PageUse::Drop
             }
-            Reply::Page(seen) if self.asks_again_for(&seen) => {
+            WalkReply::Page(seen) if self.asks_again_for(&seen) => {
                 self.ask_once_more(rules, now);
-                Verdict::Drop
+                PageUse::Drop
             }
-            Reply::Page(seen) => {
+            WalkReply::Page(seen) => {
                 self.tries = 0;
                 self.page(&seen, rules)
             }
-            Reply::Missing { status } => {
+            WalkReply::Missing { status } => {
                 self.missing(status, now);
-                Verdict::Drop
+                PageUse::Drop
             }
-            Reply::NoFeed => {
+            WalkReply::NoFeed => {
                 self.refuse("a page of the archives is no feed".to_owned());
-                Verdict::Drop
+                PageUse::Drop
             }
-            Reply::Failed { why, retry_after_secs } => {
+            WalkReply::Failed { why, retry_after_secs } => {
                 let why = format!("a page of the archives could not be read: {why}");
                 self.again(why, retry_after_secs, now);
-                Verdict::Drop
+                PageUse::Drop
             }
         }
     }
 
     /// Notes what a page that is taken in may lack.
-    fn doubt(&mut self, seen: &Seen<'_>) {
+    fn doubt(&mut self, seen: &WalkedDocument<'_>) {
         self.damaged |= seen.damaged;
         self.doubtful |= seen.damaged || seen.mixed;
     }
 
-    fn page(&mut self, seen: &Seen<'_>, rules: &Rules) -> Verdict {
+    fn page(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) -> PageUse {
         // In place of the live document another feed's shows that it moved, and the boundary is read again.
-        let is_page = self.phase != Phase::Recount;
+        let is_page = self.phase != WalkPhase::Recount;
         if is_page && different_feed(&self.named, &named(seen.metadata)).is_some() {
             self.refuse("a page of its archives is of another feed".to_owned());
-            return Verdict::Drop;
+            return PageUse::Drop;
         }
-        let url = match std::mem::replace(&mut self.phase, Phase::Done(History::Complete)) {
-            Phase::At(url) | Phase::Paused { url, .. } => url,
-            Phase::Recount => {
+        let url = match std::mem::replace(&mut self.phase, WalkPhase::Done(History::Complete)) {
+            WalkPhase::At(url) | WalkPhase::Paused { url, .. } => url,
+            WalkPhase::Recount => {
                 let moved = seen.keys.len() != self.trail.live.len()
                     || seen.keys.iter().any(|key| !self.trail.live.contains(key));
                 if moved {
-                    self.phase = Phase::Boundary;
+                    self.phase = WalkPhase::Boundary;
                 }
-                return Verdict::Drop;
+                return PageUse::Drop;
             }
-            Phase::Boundary => {
+            WalkPhase::Boundary => {
                 self.doubt(seen);
-                self.phase = Phase::Done(self.whole());
+                self.phase = WalkPhase::Done(self.whole());
                 return self.keep(seen);
             }
-            done @ Phase::Done(_) => {
+            done @ WalkPhase::Done(_) => {
                 self.phase = done;
-                return Verdict::Drop;
+                return PageUse::Drop;
             }
         };
         let leads_back =
@@ -437,21 +437,21 @@ impl ArchiveWalk {
         let repeats = leads_back || self.trail.bodies.contains(&seen.body);
         if !rules.reach.holds(seen.landed) {
             self.refuse("a page of the archives leads to another host".to_owned());
-            return Verdict::Drop;
+            return PageUse::Drop;
         }
         let is_first = self.on_way == 0;
         let is_new = seen.keys.iter().any(|key| !self.trail.keys.contains(key));
-        let follows_links = self.way().is_some_and(Way::follows_links);
+        let follows_links = self.way().is_some_and(Strategy::follows_links);
         // A server that does not know the parameter shows its live document once more.
         if is_first && (repeats || !is_new && !follows_links) {
             self.give_way(None);
-            return Verdict::Drop;
+            return PageUse::Drop;
         }
         // Nobody links to an archive of nothing. With links of its own such a page may stand between two others; one that was cut
         // is damaged.
         if follows_links && seen.keys.is_empty() && !seen.damaged && !repeats && self.is_last(seen) {
             self.refuse("a page of its archives holds no entries".to_owned());
-            return Verdict::Drop;
+            return PageUse::Drop;
         }
         if repeats {
             self.end(if follows_links {
@@ -459,33 +459,33 @@ impl ArchiveWalk {
             } else {
                 History::Complete
             });
-            return Verdict::Drop;
+            return PageUse::Drop;
         }
         self.pages += 1;
         self.on_way += 1;
         self.doubt(seen);
         self.barren = if is_new { 0 } else { self.barren + 1 };
         // The page is taken in before its link is looked for: the last page has none and is the oldest.
-        let verdict = if is_new { self.keep(seen) } else { Verdict::Drop };
+        let verdict = if is_new { self.keep(seen) } else { PageUse::Drop };
         self.recall(&url, seen.landed, seen.body, &[], false);
         self.go_on(seen, rules);
         verdict
     }
 
-    fn keep(&mut self, seen: &Seen<'_>) -> Verdict {
+    fn keep(&mut self, seen: &WalkedDocument<'_>) -> PageUse {
         self.bytes += seen.bytes;
         self.kept += 1;
         self.trail.keys.extend(seen.keys);
-        Verdict::Keep
+        PageUse::Keep
     }
 
     /// Whether a page of links leads nowhere.
-    fn is_last(&self, seen: &Seen<'_>) -> bool {
-        self.way().is_some_and(|way| matches!(way.clone().after(&self.feed, seen), Next::End))
+    fn is_last(&self, seen: &WalkedDocument<'_>) -> bool {
+        self.way().is_some_and(|way| matches!(way.clone().after(&self.feed, seen), NextPage::End))
     }
 
     /// From a page to the next.
-    fn go_on(&mut self, seen: &Seen<'_>, rules: &Rules) {
+    fn go_on(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) {
         let Some((way, _)) = self.ways.first_mut() else { return self.end(History::Unknown) };
         let next = way.after(&self.feed, seen);
         let follows_links = way.follows_links();
@@ -494,9 +494,9 @@ impl ArchiveWalk {
                 .end(History::Partial(format!("its archives hold more than {} MiB", BYTES_MAX >> 20)));
         }
         let url = match next {
-            Next::End => return self.end(History::Complete),
-            Next::Short(why) => return self.end(History::Partial(why)),
-            Next::Page(url) => url,
+            NextPage::End => return self.end(History::Complete),
+            NextPage::Short(why) => return self.end(History::Partial(why)),
+            NextPage::Page(url) => url,
         };
         if self.barren >= BARREN_MAX {
             // A server that stopped counting looks the same.
@@ -514,7 +514,7 @@ impl ArchiveWalk {
             Some(url) if self.trail.visited.contains(&address(&url)) => {
                 self.end(History::Partial("its archives lead in a circle".to_owned()));
             }
-            Some(url) => self.phase = Phase::At(url),
+            Some(url) => self.phase = WalkPhase::At(url),
             None => self.end(History::Partial("its archives lead to another host".to_owned())),
         }
     }
@@ -522,7 +522,7 @@ impl ArchiveWalk {
 
 /// Whether a live document is no longer than its platform's documents are by default, the platform is named by the generator,
 /// and it answers 404 behind the last page. Where an owner set another length, a full document looks the same, so a longer one is left in doubt.
-fn fits(live: &Seen<'_>, profile: &Profile) -> bool {
+fn fits(live: &WalkedDocument<'_>, profile: &Profile) -> bool {
     let usual = profile.window.and_then(|usual| usize::try_from(usual).ok());
     let ends_so = |recipe: &Recipe| match recipe {
         Recipe::Page { end, with: None, .. } | Recipe::Path { end, .. } => end.contains(&End::NotFound),

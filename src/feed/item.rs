@@ -54,12 +54,12 @@ pub struct Item {
     /// How often it became a tombstone: one that comes and goes needs more proof the next time (POLLING 2.4).
     pub tombstone_count: u8,
     /// What the next poll is compared with.
-    pub seen: Seen,
+    pub seen: ItemDigests,
 }
 
 /// The digests of the version that is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ItemDigests {
     /// Of the entry's bytes: equal means nothing to do.
     pub raw: Digest,
     /// Of the content: different means edited.

@@ -49,8 +49,8 @@ pub struct Page {
 
 impl PageQuery {
     /// The question to a listing.
-    pub fn ask(&self) -> Ask<'_> {
-        Ask {
+    pub fn ask(&self) -> ListingQuery<'_> {
+        ListingQuery {
             order: self.order,
             since: self.since.as_ref(),
             until: self.until.as_ref(),
@@ -63,7 +63,7 @@ impl PageQuery {
 /// A place in canonical ascending order: a stamp, and the offset among those that share it (0 in production, where
 /// stamps are unique).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct ListingPlace {
     /// The stamp on the listing's axis.
     pub t: Stamp,
     /// How many items with the same stamp stand before it.
@@ -71,10 +71,10 @@ pub struct Place {
 }
 
 /// A stretch of places.
-pub type Range = (Bound<Place>, Bound<Place>);
+pub type Range = (Bound<ListingPlace>, Bound<ListingPlace>);
 
 /// One row of a listing.
-pub trait Row {
+pub trait ListingRow {
     /// The item's id, as it goes into the checksum.
     fn id(&self) -> String;
     /// What the row weighs against the byte budget.
@@ -84,28 +84,28 @@ pub trait Row {
 /// One feed along one axis, in canonical ascending order.
 pub trait Listing {
     /// What a page is made of.
-    type Row: Row;
+    type ListingRow: ListingRow;
     /// What may go wrong while reading.
     type Error;
     /// The ids of the items at `t`, in order. At most one in production.
     fn ids_at(&self, t: Stamp) -> Result<Vec<String>, Self::Error>;
     /// Where the item with this id, ours or the upstream's, stands.
-    fn place_of(&self, id: &str) -> Result<Option<Place>, Self::Error>;
+    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, Self::Error>;
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Self::Error>;
     /// Those of them that may stand on a page. Cursors are reckoned on all, so that an item has one under every filter.
-    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, Self::Error> {
+    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Self::Error> {
         self.rows(range, reverse)
     }
 }
 
-/// Rows of a listing, read as they are asked for.
-pub type Rows<'a, L> =
-    Box<dyn Iterator<Item = Result<(Place, <L as Listing>::Row), <L as Listing>::Error>> + 'a>;
+/// ListingRows of a listing, read as they are asked for.
+pub type ListingRows<'a, L> =
+    Box<dyn Iterator<Item = Result<(ListingPlace, <L as Listing>::ListingRow), <L as Listing>::Error>> + 'a>;
 
 /// A question about a listing.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct ListingQuery<'a> {
     /// In which order.
     pub order: Order,
     /// After this position in list order.
@@ -166,11 +166,11 @@ pub enum Unanswerable<E> {
     Listing(#[from] E),
 }
 
-/// Rows for which room is made before the walk: no more than a page nearly always has, whatever was asked for.
+/// ListingRows for which room is made before the walk: no more than a page nearly always has, whatever was asked for.
 const ROWS_EXPECTED: usize = 64;
 
 /// Answers a question with at most two look-ups for checking cursors and one walk.
-pub fn select<L: Listing>(listing: &L, ask: &Ask<'_>) -> Result<Selection<L::Row>, Unanswerable<L::Error>> {
+pub fn select<L: Listing>(listing: &L, ask: &ListingQuery<'_>) -> Result<Selection<L::ListingRow>, Unanswerable<L::Error>> {
     let since = resolve(listing, ask.since, ask.order, !ask.order.reverse)?;
     let until = resolve(listing, ask.until, ask.order, ask.order.reverse)?;
     let (low, high) = if ask.order.reverse { (until.bound, since.bound) } else { (since.bound, until.bound) };
@@ -216,7 +216,7 @@ pub enum Growth {
     Open,
 }
 
-impl Ask<'_> {
+impl ListingQuery<'_> {
     /// Whether a range that is empty at `now` can still grow (D-11).
     pub fn growth(&self, now: Stamp) -> Growth {
         if self.is_inside_out() {
@@ -257,7 +257,7 @@ fn grows_until(span: Span, now: Stamp) -> Growth {
 
 /// Where a position lies in ascending order, and whether it had to be degraded.
 struct Resolved {
-    bound: Bound<Place>,
+    bound: Bound<ListingPlace>,
     degraded: Option<Degraded>,
 }
 
@@ -278,7 +278,7 @@ fn resolve<L: Listing>(
         }
         Some(Position::Cursor { toc, .. }) => {
             if toc.holds(listing.ids_at(toc.t)?) {
-                return whole(Bound::Excluded(Place { t: toc.t, o: toc.o }));
+                return whole(Bound::Excluded(ListingPlace { t: toc.t, o: toc.o }));
             }
             Ok(Resolved {
                 bound: time_bound(Span::of_stamp(toc.t), is_lower),
@@ -293,8 +293,8 @@ fn resolve<L: Listing>(
 }
 
 /// An inclusive bound over the span.
-fn time_bound(span: Span, is_lower: bool) -> Bound<Place> {
-    let place = |us: i64| Place { t: Stamp::from_micros(u64::try_from(us).unwrap_or(0)), o: 0 };
+fn time_bound(span: Span, is_lower: bool) -> Bound<ListingPlace> {
+    let place = |us: i64| ListingPlace { t: Stamp::from_micros(u64::try_from(us).unwrap_or(0)), o: 0 };
     if is_lower {
         Bound::Included(place(span.low_us))
     } else {
@@ -303,7 +303,7 @@ fn time_bound(span: Span, is_lower: bool) -> Bound<Place> {
 }
 
 /// Whether no place can lie between the bounds. Ordered maps refuse such ranges, so they are never asked.
-fn is_inverted(low: Bound<Place>, high: Bound<Place>) -> bool {
+fn is_inverted(low: Bound<ListingPlace>, high: Bound<ListingPlace>) -> bool {
     match (low, high) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (Bound::Included(low), Bound::Included(high)) => low > high,
@@ -314,12 +314,12 @@ fn is_inverted(low: Bound<Place>, high: Bound<Place>) -> bool {
 }
 
 /// The first row of a range in the given direction.
-fn edge<L: Listing>(listing: &L, range: Range, reverse: bool) -> Result<Option<(Place, L::Row)>, L::Error> {
+fn edge<L: Listing>(listing: &L, range: Range, reverse: bool) -> Result<Option<(ListingPlace, L::ListingRow)>, L::Error> {
     listing.rows(range, reverse)?.next().transpose()
 }
 
 /// The cursor of a row. With unique stamps it takes no look-up.
-fn cursor_at<L: Listing>(listing: &L, place: Place, row: &L::Row) -> Result<String, L::Error> {
+fn cursor_at<L: Listing>(listing: &L, place: ListingPlace, row: &L::ListingRow) -> Result<String, L::Error> {
     let toc = if place.o == 0 {
         Toc::of(place.t, [row.id()])
     } else {
@@ -332,8 +332,8 @@ fn cursor_at<L: Listing>(listing: &L, place: Place, row: &L::Row) -> Result<Stri
 /// string when its T is not beyond the head's, else the head's; otherwise that of the item before the range in list order.
 fn cursor_of_nothing<L: Listing>(
     listing: &L,
-    ask: &Ask<'_>,
-    since: Bound<Place>,
+    ask: &ListingQuery<'_>,
+    since: Bound<ListingPlace>,
 ) -> Result<String, L::Error> {
     if let Some(Position::Cursor { toc, canonical: true }) = ask.since {
         let head = edge(listing, (Bound::Unbounded, Bound::Unbounded), true)?;

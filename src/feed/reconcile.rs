@@ -1,9 +1,9 @@
 //! What one document changes in a feed. Pure: deciding is done here, applying is the store's business.
 
 use super::{
-    absence::{Class, Event, Memory, Missing},
-    archive::Missed,
-    item::{Item, ItemId, KeyHash, Reason, Seen},
+    absence::{Coverage, WindowEvent, AbsenceState, Suspect},
+    archive::ArchiveSuspect,
+    item::{Item, ItemId, KeyHash, Reason, ItemDigests},
     record::IdRule,
     stamp::Stamp,
 };
@@ -73,13 +73,13 @@ pub struct WindowState {
     /// The last document's entries, at most [`WINDOW_ENTRIES_MAX`].
     pub window: Vec<WindowEntry>,
     /// What is remembered for the sake of what the next document lacks.
-    pub absence: Memory,
+    pub absence: AbsenceState,
     /// Forms of items that are not committed yet, since their entries change with every poll.
     pub held: Vec<DeferredEdit>,
     /// When the feed was last seen being reformatted; `None` once it has rested from that.
     pub reformatted_at: Option<Stamp>,
     /// What walks through the archives missed; whatever shows it again takes it out.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<ArchiveSuspect>,
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
@@ -93,7 +93,7 @@ pub struct Observation {
     /// What the publisher says is deleted.
     pub deletions: Vec<Deletion>,
     /// What its silence may prove.
-    pub class: Class,
+    pub class: Coverage,
     /// Whose scrubbers made the content digests.
     pub profile: Option<Arc<Profile>>,
     /// Whether no entry of it has changed with every poll up to now: a poll that changed nothing came before it, or it is
@@ -128,7 +128,7 @@ pub struct ParsedEntry {
     /// The entry.
     pub entry: Arc<Entry>,
     /// The digests of its bytes and of its content.
-    pub seen: Seen,
+    pub seen: ItemDigests,
 }
 
 /// What a document changes.
@@ -141,9 +141,9 @@ pub struct Decisions {
     /// What is remembered from now on.
     pub last: WindowState,
     /// What an operator should know.
-    pub events: Vec<Event>,
+    pub events: Vec<WindowEvent>,
     /// What the document's silence was taken to prove.
-    pub class: Class,
+    pub class: Coverage,
     /// Items of the remembered window that the document lacks.
     pub missing: usize,
     /// Items that left by the end of the window with it.
@@ -187,7 +187,7 @@ pub struct Put {
     /// The publisher's date, microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
     /// What the next poll is compared with.
-    pub seen: Seen,
+    pub seen: ItemDigests,
 }
 
 /// Why an item is put.
@@ -228,7 +228,7 @@ pub struct Evidence {
     /// The publisher's own comment.
     pub comment: Option<String>,
     /// How documents missed it.
-    pub missing: Option<Missing>,
+    pub missing: Option<Suspect>,
     /// How walks through the archives missed it.
-    pub missed: Option<Missed>,
+    pub missed: Option<ArchiveSuspect>,
 }

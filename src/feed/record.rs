@@ -1,8 +1,8 @@
 //! What is kept of a feed besides its items: its number, its name, how far it has come; not the poll state.
 
 use super::{
-    absence::Event,
-    archive::{History, Walked},
+    absence::WindowEvent,
+    archive::{History, LastWalk},
     stamp::Stamp,
 };
 use everfeed_adapters::Metadata;
@@ -41,7 +41,7 @@ pub struct FeedRecord {
     /// How far back the memory reaches.
     pub history: History,
     /// The last walk through its archives that came to its end; `None` before the first.
-    pub walked: Option<Walked>,
+    pub walked: Option<LastWalk>,
     /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
     /// The window in figures.
@@ -70,7 +70,7 @@ pub struct Gap {
     /// When it was found.
     pub at: Stamp,
     /// What happened to the window.
-    pub event: Event,
+    pub event: WindowEvent,
     /// Cursor of the newest item held before; empty if none was.
     pub before: String,
     /// Cursor of the first item that came after; `before` when nothing new came.

@@ -120,8 +120,8 @@ impl Default for Poll {
 
 impl Default for Deletions {
     fn default() -> Self {
-        let absence::Policy { confirmations, apart_secs, weak_confirmations, weak_secs, .. } =
-            absence::Policy::default();
+        let absence::ProofPolicy { confirmations, apart_secs, weak_confirmations, weak_secs, .. } =
+            absence::ProofPolicy::default();
         Self {
             confirmations: confirmations.into(),
             apart_secs,
@@ -225,25 +225,25 @@ const AUDIT_SECS_USUAL: u64 = 86_400;
 
 impl Deletions {
     /// What proof a tombstone needs; `complete` when the document says that it is the whole feed.
-    pub fn policy(&self, complete: bool) -> absence::Policy {
+    pub fn policy(&self, complete: bool) -> absence::ProofPolicy {
         let few = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
-        absence::Policy {
+        absence::ProofPolicy {
             confirmations: few(self.confirmations),
             apart_secs: self.apart_secs,
             weak_confirmations: few(self.weak_confirmations),
             weak_secs: self.weak_secs,
             complete,
             probes: self.probe,
-            ..absence::Policy::default()
+            ..absence::ProofPolicy::default()
         }
     }
 
     /// The same with software that is known: its profile raises what is asked, and never lowers it.
-    pub fn policy_for(&self, complete: bool, profile: Option<&Profile>) -> absence::Policy {
+    pub fn policy_for(&self, complete: bool, profile: Option<&Profile>) -> absence::ProofPolicy {
         let policy = self.policy(complete);
         let least = profile.and_then(|profile| profile.deletions.confirmations_min).unwrap_or(0);
         let confirmations = policy.confirmations.max(u8::try_from(least).unwrap_or(u8::MAX));
-        absence::Policy { confirmations, ..policy }
+        absence::ProofPolicy { confirmations, ..policy }
     }
 
     /// Refuses what would make tombstones of accidents; answers with warnings about what is merely bold.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        absence::Event,
+        absence::WindowEvent,
         archive::ArchiveWalk,
         reconcile::{keys_needed, observe},
         schedule::{self, Document, Failure, FaultNote, Outcome, PollState, Whose},
@@ -433,34 +433,34 @@ impl Pipeline {
 }
 
 /// What happened to a window as a whole, in the operator's words.
-fn tell(feed: &FeedSpec, event: Event) {
+fn tell(feed: &FeedSpec, event: WindowEvent) {
     let name = &feed.name;
     match event {
-        Event::Gap => {
+        WindowEvent::Gap => {
             warn!(feed.name = %name, "Nothing of the last document of `{name}` is in this one; items may be missing between the two")
         }
-        Event::Rebaselined => {
+        WindowEvent::Rebaselined => {
             info!(feed.name = %name, "The order of `{name}` could not be followed; its window begins anew")
         }
-        Event::Held => {
+        WindowEvent::Quarantined => {
             warn!(feed.name = %name, "Too much of `{name}` is missing at once; nothing is taken for deleted until it is back, or for a week")
         }
-        Event::Reformatted => {
+        WindowEvent::Reformatted => {
             info!(feed.name = %name, "`{name}` was reformatted: most of its entries were edited at once, none of them by its date")
         }
-        Event::HoldEnded => {
+        WindowEvent::QuarantineEnded => {
             warn!(feed.name = %name, "Much of `{name}` stayed missing for a week; its window begins anew, and nothing was deleted")
         }
-        Event::Capped => {
+        WindowEvent::DailyLimit => {
             warn!(feed.name = %name, "More items of `{name}` seem to be gone than is believed in a day; the rest waits")
         }
-        Event::Doubted => {
+        WindowEvent::Doubted => {
             warn!(feed.name = %name, "Posts that `{name}` left out came back; for a month they must be missing for seven days to be taken for deleted")
         }
-        Event::Disbelieved => {
+        WindowEvent::AbsenceOff => {
             warn!(feed.name = %name, "Posts of `{name}` that had been missing for seven days came back; for a month none is taken for deleted because it is missing")
         }
-        Event::Pinned => {
+        WindowEvent::Pinned => {
             info!(feed.name = %name, "What rolls off `{name}` is missing from before an end that stays; its documents prove no deletion, only pages do")
         }
     }

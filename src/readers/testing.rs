@@ -4,7 +4,7 @@ use super::{Config, ReadRequest, Readers, Urls};
 use crate::{
     clock::{Clock, Paused},
     feed::{
-        item::{KeyHash, Reason, Seen},
+        item::{KeyHash, Reason, ItemDigests},
         order::Order,
         page::{Page, PageQuery},
         reconcile::{Change, Delete, Evidence, Put, PutKind},
@@ -145,7 +145,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Document, Site, Urls, page};
 use crate::feed::{
-    item::{Content, Item, ItemId, Reason, Seen},
+    item::{Content, Item, ItemId, Reason, ItemDigests},
     order::Order,
     page::Page,
     record::{FeedNo, FeedRecord},
@@ -62,7 +62,7 @@ fn item(number: u8, content: Content) -> Item {
         published_us: None,
         content,
         tombstone_count: 0,
-        seen: Seen::default(),
+        seen: ItemDigests::default(),
     }
 }
 

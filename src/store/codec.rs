@@ -91,7 +91,7 @@ fn read<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, StoreError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::item::{Content, Reason, Seen};
+    use crate::feed::item::{Content, Reason, ItemDigests};
 
     fn item() -> Item {
         Item {
@@ -103,7 +103,7 @@ mod tests {
             published_us: Some(-3),
             content: Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None },
             tombstone_count: 0,
-            seen: Seen::default(),
+            seen: ItemDigests::default(),
         }
     }
 

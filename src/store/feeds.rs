@@ -3,9 +3,9 @@
 
 use super::Answer;
 use crate::feed::{
-    archive::{History, Unstage, Walked},
+    archive::{History, StagingChange, LastWalk},
     item::{Item, ItemId, KeyHash},
-    observed::Observed,
+    observation_record::ObservationRecord,
     page::{Page, PageQuery},
     reconcile::{Change, Evidence, Known, WindowState, dated},
     record::{FeedNo, FeedRecord, IdRule},
@@ -47,8 +47,8 @@ pub trait Feeds: Send + Sync {
     fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>>;
 
     /// The last observations of a feed, oldest first, by number; at most
-    /// [`OBSERVATIONS_MAX`](crate::feed::observed::OBSERVATIONS_MAX).
-    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>>;
+    /// [`OBSERVATIONS_MAX`](crate::feed::observation_record::OBSERVATIONS_MAX).
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>>;
 }
 
 /// A feed as it is at one revision, as far as a decision needs it.
@@ -131,7 +131,7 @@ pub struct Commit {
     /// The change of the feed's archives, if it concerns them.
     pub archives: Option<Archives>,
     /// The next observation. If the window began anew with it, the feed gets a gap marker.
-    pub observed: Option<Observed>,
+    pub observed: Option<ObservationRecord>,
 }
 
 impl Commit {
@@ -160,9 +160,9 @@ pub struct Archives {
     /// The reach of the memory from now on.
     pub history: History,
     /// The fate of the staged pages; `None` leaves them.
-    pub unstage: Option<Unstage>,
+    pub unstage: Option<StagingChange>,
     /// The walk that came to its end with this, if one did.
-    pub walked: Option<Walked>,
+    pub walked: Option<LastWalk>,
 }
 
 /// The result of a commit.

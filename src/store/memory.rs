@@ -10,11 +10,11 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        archive::{ArchiveWalk, Staged, StagedPage, Unstage},
+        archive::{ArchiveWalk, StagedWalk, StagedPage, StagingChange},
         item::{Item, ItemId, KeyHash},
-        observed::{OBSERVATIONS_MAX, Observed},
+        observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Axis,
-        page::{Listing, Page, PageQuery, Place, Range, Row, Rows},
+        page::{Listing, Page, PageQuery, ListingPlace, Range, ListingRow, ListingRows},
         reconcile::{Evidence, WINDOW_ENTRIES_MAX, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -52,7 +52,7 @@ struct Feed {
     created: BTreeMap<Stamp, Stamp>,
     keys: HashMap<KeyHash, ItemId>,
     evidence: BTreeMap<(ItemId, Stamp), Evidence>,
-    observations: BTreeMap<u64, Observed>,
+    observations: BTreeMap<u64, ObservationRecord>,
     last: WindowState,
     poll: Option<PollState>,
     walk: Option<ArchiveWalk>,
@@ -186,7 +186,7 @@ impl Feeds for Memory {
         })
     }
 
-    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>> {
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>> {
         self.answer(move |state, _| {
             let Some(feed) = state.feeds.get(&feed) else { return Ok(Vec::new()) };
             Ok(feed.observations.iter().map(|(seq, observed)| (*seq, observed.clone())).collect())
@@ -234,10 +234,10 @@ impl Walks for Memory {
         self.answer(move |state, now| state.stage(feed, walk, page, now))
     }
 
-    fn staged(&self, feed: FeedNo) -> Answer<'_, Staged> {
+    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
         self.answer(move |state, _| {
             let feed = state.feed(feed)?;
-            Ok(Staged { walk: feed.walk.clone(), pages: feed.staged.values().cloned().collect() })
+            Ok(StagedWalk { walk: feed.walk.clone(), pages: feed.staged.values().cloned().collect() })
         })
     }
 }
@@ -499,12 +499,12 @@ impl Feed {
         }
         self.poll = commit.poll.or(self.poll.take());
         match commit.archives.and_then(|archives| archives.unstage) {
-            Some(Unstage::Since(no)) => {
+            Some(StagingChange::Since(no)) => {
                 self.staged = self.staged.split_off(&no);
                 self.staged.values_mut().for_each(|page| page.deflated = Vec::new());
             }
-            Some(Unstage::Without(no)) => drop(self.staged.split_off(&no)),
-            Some(Unstage::Below(no)) => {
+            Some(StagingChange::Without(no)) => drop(self.staged.split_off(&no)),
+            Some(StagingChange::Below(no)) => {
                 self.staged.range_mut(..no).for_each(|(_, page)| page.deflated = Vec::new());
             }
             None => {}
@@ -541,28 +541,28 @@ impl Along<'_> {
 }
 
 impl Listing for Along<'_> {
-    type Row = Kept;
+    type ListingRow = Kept;
     type Error = StoreError;
 
     fn ids_at(&self, t: Stamp) -> Result<Vec<String>, StoreError> {
-        Ok(self.at(t).map(Row::id).into_iter().collect())
+        Ok(self.at(t).map(ListingRow::id).into_iter().collect())
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<Place>, StoreError> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         let ours = id.parse().ok().and_then(|id| self.feed.item(id));
         let item = ours.or_else(|| {
             let key = KeyHash::of(&self.feed.record.namespace, &Key::Id(id.to_owned()).stripped());
             self.feed.item(*self.feed.keys.get(&key)?)
         });
         Ok(item.map(|item| match self.axis {
-            Axis::Modified => Place { t: item.modified, o: 0 },
-            Axis::Created => Place { t: item.created, o: 0 },
+            Axis::Modified => ListingPlace { t: item.modified, o: 0 },
+            Axis::Created => ListingPlace { t: item.created, o: 0 },
         }))
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, StoreError> {
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
         let range = paging::stamps(range);
-        let row = |t: &Stamp| Some(Ok((Place { t: *t, o: 0 }, self.at(*t)?.clone())));
+        let row = |t: &Stamp| Some(Ok((ListingPlace { t: *t, o: 0 }, self.at(*t)?.clone())));
         let stamps: Box<dyn DoubleEndedIterator<Item = &'a Stamp>> = match self.axis {
             Axis::Modified => Box::new(self.feed.items.range(range).map(|(t, _)| t)),
             Axis::Created => Box::new(self.feed.created.range(range).map(|(c, _)| c)),
@@ -571,7 +571,7 @@ impl Listing for Along<'_> {
     }
 }
 
-impl Row for Kept {
+impl ListingRow for Kept {
     fn id(&self) -> String {
         self.item.id.to_string()
     }

@@ -4,17 +4,17 @@ use super::StoreError;
 use crate::feed::{
     cursor::Toc,
     item::Item,
-    page::{self, Listing, Page, PageQuery, Place, Range, Row, Rows},
+    page::{self, Listing, Page, PageQuery, ListingPlace, Range, ListingRow, ListingRows},
     record::FeedRecord,
     stamp::Stamp,
 };
 use std::{cell::RefCell, ops::Bound, sync::Arc};
 
-/// Rows that a page without tombstones looks at; then it ends, with the cursor of the last one examined.
+/// ListingRows that a page without tombstones looks at; then it ends, with the cursor of the last one examined.
 pub(super) const SCAN_ROWS_MAX: usize = 10_000;
 
 /// A row of a store.
-pub(super) trait Held: Row {
+pub(super) trait Held: ListingRow {
     /// Whether it is a tombstone.
     fn is_gone(&self) -> bool;
     /// The item itself, read only now.
@@ -25,7 +25,7 @@ pub(super) trait Held: Row {
 pub(super) fn page<L>(rows: L, query: &PageQuery, record: &FeedRecord) -> Result<Page, StoreError>
 where
     L: Listing<Error = StoreError>,
-    L::Row: Held,
+    L::ListingRow: Held,
 {
     let shown = Shown { rows, live_only: query.live_only, cut: RefCell::new(None) };
     let selected = page::select(&shown, &query.ask())?;
@@ -42,13 +42,13 @@ where
 /// The bounds of a range as stamps. Stamps are unique in a store, so nothing stands at an offset other than 0.
 pub(super) fn stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
     let low = match low {
-        Bound::Included(Place { t, o: 0 }) => Bound::Included(t),
-        Bound::Included(Place { t, .. }) | Bound::Excluded(Place { t, .. }) => Bound::Excluded(t),
+        Bound::Included(ListingPlace { t, o: 0 }) => Bound::Included(t),
+        Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => Bound::Excluded(t),
         Bound::Unbounded => Bound::Unbounded,
     };
     let high = match high {
-        Bound::Excluded(Place { t, o: 0 }) => Bound::Excluded(t),
-        Bound::Included(Place { t, .. }) | Bound::Excluded(Place { t, .. }) => Bound::Included(t),
+        Bound::Excluded(ListingPlace { t, o: 0 }) => Bound::Excluded(t),
+        Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => Bound::Included(t),
         Bound::Unbounded => Bound::Unbounded,
     };
     (low, high)
@@ -65,24 +65,24 @@ struct Shown<L> {
 impl<L> Listing for Shown<L>
 where
     L: Listing,
-    L::Row: Held,
+    L::ListingRow: Held,
 {
-    type Row = L::Row;
+    type ListingRow = L::ListingRow;
     type Error = L::Error;
 
     fn ids_at(&self, t: Stamp) -> Result<Vec<String>, L::Error> {
         self.rows.ids_at(t)
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<Place>, L::Error> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, L::Error> {
         self.rows.place_of(id)
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, L::Error> {
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, L::Error> {
         self.rows.rows(range, reverse)
     }
 
-    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, L::Error> {
+    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, L::Error> {
         let mut rows = self.rows.rows(range, reverse)?;
         if !self.live_only {
             return Ok(rows);

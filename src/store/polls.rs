@@ -3,7 +3,7 @@
 
 use super::Answer;
 use crate::feed::{
-    archive::{ArchiveWalk, Staged, StagedPage},
+    archive::{ArchiveWalk, StagedWalk, StagedPage},
     record::FeedNo,
     schedule::PollState,
     stamp::Stamp,
@@ -40,5 +40,5 @@ pub trait Walks: Send + Sync {
 
     /// The walk of a feed and its staged pages, as many as a walk may read: those that wait to be committed, and the
     /// traces of those that are.
-    fn staged(&self, feed: FeedNo) -> Answer<'_, Staged>;
+    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk>;
 }

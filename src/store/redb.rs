@@ -8,9 +8,9 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        archive::{ArchiveWalk, Staged, StagedPage},
+        archive::{ArchiveWalk, StagedWalk, StagedPage},
         item::{Item, ItemId, KeyHash},
-        observed::Observed,
+        observation_record::ObservationRecord,
         page::{Page, PageQuery},
         reconcile::Evidence,
         record::{FeedNo, FeedRecord},
@@ -146,7 +146,7 @@ impl Feeds for Redb {
         Box::pin(self.reader.run(move |snapshot| rows::evidence(snapshot, feed, id)))
     }
 
-    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, Observed)>> {
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>> {
         Box::pin(self.reader.run(move |snapshot| rows::observations(snapshot, feed)))
     }
 }
@@ -182,7 +182,7 @@ impl Walks for Redb {
         Box::pin(self.writer.run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())))
     }
 
-    fn staged(&self, feed: FeedNo) -> Answer<'_, Staged> {
+    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
         Box::pin(self.reader.run(move |snapshot| rows::staged(snapshot, feed)))
     }
 }

@@ -6,9 +6,9 @@ use super::{
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::feed::{
-    archive::{ArchiveWalk, Staged, StagedPage},
+    archive::{ArchiveWalk, StagedWalk, StagedPage},
     item::{Item, ItemId, KeyHash},
-    observed::Observed,
+    observation_record::ObservationRecord,
     page::{Page, PageQuery},
     reconcile::Evidence,
     record::{FeedNo, FeedRecord},
@@ -59,7 +59,7 @@ tapped! { 'a
         item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
         outline(feed: FeedNo, after: Option<Stamp>, max: usize) -> Vec<Outlined>;
         evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
-        observations(feed: FeedNo) -> Vec<(u64, Observed)>;
+        observations(feed: FeedNo) -> Vec<(u64, ObservationRecord)>;
     }
     Polls {
         polls(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, PollState)>;
@@ -71,7 +71,7 @@ tapped! { 'a
         walks(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, ArchiveWalk)>;
         walk(feed: FeedNo) -> Option<ArchiveWalk>;
         stage(feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> ();
-        staged(feed: FeedNo) -> Staged;
+        staged(feed: FeedNo) -> StagedWalk;
     }
     Subscriptions {
         subscribe(new: NewSubscription) -> Subscription;

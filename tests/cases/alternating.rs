@@ -5,7 +5,7 @@ use crate::{
     blog::Blog,
     document::{Document, Post, Posts, rss},
 };
-use everfeed::feed::absence::Belief;
+use everfeed::feed::absence::AbsenceTrust;
 use rand::{RngExt as _, SeedableRng as _, rngs::SmallRng};
 
 /// How long it is watched, in hours.
@@ -32,7 +32,7 @@ struct Watched {
     /// Tombstones, all of them false.
     tombstones: usize,
     /// Whether absence is believed as usual at the end.
-    belief: Belief,
+    belief: AbsenceTrust,
 }
 
 /// Polls hourly, `is_second` in these hours.
@@ -59,7 +59,7 @@ fn by_turns(hours: usize) -> impl Fn(usize) -> bool {
     move |hour| hour / hours % 2 == 1
 }
 
-async fn check(tombstones: usize, belief: Belief, is_second: impl Fn(usize) -> bool) {
+async fn check(tombstones: usize, belief: AbsenceTrust, is_second: impl Fn(usize) -> bool) {
     assert_eq!(watched(is_second).await, Watched { tombstones, belief });
 }
 
@@ -67,25 +67,25 @@ async fn check(tombstones: usize, belief: Belief, is_second: impl Fn(usize) -> b
 /// off". Before there was a detector there were 21 false tombstones in the first of these mixes.
 #[tokio::test(start_paused = true)]
 async fn personalised_geo_a_b_or_cdn_node_dependent_feeds() {
-    check(0, Belief::Doubted, at_random(0.5)).await;
-    check(0, Belief::Doubted, at_random(0.1)).await;
-    check(0, Belief::Doubted, by_turns(1)).await;
+    check(0, AbsenceTrust::Doubted, at_random(0.5)).await;
+    check(0, AbsenceTrust::Doubted, at_random(0.1)).await;
+    check(0, AbsenceTrust::Doubted, by_turns(1)).await;
 }
 
 /// The set that was not shown first may be the usual one. Without the detector there were 45: some whenever the other set had
 /// not been shown from one audit to the next. The first three of them come before anything has come back.
 #[tokio::test(start_paused = true)]
 async fn the_set_that_is_shown_more_often_lacks_what_the_other_has() {
-    check(3, Belief::Doubted, at_random(0.9)).await;
+    check(3, AbsenceTrust::Doubted, at_random(0.9)).await;
 }
 
 /// Sets that stay for days look like deletions, until what was deleted comes back. Without the detector there were 24 in the
 /// first mix, and in the last as many as with it: the doubt lasts thirty days.
 #[tokio::test(start_paused = true)]
 async fn sets_that_stay_for_days() {
-    check(6, Belief::Doubted, by_turns(24)).await;
-    check(0, Belief::Usual, by_turns(48)).await;
-    check(3, Belief::Doubted, by_turns(120)).await;
+    check(6, AbsenceTrust::Doubted, by_turns(24)).await;
+    check(0, AbsenceTrust::Usual, by_turns(48)).await;
+    check(3, AbsenceTrust::Doubted, by_turns(120)).await;
 }
 
 /// A set that stays for eight days outlasts even the doubt. When it goes, absence is not believed at all any more.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use everfeed::{
     clock::{Clock as _, Manual},
     feed::{
-        absence::{self, Event},
+        absence::{self, WindowEvent},
         item::{Content, Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -145,7 +145,7 @@ impl Blog {
     }
 
     /// What is remembered of the feed's documents for the sake of what is missing.
-    pub(crate) async fn absence(&self) -> absence::Memory {
+    pub(crate) async fn absence(&self) -> absence::AbsenceState {
         self.store.known(self.feed.no, Vec::new()).await.unwrap().last.absence
     }
 
@@ -229,15 +229,15 @@ fn whole(body: Vec<u8>) -> layers::Body {
 }
 
 /// Gaps are told of by their markers.
-fn word(event: Event) -> Option<&'static str> {
+fn word(event: WindowEvent) -> Option<&'static str> {
     match event {
-        Event::Gap | Event::Rebaselined | Event::HoldEnded => None,
-        Event::Held => Some("held"),
-        Event::Capped => Some("capped"),
-        Event::Doubted => Some("doubted"),
-        Event::Disbelieved => Some("disbelieved"),
-        Event::Reformatted => Some("reformatted"),
-        Event::Pinned => Some("sticky"),
+        WindowEvent::Gap | WindowEvent::Rebaselined | WindowEvent::QuarantineEnded => None,
+        WindowEvent::Quarantined => Some("held"),
+        WindowEvent::DailyLimit => Some("capped"),
+        WindowEvent::Doubted => Some("doubted"),
+        WindowEvent::AbsenceOff => Some("disbelieved"),
+        WindowEvent::Reformatted => Some("reformatted"),
+        WindowEvent::Pinned => Some("sticky"),
     }
 }
 

@@ -3,13 +3,13 @@
 use everfeed::{
     clock::Manual,
     feed::{
-        absence::{CheckResult, Class, Event, Memory},
+        absence::{CheckResult, Coverage, WindowEvent, AbsenceState},
         archive::{
-            ArchiveWalk, History as Reach, Missed, Reach as Origins, Rules, Seen as Shown, StagedPage,
-            Unstage, Walked,
+            ArchiveWalk, History as Reach, ArchiveSuspect, OwnOrigins as Origins, WalkRules, WalkedDocument as Shown, StagedPage,
+            StagingChange, LastWalk,
         },
-        item::{ItemId, KeyHash, Reason, Seen},
-        observed::Observed,
+        item::{ItemId, KeyHash, Reason, ItemDigests},
+        observation_record::ObservationRecord,
         order::Order,
         page::PageQuery,
         reconcile::{Change, DeferredEdit, Delete, Evidence, Put, PutKind, WindowEntry, WindowState},
@@ -70,7 +70,7 @@ pub(crate) fn put(kind: PutKind, n: u32) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry(n)),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 
@@ -256,10 +256,10 @@ fn poll() -> PollState {
     }
 }
 
-fn observed() -> Observed {
-    Observed {
+fn observed() -> ObservationRecord {
+    ObservationRecord {
         at: START,
-        class: Class::Conditional,
+        class: Coverage::Conditional,
         partial: Some("cut".into()),
         again: true,
         entries: 15,
@@ -270,7 +270,7 @@ fn observed() -> Observed {
         suspects: 5,
         rolled_off: 6,
         gone: 7,
-        events: vec![Event::Held, Event::Gap, Event::Reformatted],
+        events: vec![WindowEvent::Quarantined, WindowEvent::Gap, WindowEvent::Reformatted],
         remark: Some("odd".into()),
         page: Some((id(1), CheckResult::NotFound)),
     }
@@ -306,7 +306,7 @@ fn subscription(feed: FeedNo) -> NewSubscription {
 }
 
 fn walk() -> ArchiveWalk {
-    let rules = Rules {
+    let rules = WalkRules {
         reach: Origins::new(Url::parse("http://example.org/feed").unwrap(), vec![]),
         pages_max: 1000,
         page_gap_secs: 1,
@@ -348,8 +348,8 @@ fn held() -> DeferredEdit {
     DeferredEdit { id, key: key(1), until: START, entry, published_us, seen }
 }
 
-fn missed() -> Missed {
-    Missed { id: id(1), since: START, last_seen: START, walks: 1 }
+fn missed() -> ArchiveSuspect {
+    ArchiveSuspect { id: id(1), since: START, last_seen: START, walks: 1 }
 }
 
 /// Puts something into every table.
@@ -368,7 +368,7 @@ pub(crate) async fn fill(store: &dyn Store) {
     let first = Commit {
         last: Some(WindowState {
             window: vec![row],
-            absence: Memory::default(),
+            absence: AbsenceState::default(),
             held: vec![held()],
             reformatted_at: Some(START),
             missed: vec![missed()],
@@ -399,7 +399,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         store.stage(feed.no, walk(), Some(staged(no))).await.unwrap();
     }
     let history = Reach::Partial("a gap".into());
-    let walked = Walked {
+    let walked = LastWalk {
         began_at: START,
         ended_at: START.plus_secs(60),
         pages: 1,
@@ -407,7 +407,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         missed: 1,
         remark: Some("odd".into()),
     };
-    let archives = Archives { history, unstage: Some(Unstage::Below(1)), walked: Some(walked) };
+    let archives = Archives { history, unstage: Some(StagingChange::Below(1)), walked: Some(walked) };
     let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;
     store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60))]).await.unwrap();
     let made = store.subscribe(subscription(feed.no)).await.unwrap();

@@ -59,7 +59,7 @@ pub(super) fn archives(record: &FeedRecord, walk: Option<&ArchiveWalk>, import: 
 }
 
 /// How walks missed an item; `open` is how often it was deleted before, while nothing is decided on it.
-pub(super) fn missed_by_walks(missed: &archive::Missed, open: Option<u8>) -> MissedByWalks {
+pub(super) fn missed_by_walks(missed: &archive::ArchiveSuspect, open: Option<u8>) -> MissedByWalks {
     MissedByWalks {
         since: missed.since.rfc3339(),
         last_seen: missed.last_seen.rfc3339(),

@@ -10,9 +10,9 @@ mod returning;
 
 /// A feed as it is watched, an hour between two documents.
 struct Watched {
-    memory: Memory,
+    memory: AbsenceState,
     now: Stamp,
-    policy: Policy,
+    policy: ProofPolicy,
     known: HashSet<char>,
     /// Letters whose date is no longer their own.
     redated: HashMap<char, i64>,
@@ -23,9 +23,9 @@ struct Watched {
 
 impl Watched {
     fn new(first: &str) -> Self {
-        let policy = Policy::default();
+        let policy = ProofPolicy::default();
         let mut watched = Self {
-            memory: Memory::default(),
+            memory: AbsenceState::default(),
             now: Stamp::from_secs(1_700_000_000),
             policy,
             known: HashSet::new(),
@@ -39,16 +39,16 @@ impl Watched {
 
     /// Shows a document as the answer to an unconditional request, an hour after the last.
     fn audit(&mut self, document: &str) -> String {
-        self.show(document, Class::Audit)
+        self.show(document, Coverage::Unconditional)
     }
 
     /// Likewise to a conditional one.
     fn poll(&mut self, document: &str) -> String {
-        self.show(document, Class::Conditional)
+        self.show(document, Coverage::Conditional)
     }
 
     /// What a document does: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by name.
-    fn show(&mut self, document: &str, class: Class) -> String {
+    fn show(&mut self, document: &str, class: Coverage) -> String {
         self.now = self.now.plus_secs(3600);
         let seen = self.places(document);
         document.clone_into(&mut self.shown);
@@ -79,8 +79,8 @@ impl Watched {
         self.memory.probe_due(self.now).map(letter)
     }
 
-    fn places(&self, document: &str) -> Vec<Place> {
-        let place = |letter: char| Place {
+    fn places(&self, document: &str) -> Vec<ShownItem> {
+        let place = |letter: char| ShownItem {
             id: id(letter),
             dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
             known: self.known.contains(&letter),
@@ -90,7 +90,7 @@ impl Watched {
         document.chars().map(place).collect()
     }
 
-    fn told(&mut self, outcome: Outcome, suspected: &HashSet<ItemId>) -> String {
+    fn told(&mut self, outcome: AbsenceFindings, suspected: &HashSet<ItemId>) -> String {
         let mut told: Vec<String> = outcome.events.iter().map(|event| format!("{event:?}")).collect();
         told.extend(outcome.rolled_off.iter().map(|id| format!("~{}", letter(*id))));
         told.extend(outcome.gone.iter().map(|(id, _)| format!("-{}", letter(*id))));
@@ -234,16 +234,16 @@ fn undated_items_are_judged_once_two_insertions_showed_where_the_newest_stand() 
     let mut feed = Watched::new("");
     let undated = |feed: &mut Watched, document: &str| {
         feed.now = feed.now.plus_secs(3600);
-        let place = |letter| Place {
+        let place = |letter| ShownItem {
             id: id(letter),
             dated: None,
             known: feed.known.contains(&letter),
             tombstone_count: 0,
             is_weak: false,
         };
-        let seen: Vec<Place> = document.chars().map(place).collect();
+        let seen: Vec<ShownItem> = document.chars().map(place).collect();
         feed.known.extend(document.chars());
-        let outcome = feed.memory.observe(&seen, Class::Audit, &feed.policy, feed.now);
+        let outcome = feed.memory.observe(&seen, Coverage::Unconditional, &feed.policy, feed.now);
         feed.told(outcome, &HashSet::new())
     };
     undated(&mut feed, "fedcba");
@@ -296,9 +296,9 @@ fn a_document_that_is_the_whole_feed_says_what_has_left_it() {
 #[test]
 fn a_partial_document_shows_presence_and_never_absence() {
     let mut feed = Watched::new("zyxwvuts");
-    assert_eq!(feed.show("z", Class::Partial), "");
+    assert_eq!(feed.show("z", Coverage::Partial), "");
     assert_eq!(feed.audit("zyxwutsr"), "?v");
-    assert_eq!(feed.show("v", Class::Partial), "", "it is there after all");
+    assert_eq!(feed.show("v", Coverage::Partial), "", "it is there after all");
     assert_eq!(feed.memory.suspects().count(), 0);
 }
 
@@ -339,7 +339,7 @@ fn audits_of_what_is_held_do_not_make_parts_of_conditional_answers() {
 fn a_cut_document_that_comes_again_confirms_nothing() {
     let mut feed = Watched::new("zyxwvuts");
     assert_eq!(feed.poll("zyxwutsr"), "?v");
-    assert_eq!(feed.show("zyx", Class::Partial), "");
+    assert_eq!(feed.show("zyx", Coverage::Partial), "");
     for _ in 0..30 {
         assert_eq!(feed.again(), "");
     }

@@ -14,7 +14,7 @@ mod tests;
 
 /// A page of archives, parsed.
 #[derive(Clone, Debug, Default)]
-pub struct Archived {
+pub struct ArchivedPage {
     /// When it was read.
     pub read_at: Stamp,
     /// Its entries in document order.
@@ -25,7 +25,7 @@ pub struct Archived {
 
 /// Where the version of an entry that counts so far stands.
 #[derive(Clone, Copy)]
-struct Slot {
+struct VersionPlace {
     document: usize,
     at: usize,
 }
@@ -33,24 +33,24 @@ struct Slot {
 /// The entries of archives that the live document does not hold, each once, newest page first: the latest updated
 /// version, of equals the one of the newest document. One that archives hold in a later version than the live document
 /// takes its place there, with the live one's bytes as what the next poll is compared with.
-pub fn merge(live: &mut Observation, pages: Vec<Archived>) -> Vec<(Stamp, ParsedEntry)> {
+pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, ParsedEntry)> {
     let shared = shared(live, &pages);
     let name = |reading: &ParsedEntry| {
         let stripped = reading.key.stripped();
         let link = reading.entry.permalink().filter(|_| shared.contains(&stripped));
         link.map(|link| format!("{stripped}\n{link}")).unwrap_or(stripped)
     };
-    let mut slots: HashMap<String, Slot> = HashMap::new();
+    let mut slots: HashMap<String, VersionPlace> = HashMap::new();
     for (at, sighting) in live.entries.iter().enumerate() {
         if let ObservedEntry::Read(reading) = sighting {
-            slots.entry(name(reading)).or_insert(Slot { document: 0, at });
+            slots.entry(name(reading)).or_insert(VersionPlace { document: 0, at });
         }
     }
     let mut older: Vec<(Stamp, ParsedEntry)> = Vec::new();
     for (document, page) in (1..).zip(pages) {
         for reading in page.readings {
             let Some(slot) = slots.get(&name(&reading)).copied() else {
-                slots.insert(name(&reading), Slot { document, at: older.len() });
+                slots.insert(name(&reading), VersionPlace { document, at: older.len() });
                 older.push((page.read_at, reading));
                 continue;
             };
@@ -66,7 +66,7 @@ pub fn merge(live: &mut Observation, pages: Vec<Archived>) -> Vec<(Stamp, Parsed
             };
             if chronology::touched(&reading.entry) > chronology::touched(&held.entry) {
                 let raw = if slot.document == 0 { held.seen.raw } else { reading.seen.raw };
-                held.seen = crate::feed::item::Seen { raw, ..reading.seen };
+                held.seen = crate::feed::item::ItemDigests { raw, ..reading.seen };
                 held.entry = reading.entry;
             }
         }
@@ -75,7 +75,7 @@ pub fn merge(live: &mut Observation, pages: Vec<Archived>) -> Vec<(Stamp, Parsed
 }
 
 /// Keys that several entries of one document have: those are told apart by their links.
-fn shared(live: &Observation, pages: &[Archived]) -> HashSet<String> {
+fn shared(live: &Observation, pages: &[ArchivedPage]) -> HashSet<String> {
     let of_live = live.entries.iter().filter_map(|sighting| match sighting {
         ObservedEntry::Read(reading) => Some(reading.key.stripped()),
         ObservedEntry::Same(_) => None,

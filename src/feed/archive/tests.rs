@@ -43,9 +43,9 @@ fn publisher(docs: &[(&str, Doc)]) -> Publisher {
     docs.iter().map(|(path, doc)| (at(path), doc.clone())).collect()
 }
 
-fn rules() -> Rules {
+fn rules() -> WalkRules {
     let aliases = vec![Url::parse("https://public.example/feed").unwrap()];
-    Rules { reach: Reach::new(Url::parse(FEED).unwrap(), aliases), pages_max: 1000, page_gap_secs: 2 }
+    WalkRules { reach: OwnOrigins::new(Url::parse(FEED).unwrap(), aliases), pages_max: 1000, page_gap_secs: 2 }
 }
 
 fn keys(ids: &[u32]) -> Vec<KeyHash> {
@@ -56,9 +56,9 @@ fn body(url: &str, doc: &Doc) -> Digest {
     Digest::of(doc.body.map_or_else(|| format!("{url}{:?}", doc.ids), |body| body.to_string()).as_bytes())
 }
 
-fn begin(publisher: &Publisher, profile: &str, rules: &Rules) -> Result<ArchiveWalk, History> {
+fn begin(publisher: &Publisher, profile: &str, rules: &WalkRules) -> Result<ArchiveWalk, History> {
     let live = &publisher[FEED];
-    let seen = Seen {
+    let seen = WalkedDocument {
         landed: FEED,
         body: body(FEED, live),
         bytes: 1000,
@@ -75,23 +75,23 @@ fn begin(publisher: &Publisher, profile: &str, rules: &Rules) -> Result<ArchiveW
 fn step(
     walk: &mut ArchiveWalk,
     publisher: &Publisher,
-    rules: &Rules,
+    rules: &WalkRules,
     now: &mut Stamp,
-) -> Option<(String, Verdict)> {
+) -> Option<(String, PageUse)> {
     let url = match walk.next(*now) {
-        Step::Done => return None,
-        Step::Wait(until) => {
+        WalkStep::Done => return None,
+        WalkStep::Wait(until) => {
             assert!(until > *now);
             *now = until;
             return step(walk, publisher, rules, now);
         }
-        Step::Fetch(url) => url,
+        WalkStep::Fetch(url) => url,
     };
     let missing = status(404);
     let doc = publisher.get(&url).unwrap_or(&missing);
     let (keys, landed) = (keys(&doc.ids), doc.landed.clone().unwrap_or_else(|| url.clone()));
     let reply = match doc.status {
-        200 => Reply::Page(Seen {
+        200 => WalkReply::Page(WalkedDocument {
             landed: &landed,
             body: body(&url, doc),
             bytes: 1000,
@@ -100,9 +100,9 @@ fn step(
             damaged: doc.damaged,
             mixed: doc.mixed,
         }),
-        status @ (403 | 404 | 410) => Reply::Missing { status },
-        299 => Reply::NoFeed,
-        _ => Reply::Failed { why: "the publisher answered 500", retry_after_secs: None },
+        status @ (403 | 404 | 410) => WalkReply::Missing { status },
+        299 => WalkReply::NoFeed,
+        _ => WalkReply::Failed { why: "the publisher answered 500", retry_after_secs: None },
     };
     // The token is all that survives: each step goes on from what was written.
     let stored = postcard::to_stdvec(&*walk).unwrap();
@@ -112,7 +112,7 @@ fn step(
 }
 
 /// Walks to the first rest: the paths kept, and what is known of the history.
-fn walk_with(publisher: &Publisher, profile: &str, rules: &Rules) -> (Vec<String>, History) {
+fn walk_with(publisher: &Publisher, profile: &str, rules: &WalkRules) -> (Vec<String>, History) {
     let mut walk = match begin(publisher, profile, rules) {
         Ok(walk) => walk,
         Err(history) => return (Vec::new(), history),
@@ -124,7 +124,7 @@ fn walk_with(publisher: &Publisher, profile: &str, rules: &Rules) -> (Vec<String
         }
         assert_eq!(walk.history(), History::Running);
         let Some((url, verdict)) = step(&mut walk, publisher, rules, &mut now) else { break };
-        if verdict == Verdict::Keep {
+        if verdict == PageUse::Keep {
             kept.push(url.trim_start_matches("http://blog.example").to_owned());
         }
     }
@@ -241,7 +241,7 @@ fn archives_on_other_hosts_are_not_followed_and_those_of_an_alias_are_ours() {
 #[test]
 fn an_alias_keeps_the_path_and_takes_the_configured_host_and_port() {
     let aliases = vec![Url::parse("https://public.example/feed").unwrap()];
-    let reach = Reach::new(Url::parse("http://127.0.0.1:8081/rss").unwrap(), aliases);
+    let reach = OwnOrigins::new(Url::parse("http://127.0.0.1:8081/rss").unwrap(), aliases);
     let to = |url: &str| reach.mapped(url);
     assert_eq!(to("https://public.example/a?b=1#c").as_deref(), Some("http://127.0.0.1:8081/a?b=1"));
     assert_eq!(to("http://public.example/a").as_deref(), Some("http://127.0.0.1:8081/a"));
@@ -273,10 +273,10 @@ fn a_missing_archive_is_asked_for_again_and_then_told() {
         }
         assert_eq!((asked, walk.is_done()), (5, false), "{code}");
         assert!(walk.history().why().unwrap().contains(&code.to_string()), "{}", walk.history());
-        assert_eq!(walk.next(now), Step::Wait(now.plus_secs(PAUSE_SECS)));
+        assert_eq!(walk.next(now), WalkStep::Wait(now.plus_secs(PAUSE_SECS)));
         publisher.insert("http://blog.example/a1".into(), doc([1]));
         let (url, verdict) = step(&mut walk, &publisher, &rules(), &mut now).unwrap();
-        assert_eq!((url.as_str(), verdict), ("http://blog.example/a1", Verdict::Keep));
+        assert_eq!((url.as_str(), verdict), ("http://blog.example/a1", PageUse::Keep));
         assert_eq!(walk.history(), History::Complete);
     }
     let mut docs = docs;
@@ -345,11 +345,11 @@ fn the_boundary_is_read_again_when_the_live_document_moved_meanwhile() {
     assert_eq!(
         told[1..],
         [
-            ("/rss?paged=2", Verdict::Keep),
-            ("/rss?paged=3", Verdict::Keep),
-            ("/rss?paged=4", Verdict::Drop),
-            ("/rss", Verdict::Drop),
-            ("/rss?paged=2", Verdict::Keep),
+            ("/rss?paged=2", PageUse::Keep),
+            ("/rss?paged=3", PageUse::Keep),
+            ("/rss?paged=4", PageUse::Drop),
+            ("/rss", PageUse::Drop),
+            ("/rss?paged=2", PageUse::Keep),
         ]
     );
     assert_eq!(walk.history(), History::Complete);
@@ -416,15 +416,15 @@ fn pages_are_a_gap_apart_and_a_host_that_wants_rest_gets_it() {
         ("/a", linked([2], "next", "http://blog.example/b")),
     ]);
     let mut walk = begin(&publisher, "none", &rules()).unwrap();
-    assert_eq!(walk.next(NOW), Step::Wait(NOW.plus_secs(2)));
+    assert_eq!(walk.next(NOW), WalkStep::Wait(NOW.plus_secs(2)));
     let mut now = NOW;
     step(&mut walk, &publisher, &rules(), &mut now);
-    assert_eq!(walk.next(now), Step::Wait(now.plus_secs(2)));
-    let asked = Reply::Failed { why: "429", retry_after_secs: Some(900) };
+    assert_eq!(walk.next(now), WalkStep::Wait(now.plus_secs(2)));
+    let asked = WalkReply::Failed { why: "429", retry_after_secs: Some(900) };
     walk.answer(asked, &rules(), now);
-    assert_eq!(walk.next(now), Step::Wait(now.plus_secs(900)));
-    walk.answer(Reply::Deferred { wait_secs: 7 }, &rules(), now);
-    assert_eq!(walk.next(now), Step::Wait(now.plus_secs(7)));
+    assert_eq!(walk.next(now), WalkStep::Wait(now.plus_secs(900)));
+    walk.answer(WalkReply::Deferred { wait_secs: 7 }, &rules(), now);
+    assert_eq!(walk.next(now), WalkStep::Wait(now.plus_secs(7)));
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn archives_that_are_too_large_are_told() {
     let publisher = publisher(&[("/rss", linked([3], "next", "http://blog.example/a"))]);
     let mut walk = begin(&publisher, "none", &rules()).unwrap();
     let page = linked([2], "next", "http://blog.example/b");
-    let seen = Seen {
+    let seen = WalkedDocument {
         landed: "http://blog.example/a",
         body: Digest::of(b"a"),
         bytes: BYTES_MAX,
@@ -441,7 +441,7 @@ fn archives_that_are_too_large_are_told() {
         damaged: false,
         mixed: false,
     };
-    assert_eq!(walk.answer(Reply::Page(seen), &rules(), NOW), Verdict::Keep);
+    assert_eq!(walk.answer(WalkReply::Page(seen), &rules(), NOW), PageUse::Keep);
     assert_eq!(walk.history().to_string(), "partial (its archives hold more than 128 MiB)");
 }
 
@@ -475,7 +475,7 @@ fn a_walk_that_is_told_what_it_saw_goes_on_where_it_was() {
         }
     };
     let pages = vec![page(0, FEED), page(1, "http://blog.example/a")];
-    let staged = Staged { walk: Some(again), pages };
+    let staged = StagedWalk { walk: Some(again), pages };
     again = staged.recalled().unwrap();
     assert_eq!(again, walk);
     step(&mut again, &publisher, &rules(), &mut now);
@@ -522,7 +522,7 @@ fn only_a_whole_walk_on_the_way_of_the_one_before_proves_anything_by_its_silence
     let mut gap = docs.clone();
     gap[2].1 = status(410);
     assert!(!again(&gap, "none", way).proves());
-    let few = Rules { pages_max: 1, ..rules() };
+    let few = WalkRules { pages_max: 1, ..rules() };
     let publisher = publisher(&docs);
     let mut walk = begin(&publisher, "none", &few).unwrap().after(way.to_owned(), 7);
     while step(&mut walk, &publisher, &few, &mut now).is_some() {}
@@ -560,14 +560,14 @@ fn one_more_walk_takes_nothing_back_and_mends_what_it_can() {
 
 #[test]
 fn the_next_walk_is_due_in_its_time_and_a_day_after_one_that_missed_something() {
-    let walked = Walked::at_once(History::Complete, NOW);
+    let walked = LastWalk::at_once(History::Complete, NOW);
     assert_eq!(walked.again_at(1_000_000), Some(NOW.plus_secs(1_000_000)));
     assert_eq!(walked.again_at(0), None);
-    let missed = Walked { missed: 1, ..walked };
+    let missed = LastWalk { missed: 1, ..walked };
     assert_eq!(missed.again_at(1_000_000), Some(NOW.plus_secs(86_400)));
     assert_eq!(missed.again_at(600), Some(NOW.plus_secs(600)));
     assert_eq!(missed.again_at(0), None);
-    assert_eq!(Walked::at_once(History::Unknown, NOW).again_at(600), None, "there are no archives");
+    assert_eq!(LastWalk::at_once(History::Unknown, NOW).again_at(600), None, "there are no archives");
 }
 
 /// A live document of so many entries of this generator.
@@ -638,8 +638,8 @@ fn a_damaged_page_is_asked_for_once_more_and_what_it_may_lack_is_told() {
     publisher.insert("http://blog.example/a2".into(), cut);
     let (mut walk, mut now) = (begin(&publisher, "none", &rules()).unwrap(), NOW);
     let (url, verdict) = step(&mut walk, &publisher, &rules(), &mut now).unwrap();
-    assert_eq!((url.as_str(), verdict), ("http://blog.example/a2", Verdict::Drop));
-    assert_eq!(walk.next(now), Step::Wait(now.plus_secs(60)));
+    assert_eq!((url.as_str(), verdict), ("http://blog.example/a2", PageUse::Drop));
+    assert_eq!(walk.next(now), WalkStep::Wait(now.plus_secs(60)));
     publisher.insert("http://blog.example/a2".into(), docs[1].1.clone());
     while step(&mut walk, &publisher, &rules(), &mut now).is_some() {}
     assert_eq!((walk.history(), walk.entries()), (History::Complete, 5));
@@ -718,7 +718,7 @@ fn a_page_of_another_feed_is_not_taken_in() {
     check(&[("/rss", live.clone()), ("/a2", theirs(doc([90])))], "none", &[], why);
     let docs = [("/rss", live), ("/a2", theirs(doc([90]))), ("/rss?paged=2", ours(doc([4])))];
     check(&docs, "wordpress", &["/rss?paged=2"], "complete");
-    // Counted ways.
+    // CountedPages ways.
     let (two, three) = ("/rss?paged=2", "/rss?paged=3");
     let docs = [("/rss", ours(doc([5]))), (two, theirs(doc([90])))];
     check(&docs, "wordpress", &[], why);

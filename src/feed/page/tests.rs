@@ -14,7 +14,7 @@ struct Plain {
 #[derive(Clone, Debug)]
 struct Named(String);
 
-impl Row for Named {
+impl ListingRow for Named {
     fn id(&self) -> String {
         self.0.clone()
     }
@@ -29,16 +29,16 @@ impl Plain {
         Self { items: items.into_iter().collect(), lookups: Cell::new(0) }
     }
 
-    fn placed(&self) -> impl Iterator<Item = (Place, &String)> {
+    fn placed(&self) -> impl Iterator<Item = (ListingPlace, &String)> {
         self.items.iter().enumerate().map(|(at, (id, t))| {
             let o = self.items[..at].iter().rev().take_while(|(_, before)| before == t).count();
-            (Place { t: *t, o: u32::try_from(o).unwrap() }, id)
+            (ListingPlace { t: *t, o: u32::try_from(o).unwrap() }, id)
         })
     }
 }
 
 impl Listing for Plain {
-    type Row = Named;
+    type ListingRow = Named;
     type Error = Infallible;
 
     fn ids_at(&self, t: Stamp) -> Result<Vec<String>, Infallible> {
@@ -46,11 +46,11 @@ impl Listing for Plain {
         Ok(self.items.iter().filter(|(_, at)| *at == t).map(|(id, _)| id.clone()).collect())
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<Place>, Infallible> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Infallible> {
         Ok(self.placed().find(|(_, known)| *known == id).map(|(place, _)| place))
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, Infallible> {
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Infallible> {
         use std::ops::RangeBounds;
         let mut rows: Vec<_> = self
             .placed()
@@ -91,7 +91,7 @@ fn check_case(listing: &Plain, case: &Value, name: &str) {
     let reverse = case["order"] == "desc";
     let order = Order { reverse, ..Order::CREATED };
     let max = case["max"].as_u64().unwrap() as usize;
-    let ask = Ask { order, since: since.as_ref(), until: until.as_ref(), max, bytes_max: usize::MAX };
+    let ask = ListingQuery { order, since: since.as_ref(), until: until.as_ref(), max, bytes_max: usize::MAX };
     listing.lookups.set(0);
     let page = select(listing, &ask).unwrap();
     let ids: Vec<_> = page.rows.iter().map(|row| row.0.as_str()).collect();
@@ -151,7 +151,7 @@ fn ten() -> Plain {
 fn page(order: Order, since: Option<&str>, until: Option<&str>, max: usize) -> Selection<Named> {
     let read = |raw: Option<&str>| raw.and_then(|raw| Position::parse(raw).unwrap());
     let (since, until) = (read(since), read(until));
-    select(&ten(), &Ask { order, since: since.as_ref(), until: until.as_ref(), max, bytes_max: usize::MAX })
+    select(&ten(), &ListingQuery { order, since: since.as_ref(), until: until.as_ref(), max, bytes_max: usize::MAX })
         .unwrap()
 }
 
@@ -165,10 +165,10 @@ fn since_beyond_until_is_an_empty_page() {
 
 #[test]
 fn a_page_ends_at_the_byte_budget_but_never_empty() {
-    let ask = Ask { order: Order::MODIFIED, since: None, until: None, max: 50, bytes_max: 5 };
+    let ask = ListingQuery { order: Order::MODIFIED, since: None, until: None, max: 50, bytes_max: 5 };
     let page = select(&ten(), &ask).unwrap();
     assert_eq!((page.rows.len(), page.more), (2, true));
-    let page = select(&ten(), &Ask { bytes_max: 0, ..ask }).unwrap();
+    let page = select(&ten(), &ListingQuery { bytes_max: 0, ..ask }).unwrap();
     assert_eq!((page.rows.len(), page.more), (1, true));
 }
 
@@ -176,7 +176,7 @@ fn a_page_ends_at_the_byte_budget_but_never_empty() {
 fn id_positions_need_an_order_that_stands_still() {
     // SF-27.
     let ask = |order, position| {
-        select(&ten(), &Ask { order, since: Some(position), until: None, max: 3, bytes_max: 99 })
+        select(&ten(), &ListingQuery { order, since: Some(position), until: None, max: 3, bytes_max: 99 })
     };
     let (known, unknown) = (Position::Id("i4".into()), Position::Id("x".into()));
     assert_eq!(ask(Order::CREATED, &known).unwrap().rows[0].0, "i5");
@@ -210,7 +210,7 @@ fn a_range_grows_unless_its_end_exists_or_is_past() {
     let check = |order, since: Option<&str>, until: Option<&str>, expect| {
         let read = |raw: Option<&str>| raw.and_then(|raw| Position::parse(raw).unwrap());
         let (since, until) = (read(since), read(until));
-        let ask = Ask { order, since: since.as_ref(), until: until.as_ref(), max: 1, bytes_max: 1 };
+        let ask = ListingQuery { order, since: since.as_ref(), until: until.as_ref(), max: 1, bytes_max: 1 };
         assert_eq!(ask.growth(Stamp::from_secs(100)), expect, "{order} {until:?}");
     };
     check(Order::MODIFIED, Some("cursor:5_0_1"), None, Growth::Open);

@@ -12,24 +12,24 @@ use std::{
 };
 
 /// An entry and the item it belongs to.
-pub(super) struct Bound<'a> {
+pub(super) struct BoundEntry<'a> {
     /// The entry.
     pub(super) reading: &'a ParsedEntry,
     /// The key that bound it.
     pub(super) key: KeyHash,
     /// Its item.
-    pub(super) target: Target,
+    pub(super) target: BoundItem,
 }
 
 /// The item of an entry.
-pub(super) enum Target {
+pub(super) enum BoundItem {
     /// One that the store holds.
     Known(Arc<Item>),
     /// One to be made, with this id and IRI.
     New { id: ItemId, iri: String },
 }
 
-impl Bound<'_> {
+impl BoundEntry<'_> {
     /// What is remembered of the entry, and whether its item was alive before.
     pub(super) fn row(&self) -> (WindowEntry, bool) {
         let held = self.target.item();
@@ -46,7 +46,7 @@ impl Bound<'_> {
     }
 }
 
-impl Target {
+impl BoundItem {
     /// The item as it is held.
     pub(super) fn item(&self) -> Option<&Arc<Item>> {
         match self {
@@ -81,8 +81,8 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds the parsed entries of a document. Of several that are one item, the latest updated is kept (LEGACY I-3).
-    pub(super) fn bind(&mut self, entries: &'a [ObservedEntry]) -> HashMap<usize, Bound<'a>> {
-        let mut groups: Vec<Group<'a>> = Vec::new();
+    pub(super) fn bind(&mut self, entries: &'a [ObservedEntry]) -> HashMap<usize, BoundEntry<'a>> {
+        let mut groups: Vec<EntryGroup<'a>> = Vec::new();
         let mut place: HashMap<&Key, usize> = HashMap::new();
         for (at, sighting) in entries.iter().enumerate() {
             let ObservedEntry::Read(reading) = sighting else { continue };
@@ -92,7 +92,7 @@ impl<'a> Binder<'a> {
             });
             groups[group].push((at, reading));
         }
-        let mut bound: HashMap<usize, Bound<'a>> =
+        let mut bound: HashMap<usize, BoundEntry<'a>> =
             groups.into_iter().flat_map(|group| self.bind_group(&group)).collect();
         self.rename(&mut bound);
         bound
@@ -100,11 +100,11 @@ impl<'a> Binder<'a> {
 
     /// Gives entries with unknown keys the items that they are under another id. One whose key is known was found to be
     /// another item on purpose.
-    fn rename(&mut self, bound: &mut HashMap<usize, Bound<'a>>) {
+    fn rename(&mut self, bound: &mut HashMap<usize, BoundEntry<'a>>) {
         let is_unknown = |key: &Key| !self.known.items.contains_key(&hash(self.namespace, &key.stripped()));
         let mut unknown: Vec<(usize, &ParsedEntry)> = bound
             .iter()
-            .filter(|(_, bound)| matches!(bound.target, Target::New { .. }) && is_unknown(&bound.reading.key))
+            .filter(|(_, bound)| matches!(bound.target, BoundItem::New { .. }) && is_unknown(&bound.reading.key))
             .map(|(at, bound)| (*at, bound.reading))
             .collect();
         unknown.sort_unstable_by_key(|(at, _)| *at);
@@ -113,13 +113,13 @@ impl<'a> Binder<'a> {
             self.claimed.remove(&bound.target.id());
             self.claimed.insert(item.id);
             self.aliases.push((bound.key, item.id));
-            bound.target = Target::Known(item);
+            bound.target = BoundItem::Known(item);
         }
         self.aliases.sort_unstable();
     }
 
     /// Binds the entries that share a key.
-    fn bind_group(&mut self, group: &[(usize, &'a ParsedEntry)]) -> Vec<(usize, Bound<'a>)> {
+    fn bind_group(&mut self, group: &[(usize, &'a ParsedEntry)]) -> Vec<(usize, BoundEntry<'a>)> {
         let clusters = by_link(group);
         if clusters.len() > 1 {
             self.id_rule = IdRule::IdAndLink;
@@ -129,7 +129,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds one entry; `None` when another entry of the document has its item already.
-    fn bind_one(&mut self, reading: &'a ParsedEntry) -> Option<Bound<'a>> {
+    fn bind_one(&mut self, reading: &'a ParsedEntry) -> Option<BoundEntry<'a>> {
         let plain = hash(self.namespace, &reading.key.stripped());
         let split = split_key(&reading.key, &reading.entry);
         let split_hash = split.as_ref().map(|split| hash(self.namespace, split));
@@ -137,21 +137,21 @@ impl<'a> Binder<'a> {
             self.known.items.get(&key).filter(|item| !self.claimed.contains(&item.id)).cloned()
         };
         let (key, target) = if let Some((key, item)) = split_hash.and_then(|key| Some((key, known(key)?))) {
-            (key, Target::Known(item))
+            (key, BoundItem::Known(item))
         } else if let Some(item) = known(plain).filter(|item| !self.is_another(item, &reading.entry)) {
-            (plain, Target::Known(item))
+            (plain, BoundItem::Known(item))
         } else if !self.known.items.contains_key(&plain) && !self.claimed.contains(&plain.item_id()) {
-            (plain, Target::New { id: plain.item_id(), iri: iri(self.namespace, &reading.key) })
+            (plain, BoundItem::New { id: plain.item_id(), iri: iri(self.namespace, &reading.key) })
         } else {
             // The plain id belongs to another item, so this one lives under id and link, and takes a `urn:uuid:`.
             let (key, split) = (split_hash?, split?);
             if self.known.items.contains_key(&key) || self.claimed.contains(&key.item_id()) {
                 return None;
             }
-            (key, Target::New { id: key.item_id(), iri: uuid_iri(self.namespace, &split) })
+            (key, BoundItem::New { id: key.item_id(), iri: uuid_iri(self.namespace, &split) })
         };
         self.claimed.insert(target.id());
-        Some(Bound { reading, key, target })
+        Some(BoundEntry { reading, key, target })
     }
 
     /// Whether an entry with a known id is another item all the same: link, title and published are present on both
@@ -191,11 +191,11 @@ fn hash(namespace: &str, stripped: &str) -> KeyHash {
 }
 
 /// Entries and where they stand in the document.
-type Group<'a> = Vec<(usize, &'a ParsedEntry)>;
+type EntryGroup<'a> = Vec<(usize, &'a ParsedEntry)>;
 
 /// Entries with one key, parted by link; one without a link goes with the first.
-fn by_link<'a>(group: &[(usize, &'a ParsedEntry)]) -> Vec<Group<'a>> {
-    let mut clusters: Vec<(Option<&str>, Group<'a>)> = Vec::new();
+fn by_link<'a>(group: &[(usize, &'a ParsedEntry)]) -> Vec<EntryGroup<'a>> {
+    let mut clusters: Vec<(Option<&str>, EntryGroup<'a>)> = Vec::new();
     for &(at, reading) in group {
         let link = reading.entry.permalink();
         match clusters.iter_mut().find(|(other, _)| other.is_none() || link.is_none() || *other == link) {

@@ -3,14 +3,14 @@
 use super::{
     Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, Put, PutKind, WINDOW_ENTRIES_MAX,
     WindowEntry, WindowState,
-    bind::{Binder, Bound, Target, keys_of},
+    bind::{Binder, BoundEntry, BoundItem, keys_of},
     chronology,
-    guard::Guard,
+    guard::FloodLimiter,
 };
 use crate::feed::{
-    absence::{CheckResult, Class, Event, Outcome, Place, Policy, Proof},
-    archive::Missed,
-    item::{ItemId, KeyHash, Reason, Seen, plausible},
+    absence::{CheckResult, Coverage, WindowEvent, AbsenceFindings, ShownItem, ProofPolicy, Proof},
+    archive::ArchiveSuspect,
+    item::{ItemId, KeyHash, Reason, ItemDigests, plausible},
     stamp::Stamp,
 };
 use everfeed_adapters::{
@@ -48,16 +48,16 @@ pub fn reconcile(
     namespace: &str,
     known: &Known,
     seen: &Observation,
-    policy: &Policy,
+    policy: &ProofPolicy,
     now: Stamp,
 ) -> Decisions {
     let unchanged = seen.entries.iter().filter_map(ObservedEntry::same).collect();
     let mut binder = Binder::new(namespace, known, unchanged);
     let mut bound = binder.bind(&seen.entries);
-    let verdicts = Verdicts::new(namespace, known, seen);
+    let verdicts = ExplicitDeletions::new(namespace, known, seen);
     let mut decisions =
         Decisions { id_rule: binder.id_rule, aliases: binder.aliases, ..Decisions::default() };
-    let mut guard = Guard::new(known, seen, now);
+    let mut guard = FloodLimiter::new(known, seen, now);
     let mut puts = Vec::new();
     let mut places = Vec::new();
     for (at, sighting) in seen.entries.iter().enumerate() {
@@ -85,7 +85,7 @@ pub fn reconcile(
             decisions.last.window.push(row);
         }
         let WindowEntry { id, dated, tombstone_count, is_weak, .. } = row;
-        places.push(Place { id, dated, known: is_known, tombstone_count, is_weak });
+        places.push(ShownItem { id, dated, known: is_known, tombstone_count, is_weak });
     }
     puts.extend(guard.release(false).into_iter().filter(|(_, put)| !verdicts.ends(put.id)));
     let is_reformatted = guard.close(&mut decisions.last);
@@ -93,24 +93,24 @@ pub fn reconcile(
     decisions.changes.extend(verdicts.tombstones(now));
     let before = known.last.absence.without(&verdicts.ended);
     let shown: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
-    let is_missed = |missed: &&Missed| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
+    let is_missed = |missed: &&ArchiveSuspect| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
     decisions.last.missed = known.last.missed.iter().filter(is_missed).copied().collect();
     (decisions.class, decisions.missing) = (seen.class, before.lacked_by(&places));
     decisions.conclude(before.observe(&places, seen.class, policy, now), now);
-    decisions.events.extend(is_reformatted.then_some(Event::Reformatted));
+    decisions.events.extend(is_reformatted.then_some(WindowEvent::Reformatted));
     decisions
 }
 
 /// The last document once more, as the answer to an unconditional request: what it lacks is confirmed.
-pub fn reconcile_again(known: &Known, policy: &Policy, now: Stamp) -> Decisions {
-    let (class, missing) = (Class::Audit, known.last.absence.suspects().count());
+pub fn reconcile_again(known: &Known, policy: &ProofPolicy, now: Stamp) -> Decisions {
+    let (class, missing) = (Coverage::Unconditional, known.last.absence.suspects().count());
     let (id_rule, last) = (known.id_rule, known.last.clone());
     let mut decisions = Decisions { id_rule, last, class, missing, ..Decisions::default() };
     let place = |row: &WindowEntry| {
         let WindowEntry { id, dated, tombstone_count, is_weak, .. } = *row;
-        Place { id, dated, known: true, tombstone_count, is_weak }
+        ShownItem { id, dated, known: true, tombstone_count, is_weak }
     };
-    let seen: Vec<Place> = known.last.window.iter().map(place).collect();
+    let seen: Vec<ShownItem> = known.last.window.iter().map(place).collect();
     decisions.conclude(known.last.absence.observe_again(&seen, policy, now), now);
     decisions
 }
@@ -120,7 +120,7 @@ pub fn reconcile_probe(
     known: &Known,
     id: ItemId,
     said: CheckResult,
-    policy: &Policy,
+    policy: &ProofPolicy,
     now: Stamp,
 ) -> Decisions {
     let (id_rule, last) = (known.id_rule, known.last.clone());
@@ -133,7 +133,7 @@ pub fn reconcile_probe(
 /// changes with every poll; else what is due. `known` holds the items of the keys of `last.held`.
 pub fn release(known: &Known, at_rest: bool, now: Stamp) -> Decisions {
     let nothing = Observation::default();
-    let mut guard = Guard::new(known, &nothing, now);
+    let mut guard = FloodLimiter::new(known, &nothing, now);
     let puts = guard.release(at_rest);
     let (id_rule, mut last) = (known.id_rule, known.last.clone());
     guard.close(&mut last);
@@ -163,7 +163,7 @@ impl Decisions {
     }
 
     /// Takes what absence proves.
-    fn conclude(&mut self, outcome: Outcome, now: Stamp) {
+    fn conclude(&mut self, outcome: AbsenceFindings, now: Stamp) {
         self.changes
             .extend(outcome.gone.into_iter().map(|(id, proof)| Change::Delete(ended(id, proof, now))));
         self.rolled_off = outcome.rolled_off.len();
@@ -193,7 +193,7 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
 }
 
 /// The end of an item that walks through the archives missed.
-pub fn ended_in_archives(missed: Missed, now: Stamp) -> Delete {
+pub fn ended_in_archives(missed: ArchiveSuspect, now: Stamp) -> Delete {
     let reason = Reason::AbsentArchive;
     let evidence =
         Evidence { reason, observed_at: now, when: None, comment: None, missing: None, missed: Some(missed) };
@@ -202,15 +202,15 @@ pub fn ended_in_archives(missed: Missed, now: Stamp) -> Delete {
 }
 
 /// What an entry does to its item; `None` when the item holds the same content already.
-fn put(bound: Bound<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
-    let Bound { reading, key, target } = bound;
+fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
+    let BoundEntry { reading, key, target } = bound;
     let (kind, id, iri, keys) = match target {
-        Target::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
-        Target::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
-        Target::Known(item) if differs(&item.seen, item.entry(), &reading.seen, profile) => {
+        BoundItem::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
+        BoundItem::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
+        BoundItem::Known(item) if differs(&item.seen, item.entry(), &reading.seen, profile) => {
             (PutKind::Edited, item.id, item.iri.clone(), Vec::new())
         }
-        Target::Known(_) => return None,
+        BoundItem::Known(_) => return None,
     };
     let entry = &reading.entry;
     let published_us = entry.published.as_ref().and_then(|date| date.at_us).filter(|at| believable(*at, now));
@@ -219,7 +219,7 @@ fn put(bound: Bound<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
 
 /// Equal bytes are never an edit, whatever parser made the digests; else the content decides. Digests of two versions
 /// are not compared: the held entry gets one of today's, made with the same scrubbers.
-pub(super) fn differs(held: &Seen, entry: Option<&Entry>, seen: &Seen, profile: Option<&Profile>) -> bool {
+pub(super) fn differs(held: &ItemDigests, entry: Option<&Entry>, seen: &ItemDigests, profile: Option<&Profile>) -> bool {
     let content = if held.version == seen.version {
         Some(held.content)
     } else {
@@ -240,7 +240,7 @@ fn deleted_key(namespace: &str, deletion: &Deletion) -> KeyHash {
 }
 
 /// What the publisher's deletions mean for the items of this document and of the store.
-struct Verdicts<'a> {
+struct ExplicitDeletions<'a> {
     /// By the key of the id that is said to be deleted.
     by_key: HashMap<KeyHash, &'a Deletion>,
     /// Live items that end with this document.
@@ -248,7 +248,7 @@ struct Verdicts<'a> {
     ended: HashSet<ItemId>,
 }
 
-impl<'a> Verdicts<'a> {
+impl<'a> ExplicitDeletions<'a> {
     fn new(namespace: &str, known: &Known, seen: &'a Observation) -> Self {
         let mut by_key: HashMap<KeyHash, &Deletion> = HashMap::new();
         for deletion in &seen.deletions {
@@ -287,7 +287,7 @@ impl<'a> Verdicts<'a> {
     }
 
     /// Whether the document itself says that this entry is deleted, so that it neither appears nor comes back.
-    fn suppress(&self, bound: &Bound<'_>) -> bool {
+    fn suppress(&self, bound: &BoundEntry<'_>) -> bool {
         let said =
             self.by_key.get(&bound.key).is_some_and(|deletion| deletes(deletion, &bound.reading.entry));
         said || self.ended.contains(&bound.target.id())

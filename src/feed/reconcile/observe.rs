@@ -3,8 +3,8 @@
 
 use super::{Observation, ObservedEntry, ParsedEntry, WindowEntry, WindowState};
 use crate::feed::{
-    absence::Class,
-    item::{ItemId, Seen},
+    absence::Coverage,
+    item::{ItemId, ItemDigests},
 };
 use everfeed_adapters::{
     Digest, Key, Note, RawEntry, Window,
@@ -23,7 +23,7 @@ pub fn observe(
     last: &WindowState,
     document: &Window,
     profile: Option<Arc<Profile>>,
-    class: Class,
+    class: Coverage,
 ) -> (Observation, Vec<Note>) {
     let held: HashSet<ItemId> = last.held.iter().map(|held| held.id).collect();
     let settled = last.window.iter().filter(|row| !held.contains(&row.id));
@@ -48,7 +48,7 @@ fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Par
     let (entry, of_entry) = raw.parse();
     notes.extend(of_entry);
     let content = content_digest(&entry, profile);
-    let seen = Seen { raw: raw.raw, content, version: digest_version(profile) };
+    let seen = ItemDigests { raw: raw.raw, content, version: digest_version(profile) };
     ParsedEntry { key: raw.key.clone(), entry: Arc::new(entry), seen }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     /// What becomes of each entry: `=` and its row, or its title as parsed.
     fn check(window: &[WindowEntry], document: &Window, expect: &[&str]) {
         let last = WindowState { window: window.to_vec(), ..WindowState::default() };
-        let (seen, _) = observe(&last, document, None, Class::Audit);
+        let (seen, _) = observe(&last, document, None, Coverage::Unconditional);
         let told: Vec<String> = seen
             .entries
             .iter()
@@ -122,12 +122,12 @@ mod tests {
         let document = document(&[("b", "B"), ("a", "A")], "");
         let mut last = WindowState { window: window(&document), ..WindowState::default() };
         let told = |last: &WindowState| {
-            let (seen, _) = observe(last, &document, None, Class::Audit);
+            let (seen, _) = observe(last, &document, None, Coverage::Unconditional);
             seen.entries.iter().map(|sighting| matches!(sighting, ObservedEntry::Same(_))).collect::<Vec<_>>()
         };
         assert_eq!(told(&last), [true, true]);
         let WindowEntry { key, id, .. } = last.window[1];
-        let (until, entry, seen) = (Stamp::MAX, Arc::default(), Seen::default());
+        let (until, entry, seen) = (Stamp::MAX, Arc::default(), ItemDigests::default());
         last.held.push(DeferredEdit { id, key, until, entry, published_us: None, seen });
         assert_eq!(told(&last), [true, false]);
     }

@@ -1,7 +1,7 @@
 //! Decisions on small documents, each against a store that is a map.
 
 use super::*;
-use crate::feed::{absence::Policy, item::Content};
+use crate::feed::{absence::ProofPolicy, item::Content};
 use everfeed_adapters::{
     Body, Date, Link, Text,
     platforms::{Platforms, content_digest, digest_version},
@@ -24,16 +24,16 @@ struct Held {
     secs: u64,
     /// Whether the last poll changed nothing.
     at_rest: bool,
-    events: Vec<Event>,
+    events: Vec<WindowEvent>,
 }
 
 impl Held {
     /// Shows a document; returns what it did, in the order of T: `+title`, `~title`, `^title`, `-title`.
     fn show(&mut self, document: &[ParsedEntry], deletions: &[Deletion]) -> Vec<String> {
-        self.observe(document, deletions, Class::Audit)
+        self.observe(document, deletions, Coverage::Unconditional)
     }
 
-    fn observe(&mut self, document: &[ParsedEntry], deletions: &[Deletion], class: Class) -> Vec<String> {
+    fn observe(&mut self, document: &[ParsedEntry], deletions: &[Deletion], class: Coverage) -> Vec<String> {
         let same = |reading: &ParsedEntry| {
             let named = deletions.iter().any(|deletion| Key::Id(deletion.reference.clone()) == reading.key);
             let twice = document.iter().filter(|other| other.key == reading.key).count() > 1;
@@ -58,7 +58,7 @@ impl Held {
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
         let items = keys_needed(NS, &self.last, &seen).into_iter().filter_map(found).collect();
         let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
-        let decisions = reconcile(NS, &known, &seen, &Policy::default(), self.now());
+        let decisions = reconcile(NS, &known, &seen, &ProofPolicy::default(), self.now());
         self.take(decisions)
     }
 
@@ -160,7 +160,7 @@ fn digested(key: Key, entry: Entry) -> ParsedEntry {
     let raw = Digest::of(format!("{entry:?}").as_bytes());
     let churn_free = Entry { updated: None, ..entry.clone() };
     let content = Digest::of(format!("{churn_free:?}").as_bytes());
-    ParsedEntry { key, entry: Arc::new(entry), seen: Seen { raw, content, version: 1 } }
+    ParsedEntry { key, entry: Arc::new(entry), seen: ItemDigests { raw, content, version: 1 } }
 }
 
 fn date(day: u32) -> Date {
@@ -327,7 +327,7 @@ fn unchanged_entries_need_no_look_up() {
             changed_polls: 0,
         })],
         deletions: Vec::new(),
-        class: Class::Audit,
+        class: Coverage::Unconditional,
         ..Observation::default()
     };
     assert!(keys_needed(NS, &WindowState::default(), &seen).is_empty());
@@ -409,7 +409,7 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
         ParsedEntry {
             key: Key::Id("a".into()),
             entry: Arc::new(entry),
-            seen: Seen { raw, content, version: digest_version(by) },
+            seen: ItemDigests { raw, content, version: digest_version(by) },
         }
     };
     let mut store = Held::default();
@@ -422,7 +422,7 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
     let found = |key: KeyHash| store.keys.get(&key).map(|id| (key, store.items[id].clone()));
     let items = keys_needed(NS, &store.last, &seen).into_iter().filter_map(found).collect();
     let known = Known { rev: 0, id_rule: IdRule::Id, last: store.last.clone(), items };
-    reconcile(NS, &known, &seen, &Policy::default(), NOW).changes.len()
+    reconcile(NS, &known, &seen, &ProofPolicy::default(), NOW).changes.len()
 }
 
 #[test]

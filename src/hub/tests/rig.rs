@@ -3,7 +3,7 @@
 use crate::{
     clock::Clock,
     feed::{
-        item::{KeyHash, Reason, Seen},
+        item::{KeyHash, Reason, ItemDigests},
         order::Order,
         page::PageQuery,
         reconcile::{Change, Delete, Evidence, Put, PutKind},
@@ -406,7 +406,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 

@@ -4,14 +4,14 @@
 use super::{FeedSpec, Fetched, Pipeline, Polled, Sliced, TRIES_MAX, compute, ours, rewalks::may_lack};
 use crate::{
     feed::{
-        absence::{Class, Policy},
+        absence::{Coverage, ProofPolicy},
         archive::{
-            ArchiveWalk, Archived, History, Reach, Reply, Rules, Seen, Staged, StagedPage, Step, Verdict,
-            Walked, merge, settle_known,
+            ArchiveWalk, ArchivedPage, History, OwnOrigins, WalkReply, WalkRules, WalkedDocument, StagedWalk, StagedPage, WalkStep, PageUse,
+            LastWalk, merge, settle_known,
         },
-        identity::{different_feed, is_planet},
+        different_feed::{different_feed, is_planet},
         item::KeyHash,
-        observed::Observed,
+        observation_record::ObservationRecord,
         reconcile::{
             Change, Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState,
             ended_in_archives, keys_needed, observe, reconcile,
@@ -46,8 +46,8 @@ pub(super) enum Gate {
 /// What a commit takes in besides its document.
 #[derive(Default)]
 pub(super) struct Import {
-    /// Staged pages, parsed, newest first.
-    pub(super) pages: Arc<Vec<Archived>>,
+    /// StagedWalk pages, parsed, newest first.
+    pub(super) pages: Arc<Vec<ArchivedPage>>,
     /// What becomes of them.
     pub(super) said: Option<Archives>,
 }
@@ -98,13 +98,13 @@ impl Pipeline {
         let now = self.now();
         let Some(walk) = &staged.walk else {
             let keys = keys_of(&record.namespace, &sliced.window);
-            let seen = Seen {
+            let seen = WalkedDocument {
                 landed,
                 body: Digest::of(&sliced.bytes),
                 bytes: sliced.bytes.len() as u64,
                 keys: &keys,
                 metadata: &sliced.window.metadata,
-                damaged: sliced.class == Class::Partial,
+                damaged: sliced.class == Coverage::Partial,
                 // A first walk proves nothing by its silence.
                 mixed: false,
             };
@@ -113,7 +113,7 @@ impl Pipeline {
                 Ok(walk) => walk,
                 Err(history) => {
                     let at_once = matches!(history, History::Partial(_));
-                    let walked = at_once.then(|| Walked::at_once(history.clone(), now));
+                    let walked = at_once.then(|| LastWalk::at_once(history.clone(), now));
                     return open(Some(Archives { history, walked, ..Archives::default() }));
                 }
             };
@@ -225,7 +225,7 @@ impl Pipeline {
             walk = staged.recalled().unwrap_or(walk);
         }
         let mut hold = None;
-        if let Step::Fetch(url) = walk.next(self.now()) {
+        if let WalkStep::Fetch(url) = walk.next(self.now()) {
             let plan = Plan { url: url.clone(), conditional: false };
             let subscribers = self.subscribers(feed).await;
             let reply = tokio::select! {
@@ -266,19 +266,19 @@ impl Pipeline {
         let fetched = match reply {
             upstream::Reply::Document(fetched) => fetched,
             upstream::Reply::Deferred { wait_secs } => {
-                walk.answer(Reply::Deferred { wait_secs }, &rules, now);
+                walk.answer(WalkReply::Deferred { wait_secs }, &rules, now);
                 return Ok((None, None));
             }
             // Nobody asked what is new.
             upstream::Reply::Unchanged(_) => {
                 let why = "the publisher answered 304";
-                walk.answer(Reply::Failed { why, retry_after_secs: None }, &rules, now);
+                walk.answer(WalkReply::Failed { why, retry_after_secs: None }, &rules, now);
                 return Ok((None, None));
             }
             upstream::Reply::Failed { failure, host } => {
                 let reply = match failure.status {
-                    Some(status @ (403 | 404 | 410)) => Reply::Missing { status },
-                    _ => Reply::Failed { why: &failure.text, retry_after_secs: failure.retry_after_secs },
+                    Some(status @ (403 | 404 | 410)) => WalkReply::Missing { status },
+                    _ => WalkReply::Failed { why: &failure.text, retry_after_secs: failure.retry_after_secs },
                 };
                 walk.answer(reply, &rules, now);
                 let until = failure.retry_after_secs.map(|secs| now.plus_secs(secs.min(HOLD_SECS_MAX)));
@@ -317,15 +317,15 @@ impl Pipeline {
         })
         .await?;
         let Some((window, body, damaged)) = read else {
-            walk.answer(Reply::NoFeed, &rules, now);
+            walk.answer(WalkReply::NoFeed, &rules, now);
             return Ok((None, None));
         };
         let keys = keys_of(&namespace, &window);
         let (bytes, metadata) = (body.len() as u64, &window.metadata);
         let mixed = is_planet(&window);
-        let seen = Seen { landed: &landed, body: page.body, bytes, keys: &keys, metadata, damaged, mixed };
-        let page = match walk.answer(Reply::Page(seen), &rules, now) {
-            Verdict::Keep => {
+        let seen = WalkedDocument { landed: &landed, body: page.body, bytes, keys: &keys, metadata, damaged, mixed };
+        let page = match walk.answer(WalkReply::Page(seen), &rules, now) {
+            PageUse::Keep => {
                 let strong = strong_of(&window);
                 let profile = platform::profile(&self.platforms, state.platform.as_ref());
                 // Of a page that changes nothing only the traces are kept.
@@ -336,7 +336,7 @@ impl Pipeline {
                 };
                 Some(StagedPage { no: walk.kept, keys, strong, deflated, ..page })
             }
-            Verdict::Drop => None,
+            PageUse::Drop => None,
         };
         Ok((page, None))
     }
@@ -380,20 +380,20 @@ impl Pipeline {
             .await?;
             let silence = self.silence(feed, walk, before, &known.last, &decisions).await?;
             let mut decisions =
-                Decisions { class: Class::Partial, missing: silence.missed.len(), ..decisions };
+                Decisions { class: Coverage::Partial, missing: silence.missed.len(), ..decisions };
             self.clear_suspects(feed, &mut decisions.last.absence, shown).await?;
             let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
             decisions.changes.extend(gone);
             decisions.last.missed = silence.missed;
-            let walked = walk.is_done().then(|| Walked {
+            let walked = walk.is_done().then(|| LastWalk {
                 missed: silence.counted,
                 remark: silence.remark.clone(),
-                ..Walked::of(walk, now)
+                ..LastWalk::of(walk, now)
             });
-            let observed = Observed {
+            let observed = ObservationRecord {
                 partial: Some(format!("archives, {}; pages read: {}", walk.history(), walk.pages)),
                 remark: silence.remark,
-                ..Observed::of(&decisions, walk.entries(), now)
+                ..ObservationRecord::of(&decisions, walk.entries(), now)
             };
             let WindowState { absence, held, missed, .. } = decisions.last;
             let last = WindowState { absence, held, missed, ..known.last.clone() };
@@ -439,7 +439,7 @@ impl Older {
         namespace: &str,
         known: &Known,
         profile: Option<Arc<Profile>>,
-        policy: &Policy,
+        policy: &ProofPolicy,
         now: Stamp,
     ) -> Decisions {
         if self.readings.is_empty() && self.deletions.is_empty() {
@@ -448,7 +448,7 @@ impl Older {
         }
         let entries = settle_known(namespace, known, self.readings);
         // What an archive says is no change from one poll to the next.
-        let (class, after_rest) = (Class::Partial, true);
+        let (class, after_rest) = (Coverage::Partial, true);
         let seen = Observation { entries, deletions: self.deletions, class, profile, after_rest };
         reconcile(namespace, known, &seen, policy, now)
     }
@@ -458,12 +458,12 @@ impl Older {
         let read = |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
         let entries = self.readings.iter().map(read).collect();
         let deletions = self.deletions.clone();
-        Observation { entries, deletions, class: Class::Partial, ..Observation::default() }
+        Observation { entries, deletions, class: Coverage::Partial, ..Observation::default() }
     }
 }
 
 /// What archives hold that a live document does not.
-pub(super) fn older(live: &mut Observation, pages: &[Archived]) -> Older {
+pub(super) fn older(live: &mut Observation, pages: &[ArchivedPage]) -> Older {
     let deletions = pages.iter().flat_map(|page| page.deletions.iter().cloned()).collect();
     Older { readings: merge(live, pages.to_vec()), deletions }
 }
@@ -476,17 +476,17 @@ pub(super) fn keys(namespace: &str, last: &WindowState, older: &Older) -> Vec<Ke
     keys_needed(namespace, last, &older.observation())
 }
 
-/// Staged pages, parsed, and what becomes of them.
+/// StagedWalk pages, parsed, and what becomes of them.
 async fn opened(
     record: &FeedRecord,
-    staged: Staged,
+    staged: StagedWalk,
     profile: Option<Arc<Profile>>,
     now: Stamp,
 ) -> Result<Import, Failure> {
     let (namespace, before) = (record.namespace.clone(), record.history.clone());
     compute(move || {
         let history = before.after(staged.walk.as_ref().map_or(History::Unknown, ArchiveWalk::history));
-        let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| Walked::of(walk, now));
+        let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| LastWalk::of(walk, now));
         let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });
         // Each is let go of as soon as it is parsed.
         let waiting = staged.pages.into_iter().filter(|page| !page.deflated.is_empty());
@@ -494,15 +494,15 @@ async fn opened(
             let document = inflate(&page.deflated).and_then(|body| window(&page, &body));
             let Some(document) = document else {
                 warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
-                return Archived::default();
+                return ArchivedPage::default();
             };
-            let (seen, _) = observe(&WindowState::default(), &document, profile.clone(), Class::Partial);
+            let (seen, _) = observe(&WindowState::default(), &document, profile.clone(), Coverage::Partial);
             let read = |sighting| match sighting {
                 ObservedEntry::Read(reading) => Some(*reading),
                 ObservedEntry::Same(_) => None,
             };
             let readings = seen.entries.into_iter().filter_map(read).collect();
-            Archived { read_at: page.read_at, readings, deletions: seen.deletions }
+            ArchivedPage { read_at: page.read_at, readings, deletions: seen.deletions }
         });
         Import { pages: Arc::new(pages.collect()), said }
     })
@@ -510,27 +510,27 @@ async fn opened(
 }
 
 /// When the archives of a feed are walked again after that; `None`: never.
-pub fn again_at(feed: &FeedSpec, walked: &Walked) -> Option<Stamp> {
+pub fn again_at(feed: &FeedSpec, walked: &LastWalk) -> Option<Stamp> {
     walked.again_at(feed.import.filter(|import| import.pages_max > 0)?.again_secs)
 }
 
 /// Whether the end of a walk is committed.
 pub fn is_settled(walk: &ArchiveWalk, record: &FeedRecord) -> bool {
-    let of_it = |walked: &Walked| walked.began_at == walk.started_at;
+    let of_it = |walked: &LastWalk| walked.began_at == walk.started_at;
     walk.is_done() && record.is_ready() && record.walked.as_ref().is_some_and(of_it)
 }
 
 /// What a walk may do: nobody waits for one that was done before.
-pub(super) fn rules_of(feed: &FeedSpec, walk: &ArchiveWalk) -> Rules {
+pub(super) fn rules_of(feed: &FeedSpec, walk: &ArchiveWalk) -> WalkRules {
     let rules = rules(feed);
     let gap_secs = if walk.before.is_some() { AGAIN_PAGE_GAP_SECS_MIN } else { 0 };
-    Rules { page_gap_secs: rules.page_gap_secs.max(gap_secs), ..rules }
+    WalkRules { page_gap_secs: rules.page_gap_secs.max(gap_secs), ..rules }
 }
 
-pub(super) fn rules(feed: &FeedSpec) -> Rules {
+pub(super) fn rules(feed: &FeedSpec) -> WalkRules {
     let import = feed.import.unwrap_or_default();
-    Rules {
-        reach: Reach::new(upstream::bare(&feed.url), feed.aliases.clone()),
+    WalkRules {
+        reach: OwnOrigins::new(upstream::bare(&feed.url), feed.aliases.clone()),
         pages_max: import.pages_max,
         page_gap_secs: import.page_gap_secs,
     }

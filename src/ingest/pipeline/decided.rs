@@ -2,10 +2,10 @@
 
 use crate::{
     feed::{
-        absence::{Class, Event, Policy},
+        absence::{Coverage, WindowEvent, ProofPolicy},
         archive::chronological,
-        identity::{different_feed, is_planet},
-        observed::Observed,
+        different_feed::{different_feed, is_planet},
+        observation_record::ObservationRecord,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
         record::{FeedRecord, IdRule},
         schedule::{Failure, PollState, Whose},
@@ -32,7 +32,7 @@ pub(super) struct Sliced {
     pub(super) body: Option<Digest>,
     pub(super) window: Window,
     /// What its silence may prove.
-    pub(super) class: Class,
+    pub(super) class: Coverage,
     /// Why it shows presence only.
     partial: Option<&'static str>,
     /// The software that it shows, if the configuration wants to know.
@@ -90,13 +90,13 @@ impl Sliced {
             let answers_deltas = profile.http.conditional == Conditional::Delta;
             match self.class {
                 _ if profile.event_log => Some("the software shows events, not what there is"),
-                Class::Conditional if answers_deltas => {
+                Coverage::Conditional if answers_deltas => {
                     Some("the software answers conditional requests with what is new only")
                 }
                 _ => None,
             }
         });
-        let class = if of_profile.is_some() { Class::Partial } else { self.class };
+        let class = if of_profile.is_some() { Coverage::Partial } else { self.class };
         Self { platform, profile, class, partial: self.partial.or(of_profile), ..self }
     }
 
@@ -148,7 +148,7 @@ pub(super) struct Decided {
     /// What was odd about the document.
     pub(super) remark: Option<String>,
     /// What is kept of it for the operator; `None` when there was no document.
-    observed: Option<Observed>,
+    observed: Option<ObservationRecord>,
     /// Set when the document is that of another feed, with what it calls itself.
     pub(super) different_feed: Option<String>,
 }
@@ -165,21 +165,21 @@ impl Decided {
     ) -> Self {
         let metadata = &sliced.window.metadata;
         let policy = deletions.policy_for(metadata.is_complete(), sliced.profile.as_deref());
-        let policy = Policy { ordered: !is_planet(&sliced.window), ..policy };
+        let policy = ProofPolicy { ordered: !is_planet(&sliced.window), ..policy };
         let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
         let (mut notes, mut partial) = (notes, sliced.partial);
         if !policy.ordered {
             partial = partial
                 .or(Some("a planet of several sites: what one of them takes out is missing from the middle"));
         }
-        if seen.class == Class::Conditional && known.last.absence.has_caught_conditional() {
+        if seen.class == Coverage::Conditional && known.last.absence.has_caught_conditional() {
             partial = Some("answers to conditional requests have proven to be parts");
         }
-        if seen.class != Class::Partial
+        if seen.class != Coverage::Partial
             && decisions.misses_something()
             && let Some(more) = sliced.overlooked()
         {
-            let seen = Observation { class: Class::Partial, ..seen.clone() };
+            let seen = Observation { class: Coverage::Partial, ..seen.clone() };
             decisions = reconcile(&record.namespace, known, &seen, &policy, now);
             notes.push(Note::Other(format!("another reader finds {more} more entries in the document")));
             partial = Some("another reader finds more entries in it");
@@ -188,12 +188,12 @@ impl Decided {
             decisions.last.window.clone_from(&known.last.window);
         }
         let remark = remark(sliced.window.notes.iter().chain(&notes));
-        let observed = Observed {
+        let observed = ObservationRecord {
             partial: partial.map(str::to_owned),
             remark: remark.clone(),
-            ..Observed::of(&decisions, seen.entries.len(), now)
+            ..ObservationRecord::of(&decisions, seen.entries.len(), now)
         };
-        let overlaps = !decisions.events.contains(&Event::Gap);
+        let overlaps = !decisions.events.contains(&WindowEvent::Gap);
         let different_feed = if overlaps { None } else { different_feed(&record.metadata, metadata) };
         let speaks_anew =
             !sliced.is_part && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
@@ -228,7 +228,7 @@ impl Decided {
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.last.window.clone_from(&known.last.window);
         let hides_deletions = sliced.hides_deletions();
-        let observed = Observed { remark: Some(remark.clone()), ..Observed::of(&decisions, 0, now) };
+        let observed = ObservationRecord { remark: Some(remark.clone()), ..ObservationRecord::of(&decisions, 0, now) };
         let of_document = Self::unheaded(record, known, decisions, Some(observed));
         Self { remark: Some(remark), hides_deletions, ..of_document }
     }
@@ -238,7 +238,7 @@ impl Decided {
         let policy = deletions.policy(record.metadata.is_complete());
         let decisions = reconcile_again(known, &policy, now);
         let entries = known.last.window.len();
-        let observed = Observed { again: true, ..Observed::of(&decisions, entries, now) };
+        let observed = ObservationRecord { again: true, ..ObservationRecord::of(&decisions, entries, now) };
         Self::unheaded(record, known, decisions, Some(observed))
     }
 
@@ -248,7 +248,7 @@ impl Decided {
     }
 
     /// Decisions of a document that says nothing of the feed.
-    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions, observed: Option<Observed>) -> Self {
+    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions, observed: Option<ObservationRecord>) -> Self {
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,
@@ -302,7 +302,7 @@ impl Decided {
         self.decisions.last.held.iter().map(|held| held.until).min()
     }
 
-    pub(super) fn events(&self) -> &[Event] {
+    pub(super) fn events(&self) -> &[WindowEvent] {
         &self.decisions.events
     }
 
@@ -331,15 +331,15 @@ impl Decided {
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
-fn class(window: &Window, fetched: &Fetched) -> (Class, Option<&'static str>) {
+fn class(window: &Window, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
     if fetched.is_part {
-        (Class::Partial, Some("the server sent what it takes for new (226)"))
+        (Coverage::Partial, Some("the server sent what it takes for new (226)"))
     } else if is_damaged(window) {
-        (Class::Partial, Some("the document is cut, mended or lacks an entry"))
+        (Coverage::Partial, Some("the document is cut, mended or lacks an entry"))
     } else if fetched.answer.conditional {
-        (Class::Conditional, None)
+        (Coverage::Conditional, None)
     } else {
-        (Class::Audit, None)
+        (Coverage::Unconditional, None)
     }
 }
 

@@ -5,9 +5,9 @@ use super::{FeedSpec, Pipeline, TRIES_MAX, archives::HOLD_SECS_MAX, compute, our
 use crate::{
     feed::{
         absence::CheckResult,
-        archive::Reach,
+        archive::OwnOrigins,
         item::{Item, ItemId},
-        observed::Observed,
+        observation_record::ObservationRecord,
         reconcile::reconcile_probe,
         schedule::{Failure, PollState},
         stamp::Stamp,
@@ -137,7 +137,7 @@ impl Pipeline {
             let events = decisions.events.clone();
             // Where nobody was asked and nothing came of it there is nothing to tell.
             let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
-            let observed = tells.then(|| Observed::of_page(&decisions, id, said, now));
+            let observed = tells.then(|| ObservationRecord::of_page(&decisions, id, said, now));
             let (changes, last) = (decisions.changes, Some(decisions.last));
             let commit = Commit { changes, last, observed, ..Commit::nothing(&record) };
             match self.store.commit(commit).await {
@@ -157,7 +157,7 @@ impl Pipeline {
 
 /// The address of an item's page, if it is of its feed's own origin. Of a list of links to elsewhere nobody is asked.
 fn page_of(feed: &FeedSpec, item: &Arc<Item>) -> Option<String> {
-    let reach = Reach::new(feed.url.clone(), feed.aliases.clone());
+    let reach = OwnOrigins::new(feed.url.clone(), feed.aliases.clone());
     reach.mapped(item.entry()?.permalink()?)
 }
 

@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     feed::{
-        absence::{Class, Memory},
+        absence::{Coverage, AbsenceState},
         archive::{
-            ArchiveWalk, Found, Held, History, Missed, Seen, Sight, StagedPage, Walked, judge, settle_known,
+            ArchiveWalk, ArchiveFindings, LiveItem, History, ArchiveSuspect, WalkedDocument, Visibility, StagedPage, LastWalk, judge_archives, settle_known,
         },
-        identity::{different_feed, is_planet},
+        different_feed::{different_feed, is_planet},
         item::{ItemId, KeyHash},
         order::Order,
         page::PageQuery,
@@ -41,9 +41,9 @@ use tracing::{debug, info, warn};
 #[derive(Default)]
 pub(super) struct Silence {
     /// Items that are gone.
-    pub(super) gone: Vec<Missed>,
+    pub(super) gone: Vec<ArchiveSuspect>,
     /// Items that are missed from now on.
-    pub(super) missed: Vec<Missed>,
+    pub(super) missed: Vec<ArchiveSuspect>,
     /// How many of them the next walk may prove gone.
     pub(super) counted: u32,
     /// What the operator should know.
@@ -166,7 +166,7 @@ impl Pipeline {
         let (bytes, metadata) = (fetched.body.len() as u64, &window.metadata);
         let mixed = is_planet(&window);
         let seen =
-            Seen { landed: &page.landed, body: page.body, bytes, keys: &page.keys, metadata, damaged, mixed };
+            WalkedDocument { landed: &page.landed, body: page.body, bytes, keys: &page.keys, metadata, damaged, mixed };
         let begun =
             ArchiveWalk::begin(&upstream::bare(&feed.url), &seen, profile.as_deref(), &rules(feed), now);
         let walk = match begun {
@@ -195,7 +195,7 @@ impl Pipeline {
         found: History,
         now: Stamp,
     ) -> Result<Stepped, Failure> {
-        let walked = Walked::at_once(found.clone(), now);
+        let walked = LastWalk::at_once(found.clone(), now);
         let next_at = again_at(feed, &walked);
         let archives = Archives { history: record.history.after(found), unstage: None, walked: Some(walked) };
         let commit = Commit { archives: Some(archives), ..Commit::nothing(record) };
@@ -218,7 +218,7 @@ impl Pipeline {
         }
         let namespace = self.store.feed(feed.no).await.map_err(ours)?.namespace;
         let (seen, keys, namespace) = compute(move || {
-            let (seen, _) = observe(&WindowState::default(), &window, profile, Class::Partial);
+            let (seen, _) = observe(&WindowState::default(), &window, profile, Coverage::Partial);
             let keys = keys_needed(&namespace, &WindowState::default(), &seen);
             (seen, keys, namespace)
         })
@@ -278,13 +278,13 @@ impl Pipeline {
         }
         for item in held.values_mut() {
             item.sight = match () {
-                () if shown.contains(&item.id) => Sight::Shown,
-                () if suspects.contains(&item.id) => Sight::Suspected,
-                () => Sight::Absent,
+                () if shown.contains(&item.id) => Visibility::Shown,
+                () if suspects.contains(&item.id) => Visibility::Suspected,
+                () => Visibility::Absent,
             };
         }
         let (missed, now) = (missed.clone(), self.now());
-        let mut found = compute(move || judge(held.into_values().collect(), &missed, now)).await?;
+        let mut found = compute(move || judge_archives(held.into_values().collect(), &missed, now)).await?;
         // The archives themselves may say of one what becomes of it (RFC 6721).
         let settled: HashSet<ItemId> = decisions.changes.iter().map(Change::id).collect();
         found.gone.retain(|missed| !settled.contains(&missed.id));
@@ -296,7 +296,7 @@ impl Pipeline {
     pub(super) async fn clear_suspects(
         &self,
         feed: &FeedSpec,
-        absence: &mut Memory,
+        absence: &mut AbsenceState,
         shown: HashMap<KeyHash, Stamp>,
     ) -> Result<(), Failure> {
         if absence.suspects().next().is_none() {
@@ -311,7 +311,7 @@ impl Pipeline {
     }
 
     /// Every live item of a feed, without its content; `None` when there are too many.
-    async fn held(&self, feed: &FeedSpec) -> Result<Option<HashMap<ItemId, Held>>, Failure> {
+    async fn held(&self, feed: &FeedSpec) -> Result<Option<HashMap<ItemId, LiveItem>>, Failure> {
         let mut held = HashMap::new();
         let mut since = None;
         loop {
@@ -327,10 +327,10 @@ impl Pipeline {
             let page = self.store.page(query).await.map_err(ours)?;
             for item in &page.items {
                 let dated = item.entry().and_then(dated);
-                let (before, sight) = (None, Sight::Absent);
+                let (before, sight) = (None, Visibility::Absent);
                 held.insert(
                     item.id,
-                    Held { id: item.id, dated, tombstone_count: item.tombstone_count, before, sight },
+                    LiveItem { id: item.id, dated, tombstone_count: item.tombstone_count, before, sight },
                 );
             }
             if held.len() > ITEMS_MAX {
@@ -377,7 +377,7 @@ impl Pipeline {
 
 impl Silence {
     /// What was found, told to the operator.
-    fn of(feed: &FeedSpec, found: Found) -> Self {
+    fn of(feed: &FeedSpec, found: ArchiveFindings) -> Self {
         let name = &feed.name;
         let remark = found.too_much.map(|(lacking, of)| {
             warn!(feed.name = %name, "The archives of `{name}` lack {lacking} of {of} items that they held; that is too much at once to believe it");

@@ -2,7 +2,7 @@
 
 use super::{About, Caps, json};
 use crate::{
-    feed::{absence::Event, archive::History, record::Gap},
+    feed::{absence::WindowEvent, archive::History, record::Gap},
     render::{
         list::{self, List},
         samples::{feed, metadata, site},
@@ -103,7 +103,7 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
     let (mut feed, site) = (feed(metadata()), site());
     let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
     let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
-    feed.gaps = vec![Gap { at, event: Event::Gap, before, after }];
+    feed.gaps = vec![Gap { at, event: WindowEvent::Gap, before, after }];
     let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     let expect = value!([{"before": "1_0_2", "after": "3_0_4", "found": "2014-01-06T10:18:47Z"}]);

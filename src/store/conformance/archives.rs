@@ -3,7 +3,7 @@
 use super::rig::{Rig, START, add, commit, key};
 use crate::{
     feed::{
-        archive::{ArchiveWalk, History, Reach, Rules, Seen, Staged, StagedPage, Unstage, Walked},
+        archive::{ArchiveWalk, History, OwnOrigins, WalkRules, WalkedDocument, StagedWalk, StagedPage, StagingChange, LastWalk},
         record::FeedNo,
     },
     store::{Archives, Commit, StoreError},
@@ -20,12 +20,12 @@ on_every_store![
 
 fn walk() -> ArchiveWalk {
     let feed = Url::parse("http://example.org/feed").unwrap();
-    let rules = Rules { reach: Reach::new(feed.clone(), vec![]), pages_max: 9, page_gap_secs: 1 };
+    let rules = WalkRules { reach: OwnOrigins::new(feed.clone(), vec![]), pages_max: 9, page_gap_secs: 1 };
     let href = "http://example.org/a".into();
     let links = vec![Link { href, rel: "prev-archive".into(), ..Link::default() }];
     let metadata = Metadata { links, ..Metadata::default() };
     let keys = [key(1)];
-    let seen = Seen {
+    let seen = WalkedDocument {
         landed: feed.as_str(),
         body: Digest([1; 16]),
         bytes: 1,
@@ -54,14 +54,14 @@ fn page(no: u32) -> StagedPage {
 }
 
 /// The numbers of the pages, and whether each still has its bytes.
-fn shown(staged: &Staged) -> Vec<(u32, bool)> {
+fn shown(staged: &StagedWalk) -> Vec<(u32, bool)> {
     staged.pages.iter().map(|page| (page.no, !page.deflated.is_empty())).collect()
 }
 
 async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", "other").await.unwrap().no;
-    assert_eq!(rig.staged(feed).await.unwrap(), Staged::default());
+    assert_eq!(rig.staged(feed).await.unwrap(), StagedWalk::default());
     for no in [0, 1, 300] {
         rig.stage(feed, walk(), Some(page(no))).await.unwrap();
     }
@@ -92,11 +92,11 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
     let say = |history, unstage| Some(Archives { history, unstage, walked: None });
     for (unstage, history, expect) in [
         (None, History::Running, vec![(0, true), (1, true), (2, true)]),
-        (Some(Unstage::Below(0)), History::Running, vec![(0, true), (1, true), (2, true)]),
-        (Some(Unstage::Below(2)), History::Partial("a gap".into()), vec![(0, false), (1, false), (2, true)]),
-        (Some(Unstage::Without(2)), History::Complete, vec![(0, false), (1, false)]),
-        (Some(Unstage::Since(1)), History::Complete, vec![(1, false)]),
-        (Some(Unstage::Since(2)), History::Complete, vec![]),
+        (Some(StagingChange::Below(0)), History::Running, vec![(0, true), (1, true), (2, true)]),
+        (Some(StagingChange::Below(2)), History::Partial("a gap".into()), vec![(0, false), (1, false), (2, true)]),
+        (Some(StagingChange::Without(2)), History::Complete, vec![(0, false), (1, false)]),
+        (Some(StagingChange::Since(1)), History::Complete, vec![(1, false)]),
+        (Some(StagingChange::Since(2)), History::Complete, vec![]),
     ] {
         let record = rig.feed(feed).await.unwrap();
         let archives = say(history.clone(), unstage);
@@ -107,7 +107,7 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
         assert!(staged.walk.is_some(), "how the archives were reached is remembered");
     }
     let record = rig.feed(feed).await.unwrap();
-    let walked = Walked { missed: 3, ..Walked::at_once(History::Complete, START) };
+    let walked = LastWalk { missed: 3, ..LastWalk::at_once(History::Complete, START) };
     let archives = Archives { history: History::Complete, unstage: None, walked: Some(walked.clone()) };
     let record =
         rig.commit(Commit { archives: Some(archives), ..commit(&record, vec![]) }).await.unwrap().feed;
@@ -124,7 +124,7 @@ async fn a_refused_commit_leaves_the_staged_pages(rig: Rig) {
     let mut record = rig.feed(feed).await.unwrap();
     record.rev = 7;
     let archives =
-        Some(Archives { history: History::Complete, unstage: Some(Unstage::Since(1)), walked: None });
+        Some(Archives { history: History::Complete, unstage: Some(StagingChange::Since(1)), walked: None });
     let refused = rig.commit(Commit { archives, ..commit(&record, vec![add(1)]) }).await;
     assert!(matches!(refused, Err(StoreError::Conflict { found: 0 })));
     assert_eq!(shown(&rig.staged(feed).await.unwrap()), [(0, true)]);

@@ -6,9 +6,9 @@ use super::rig::{
 use crate::{
     clock::Clock as _,
     feed::{
-        absence::{Class, Event, Memory, Place, Policy},
+        absence::{Coverage, WindowEvent, AbsenceState, ShownItem, ProofPolicy},
         item::{Content, KeyHash, Reason},
-        observed::{OBSERVATIONS_MAX, Observed},
+        observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Order,
         reconcile::{Change, DeferredEdit, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState},
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
@@ -209,32 +209,32 @@ fn held() -> Vec<DeferredEdit> {
 }
 
 /// What is remembered after a document of two.
-fn absence() -> Memory {
+fn absence() -> AbsenceState {
     let place =
-        |n| Place { id: id(n), dated: Some(i64::from(n)), known: true, tombstone_count: 0, is_weak: false };
-    let policy = Policy::default();
-    Memory::default().observe(&[place(2), place(1)], Class::Audit, &policy, START).memory
+        |n| ShownItem { id: id(n), dated: Some(i64::from(n)), known: true, tombstone_count: 0, is_weak: false };
+    let policy = ProofPolicy::default();
+    AbsenceState::default().observe(&[place(2), place(1)], Coverage::Unconditional, &policy, START).memory
 }
 
 /// What is remembered when an item of the last document is missed, so that its page is due then.
-pub(super) fn missing_one(now: Stamp) -> Memory {
-    let place = |n: u32| Place {
+pub(super) fn missing_one(now: Stamp) -> AbsenceState {
+    let place = |n: u32| ShownItem {
         id: id(n),
         dated: Some(i64::from(n)),
         known: true,
         tombstone_count: 0,
         is_weak: false,
     };
-    let policy = Policy { probes: true, ..Policy::default() };
+    let policy = ProofPolicy { probes: true, ..ProofPolicy::default() };
     let seen = [6, 5, 4, 3, 2, 1].map(place);
-    let first = Memory::default().observe(&seen, Class::Audit, &policy, now).memory;
+    let first = AbsenceState::default().observe(&seen, Coverage::Unconditional, &policy, now).memory;
     let seen = [6, 5, 3, 2, 1].map(place);
-    first.observe(&seen, Class::Audit, &policy, now).memory
+    first.observe(&seen, Coverage::Unconditional, &policy, now).memory
 }
 
 async fn the_record_says_when_the_page_of_a_missed_item_is_due(rig: Rig) {
     let feed = rig.blog().await;
-    let remembers = async |absence: Memory| {
+    let remembers = async |absence: AbsenceState| {
         let last = Some(WindowState { absence, ..WindowState::default() });
         let commit = crate::store::Commit { last, ..commit(&rig.feed(feed).await.unwrap(), vec![]) };
         rig.commit(commit).await.unwrap().feed.probe_at
@@ -370,7 +370,7 @@ async fn an_edit_without_a_date_keeps_the_one_that_was_known(rig: Rig) {
 }
 
 /// Commits what a document came to.
-async fn observe(rig: &Rig, feed: FeedNo, changes: Vec<Change>, observed: Observed) -> Receipt {
+async fn observe(rig: &Rig, feed: FeedNo, changes: Vec<Change>, observed: ObservationRecord) -> Receipt {
     let commit = commit(&rig.feed(feed).await.unwrap(), changes);
     rig.commit(crate::store::Commit { observed: Some(observed), ..commit }).await.unwrap()
 }
@@ -378,7 +378,7 @@ async fn observe(rig: &Rig, feed: FeedNo, changes: Vec<Change>, observed: Observ
 async fn the_last_observations_are_kept_with_the_commits_that_they_came_with(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", "other").await.unwrap().no;
-    let observed = |entries| Observed { entries, remark: Some("odd".into()), ..Observed::default() };
+    let observed = |entries| ObservationRecord { entries, remark: Some("odd".into()), ..ObservationRecord::default() };
     observe(&rig, other, vec![], observed(9)).await;
     observe(&rig, feed, vec![add(1)], observed(1)).await;
     rig.change(feed, vec![add(2)]).await.unwrap();
@@ -401,32 +401,32 @@ async fn the_last_observations_are_kept_with_the_commits_that_they_came_with(rig
 
 async fn a_window_that_begins_anew_leaves_a_marker_between_two_cursors(rig: Rig) {
     let feed = rig.blog().await;
-    let seen = |event| Observed { at: START, events: vec![event], ..Observed::default() };
+    let seen = |event| ObservationRecord { at: START, events: vec![event], ..ObservationRecord::default() };
     rig.change(feed, vec![add(1), add(2)]).await.unwrap();
     let before = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
-    observe(&rig, feed, vec![edit(1, "x")], seen(Event::Held)).await;
+    observe(&rig, feed, vec![edit(1, "x")], seen(WindowEvent::Quarantined)).await;
     assert_eq!(rig.feed(feed).await.unwrap().gaps, [], "what is held may still come back");
     let held = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
     assert_ne!(held, before);
-    let gapped = observe(&rig, feed, vec![add(3), add(4)], seen(Event::Gap)).await.feed;
+    let gapped = observe(&rig, feed, vec![add(3), add(4)], seen(WindowEvent::Gap)).await.feed;
     let Gap { at, event, before, after } = &gapped.gaps[0];
-    assert_eq!((*at, *event, before), (START, Event::Gap, &held));
+    assert_eq!((*at, *event, before), (START, WindowEvent::Gap, &held));
     // What stands after the first cursor begins with the item of the second.
     let page = rig.list(feed, Order::MODIFIED, Some(before)).await;
     assert_eq!(ids(&page), ids_of(&[3, 4]));
     assert_eq!(ids(&rig.list(feed, Order::MODIFIED, Some(after)).await), ids_of(&[4]));
-    let again = observe(&rig, feed, vec![], seen(Event::HoldEnded)).await.feed;
+    let again = observe(&rig, feed, vec![], seen(WindowEvent::QuarantineEnded)).await.feed;
     assert_eq!(again.gaps.len(), 2);
     assert_eq!(again.gaps[1].before, again.gaps[1].after, "nothing new came");
     let empty = rig.register("empty", "empty").await.unwrap().no;
-    let first = observe(&rig, empty, vec![], seen(Event::Gap)).await.feed;
+    let first = observe(&rig, empty, vec![], seen(WindowEvent::Gap)).await.feed;
     assert_eq!((&*first.gaps[0].before, &*first.gaps[0].after), ("", ""));
 }
 
 async fn only_the_last_gaps_are_remembered(rig: Rig) {
     let feed = rig.blog().await;
     for n in 0..20 {
-        let observed = Observed { at: START.plus_secs(n), events: vec![Event::Gap], ..Observed::default() };
+        let observed = ObservationRecord { at: START.plus_secs(n), events: vec![WindowEvent::Gap], ..ObservationRecord::default() };
         observe(&rig, feed, vec![], observed).await;
     }
     let gaps = rig.reopen().feed(feed).await.unwrap().gaps;

@@ -8,10 +8,10 @@ use super::{
 use crate::{
     clock::Clock as _,
     feed::{
-        absence::{Event, Memory},
+        absence::{WindowEvent, AbsenceState},
         archive::History,
         item::{Item, ItemId},
-        observed::Observed,
+        observation_record::ObservationRecord,
         order::Order,
         page::{Page, PageQuery},
         position::Position,
@@ -383,17 +383,17 @@ async fn random_commit(
         changed_polls: 0,
     };
     let absence =
-        if extras & 4 == 4 { missing_one(START.plus_secs(u64::from(extras))) } else { Memory::default() };
+        if extras & 4 == 4 { missing_one(START.plus_secs(u64::from(extras))) } else { AbsenceState::default() };
     commit.last = (extras & 2 == 2).then(|| WindowState {
         window: acts.iter().map(|_| row).collect(),
         absence,
         ..WindowState::default()
     });
-    commit.observed = (extras & 32 == 32).then(|| Observed {
+    commit.observed = (extras & 32 == 32).then(|| ObservationRecord {
         at: START,
         entries: u32::from(extras),
-        events: if extras & 64 == 64 { vec![Event::Gap] } else { Vec::new() },
-        ..Observed::default()
+        events: if extras & 64 == 64 { vec![WindowEvent::Gap] } else { Vec::new() },
+        ..ObservationRecord::default()
     });
     commit.archives = (extras & 128 == 128).then_some(Archives {
         history: if extras & 1 == 1 { History::Complete } else { History::Running },

@@ -3,7 +3,7 @@
 use crate::{
     clock::{Clock, Manual},
     feed::{
-        item::{Item, ItemId, KeyHash, Reason, Seen},
+        item::{Item, ItemId, KeyHash, Reason, ItemDigests},
         order::Order,
         page::{Page, PageQuery},
         position::Position,
@@ -136,7 +136,7 @@ pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: Seen { raw: digest, content: digest, version: 1 },
+        seen: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 

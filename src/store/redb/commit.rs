@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{
     feed::{
-        archive::{ArchiveWalk, StagedPage, Unstage},
+        archive::{ArchiveWalk, StagedPage, StagingChange},
         item::ItemId,
-        observed::{OBSERVATIONS_MAX, Observed},
+        observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         reconcile::WINDOW_ENTRIES_MAX,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -102,7 +102,7 @@ fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> 
 }
 
 /// Forgets the pages that are items now, or their bytes.
-fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: Unstage) -> Result<(), StoreError> {
+fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) -> Result<(), StoreError> {
     let mut table = tx.open_table(STAGING)?;
     let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
     let keys: Vec<PageKey> = table
@@ -117,9 +117,9 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: Unstage) -> Resul
             continue;
         };
         let (is_forgotten, is_stripped) = match unstage {
-            Unstage::Below(no) => (false, page.no < no),
-            Unstage::Since(no) => (page.no < no, true),
-            Unstage::Without(no) => (page.no >= no, false),
+            StagingChange::Below(no) => (false, page.no < no),
+            StagingChange::Since(no) => (page.no < no, true),
+            StagingChange::Without(no) => (page.no >= no, false),
         };
         if is_forgotten {
             table.remove(&key)?;
@@ -132,7 +132,7 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: Unstage) -> Resul
 }
 
 /// Adds an observation after the last, and takes out the one that is too old now.
-fn write_observed(tx: &WriteTransaction, feed: FeedNo, observed: &Observed) -> Result<(), StoreError> {
+fn write_observed(tx: &WriteTransaction, feed: FeedNo, observed: &ObservationRecord) -> Result<(), StoreError> {
     let mut table = tx.open_table(OBSERVATIONS)?;
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
     let newest = table.range::<&SeqKey>(&first..=&last)?.next_back().transpose()?;

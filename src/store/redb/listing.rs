@@ -8,7 +8,7 @@ use crate::{
     feed::{
         item::{Item, ItemId, KeyHash},
         order::Axis,
-        page::{Listing, Page, PageQuery, Place, Range, Row, Rows},
+        page::{Listing, Page, PageQuery, ListingPlace, Range, ListingRow, ListingRows},
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
@@ -64,10 +64,10 @@ impl Along<'_> {
         found.ok_or_else(|| damaged(&format!("the item created at {c}"), &format!("is not at {t}")))
     }
 
-    fn created_row(&self, found: Found<&'static [u8; 8]>) -> Result<(Place, Raw), StoreError> {
+    fn created_row(&self, found: Found<&'static [u8; 8]>) -> Result<(ListingPlace, Raw), StoreError> {
         let (key, t) = found?;
         let c = stamp_of(key.value());
-        Ok((Place { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
+        Ok((ListingPlace { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
     }
 
     /// The item with our id.
@@ -87,7 +87,7 @@ impl Along<'_> {
 }
 
 impl Listing for Along<'_> {
-    type Row = Raw;
+    type ListingRow = Raw;
     type Error = StoreError;
 
     fn ids_at(&self, stamp: Stamp) -> Result<Vec<String>, StoreError> {
@@ -98,16 +98,16 @@ impl Listing for Along<'_> {
                 None => None,
             },
         };
-        Ok(row.iter().map(Row::id).collect())
+        Ok(row.iter().map(ListingRow::id).collect())
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<Place>, StoreError> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         let ours = id.parse().map_or(Ok(None), |id| self.by_id(id))?;
         let row = ours.map_or_else(|| self.by_upstream_id(id), |row| Ok(Some(row)))?;
-        Ok(row.map(|row| Place { t: if self.created.is_some() { row.header.created } else { row.t }, o: 0 }))
+        Ok(row.map(|row| ListingPlace { t: if self.created.is_some() { row.header.created } else { row.t }, o: 0 }))
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<Rows<'a, Self>, StoreError> {
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
         let keys = keys(self.feed(), range);
         let keys = (keys.0.as_ref(), keys.1.as_ref());
         Ok(match &self.created {
@@ -124,10 +124,10 @@ impl Listing for Along<'_> {
 type Found<V> =
     Result<(AccessGuard<'static, &'static StampKey>, AccessGuard<'static, V>), redb::StorageError>;
 
-fn modified_row(found: Found<Coded>) -> Result<(Place, Raw), StoreError> {
+fn modified_row(found: Found<Coded>) -> Result<(ListingPlace, Raw), StoreError> {
     let (key, value) = found?;
     let t = stamp_of(key.value());
-    Ok((Place { t, o: 0 }, Raw::new(t, value)?))
+    Ok((ListingPlace { t, o: 0 }, Raw::new(t, value)?))
 }
 
 /// A range is read from either end.
@@ -161,7 +161,7 @@ impl Raw {
     }
 }
 
-impl Row for Raw {
+impl ListingRow for Raw {
     fn id(&self) -> String {
         self.header.id.to_string()
     }

@@ -7,9 +7,9 @@ use super::tables::{
 };
 use crate::{
     feed::{
-        archive::{ArchiveWalk, Staged},
+        archive::{ArchiveWalk, StagedWalk},
         item::{Item, ItemId, KeyHash},
-        observed::Observed,
+        observation_record::ObservationRecord,
         reconcile::{Evidence, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
@@ -83,7 +83,7 @@ pub(super) fn walk(source: &impl Source, feed: FeedNo) -> Result<Option<ArchiveW
 }
 
 /// The staged pages of a feed, by number.
-pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<Staged, StoreError> {
+pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<StagedWalk, StoreError> {
     record(source, feed)?;
     let walk = walk(source, feed)?;
     let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
@@ -91,7 +91,7 @@ pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<Staged, Store
     for row in source.table(STAGING)?.range::<&tables::PageKey>(&first..=&last)? {
         all.push(decode("a staged page", row?.1.value())?);
     }
-    Ok(Staged { walk, pages: all })
+    Ok(StagedWalk { walk, pages: all })
 }
 
 /// The rows after a feed of a table with a row a feed.
@@ -176,7 +176,7 @@ pub(super) fn evidence(
 }
 
 /// What the last documents came to, oldest first.
-pub(super) fn observations(source: &impl Source, feed: FeedNo) -> Result<Vec<(u64, Observed)>, StoreError> {
+pub(super) fn observations(source: &impl Source, feed: FeedNo) -> Result<Vec<(u64, ObservationRecord)>, StoreError> {
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
     let mut all = Vec::new();
     for row in source.table(OBSERVATIONS)?.range::<&SeqKey>(&first..=&last)? {

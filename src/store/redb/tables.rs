@@ -61,7 +61,7 @@ pub(super) const EVIDENCE: TableDefinition<'_, &EvidenceKey, Coded> = TableDefin
 pub(super) const WALKS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("walks");
 /// `StagedPage`.
 pub(super) const STAGING: TableDefinition<'_, &PageKey, Coded> = TableDefinition::new("staging");
-/// (feed, number) to `Observed`; the last ones only.
+/// (feed, number) to `ObservationRecord`; the last ones only.
 pub(super) const OBSERVATIONS: TableDefinition<'_, &SeqKey, Coded> = TableDefinition::new("observations");
 /// `Subscription`: the terms.
 pub(super) const SUBSCRIPTIONS: TableDefinition<'_, &SubscriptionKey, Coded> = TableDefinition::new("subs");

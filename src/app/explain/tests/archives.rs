@@ -4,8 +4,8 @@ use crate::app::explain::*;
 use crate::{
     clock::Manual,
     feed::{
-        archive::{History, Missed as ByWalks, Walked},
-        item::{Reason, Seen as Digests},
+        archive::{History, ArchiveSuspect as ByWalks, LastWalk},
+        item::{Reason, ItemDigests as Digests},
         reconcile::{Change, Put, PutKind, ended_in_archives},
     },
     store::{Archives, Commit, memory::Memory, traits::*},
@@ -21,7 +21,7 @@ fn add(key: KeyHash) -> Change {
     Change::Put(Put { kind, id, iri, keys: vec![key], entry: Arc::new(entry), published_us: None, seen })
 }
 
-fn commit(record: &FeedRecord, changes: Vec<Change>, missed: Vec<ByWalks>, walked: Walked) -> Commit {
+fn commit(record: &FeedRecord, changes: Vec<Change>, missed: Vec<ByWalks>, walked: LastWalk) -> Commit {
     Commit {
         changes,
         last: Some(WindowState { missed, ..WindowState::default() }),
@@ -42,11 +42,11 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     let key = KeyHash::of("blog", "x");
     let seen =
         ByWalks { id: key.item_id(), since: START, last_seen: Stamp::from_secs(START.secs() - 9), walks: 1 };
-    let walked = Walked {
+    let walked = LastWalk {
         missed: 1,
         pages: 7,
         remark: Some("odd".into()),
-        ..Walked::at_once(History::Partial("a gap".into()), START)
+        ..LastWalk::at_once(History::Partial("a gap".into()), START)
     };
     let record = store.commit(commit(&record, vec![add(key)], vec![seen], walked)).await.unwrap().feed;
     let id = key.item_id().to_string();
@@ -64,7 +64,7 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     assert_eq!((missed.since, missed.walks, missed.not_before), (day.clone(), (1, 2), Some(next)));
 
     let gone = Change::Delete(ended_in_archives(ByWalks { walks: 2, ..seen }, START));
-    let walked = Walked::at_once(History::Complete, START);
+    let walked = LastWalk::at_once(History::Complete, START);
     store.commit(commit(&record, vec![gone], Vec::new(), walked)).await.unwrap();
     let told = explainer.explain("blog", Some(&id), |_| None).await.unwrap().unwrap();
     let item = told.item.unwrap();

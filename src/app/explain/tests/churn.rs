@@ -4,7 +4,7 @@ use crate::app::explain::*;
 use crate::{
     clock::Manual,
     feed::{
-        item::Seen as Digests,
+        item::ItemDigests as Digests,
         reconcile::{Change, DeferredEdit, Put, PutKind, WindowEntry},
     },
     store::{Commit, memory::Memory},

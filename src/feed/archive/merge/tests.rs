@@ -3,7 +3,7 @@
 use super::*;
 use crate::feed::{
     archive::merge,
-    item::{Content, Item, Reason, Seen},
+    item::{Content, Item, Reason, ItemDigests},
     reconcile::{Put, PutKind},
 };
 use everfeed_adapters::{Date, Digest, Entry, Key, Link, Text};
@@ -23,7 +23,7 @@ fn reading(id: &str, link: &str, title: &str, day: i64) -> ParsedEntry {
     ParsedEntry {
         key: Key::Id(id.into()),
         entry: Arc::new(entry),
-        seen: Seen { raw, content: raw, version: 1 },
+        seen: ItemDigests { raw, content: raw, version: 1 },
     }
 }
 
@@ -31,8 +31,8 @@ fn entry(id: &str, title: &str, day: i64) -> ParsedEntry {
     reading(id, &format!("http://x/{id}"), title, day)
 }
 
-fn page(readings: &[ParsedEntry]) -> Archived {
-    Archived { read_at: Stamp::from_secs(50), readings: readings.to_vec(), deletions: Vec::new() }
+fn page(readings: &[ParsedEntry]) -> ArchivedPage {
+    ArchivedPage { read_at: Stamp::from_secs(50), readings: readings.to_vec(), deletions: Vec::new() }
 }
 
 fn live(readings: &[ParsedEntry]) -> Observation {
@@ -45,7 +45,7 @@ fn title(reading: &ParsedEntry) -> String {
 }
 
 /// The titles of what the live document shows, and of what only archives hold.
-fn check(shown: &[ParsedEntry], pages: &[Archived], expect_live: &[&str], expect_older: &[&str]) {
+fn check(shown: &[ParsedEntry], pages: &[ArchivedPage], expect_live: &[&str], expect_older: &[&str]) {
     let mut live = live(shown);
     let older = merge(&mut live, pages.to_vec());
     let of_live = live.entries.iter().map(|sighting| match sighting {

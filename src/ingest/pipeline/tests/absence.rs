@@ -4,9 +4,9 @@
 use super::*;
 use crate::{
     feed::{
-        absence::{Class, Event},
+        absence::{Coverage, WindowEvent},
         item::{Content, Item, Reason},
-        observed::Observed,
+        observation_record::ObservationRecord,
         page::PageQuery,
     },
     ingest::Deletions,
@@ -207,15 +207,15 @@ async fn every_document_read_leaves_an_observation_and_a_304_leaves_none() {
     let (state, _) = watch(&house, &feed, 26).await;
     let kept: Vec<_> =
         house.store.observations(feed.no).await.unwrap().into_iter().map(|row| row.1).collect();
-    let told = |seen: &Observed| {
+    let told = |seen: &ObservationRecord| {
         (seen.class, seen.again, [seen.entries, seen.new, seen.missing, seen.suspects, seen.gone])
     };
     assert_eq!(
         kept.iter().map(told).collect::<Vec<_>>(),
         [
-            (Class::Audit, false, [6, 6, 0, 0, 0]),
-            (Class::Conditional, false, [6, 1, 1, 1, 0]),
-            (Class::Audit, true, [6, 0, 1, 0, 1]),
+            (Coverage::Unconditional, false, [6, 6, 0, 0, 0]),
+            (Coverage::Conditional, false, [6, 1, 1, 1, 0]),
+            (Coverage::Unconditional, true, [6, 0, 1, 0, 1]),
         ],
         "26 polls, of which 23 were answered by 304"
     );
@@ -236,7 +236,7 @@ async fn a_document_that_shares_nothing_with_the_last_leaves_a_gap_marker() {
     assert_eq!(house.store.page(since(&record.gaps[0].before)).await.unwrap().items.len(), 9);
     assert_eq!(house.store.page(since(&record.gaps[0].after)).await.unwrap().items.len(), 8);
     let kept = house.store.observations(feed.no).await.unwrap();
-    assert_eq!((kept[1].1.events.as_slice(), kept[1].1.rolled_off), ([Event::Gap].as_slice(), 9));
+    assert_eq!((kept[1].1.events.as_slice(), kept[1].1.rolled_off), ([WindowEvent::Gap].as_slice(), 9));
 }
 
 /// A feed of this name at this site, whose posts are these.

@@ -1,7 +1,7 @@
 //! What is held back of entries that change with every poll, from the request to the commit that it waits for.
 
 use super::*;
-use crate::feed::{absence::Event, reconcile::WindowState};
+use crate::feed::{absence::WindowEvent, reconcile::WindowState};
 use std::time::Duration;
 
 /// Two entries; the first in this form.
@@ -140,7 +140,7 @@ async fn a_reformatted_feed_leaves_the_event_in_one_observation_and_no_gap() {
     hourly(&house, &feed, PollState::unpolled(URL), 4).await;
     let kept = house.store.observations(feed.no).await.unwrap();
     let told: Vec<_> = kept.iter().map(|(_, seen)| (seen.edited, seen.events.as_slice())).collect();
-    let none: &[Event] = &[];
-    assert_eq!(told, [(0, none), (8, &[Event::Reformatted]), (8, none), (8, none)]);
+    let none: &[WindowEvent] = &[];
+    assert_eq!(told, [(0, none), (8, &[WindowEvent::Reformatted]), (8, none), (8, none)]);
     assert!(house.store.feed(feed.no).await.unwrap().gaps.is_empty());
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     feed::{
-        absence::{CheckResult, Memory},
+        absence::{CheckResult, AbsenceState},
         item::{Content, KeyHash, Reason},
         page::PageQuery,
     },
@@ -72,7 +72,7 @@ fn asked(house: &House) -> Vec<(u64, String)> {
     pages.map(|seen| (seen.at_secs / 3600, seen.url.clone())).collect()
 }
 
-async fn memory(house: &House, feed: &FeedSpec) -> Memory {
+async fn memory(house: &House, feed: &FeedSpec) -> AbsenceState {
     house.store.known(feed.no, Vec::new()).await.unwrap().last.absence
 }
 

@@ -1,12 +1,12 @@
 //! A document laid beside the remembered window: what survived, what kept its order, what is missed and where.
 
-use super::{ANCHORS_MIN, Memory, Place, SURVIVORS_MIN, anchors};
+use super::{ANCHORS_MIN, AbsenceState, ShownItem, SURVIVORS_MIN, anchors};
 use crate::feed::item::ItemId;
 use std::collections::{HashMap, HashSet};
 
 /// By which rule something missing is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum AbsenceRule {
     /// Two anchors behind it; decides nothing while nobody knows which end is the newest.
     Bracket { decides: bool },
     /// The document is the whole feed.
@@ -15,7 +15,7 @@ pub(super) enum Rule {
 
 /// A row that the document lacks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Missed {
+pub(super) struct LackingItem {
     /// Its place among the remembered rows.
     pub(super) at: usize,
     /// Anchors behind it.
@@ -26,7 +26,7 @@ pub(super) struct Missed {
 }
 
 /// A document laid beside the remembered window.
-pub(super) struct View {
+pub(super) struct Comparison {
     /// The place of each remembered item.
     pub(super) position: HashMap<ItemId, usize>,
     pub(super) shown: HashSet<ItemId>,
@@ -37,11 +37,11 @@ pub(super) struct View {
     pub(super) in_order: usize,
 }
 
-impl View {
-    pub(super) fn new(memory: &Memory, seen: &[Place]) -> Self {
+impl Comparison {
+    pub(super) fn new(memory: &AbsenceState, seen: &[ShownItem]) -> Self {
         let position: HashMap<ItemId, usize> =
             memory.rows.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
-        let survivors: Vec<(usize, &Place)> =
+        let survivors: Vec<(usize, &ShownItem)> =
             seen.iter().filter_map(|place| Some((*position.get(&place.id)?, place))).collect();
         let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
         let ordered = anchors::longest_rise(&places);
@@ -57,9 +57,9 @@ impl View {
     }
 
     /// The remembered rows that the document lacks, in window order.
-    pub(super) fn missed(&self, memory: &Memory, seen: &[Place], rule: Rule) -> Vec<Missed> {
+    pub(super) fn missed(&self, memory: &AbsenceState, seen: &[ShownItem], rule: AbsenceRule) -> Vec<LackingItem> {
         let last_anchor = self.anchors.last().map(|&at| memory.rows[at].id);
-        let back: Vec<&Place> = seen
+        let back: Vec<&ShownItem> = seen
             .iter()
             .rev()
             .take_while(|place| Some(place.id) != last_anchor)
@@ -70,17 +70,17 @@ impl View {
         absent
             .map(|(at, row)| {
                 let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
-                let older = |place: &&Place| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
+                let older = |place: &&ShownItem| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
                 // What moved up behind it is an anchor from the next document on, and goes on meaning the same.
                 let still = behind > 0 && row.missing.is_some_and(|missing| missing.backfilled);
                 let backfilled = still || (returns && back.iter().all(older));
                 let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;
                 let is_proof = match rule {
-                    Rule::Complete => true,
-                    Rule::Bracket { decides } => decides && bracketed,
+                    AbsenceRule::Complete => true,
+                    AbsenceRule::Bracket { decides } => decides && bracketed,
                 };
                 let is_interior = is_proof && !row.is_weak;
-                Missed { at, behind, backfilled, is_interior }
+                LackingItem { at, behind, backfilled, is_interior }
             })
             .collect()
     }

@@ -1,13 +1,13 @@
 //! The ladder of ways to older entries (POLLING 3.1), and how each leads from a page to the next; not the guards.
 
-use super::{Rules, Seen};
+use super::{WalkRules, WalkedDocument};
 use everfeed_adapters::platforms::{Profile, Recipe};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 /// One way to older entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Way {
+pub enum Strategy {
     /// Archive documents by RFC 5005 section 4 and its drafts: each names the one before it.
     Archives,
     /// Pages by links of this relation (RFC 5005 section 3).
@@ -16,7 +16,7 @@ pub enum Way {
         rel: String,
     },
     /// Pages or entries are counted in the address.
-    Counted(Counted),
+    CountedPages(CountedPages),
     /// One document shows everything, or as much as the server gives.
     Whole {
         /// The most entries that it gives; `None` when nothing caps it.
@@ -26,8 +26,8 @@ pub enum Way {
 
 /// How pages are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
-    place: Place,
+pub struct CountedPages {
+    place: CounterPlace,
     /// The number in the address of the page that is being read.
     at: u64,
     /// Whether entries are counted; else pages.
@@ -40,14 +40,14 @@ pub struct Counted {
 
 /// Where the number stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Place {
+enum CounterPlace {
     Query(String),
     /// With `{page}`.
     Path(String),
 }
 
 /// What follows a page.
-pub(super) enum Next {
+pub(super) enum NextPage {
     Page(String),
     /// It was the last, and the oldest.
     End,
@@ -55,7 +55,7 @@ pub(super) enum Next {
     Short(String),
 }
 
-impl Way {
+impl Strategy {
     /// Whether the publisher's own links lead the way; else we count.
     pub(super) fn follows_links(&self) -> bool {
         matches!(self, Self::Archives | Self::Pages { .. })
@@ -66,61 +66,61 @@ impl Way {
         match self {
             Self::Archives => "archives that name one another".to_owned(),
             Self::Pages { rel } => format!("pages by their links `{rel}`"),
-            Self::Counted(counted) => counted.words(),
+            Self::CountedPages(counted) => counted.words(),
             Self::Whole { .. } => "one document with everything".to_owned(),
         }
     }
 
     /// Whether it counts pages, in the order of the live document, and is at the one after that.
     pub(super) fn asks_for_the_second_page(&self) -> bool {
-        matches!(self, Self::Counted(counted) if !counted.entries && counted.with.is_empty())
+        matches!(self, Self::CountedPages(counted) if !counted.entries && counted.with.is_empty())
     }
 
     /// From a page that was read to the address of the next, as the document or the count has it.
-    pub(super) fn after(&mut self, feed: &str, seen: &Seen<'_>) -> Next {
-        let page = |url: Option<&str>| url.map_or(Next::End, |url| Next::Page(url.to_owned()));
+    pub(super) fn after(&mut self, feed: &str, seen: &WalkedDocument<'_>) -> NextPage {
+        let page = |url: Option<&str>| url.map_or(NextPage::End, |url| NextPage::Page(url.to_owned()));
         match self {
             Self::Archives => page(seen.metadata.older_archive()),
             Self::Pages { rel } => page(link(seen, rel)),
-            Self::Counted(counted) => counted.after(feed, seen),
+            Self::CountedPages(counted) => counted.after(feed, seen),
             Self::Whole { most } => match most.filter(|most| seen.keys.len() as u64 >= u64::from(*most)) {
-                Some(most) => Next::Short(format!("its server gives no more than {most} entries")),
-                None => Next::End,
+                Some(most) => NextPage::Short(format!("its server gives no more than {most} entries")),
+                None => NextPage::End,
             },
         }
     }
 }
 
-impl Counted {
+impl CountedPages {
     fn words(&self) -> String {
         let what = if self.entries { "entries" } else { "pages" };
         let place = match &self.place {
-            Place::Query(param) => param,
-            Place::Path(template) => template,
+            CounterPlace::Query(param) => param,
+            CounterPlace::Path(template) => template,
         };
         let with = self.with.iter().map(|(name, value)| format!(", {name}={value}")).collect::<String>();
         format!("{what} counted by `{place}`{with}")
     }
 
-    fn after(&mut self, feed: &str, seen: &Seen<'_>) -> Next {
+    fn after(&mut self, feed: &str, seen: &WalkedDocument<'_>) -> NextPage {
         let shown = seen.keys.len() as u64;
         let is_total = self.entries
             && seen.metadata.paging.total_items.is_some_and(|total| self.at - self.start + shown >= total);
         // Of an overlap of one the last page may be left.
         if shown == 0 || is_total || self.entries && shown == 1 {
-            return Next::End;
+            return NextPage::End;
         }
         // The last entry is read twice: one that was taken out meanwhile moves nothing past us.
         self.at += if self.entries { shown - 1 } else { 1 };
-        self.url(feed).map_or(Next::End, Next::Page)
+        self.url(feed).map_or(NextPage::End, NextPage::Page)
     }
 
     fn url(&self, feed: &str) -> Option<String> {
         let mut url = Url::parse(feed).ok()?;
         let number = self.at.to_string();
         match &self.place {
-            Place::Query(param) => set_query(&mut url, param, &number),
-            Place::Path(template) => url.set_path(&template.replace("{page}", &number)),
+            CounterPlace::Query(param) => set_query(&mut url, param, &number),
+            CounterPlace::Path(template) => url.set_path(&template.replace("{page}", &number)),
         }
         for (name, value) in &self.with {
             set_query(&mut url, name, value);
@@ -130,7 +130,7 @@ impl Counted {
 }
 
 /// Whether the document itself shows that it is everything.
-pub(super) fn shows_all(live: &Seen<'_>) -> bool {
+pub(super) fn shows_all(live: &WalkedDocument<'_>) -> bool {
     let shown = live.keys.len() as u64;
     live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total <= shown)
 }
@@ -139,16 +139,16 @@ pub(super) fn shows_all(live: &Seen<'_>) -> bool {
 /// publisher's own way was not one.
 pub(super) fn ways(
     feed: &Url,
-    live: &Seen<'_>,
+    live: &WalkedDocument<'_>,
     profile: Option<&Profile>,
-    rules: &Rules,
-) -> (Vec<(Way, String)>, Option<String>) {
-    let mut found: Vec<(Way, String)> = Vec::new();
+    rules: &WalkRules,
+) -> (Vec<(Strategy, String)>, Option<String>) {
+    let mut found: Vec<(Strategy, String)> = Vec::new();
     let mut flaw = None;
     let rel = ["next", "previous", "prev"].into_iter().find(|rel| live.metadata.link(rel).is_some());
     let linked = [
-        live.metadata.older_archive().map(|url| (Way::Archives, url)),
-        rel.and_then(|rel| Some((Way::Pages { rel: rel.to_owned() }, live.metadata.link(rel)?))),
+        live.metadata.older_archive().map(|url| (Strategy::Archives, url)),
+        rel.and_then(|rel| Some((Strategy::Pages { rel: rel.to_owned() }, live.metadata.link(rel)?))),
     ];
     for (way, url) in linked.into_iter().flatten() {
         match rules.reach.mapped(url) {
@@ -160,10 +160,10 @@ pub(super) fn ways(
         }
     }
     let recipes = profile.map(|profile| profile.history.as_slice()).unwrap_or_default();
-    let counted = searched(feed, live).into_iter().map(Way::Counted);
+    let counted = searched(feed, live).into_iter().map(Strategy::CountedPages);
     for way in counted.chain(recipes.iter().filter_map(|recipe| of_recipe(recipe, live))) {
         let url = match &way {
-            Way::Counted(counted) => counted.url(feed.as_str()),
+            Strategy::CountedPages(counted) => counted.url(feed.as_str()),
             _ => None,
         };
         found.extend(url.map(|url| (way, url)));
@@ -173,7 +173,7 @@ pub(super) fn ways(
 }
 
 /// OpenSearch names no parameter, so the address of the feed must.
-fn searched(feed: &Url, live: &Seen<'_>) -> Option<Counted> {
+fn searched(feed: &Url, live: &WalkedDocument<'_>) -> Option<CountedPages> {
     let paging = &live.metadata.paging;
     let shown = live.keys.len() as u64;
     let start = u64::from(paging.first_index != Some(0));
@@ -182,8 +182,8 @@ fn searched(feed: &Url, live: &Seen<'_>) -> Option<Counted> {
     let named = own.into_iter().flatten().find_map(|url| {
         url.query_pairs().map(|(name, _)| name.into_owned()).find(|name| is_start_index(name))
     });
-    let place = Place::Query(named.unwrap_or_else(|| "startIndex".to_owned()));
-    Some(Counted { place, at: start + shown - 1, entries: true, start, with: Vec::new() })
+    let place = CounterPlace::Query(named.unwrap_or_else(|| "startIndex".to_owned()));
+    Some(CountedPages { place, at: start + shown - 1, entries: true, start, with: Vec::new() })
 }
 
 fn is_start_index(name: &str) -> bool {
@@ -192,22 +192,22 @@ fn is_start_index(name: &str) -> bool {
 }
 
 /// A recipe that counts.
-fn of_recipe(recipe: &Recipe, live: &Seen<'_>) -> Option<Way> {
+fn of_recipe(recipe: &Recipe, live: &WalkedDocument<'_>) -> Option<Strategy> {
     let counted = match recipe {
         Recipe::Page { param, start, with, .. } => {
             let with = with.as_deref().map(pairs).unwrap_or_default();
             // In another order the live document is none of the pages, so they begin with the first.
             let first = if with.is_empty() { *start } else { start.saturating_sub(1) };
-            Counted {
-                place: Place::Query(param.clone()),
+            CountedPages {
+                place: CounterPlace::Query(param.clone()),
                 at: u64::from(first),
                 entries: false,
                 start: 0,
                 with,
             }
         }
-        Recipe::Path { template, start, .. } => Counted {
-            place: Place::Path(template.clone()),
+        Recipe::Path { template, start, .. } => CountedPages {
+            place: CounterPlace::Path(template.clone()),
             at: u64::from(*start),
             entries: false,
             start: 0,
@@ -216,8 +216,8 @@ fn of_recipe(recipe: &Recipe, live: &Seen<'_>) -> Option<Way> {
         Recipe::Offset { param, start, count, count_max, .. } => {
             let with = count.as_ref().zip(*count_max).map(|(count, most)| (count.clone(), most.to_string()));
             let start = u64::from(*start);
-            Counted {
-                place: Place::Query(param.clone()),
+            CountedPages {
+                place: CounterPlace::Query(param.clone()),
                 at: start + (live.keys.len() as u64).saturating_sub(1),
                 entries: true,
                 start,
@@ -226,11 +226,11 @@ fn of_recipe(recipe: &Recipe, live: &Seen<'_>) -> Option<Way> {
         }
         _ => return None,
     };
-    Some(Way::Counted(counted))
+    Some(Strategy::CountedPages(counted))
 }
 
 /// A recipe that lifts the limit.
-fn whole(recipe: &Recipe, feed: &Url) -> Option<(Way, String)> {
+fn whole(recipe: &Recipe, feed: &Url) -> Option<(Strategy, String)> {
     let mut url = feed.clone();
     let most = match recipe {
         Recipe::All { param, value } => {
@@ -246,10 +246,10 @@ fn whole(recipe: &Recipe, feed: &Url) -> Option<(Way, String)> {
         }
         _ => return None,
     };
-    Some((Way::Whole { most }, url.into()))
+    Some((Strategy::Whole { most }, url.into()))
 }
 
-fn link<'a>(seen: &Seen<'a>, rel: &str) -> Option<&'a str> {
+fn link<'a>(seen: &WalkedDocument<'a>, rel: &str) -> Option<&'a str> {
     seen.metadata.link(rel)
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The last walk through a feed's archives that came to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Walked {
+pub struct LastWalk {
     /// When it began.
     pub began_at: Stamp,
     /// When it ended.
@@ -24,7 +24,7 @@ pub struct Walked {
 /// Seconds from a walk that missed something to the one that decides (POLLING 2.3: two walks, 24 h apart at least).
 pub(super) const APART_SECS: u64 = 86_400;
 
-impl Walked {
+impl LastWalk {
     /// Of a walk that is at its end.
     pub fn of(walk: &ArchiveWalk, now: Stamp) -> Self {
         let (began_at, pages, found) = (walk.started_at, walk.pages, walk.history());

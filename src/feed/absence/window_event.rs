@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What happened to the window as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Event {
+pub enum WindowEvent {
     /// Nothing of the last window is in this one: items may be missing between the two.
     Gap,
     /// The order of the documents could not be followed any more; the window begins anew.
@@ -25,7 +25,7 @@ pub enum Event {
     Pinned,
 }
 
-impl Event {
+impl WindowEvent {
     /// Whether the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
         matches!(self, Self::Gap | Self::Rebaselined | Self::HoldEnded)

@@ -1,7 +1,7 @@
 //! What one document, or the page of one item, came to, as it is kept for the operator; not what it changed.
 
 use super::{
-    absence::{CheckResult, Class, Event},
+    absence::{CheckResult, Coverage, WindowEvent},
     item::ItemId,
     reconcile::{Change, Decisions, PutKind},
     stamp::Stamp,
@@ -13,11 +13,11 @@ pub const OBSERVATIONS_MAX: u64 = 200;
 
 /// One document that was read, or one page. A 304, and the last body again for an answer to validators, prove nothing and leave none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Observed {
+pub struct ObservationRecord {
     /// When it was read.
     pub at: Stamp,
     /// What its silence may prove.
-    pub class: Class,
+    pub class: Coverage,
     /// Why it shows presence only.
     pub partial: Option<String>,
     /// Whether it is the last document again, which confirms what that one lacks.
@@ -39,18 +39,18 @@ pub struct Observed {
     /// Items that became tombstones.
     pub gone: u32,
     /// What happened to the window as a whole.
-    pub events: Vec<Event>,
+    pub events: Vec<WindowEvent>,
     /// What was odd about it.
     pub remark: Option<String>,
     /// Set for the page of a missed item: whose, and what it said.
     pub page: Option<(ItemId, CheckResult)>,
 }
 
-impl Observed {
+impl ObservationRecord {
     /// What was decided on the word of an item's page.
     pub fn of_page(decisions: &Decisions, id: ItemId, said: CheckResult, now: Stamp) -> Self {
         let page = Some((id, said));
-        Self { class: Class::Partial, page, ..Self::of(decisions, 0, now) }
+        Self { class: Coverage::Partial, page, ..Self::of(decisions, 0, now) }
     }
 
     /// What was decided on a document of so many entries.

@@ -2,8 +2,8 @@
 //! that is there to the next.
 
 use super::{
-    ArchiveWalk, History, Phase, Rules, Seen,
-    way::{Counted, Way},
+    ArchiveWalk, History, WalkPhase, WalkRules, WalkedDocument,
+    way::{CountedPages, Strategy},
 };
 use crate::feed::stamp::Stamp;
 
@@ -22,22 +22,22 @@ const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
 impl ArchiveWalk {
     /// Whether a damaged page may come whole the second time. Archives that nobody ever mended are not asked for twice, all of
     /// them: after the first one the walk is not whole anyhow.
-    pub(super) fn asks_again_for(&self, seen: &Seen<'_>) -> bool {
-        let is_at_page = matches!(self.phase, Phase::At(_) | Phase::Paused { .. });
+    pub(super) fn asks_again_for(&self, seen: &WalkedDocument<'_>) -> bool {
+        let is_at_page = matches!(self.phase, WalkPhase::At(_) | WalkPhase::Paused { .. });
         seen.damaged && !self.damaged && self.tries == 0 && is_at_page
     }
 
     /// Asks for a damaged page the second time.
-    pub(super) fn ask_once_more(&mut self, rules: &Rules, now: Stamp) {
+    pub(super) fn ask_once_more(&mut self, rules: &WalkRules, now: Stamp) {
         self.tries = 1;
         self.next_at = now.plus_secs(AGAIN_SECS[0].max(rules.page_gap_secs));
     }
 
     /// 404, 410, 403.
     pub(super) fn missing(&mut self, status: u16, now: Stamp) {
-        let follows_links = self.way().is_some_and(Way::follows_links);
-        let is_counted = matches!(self.way(), Some(Way::Counted(_)));
-        let is_at_page = matches!(self.phase, Phase::At(_) | Phase::Paused { .. });
+        let follows_links = self.way().is_some_and(Strategy::follows_links);
+        let is_counted = matches!(self.way(), Some(Strategy::CountedPages(_)));
+        let is_at_page = matches!(self.phase, WalkPhase::At(_) | WalkPhase::Paused { .. });
         let why = format!("a page of the archives is missing ({status})");
         if is_counted && is_at_page && matches!(status, 404 | 410) {
             if self.on_way > 0 {
@@ -45,7 +45,7 @@ impl ArchiveWalk {
                 return self.end(History::Complete);
             }
             // Without a first one nobody knows whether pages are counted here at all, but of software that counts them.
-            self.alone |= self.fits && status == 404 && self.way().is_some_and(Way::asks_for_the_second_page);
+            self.alone |= self.fits && status == 404 && self.way().is_some_and(Strategy::asks_for_the_second_page);
             self.give_way(None);
         } else if status == 410 || !follows_links {
             self.refuse(why);
@@ -63,8 +63,8 @@ impl ArchiveWalk {
             return;
         }
         let (url, rounds) = match &self.phase {
-            Phase::At(url) => (url.clone(), 0),
-            Phase::Paused { url, rounds, .. } => (url.clone(), *rounds),
+            WalkPhase::At(url) => (url.clone(), 0),
+            WalkPhase::Paused { url, rounds, .. } => (url.clone(), *rounds),
             _ => return self.refuse(why),
         };
         if rounds >= ROUNDS_MAX {
@@ -72,14 +72,14 @@ impl ArchiveWalk {
         }
         self.tries = 0;
         self.next_at = now.plus_secs(PAUSE_SECS.max(asked));
-        self.phase = Phase::Paused { url, why, rounds: rounds + 1 };
+        self.phase = WalkPhase::Paused { url, why, rounds: rounds + 1 };
     }
 
     /// A page that will not be had: the way was wrong from the start, or ends here.
     pub(super) fn refuse(&mut self, why: String) {
         match self.phase {
             // Looking twice was a courtesy; the pages themselves are all there.
-            Phase::Recount | Phase::Boundary => self.phase = Phase::Done(History::Complete),
+            WalkPhase::Recount | WalkPhase::Boundary => self.phase = WalkPhase::Done(History::Complete),
             _ if self.on_way == 0 => self.give_way(Some(why)),
             _ => self.end(History::Partial(why)),
         }
@@ -93,8 +93,8 @@ impl ArchiveWalk {
         }
         (self.on_way, self.barren, self.tries) = (0, 0, 0);
         self.phase = match self.ways.first() {
-            Some((_, first)) => Phase::At(first.clone()),
-            None => Phase::Done(match self.flaw.clone() {
+            Some((_, first)) => WalkPhase::At(first.clone()),
+            None => WalkPhase::Done(match self.flaw.clone() {
                 Some(why) => History::Partial(why),
                 None if self.alone => History::Complete,
                 None => History::Unknown,
@@ -113,9 +113,9 @@ impl ArchiveWalk {
     pub(super) fn end(&mut self, history: History) {
         let history = if history == History::Complete { self.whole() } else { history };
         let is_counted =
-            self.ways.first().is_some_and(|(way, _)| matches!(way, Way::Counted(Counted { .. })));
-        // Counted pages shift when the live document moves.
+            self.ways.first().is_some_and(|(way, _)| matches!(way, Strategy::CountedPages(CountedPages { .. })));
+        // CountedPages pages shift when the live document moves.
         self.phase =
-            if is_counted && history == History::Complete { Phase::Recount } else { Phase::Done(history) };
+            if is_counted && history == History::Complete { WalkPhase::Recount } else { WalkPhase::Done(history) };
     }
 }

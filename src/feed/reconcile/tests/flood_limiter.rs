@@ -170,7 +170,7 @@ fn check(documents: &[Vec<ParsedEntry>], expect: &[(usize, bool)]) {
     for document in documents {
         let edits = held.later(document).len();
         assert!(held.events.iter().all(|event| !event.leaves_a_gap()));
-        told.push((edits, held.events == [Event::Reformatted]));
+        told.push((edits, held.events == [WindowEvent::Reformatted]));
     }
     assert_eq!(told, expect);
 }
@@ -225,7 +225,7 @@ fn a_feed_that_rested_for_a_day_from_being_reformatted_may_say_so_again() {
         let mut held = Held::default();
         held.show(&window(0, ""), &[]);
         held.later(&window(12, "a"));
-        assert_eq!(held.events, [Event::Reformatted]);
+        assert_eq!(held.events, [WindowEvent::Reformatted]);
         held.secs += 24 * HOUR;
         if by_document {
             held.show(&window(12, "a"), &[]);
@@ -234,7 +234,7 @@ fn a_feed_that_rested_for_a_day_from_being_reformatted_may_say_so_again() {
             held.rest();
         }
         held.later(&window(12, "b"));
-        assert_eq!(held.events, [Event::Reformatted]);
+        assert_eq!(held.events, [WindowEvent::Reformatted]);
     }
 }
 
@@ -242,7 +242,7 @@ fn a_feed_that_rested_for_a_day_from_being_reformatted_may_say_so_again() {
 fn what_is_edited_in_a_part_of_a_document_is_laid_beside_the_whole_window() {
     let mut held = Held::default();
     held.show(&window(0, ""), &[]);
-    held.observe(&window(6, "a")[6..], &[], Class::Partial);
+    held.observe(&window(6, "a")[6..], &[], Coverage::Partial);
     assert!(held.events.is_empty());
 }
 
@@ -286,7 +286,7 @@ proptest! {
                             document.push(form(n, &format!("{n} in form {}", forms[at].unwrap())));
                         }
                         // Of parts, so that absence proves nothing.
-                        held.observe(&document, &[], Class::Partial);
+                        held.observe(&document, &[], Coverage::Partial);
                     }
                     Act::Rest => drop(held.rest()),
                     Act::Nothing => drop(held.release()),
@@ -295,7 +295,7 @@ proptest! {
         }
         for _ in 0..=2 * 24 * 60 / minutes {
             held.secs += minutes * 60;
-            if by_304 { held.rest() } else { held.observe(&document, &[], Class::Partial) };
+            if by_304 { held.rest() } else { held.observe(&document, &[], Coverage::Partial) };
         }
         prop_assert!(held.last.held.is_empty());
         for (n, form) in (0..).zip(forms) {

@@ -4,7 +4,7 @@
 //! An item can be missed only where an earlier walk saw it, under a strong key, and while the items next to it by date, one
 //! older and one newer, are still shown: a page that is lost takes neighbours with it.
 
-use super::walked::APART_SECS;
+use super::last_walk::APART_SECS;
 use crate::feed::{
     item::{ItemId, flapping_secs},
     stamp::Stamp,
@@ -17,7 +17,7 @@ mod tests;
 
 /// One live item, as far as its place and its sight matter.
 #[derive(Clone, Copy, Debug)]
-pub struct Held {
+pub struct LiveItem {
     /// The item.
     pub id: ItemId,
     /// The date by which the publisher sorts it, microseconds since 1970.
@@ -27,12 +27,12 @@ pub struct Held {
     /// When the walk before saw it in the archives, under a strong key; `None`: it did not.
     pub before: Option<Stamp>,
     /// Whether it is shown now.
-    pub sight: Sight,
+    pub sight: Visibility,
 }
 
 /// Whether an item is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum Visibility {
     /// By the archives, or by the live document.
     Shown,
     /// The last live documents lack it, and decide on it.
@@ -43,7 +43,7 @@ pub enum Sight {
 
 /// An item that was missed by walks and not decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missed {
+pub struct ArchiveSuspect {
     /// The item.
     pub id: ItemId,
     /// The end of the walk that missed it first.
@@ -56,11 +56,11 @@ pub struct Missed {
 
 /// What a walk proves by what it does not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ArchiveFindings {
     /// Items that are gone, and how they were missed; oldest first.
-    pub gone: Vec<Missed>,
+    pub gone: Vec<ArchiveSuspect>,
     /// Items that are missed, and not decided on.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<ArchiveSuspect>,
     /// Set when too much is missing at once to believe any of it: how many, of how many.
     pub too_much: Option<(usize, usize)>,
 }
@@ -78,37 +78,37 @@ const MASS_MIN: usize = 2;
 const MASS_SHARE: usize = 5;
 
 /// What a whole walk proves. `held` are the live items, `missed` those that walks have missed before.
-pub fn judge(held: Vec<Held>, missed: &[Missed], now: Stamp) -> Found {
-    let missed: HashMap<ItemId, &Missed> = missed.iter().map(|missed| (missed.id, missed)).collect();
-    let is_expected = |item: &Held| item.before.is_some() || missed.contains_key(&item.id);
+pub fn judge_archives(held: Vec<LiveItem>, missed: &[ArchiveSuspect], now: Stamp) -> ArchiveFindings {
+    let missed: HashMap<ItemId, &ArchiveSuspect> = missed.iter().map(|missed| (missed.id, missed)).collect();
+    let is_expected = |item: &LiveItem| item.before.is_some() || missed.contains_key(&item.id);
     let expected = held.iter().filter(|item| is_expected(item)).count();
-    let absent = |item: &&Held| item.sight == Sight::Absent && is_expected(item);
+    let absent = |item: &&LiveItem| item.sight == Visibility::Absent && is_expected(item);
     let lacking = held.iter().filter(absent).count();
     if lacking > (expected / MASS_SHARE).clamp(MASS_MIN, MISSED_MAX) {
         let kept = held.iter().filter(absent).filter_map(|item| missed.get(&item.id).map(|missed| **missed));
-        return Found { missed: kept.collect(), too_much: Some((lacking, expected)), ..Found::default() };
+        return ArchiveFindings { missed: kept.collect(), too_much: Some((lacking, expected)), ..ArchiveFindings::default() };
     }
     // What was never in the archives and is not shown has no place among what is.
-    let mut dated: Vec<(i64, &Held)> = held
+    let mut dated: Vec<(i64, &LiveItem)> = held
         .iter()
-        .filter(|item| is_expected(item) || item.sight == Sight::Shown)
+        .filter(|item| is_expected(item) || item.sight == Visibility::Shown)
         .filter_map(|item| Some((item.dated?, item)))
         .collect();
     dated.sort_by_key(|(date, item)| (*date, item.id));
     // Items of one date stand beside one another in no order that is known.
-    let groups: Vec<&[(i64, &Held)]> = dated.chunk_by(|a, b| a.0 == b.0).collect();
-    let mut found = Found::default();
+    let groups: Vec<&[(i64, &LiveItem)]> = dated.chunk_by(|a, b| a.0 == b.0).collect();
+    let mut found = ArchiveFindings::default();
     for three in groups.windows(3) {
         let [older, own, newer] = three else { continue };
-        let lacks = |group: &[(i64, &Held)]| {
+        let lacks = |group: &[(i64, &LiveItem)]| {
             group
                 .iter()
-                .filter(|(_, item)| item.sight != Sight::Shown)
+                .filter(|(_, item)| item.sight != Visibility::Shown)
                 .map(|(_, item)| **item)
                 .collect::<Vec<_>>()
         };
         let [alone] = lacks(own)[..] else { continue };
-        if alone.sight != Sight::Absent || !lacks(older).is_empty() || !lacks(newer).is_empty() {
+        if alone.sight != Visibility::Absent || !lacks(older).is_empty() || !lacks(newer).is_empty() {
             continue;
         }
         let Some(counted) = count(&alone, missed.get(&alone.id).copied(), now) else { continue };
@@ -121,15 +121,15 @@ pub fn judge(held: Vec<Held>, missed: &[Missed], now: Stamp) -> Found {
     found
 }
 
-/// Missed once more.
-fn count(item: &Held, before: Option<&Missed>, now: Stamp) -> Option<Missed> {
+/// ArchiveSuspect once more.
+fn count(item: &LiveItem, before: Option<&ArchiveSuspect>, now: Stamp) -> Option<ArchiveSuspect> {
     match before {
-        Some(before) => Some(Missed { walks: before.walks.saturating_add(1), ..*before }),
-        None => Some(Missed { id: item.id, since: now, last_seen: item.before?, walks: 1 }),
+        Some(before) => Some(ArchiveSuspect { walks: before.walks.saturating_add(1), ..*before }),
+        None => Some(ArchiveSuspect { id: item.id, since: now, last_seen: item.before?, walks: 1 }),
     }
 }
 
-impl Missed {
+impl ArchiveSuspect {
     /// No tombstone before that.
     pub fn not_before(&self, tombstone_count: u8) -> Stamp {
         self.since.plus_secs(flapping_secs(tombstone_count).max(APART_SECS))

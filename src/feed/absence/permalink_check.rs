@@ -51,12 +51,12 @@ pub struct PermalinkCheck {
     not_found_since: Option<Stamp>,
     /// Requests in a row that brought nothing.
     silent: u8,
-    finding: Finding,
+    finding: PageFinding,
 }
 
 /// What the answers come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Finding {
+enum PageFinding {
     /// Nothing for or against.
     #[default]
     Open,
@@ -95,24 +95,24 @@ impl PermalinkCheck {
         let again = |secs: u64| Some(now.plus_secs(secs));
         let mut next = Self { last: Some((now, said)), asked: self.asked.saturating_add(1), ..self };
         match said {
-            CheckResult::Gone => (next.finding, next.due) = (Finding::Gone, None),
+            CheckResult::Gone => (next.finding, next.due) = (PageFinding::Gone, None),
             CheckResult::NotFound => {
                 let since = self.not_found_since.unwrap_or(now);
                 next.not_found_since = Some(since);
                 let is_second = self.not_found_since.is_some() && now.secs_since(since) >= apart_secs;
-                next.finding = if is_second { Finding::Gone } else { Finding::Open };
+                next.finding = if is_second { PageFinding::Gone } else { PageFinding::Open };
                 next.due = if is_second { None } else { Some(since.plus_secs(apart_secs)) };
             }
             CheckResult::Shown => {
                 let wait = self.wait_secs();
-                (next.finding, next.not_found_since, next.due) = (Finding::Hidden, None, again(wait));
+                (next.finding, next.not_found_since, next.due) = (PageFinding::Hidden, None, again(wait));
             }
             CheckResult::Another | CheckResult::Elsewhere | CheckResult::NoPage => {
-                (next.finding, next.not_found_since, next.due) = (Finding::Open, None, None);
+                (next.finding, next.not_found_since, next.due) = (PageFinding::Open, None, None);
             }
             CheckResult::Nothing => {
                 next.silent = self.silent.saturating_add(1);
-                let is_enough = next.silent >= SILENT_MAX && self.finding != Finding::Hidden;
+                let is_enough = next.silent >= SILENT_MAX && self.finding != PageFinding::Hidden;
                 let in_trouble = AGAIN_SECS * SILENT_FACTOR.saturating_pow(u32::from(self.silent));
                 let wait = if self.is_hidden() { self.wait_secs() } else { in_trouble };
                 next.due = if is_enough { None } else { again(wait) };
@@ -126,18 +126,18 @@ impl PermalinkCheck {
 
     /// How long a page that is there is left alone: an hour, then four, sixteen ...
     fn wait_secs(&self) -> u64 {
-        let times = if self.finding == Finding::Hidden { u32::from(self.asked) } else { 0 };
+        let times = if self.finding == PageFinding::Hidden { u32::from(self.asked) } else { 0 };
         SHOWN_FACTOR.saturating_pow(times).saturating_mul(AGAIN_SECS).min(SHOWN_SECS_MAX)
     }
 
     /// Whether the page shows that the item lives.
     pub fn is_hidden(&self) -> bool {
-        self.finding == Finding::Hidden
+        self.finding == PageFinding::Hidden
     }
 
     /// Whether the page is gone.
     pub fn is_gone(&self) -> bool {
-        self.finding == Finding::Gone
+        self.finding == PageFinding::Gone
     }
 
     /// Whether its word, or the time that its word takes, is still to come.
@@ -159,7 +159,7 @@ mod tests {
     const START: Stamp = Stamp::from_secs(1_700_000_000);
 
     /// What becomes of a probe by these answers, each given when it was due: its finding, and the hours until the next.
-    fn check(answers: &[CheckResult], finding: Finding, hours: Option<u64>) {
+    fn check(answers: &[CheckResult], finding: PageFinding, hours: Option<u64>) {
         let mut probe = PermalinkCheck::begun(START);
         let mut now = START;
         for said in answers {
@@ -173,42 +173,42 @@ mod tests {
     #[test]
     fn a_page_is_gone_by_its_own_word_or_when_it_is_not_found_twice() {
         use CheckResult::{Gone, NotFound, Nothing, Shown};
-        check(&[Gone], Finding::Gone, None);
-        check(&[NotFound], Finding::Open, Some(1));
-        check(&[NotFound, NotFound], Finding::Gone, None);
-        check(&[NotFound, Shown, NotFound], Finding::Open, Some(1));
-        check(&[NotFound, Nothing, NotFound], Finding::Gone, None);
-        check(&[Nothing, Gone], Finding::Gone, None);
+        check(&[Gone], PageFinding::Gone, None);
+        check(&[NotFound], PageFinding::Open, Some(1));
+        check(&[NotFound, NotFound], PageFinding::Gone, None);
+        check(&[NotFound, Shown, NotFound], PageFinding::Open, Some(1));
+        check(&[NotFound, Nothing, NotFound], PageFinding::Gone, None);
+        check(&[Nothing, Gone], PageFinding::Gone, None);
     }
 
     #[test]
     fn a_page_that_is_not_found_again_too_soon_is_no_second_word() {
         let probe = PermalinkCheck::begun(START).told(CheckResult::NotFound, 3600, START);
         let soon = probe.told(CheckResult::NotFound, 3600, START.plus_secs(60));
-        assert_eq!((soon.finding, soon.due), (Finding::Open, Some(START.plus_secs(3600))));
+        assert_eq!((soon.finding, soon.due), (PageFinding::Open, Some(START.plus_secs(3600))));
     }
 
     #[test]
     fn a_page_that_is_there_is_asked_for_ever_more_seldom() {
         use CheckResult::{Nothing, Shown};
-        check(&[Shown], Finding::Hidden, Some(1));
-        check(&[Shown; 2], Finding::Hidden, Some(4));
-        check(&[Shown; 4], Finding::Hidden, Some(64));
-        check(&[Shown; 9], Finding::Hidden, Some(720));
-        check(&[Shown, Nothing, Nothing, Nothing], Finding::Hidden, Some(64));
+        check(&[Shown], PageFinding::Hidden, Some(1));
+        check(&[Shown; 2], PageFinding::Hidden, Some(4));
+        check(&[Shown; 4], PageFinding::Hidden, Some(64));
+        check(&[Shown; 9], PageFinding::Hidden, Some(720));
+        check(&[Shown, Nothing, Nothing, Nothing], PageFinding::Hidden, Some(64));
     }
 
     #[test]
     fn a_page_that_says_nothing_leaves_it_to_the_documents() {
         use CheckResult::{Another, NoPage, NotFound, Nothing, Shown};
-        check(&[Another], Finding::Open, None);
-        check(&[CheckResult::Elsewhere], Finding::Open, None);
-        check(&[NoPage], Finding::Open, None);
-        check(&[Nothing], Finding::Open, Some(1));
-        check(&[Nothing, Nothing], Finding::Open, Some(24));
-        check(&[Nothing, Nothing, Nothing], Finding::Open, None);
-        check(&[NotFound, Another], Finding::Open, None);
-        check(&[Shown, Another], Finding::Open, None);
+        check(&[Another], PageFinding::Open, None);
+        check(&[CheckResult::Elsewhere], PageFinding::Open, None);
+        check(&[NoPage], PageFinding::Open, None);
+        check(&[Nothing], PageFinding::Open, Some(1));
+        check(&[Nothing, Nothing], PageFinding::Open, Some(24));
+        check(&[Nothing, Nothing, Nothing], PageFinding::Open, None);
+        check(&[NotFound, Another], PageFinding::Open, None);
+        check(&[Shown, Another], PageFinding::Open, None);
     }
 
     #[test]

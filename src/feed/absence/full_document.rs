@@ -1,8 +1,8 @@
 //! What a full document proves by what it lacks (POLLING 2.3, steps 3 to 7): held, begun anew, or decided on.
 
 use super::{
-    ANCHORS_MIN, Class, Event, LENGTHS_MAX, Memory, Missing, Outcome, Place, Policy, Row, TRUSTED, Taken,
-    view::{Missed, Rule, View},
+    ANCHORS_MIN, Coverage, WindowEvent, LENGTHS_MAX, AbsenceState, Suspect, AbsenceFindings, ShownItem, ProofPolicy, WindowItem, TRUSTED, DocumentStanding,
+    view::{LackingItem, AbsenceRule, Comparison},
 };
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
@@ -17,8 +17,8 @@ const UNSTABLE_MAX: u8 = 6;
 const HOLD_SECS: u64 = 7 * 86_400;
 
 /// The circumstances of an observation.
-pub(super) struct Sight<'a> {
-    pub(super) class: Class,
+pub(super) struct DocumentContext<'a> {
+    pub(super) class: Coverage,
     /// Whether it counts as a confirmation.
     pub(super) counts: bool,
     pub(super) strong: bool,
@@ -27,38 +27,38 @@ pub(super) struct Sight<'a> {
     /// When the last full document before this one was read.
     pub(super) last_seen: Stamp,
     pub(super) now: Stamp,
-    pub(super) policy: &'a Policy,
+    pub(super) policy: &'a ProofPolicy,
 }
 
-impl Memory {
+impl AbsenceState {
     /// What a full document proves; `seen` is newest first.
-    pub(super) fn judge(&self, seen: &[Place], class: Class, policy: &Policy, now: Stamp) -> Outcome {
-        let mut memory = Self { taken: Taken::Judged, ..self.learned(seen, class) };
+    pub(super) fn judge(&self, seen: &[ShownItem], class: Coverage, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
+        let mut memory = Self { taken: DocumentStanding::Judged, ..self.learned(seen, class) };
         if self.rows.is_empty() {
             memory.rows = rows(seen);
             memory.note_length(seen);
-            return Outcome { memory, ..Outcome::default() };
+            return AbsenceFindings { memory, ..AbsenceFindings::default() };
         }
-        let view = View::new(self, seen);
+        let view = Comparison::new(self, seen);
         // An empty or very short document proves nothing by itself, not even that the feed was replaced.
         if seen.is_empty() || self.is_short(seen) {
             return memory.hold(self, &view, seen, class, now);
         }
         if view.survivors == 0 && !policy.complete {
-            return memory.begin_anew(self, &view, seen, Event::Gap);
+            return memory.begin_anew(self, &view, seen, WindowEvent::Gap);
         }
         let rule = if policy.complete {
-            Rule::Complete
+            AbsenceRule::Complete
         } else if !view.is_stable() {
             memory.unstable += 1;
             if memory.unstable < UNSTABLE_MAX {
                 memory.rows = prepended(self, seen, &view);
-                memory.taken = Taken::SetAside;
-                return Outcome { memory, ..Outcome::default() };
+                memory.taken = DocumentStanding::SetAside;
+                return AbsenceFindings { memory, ..AbsenceFindings::default() };
             }
-            return memory.begin_anew(self, &view, seen, Event::Rebaselined);
+            return memory.begin_anew(self, &view, seen, WindowEvent::Rebaselined);
         } else {
-            Rule::Bracket { decides: policy.ordered && memory.orientation.is_known() }
+            AbsenceRule::Bracket { decides: policy.ordered && memory.orientation.is_known() }
         };
         memory.unstable = 0;
         let missed = view.missed(self, seen, rule);
@@ -73,21 +73,21 @@ impl Memory {
         memory.sticky = self.sticky.after(came, inside, end);
         let as_if_rolled = came > 0 && came == inside && end == 0;
         let policy = &memory.believed(policy, now);
-        let counts = class == Class::Audit || self.trust >= TRUSTED;
+        let counts = class == Coverage::Unconditional || self.trust >= TRUSTED;
         let strong = self.is_conserved(seen, &view);
         memory.note_length(seen);
         let becomes_sticky = memory.sticky.is_on() && !self.sticky.is_on();
         let last_seen = self.seen_at;
-        let sight = Sight { class, counts, strong, as_if_rolled, last_seen, now, policy };
+        let sight = DocumentContext { class, counts, strong, as_if_rolled, last_seen, now, policy };
         let mut outcome = memory.decide(self, seen, &missed, &sight);
-        outcome.events.extend(becomes_sticky.then_some(Event::Pinned));
+        outcome.events.extend(becomes_sticky.then_some(WindowEvent::Pinned));
         outcome
     }
 
     /// How many new posts came to the head, if none was known before and none came elsewhere; how many are missed anew from
     /// inside, and how many from the end.
-    fn moved(&self, seen: &[Place], view: &View, missed: &[Missed]) -> (usize, usize, usize) {
-        let is_new = |place: &&Place| !view.position.contains_key(&place.id);
+    fn moved(&self, seen: &[ShownItem], view: &Comparison, missed: &[LackingItem]) -> (usize, usize, usize) {
+        let is_new = |place: &&ShownItem| !view.position.contains_key(&place.id);
         let head = seen.iter().take_while(is_new).filter(|place| !place.known).count();
         let new = if seen.iter().filter(is_new).count() == head { head } else { 0 };
         let fresh = || missed.iter().filter(|missed| self.rows[missed.at].missing.is_none());
@@ -96,7 +96,7 @@ impl Memory {
     }
 
     /// Whether the document is less than half as long as usual.
-    fn is_short(&self, seen: &[Place]) -> bool {
+    fn is_short(&self, seen: &[ShownItem]) -> bool {
         self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
     }
 
@@ -108,7 +108,7 @@ impl Memory {
         best.map(|length| usize::from(*length))
     }
 
-    fn note_length(&mut self, seen: &[Place]) {
+    fn note_length(&mut self, seen: &[ShownItem]) {
         if self.lengths.len() == LENGTHS_MAX {
             self.lengths.pop_front();
         }
@@ -117,28 +117,28 @@ impl Memory {
 
     /// Whether as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
     /// a sixth of the deletions in the simulation where lengths change, and spared no mistake.
-    fn is_conserved(&self, seen: &[Place], view: &View) -> bool {
+    fn is_conserved(&self, seen: &[ShownItem], view: &Comparison) -> bool {
         let came = seen.iter().filter(|place| !view.position.contains_key(&place.id)).count();
         let fresh = self.rows.iter().filter(|row| row.missing.is_none() && !view.shown.contains(&row.id));
         came == fresh.count()
     }
 
     /// Nothing is concluded from a document that lacks too much; what is new in it is remembered.
-    fn hold(mut self, before: &Self, view: &View, seen: &[Place], class: Class, now: Stamp) -> Outcome {
+    fn hold(mut self, before: &Self, view: &Comparison, seen: &[ShownItem], class: Coverage, now: Stamp) -> AbsenceFindings {
         let since = before.held_since.unwrap_or(now);
         // Only the answer to an unconditional request says what the feed is from now on.
-        if class == Class::Audit && now.secs_since(since) > HOLD_SECS {
-            return self.begin_anew(before, view, seen, Event::HoldEnded);
+        if class == Coverage::Unconditional && now.secs_since(since) > HOLD_SECS {
+            return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
         }
         self.held_since = Some(since);
         self.rows = prepended(before, seen, view);
-        self.taken = if seen.is_empty() { Taken::Empty } else { Taken::Doubted };
-        let events = before.held_since.is_none().then_some(Event::Held).into_iter().collect();
-        Outcome { memory: self, events, ..Outcome::default() }
+        self.taken = if seen.is_empty() { DocumentStanding::Empty } else { DocumentStanding::Doubted };
+        let events = before.held_since.is_none().then_some(WindowEvent::Quarantined).into_iter().collect();
+        AbsenceFindings { memory: self, events, ..AbsenceFindings::default() }
     }
 
     /// The window is this document from now on; what is not in it has rolled off.
-    fn begin_anew(mut self, before: &Self, view: &View, seen: &[Place], event: Event) -> Outcome {
+    fn begin_anew(mut self, before: &Self, view: &Comparison, seen: &[ShownItem], event: WindowEvent) -> AbsenceFindings {
         let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
         let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
         // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
@@ -147,13 +147,13 @@ impl Memory {
         (self.unstable, self.held_since) = (0, None);
         self.lengths.clear();
         self.note_length(seen);
-        Outcome { memory: self, rolled_off, events, ..Outcome::default() }
+        AbsenceFindings { memory: self, rolled_off, events, ..AbsenceFindings::default() }
     }
 
     /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.
-    fn decide(mut self, before: &Self, seen: &[Place], missed: &[Missed], sight: &Sight<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
-        let mut undecided: HashMap<Option<ItemId>, Vec<Row>> = HashMap::new();
+    fn decide(mut self, before: &Self, seen: &[ShownItem], missed: &[LackingItem], sight: &DocumentContext<'_>) -> AbsenceFindings {
+        let mut outcome = AbsenceFindings::default();
+        let mut undecided: HashMap<Option<ItemId>, Vec<WindowItem>> = HashMap::new();
         // Where a suspect goes back in: behind the nearest row before it that stays.
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         let mut predecessor = None;
@@ -169,7 +169,7 @@ impl Memory {
                 outcome.rolled_off.push(row.id);
                 continue;
             }
-            let missing = Missing::again(row.missing, missed, sight);
+            let missing = Suspect::again(row.missing, missed, sight);
             let proof = missing.proves(row.tombstone_count, sight.policy, sight.now);
             if let Some(proof) = proof
                 && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
@@ -178,7 +178,7 @@ impl Memory {
             } else if missing.is_moot(self.sticky.is_on(), sight.policy) {
                 outcome.rolled_off.push(row.id);
             } else {
-                undecided.entry(predecessor).or_default().push(Row { missing: Some(missing), ..*row });
+                undecided.entry(predecessor).or_default().push(WindowItem { missing: Some(missing), ..*row });
             }
         }
         let mut window = undecided.remove(&None).unwrap_or_default();
@@ -192,22 +192,22 @@ impl Memory {
     }
 }
 
-fn rows(seen: &[Place]) -> Vec<Row> {
-    let row = |place: &Place| {
-        let Place { id, dated, tombstone_count, is_weak, .. } = *place;
-        Row { id, dated, tombstone_count, is_weak, missing: None }
+fn rows(seen: &[ShownItem]) -> Vec<WindowItem> {
+    let row = |place: &ShownItem| {
+        let ShownItem { id, dated, tombstone_count, is_weak, .. } = *place;
+        WindowItem { id, dated, tombstone_count, is_weak, missing: None }
     };
     seen.iter().take(ROWS_MAX).map(row).collect()
 }
 
 /// The remembered window with the new items before it that stand at the head of the document; what it shows again is
 /// not missed any more.
-fn prepended(before: &Memory, seen: &[Place], view: &View) -> Vec<Row> {
+fn prepended(before: &AbsenceState, seen: &[ShownItem], view: &Comparison) -> Vec<WindowItem> {
     let new = seen.iter().take_while(|place| !view.position.contains_key(&place.id));
     let mut window = rows(&new.copied().collect::<Vec<_>>());
     window.extend(before.rows.iter().map(|row| {
         let missing = row.missing.filter(|_| !view.shown.contains(&row.id));
-        Row { missing, ..*row }
+        WindowItem { missing, ..*row }
     }));
     window.truncate(ROWS_MAX);
     window

@@ -2,14 +2,14 @@
 //! machines that do not agree, shows now one set of items and now another. Then absence counts for less, and if that is not
 //! enough, for nothing. Not what is missing, nor what proves it.
 
-use super::Row;
+use super::WindowItem;
 use crate::feed::{item::ItemId, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 
 /// How far it is believed that what is missing is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Belief {
+pub enum AbsenceTrust {
     /// As far as the policy says.
     #[default]
     Usual,
@@ -21,7 +21,7 @@ pub enum Belief {
 
 /// Why absence is doubted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Cause {
+pub enum DoubtReason {
     /// What was missing came back too often.
     Returned,
     /// Several items came back at once that were taken for deleted.
@@ -37,7 +37,7 @@ pub struct Recurrence {
     /// [`ENDED_MAX`]; and whether that was doubted by then.
     ended: VecDeque<(ItemId, bool)>,
     /// Since when absence is doubted, and why; the last time that there was a reason to.
-    doubted: Option<(Stamp, Cause)>,
+    doubted: Option<(Stamp, DoubtReason)>,
     /// Since when it proves nothing; likewise.
     off: Option<Stamp>,
 }
@@ -65,18 +65,18 @@ const ENDED_MAX: usize = super::DAILY_MAX as usize;
 
 impl Recurrence {
     /// How far absence is believed now.
-    pub fn belief(&self, now: Stamp) -> Belief {
+    pub fn belief(&self, now: Stamp) -> AbsenceTrust {
         if self.off_until(now).is_some() {
-            Belief::Off
+            AbsenceTrust::Off
         } else if self.doubted_until(now).is_some() {
-            Belief::Doubted
+            AbsenceTrust::Doubted
         } else {
-            Belief::Usual
+            AbsenceTrust::Usual
         }
     }
 
     /// Until when absence is doubted, if it is, and why.
-    pub fn doubted_until(&self, now: Stamp) -> Option<(Stamp, Cause)> {
+    pub fn doubted_until(&self, now: Stamp) -> Option<(Stamp, DoubtReason)> {
         let until = self.doubted.map(|(since, cause)| (since.plus_secs(LASTS_SECS), cause));
         until.filter(|(until, _)| now < *until)
     }
@@ -87,19 +87,19 @@ impl Recurrence {
     }
 
     /// After a document that shows these items, beside the rows that were remembered before it.
-    pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[Row], now: Stamp) -> Self {
+    pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();
         if rows.iter().any(|row| row.missing.is_some() && shown.contains(&row.id)) {
             next.seen.push_back(now);
             next.seen.drain(..next.seen.len().saturating_sub(RETURNS_MANY));
             let is_recent = |first: &Stamp| now.secs_since(*first) < RETURNS_SECS;
             if next.seen.len() == RETURNS_MANY && next.seen.front().is_some_and(is_recent) {
-                next.doubted = Some((now, Cause::Returned));
+                next.doubted = Some((now, DoubtReason::Returned));
             }
         }
         next.ended.retain(|(id, _)| !shown.contains(id));
         if self.ended.len() - next.ended.len() >= TOGETHER_MIN {
-            next.doubted = Some((now, Cause::Revived));
+            next.doubted = Some((now, DoubtReason::Revived));
         }
         if self.ended.iter().any(|(id, doubted)| *doubted && shown.contains(id)) {
             next.off = Some(now);
@@ -108,16 +108,16 @@ impl Recurrence {
     }
 
     /// An item is taken for deleted because it is missing.
-    pub(super) fn end(&mut self, id: ItemId, belief: Belief) {
-        self.ended.push_back((id, belief > Belief::Usual));
+    pub(super) fn end(&mut self, id: ItemId, belief: AbsenceTrust) {
+        self.ended.push_back((id, belief > AbsenceTrust::Usual));
         self.ended.drain(..self.ended.len().saturating_sub(ENDED_MAX));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Missing, *};
-    use Belief::{Doubted, Off, Usual};
+    use super::{super::Suspect, *};
+    use AbsenceTrust::{Doubted, Off, Usual};
 
     const START: Stamp = Stamp::from_secs(1_700_000_000);
     const HOUR: u64 = 3600;
@@ -133,7 +133,7 @@ mod tests {
 
     /// After documents at these seconds, each of which shows again what was missing.
     fn returning(secs: impl IntoIterator<Item = u64>) -> Recurrence {
-        let missing = Missing {
+        let missing = Suspect {
             since: START,
             last_seen: START,
             counted_at: START,
@@ -145,14 +145,14 @@ mod tests {
             before_few: false,
             probe: super::super::PermalinkCheck::default(),
         };
-        let row = Row { id: id(1), dated: None, tombstone_count: 0, is_weak: false, missing: Some(missing) };
+        let row = WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, missing: Some(missing) };
         secs.into_iter().fold(Recurrence::default(), |returns, secs| {
             returns.after(&HashSet::from([id(1)]), &[row], at(secs))
         })
     }
 
     /// After a document at this second that shows these items, which were ended before.
-    fn revived(items: &[u8], belief: Belief, secs: u64) -> Recurrence {
+    fn revived(items: &[u8], belief: AbsenceTrust, secs: u64) -> Recurrence {
         let mut returns = Recurrence::default();
         (0..8).for_each(|n| returns.end(id(n), belief));
         returns.after(&items.iter().map(|n| id(*n)).collect(), &[], at(secs))
@@ -162,7 +162,7 @@ mod tests {
     fn three_documents_within_a_week_that_show_again_what_was_missing_make_absence_doubtful_for_a_month() {
         assert_eq!(returning([0, HOUR]).belief(at(HOUR)), Usual);
         let thrice = returning([0, HOUR, 6 * DAY]);
-        assert_eq!(thrice.doubted_until(at(7 * DAY)), Some((at(36 * DAY), Cause::Returned)));
+        assert_eq!(thrice.doubted_until(at(7 * DAY)), Some((at(36 * DAY), DoubtReason::Returned)));
         assert_eq!((thrice.belief(at(36 * DAY - 1)), thrice.belief(at(36 * DAY))), (Doubted, Usual));
         assert_eq!(returning([0, HOUR, 7 * DAY]).belief(at(7 * DAY)), Usual, "the first of them is too old");
         let again = returning([0, HOUR, 6 * DAY, 6 * DAY + HOUR]);
@@ -173,7 +173,7 @@ mod tests {
     fn several_that_are_revived_at_once_were_never_deleted_but_one_alone_was_published_again() {
         assert_eq!(revived(&[0], Usual, 0).belief(START), Usual);
         let both = revived(&[0, 1], Usual, 0);
-        assert_eq!(both.doubted_until(START), Some((at(30 * DAY), Cause::Revived)));
+        assert_eq!(both.doubted_until(START), Some((at(30 * DAY), DoubtReason::Revived)));
         assert_eq!((both.belief(at(30 * DAY - 1)), both.belief(at(30 * DAY))), (Doubted, Usual));
     }
 

@@ -2,10 +2,10 @@
 //! a whole feed was only written anew. It hides nothing: what waits is kept, and is committed in its newest form.
 
 use super::{
-    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::Bound, chronology, decide::differs,
+    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology, decide::differs,
 };
 use crate::feed::{
-    item::{Item, ItemId, KeyHash, Seen},
+    item::{Item, ItemId, KeyHash, ItemDigests},
     stamp::Stamp,
 };
 use everfeed_adapters::{Entry, platforms::Profile};
@@ -27,7 +27,7 @@ pub struct DeferredEdit {
     /// The publisher's date, microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
     /// What the next document is compared with.
-    pub seen: Seen,
+    pub seen: ItemDigests,
 }
 
 /// Polls running in which an entry may change and still be committed at once (POLLING 1.3, after lemon24/reader's
@@ -49,7 +49,7 @@ const REFORMATTED_ITEMS_MIN: usize = 5;
 const REFORMATTED_SECS: u64 = 86_400;
 
 /// The guard at its work on one document.
-pub(super) struct Guard<'a> {
+pub(super) struct FloodLimiter<'a> {
     known: &'a Known,
     profile: Option<&'a Profile>,
     after_rest: bool,
@@ -64,7 +64,7 @@ pub(super) struct Guard<'a> {
     undated: usize,
 }
 
-impl<'a> Guard<'a> {
+impl<'a> FloodLimiter<'a> {
     pub(super) fn new(known: &'a Known, seen: &'a Observation, now: Stamp) -> Self {
         Self {
             known,
@@ -79,7 +79,7 @@ impl<'a> Guard<'a> {
     }
 
     /// Takes note of an entry, and tells in how many polls running its content has changed, this one included.
-    pub(super) fn meet(&mut self, bound: &Bound<'_>) -> u16 {
+    pub(super) fn meet(&mut self, bound: &BoundEntry<'_>) -> u16 {
         let Some(item) = bound.target.item() else { return 0 };
         let Some(entry) = item.entry() else { return 0 };
         // What the publisher showed last, which need not be what is committed.

@@ -15,30 +15,30 @@ fn id(n: u8) -> ItemId {
 }
 
 /// Items that the archives held before, one a day: `shown` of them are shown.
-fn held(all: impl IntoIterator<Item = u8>, shown: impl Fn(u8) -> bool) -> Vec<Held> {
-    let one = |n: u8| Held {
+fn held(all: impl IntoIterator<Item = u8>, shown: impl Fn(u8) -> bool) -> Vec<LiveItem> {
+    let one = |n: u8| LiveItem {
         id: id(n),
         dated: Some(i64::from(n)),
         tombstone_count: 0,
         before: Some(BEFORE),
-        sight: if shown(n) { Sight::Shown } else { Sight::Absent },
+        sight: if shown(n) { Visibility::Shown } else { Visibility::Absent },
     };
     all.into_iter().map(one).collect()
 }
 
-fn missed(n: u8, since: Stamp, walks: u8) -> Missed {
-    Missed { id: id(n), since, last_seen: BEFORE, walks }
+fn missed(n: u8, since: Stamp, walks: u8) -> ArchiveSuspect {
+    ArchiveSuspect { id: id(n), since, last_seen: BEFORE, walks }
 }
 
 /// Which are gone, and which are missed from now on.
-fn told(found: &Found) -> (Vec<u8>, Vec<u8>) {
-    let numbers = |of: &[Missed]| of.iter().map(|missed| missed.id.0[0]).collect();
+fn told(found: &ArchiveFindings) -> (Vec<u8>, Vec<u8>) {
+    let numbers = |of: &[ArchiveSuspect]| of.iter().map(|missed| missed.id.0[0]).collect();
     (numbers(&found.gone), numbers(&found.missed))
 }
 
 #[track_caller]
-fn check(held: Vec<Held>, missed: &[Missed], gone: &[u8], missed_now: &[u8]) {
-    let found = judge(held, missed, NOW);
+fn check(held: Vec<LiveItem>, missed: &[ArchiveSuspect], gone: &[u8], missed_now: &[u8]) {
+    let found = judge_archives(held, missed, NOW);
     assert_eq!(told(&found), (gone.to_vec(), missed_now.to_vec()));
     assert_eq!(found.too_much, None);
 }
@@ -46,11 +46,11 @@ fn check(held: Vec<Held>, missed: &[Missed], gone: &[u8], missed_now: &[u8]) {
 #[test]
 fn one_walk_suspects_and_a_second_a_day_later_decides() {
     let items = held(1..=9, |n| n != 5);
-    let first = judge(items.clone(), &[], NOW);
+    let first = judge_archives(items.clone(), &[], NOW);
     assert_eq!(first.missed, [missed(5, NOW, 1)], "last seen by the walk before");
-    let early = judge(items.clone(), &first.missed, NOW.plus_secs(DAY - 1));
+    let early = judge_archives(items.clone(), &first.missed, NOW.plus_secs(DAY - 1));
     assert_eq!((early.gone, early.missed), (vec![], vec![missed(5, NOW, 2)]));
-    let second = judge(items, &first.missed, NOW.plus_secs(DAY));
+    let second = judge_archives(items, &first.missed, NOW.plus_secs(DAY));
     assert_eq!((second.gone, second.missed), (vec![missed(5, NOW, 2)], vec![]));
 }
 
@@ -72,10 +72,10 @@ fn neighbours_that_are_missing_too_prove_a_lost_page_and_nothing_else() {
 #[test]
 fn a_neighbour_on_which_documents_have_not_decided_proves_nothing() {
     let mut items = held(1..=9, |n| n != 5);
-    items[5].sight = Sight::Suspected;
+    items[5].sight = Visibility::Suspected;
     check(items, &[], &[], &[]);
     let mut items = held(1..=9, |_| true);
-    items[4].sight = Sight::Suspected;
+    items[4].sight = Visibility::Suspected;
     check(items, &[], &[], &[]);
 }
 
@@ -96,7 +96,7 @@ fn undated_items_are_never_missed_and_have_no_neighbours() {
 
 #[test]
 fn items_of_one_date_vouch_together() {
-    let same = |n: u8, date: i64, shown: bool| Held { dated: Some(date), ..held([n], |_| shown)[0] };
+    let same = |n: u8, date: i64, shown: bool| LiveItem { dated: Some(date), ..held([n], |_| shown)[0] };
     let row = |shown: [bool; 5]| {
         let dates = [1, 2, 2, 2, 3];
         (1..).zip(dates).zip(shown).map(|((n, date), shown)| same(n, date, shown)).collect::<Vec<_>>()
@@ -111,7 +111,7 @@ fn too_much_missing_at_once_is_not_believed_and_forgets_nothing() {
     // 20 % of 50 are 10: every fourth is more.
     let items = held(1..=50, |n| n % 4 != 0);
     let known = [missed(4, ago(2 * DAY), 1)];
-    let found = judge(items, &known, NOW);
+    let found = judge_archives(items, &known, NOW);
     assert_eq!((found.too_much, found.gone), (Some((12, 50)), vec![]));
     assert_eq!(found.missed, known, "what was missed before is, as it was");
     check(held(1..=50, |n| n % 5 != 0 || n == 50), &[], &[], &[5, 10, 15, 20, 25, 30, 35, 40, 45]);

@@ -35,7 +35,7 @@ pub struct StagedPage {
 
 /// What becomes of staged pages in the commit that makes items of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unstage {
+pub enum StagingChange {
     /// Those below this number lose their bytes and keep their traces: the walk goes on.
     Below(u32),
     /// The walk is at its end: those from this number on, its own, keep their traces, beside which the next walk is laid;
@@ -47,14 +47,14 @@ pub enum Unstage {
 
 /// What is kept of a feed's archives while they are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Staged {
+pub struct StagedWalk {
     /// The walk, without what it has seen.
     pub walk: Option<ArchiveWalk>,
     /// Its pages, by number.
     pub pages: Vec<StagedPage>,
 }
 
-impl Staged {
+impl StagedWalk {
     /// The walk with what it has seen.
     pub fn recalled(&self) -> Option<ArchiveWalk> {
         let mut walk = self.walk.clone()?;
@@ -90,15 +90,15 @@ impl Staged {
     }
 
     /// What becomes of the pages in a commit that makes items of them.
-    pub fn unstage(&self) -> Unstage {
+    pub fn unstage(&self) -> StagingChange {
         match &self.walk {
             Some(walk) if !walk.is_done() => {
-                Unstage::Below(self.pages.last().map_or(0, |page| page.no.saturating_add(1)))
+                StagingChange::Below(self.pages.last().map_or(0, |page| page.no.saturating_add(1)))
             }
             Some(walk) if !walk.proves() && self.pages.iter().any(|page| page.no < walk.base) => {
-                Unstage::Without(walk.base)
+                StagingChange::Without(walk.base)
             }
-            walk => Unstage::Since(walk.as_ref().map_or(0, |walk| walk.base)),
+            walk => StagingChange::Since(walk.as_ref().map_or(0, |walk| walk.base)),
         }
     }
 }

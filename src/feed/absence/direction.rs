@@ -1,6 +1,6 @@
 //! Which end of the documents is the newest (POLLING 2.3, step 1).
 
-use super::{Place, Row};
+use super::{ShownItem, WindowItem};
 use crate::feed::item::ItemId;
 use serde::{Deserialize, Serialize};
 use std::{cmp::Ordering, collections::HashSet};
@@ -11,11 +11,11 @@ pub(super) struct Direction {
     /// Insertions in a row at the head, or as a negative number at the end.
     inserts: i8,
     /// What the last document said.
-    known: Option<Newest>,
+    known: Option<NewestEnd>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Newest {
+enum NewestEnd {
     First,
     Last,
 }
@@ -25,16 +25,16 @@ const INSERTS_MIN: i8 = 2;
 
 impl Direction {
     /// What is known after a document, and whether it must be turned round to be newest first.
-    pub(super) fn follow(self, seen: &[Place], rows: &[Row]) -> (Self, bool) {
+    pub(super) fn follow(self, seen: &[ShownItem], rows: &[WindowItem]) -> (Self, bool) {
         let inserts = self.inserted(seen, rows);
         let known = match (by_dates(seen), inserts) {
             (Some(known), _) => Some(known),
-            (None, inserts) if inserts >= INSERTS_MIN => Some(Newest::First),
-            (None, inserts) if inserts <= -INSERTS_MIN => Some(Newest::Last),
+            (None, inserts) if inserts >= INSERTS_MIN => Some(NewestEnd::First),
+            (None, inserts) if inserts <= -INSERTS_MIN => Some(NewestEnd::Last),
             _ => None,
         };
         // A document that says nothing is read as the one before was.
-        let ascends = known.or(self.known) == Some(Newest::Last);
+        let ascends = known.or(self.known) == Some(NewestEnd::Last);
         (Self { inserts, known }, ascends)
     }
 
@@ -43,9 +43,9 @@ impl Direction {
     }
 
     /// Where new items stand in a document, the rows of which are remembered newest first.
-    fn inserted(self, seen: &[Place], rows: &[Row]) -> i8 {
+    fn inserted(self, seen: &[ShownItem], rows: &[WindowItem]) -> i8 {
         let held: HashSet<ItemId> = rows.iter().map(|row| row.id).collect();
-        let is_new = |place: &Place| !held.contains(&place.id) && !place.known;
+        let is_new = |place: &ShownItem| !held.contains(&place.id) && !place.known;
         let (head, end) = (seen.first().is_some_and(is_new), seen.last().is_some_and(is_new));
         match (head, end) {
             _ if rows.is_empty() => self.inserts,
@@ -58,15 +58,15 @@ impl Direction {
 }
 
 /// Whether at least four in five neighbours with different dates descend, or ascend.
-fn by_dates(seen: &[Place]) -> Option<Newest> {
+fn by_dates(seen: &[ShownItem]) -> Option<NewestEnd> {
     let dates: Vec<i64> = seen.iter().filter_map(|place| place.dated).collect();
     let count = |order| dates.windows(2).filter(|pair| pair[0].cmp(&pair[1]) == order).count();
     let (up, down) = (count(Ordering::Less), count(Ordering::Greater));
     let enough = |most: usize| most > 0 && most * 5 >= (up + down) * 4;
     if enough(down) {
-        Some(Newest::First)
+        Some(NewestEnd::First)
     } else if enough(up) {
-        Some(Newest::Last)
+        Some(NewestEnd::Last)
     } else {
         None
     }

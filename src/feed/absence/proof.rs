@@ -1,12 +1,12 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
-use super::{Belief, Class, PermalinkCheck, Policy, judge::Sight, returns::DOUBTED_SECS, view::Missed};
+use super::{AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, full_document::DocumentContext, returns::DOUBTED_SECS, view::LackingItem};
 use crate::feed::{item::flapping_secs, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 
 /// What is known of an item that is missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct Suspect {
     /// When it was first missed.
     pub since: Stamp,
     /// When it was last seen.
@@ -32,7 +32,7 @@ pub struct Missing {
 
 /// What proof of an item's end takes, besides one answer to an unconditional request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Needs {
+pub struct RequiredProof {
     /// Full documents without it.
     pub confirmations: u8,
     /// No tombstone before that.
@@ -42,20 +42,20 @@ pub struct Needs {
 /// Why an item is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Proof {
-    /// Missing although what stood behind it is still there: `absent-bracketed`.
-    Bracketed(Missing),
-    /// Missing from a document that is the whole feed: `left-complete-feed`.
-    LeftComplete(Missing),
-    /// Missing although what stood behind it is still there, and so is its own page: `gone`.
-    Gone(Missing),
+    /// Suspect although what stood behind it is still there: `absent-bracketed`.
+    Bracketed(Suspect),
+    /// Suspect from a document that is the whole feed: `left-complete-feed`.
+    LeftComplete(Suspect),
+    /// Suspect although what stood behind it is still there, and so is its own page: `gone`.
+    Gone(Suspect),
 }
 
 /// Posts that a blog pins to the end of its feed, at most.
 const FEW_MAX: usize = 3;
 
-impl Missing {
-    /// Missed once more.
-    pub(super) fn again(before: Option<Self>, missed: &Missed, sight: &Sight<'_>) -> Self {
+impl Suspect {
+    /// LackingItem once more.
+    pub(super) fn again(before: Option<Self>, missed: &LackingItem, sight: &DocumentContext<'_>) -> Self {
         let now = sight.now;
         let first = Self {
             since: now,
@@ -84,41 +84,41 @@ impl Missing {
             missing.count = missing.count.saturating_add(1);
             missing.counted_at = now;
         }
-        missing.audited |= sight.class == Class::Audit;
+        missing.audited |= sight.class == Coverage::Unconditional;
         missing
     }
 
     /// Whether that is proof of its end. A page that is gone needs no second document; one that is there outweighs any
     /// number of them.
-    pub(super) fn proves(&self, tombstone_count: u8, policy: &Policy, now: Stamp) -> Option<Proof> {
+    pub(super) fn proves(&self, tombstone_count: u8, policy: &ProofPolicy, now: Stamp) -> Option<Proof> {
         let needs = self.needs(tombstone_count, policy);
         if policy.complete {
             return self.is_enough(&needs, now).then_some(Proof::LeftComplete(*self));
         }
         if self.probe.is_gone() {
             // The publisher says it of this item, whatever its documents do.
-            let needs = self.needs(tombstone_count, &Policy { belief: Belief::Usual, ..*policy });
+            let needs = self.needs(tombstone_count, &ProofPolicy { belief: AbsenceTrust::Usual, ..*policy });
             let is_settled = flapping_secs(tombstone_count) == 0 || now >= needs.not_before;
             return is_settled.then_some(Proof::Gone(*self));
         }
         let may_decide =
             if policy.probes { self.probe.lets_decide(self.since, now) } else { !self.probe.is_hidden() };
-        let is_believed = policy.belief < Belief::Off && !self.before_few;
+        let is_believed = policy.belief < AbsenceTrust::Off && !self.before_few;
         (is_believed && may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
     }
 
     /// Whether there is nothing to wait for where documents prove nothing: no page will say more.
-    pub(super) fn is_moot(&self, is_sticky: bool, policy: &Policy) -> bool {
+    pub(super) fn is_moot(&self, is_sticky: bool, policy: &ProofPolicy) -> bool {
         let is_awaited = policy.probes && self.probe.is_awaited();
         (is_sticky || self.before_few) && !policy.complete && !is_awaited
     }
 
-    fn is_enough(&self, needs: &Needs, now: Stamp) -> bool {
+    fn is_enough(&self, needs: &RequiredProof, now: Stamp) -> bool {
         self.count >= needs.confirmations && now >= needs.not_before && self.audited
     }
 
     /// What proof of its end takes.
-    pub fn needs(&self, tombstone_count: u8, policy: &Policy) -> Needs {
+    pub fn needs(&self, tombstone_count: u8, policy: &ProofPolicy) -> RequiredProof {
         let (confirmations, secs) = if self.strong || policy.complete {
             (policy.confirmations, policy.apart_secs)
         } else {
@@ -126,8 +126,8 @@ impl Missing {
         };
         let secs = secs.max(flapping_secs(tombstone_count));
         // What leaves a list that is complete is not in it, however often it comes back.
-        let is_doubted = policy.belief > Belief::Usual && !policy.complete;
+        let is_doubted = policy.belief > AbsenceTrust::Usual && !policy.complete;
         let secs = if is_doubted { secs.max(DOUBTED_SECS) } else { secs };
-        Needs { confirmations, not_before: self.since.plus_secs(secs) }
+        RequiredProof { confirmations, not_before: self.since.plus_secs(secs) }
     }
 }
