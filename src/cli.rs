@@ -41,7 +41,7 @@ enum Command {
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
     Demo(demo::Options),
     /// Fetch or read a document once, and say what would be kept of it.
-    PermalinkCheck(probe::Options),
+    Probe(probe::Options),
     /// Say why an item is deleted, suspected or kept, and why a feed was or was not polled.
     Explain(explain::Options),
     /// Run recorded documents through the same decisions again, and print what they come to. Nothing is stored.
@@ -112,7 +112,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             telemetry::log(form, "error");
             runtime()?.block_on(async { demo::run(options, stop_on_signal()).await })
         }
-        Command::PermalinkCheck(options) => {
+        Command::Probe(options) => {
             telemetry::log(form, "error");
             probe::run(&options)
         }

@@ -21,10 +21,10 @@ pub mod reconcile;
 
 pub mod absence;
 
-pub mod identity;
+pub mod different_feed;
 
 pub mod archive;
-pub mod observed;
+pub mod observation_record;
 
 pub mod schedule;
 

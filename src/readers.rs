@@ -5,7 +5,7 @@ use crate::{
     clock::Clock,
     feed::{
         order::Order,
-        page::{ListingQuery, Degraded, Growth, Page, PageQuery},
+        page::{Degraded, Growth, ListingQuery, Page, PageQuery},
         position::{BadPosition, Position},
         record::{FeedNo, Head},
         stamp::Stamp,

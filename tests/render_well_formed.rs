@@ -4,7 +4,7 @@
 
 use everfeed::{
     feed::{
-        item::{Content, Item, ItemId, Reason, ItemDigests},
+        item::{Content, Item, ItemDigests, ItemId, Reason},
         order::Order,
         page::Page,
         record::{FeedNo, FeedRecord},

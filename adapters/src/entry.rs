@@ -1,4 +1,5 @@
-//! The vocabulary shared by every format: what an entry, a feed head and a window are; not how any format spells them.
+//! The data model shared by every format: entries, metadata of feeds, keys, digests and notes; not how any format spells
+//! them.
 
 mod digest;
 pub(crate) mod notes;
@@ -39,7 +40,7 @@ pub struct Entry {
     pub rights: Option<Text>,
     /// URL of the comments page (RSS `comments`).
     pub comments: Option<String>,
-    /// The language that the entry itself or its content names; when they name none, that of the head holds. (An entry
+    /// The language that the entry itself or its content names; when they name none, that of the feed holds. (An entry
     /// is not edited when somebody corrects the language of the feed.)
     pub language: Option<String>,
     /// Where an aggregated entry came from (`atom:source`, RSS `source`). Churns; never part of the content digest.
@@ -92,7 +93,7 @@ pub struct Body {
 /// names.
 pub const PROXIED: &str = "http://rssnamespace.org/feedburner/ext/1.0#proxied";
 
-/// One link of an entry or a head.
+/// One link of an entry or a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// Resolved URL.
@@ -155,7 +156,7 @@ pub struct Date {
     pub at_us: Option<i64>,
 }
 
-/// Where an aggregated entry came from: the head of its own feed, as the aggregator copied it (`atom:source`, RFC 4287
+/// Source of an aggregated entry: the metadata of its own feed, as the aggregator copied it (`atom:source`, RFC 4287
 /// section 4.2.11; RSS 2.0 `source`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
@@ -269,7 +270,7 @@ pub enum Format {
     Resource,
 }
 
-/// What the document says of itself.
+/// Metadata of a feed: what the document says of itself.
 ///
 /// A field names its elements in the order in which they count: the format's own first, wherever they stand, then those
 /// of other vocabularies, of each the first that says something. What is mapped is not foreign markup, except where a
@@ -331,7 +332,7 @@ pub struct Rhythm {
     pub update_secs: Option<u32>,
 }
 
-/// Feed History -01..-05 and RFC 5005 facts of the head. Their links are links; `Metadata::older_archive` weighs them.
+/// Feed History -01..-05 and RFC 5005 facts of a feed. Their links are links; `Metadata::older_archive` weighs them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     /// `fh:stateful` (-01 to -03) or `fh:incremental` (-04), H-1: whether earlier entries are part of the feed; `None`
@@ -478,6 +479,14 @@ impl Metadata {
     /// The first link with this relation.
     pub fn link(&self, rel: &str) -> Option<&str> {
         self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str())
+    }
+}
+
+impl Source {
+    /// URL of the source: of the feed itself, else of its site.
+    pub fn url(&self) -> Option<&str> {
+        let with = |rel: &str| self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str());
+        with("self").or_else(|| with("alternate"))
     }
 }
 

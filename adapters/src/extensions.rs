@@ -1,6 +1,5 @@
 //! Vocabularies that stand beside the formats' own: what of them is mapped. The rest stays foreign markup.
 
-pub(crate) mod cloud;
 pub(crate) mod comment_api;
 pub(crate) mod creative_commons;
 pub(crate) mod dublin_core;
@@ -10,7 +9,6 @@ pub(crate) mod itunes;
 pub(crate) mod media_rss;
 pub(crate) mod opensearch;
 pub(crate) mod references;
-pub(crate) mod source;
 pub(crate) mod syndication;
 pub(crate) mod tags;
 pub(crate) mod threading;

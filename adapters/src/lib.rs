@@ -1,6 +1,6 @@
 //! Document bytes in, feed entries out: tolerant, pure adapters for the feed formats of the last twenty-five years.
 //!
-//! A document is first *sliced*: decoded, recognised, its head read, and cut into entries with their keys and raw
+//! A document is first *sliced*: decoded, recognised, its metadata read, and cut into entries with their keys and raw
 //! digests. An entry is parsed further only when somebody asks, so an unchanged entry costs a digest, and one bad
 //! entry harms no other. Nothing here has a clock, opens anything, or awaits.
 //!
@@ -39,12 +39,14 @@
 
 mod detect;
 mod discover;
+mod dispatch;
 pub mod entry;
 mod extensions;
 mod formats;
 mod neutral;
 mod permalink;
 pub mod platforms;
+mod reading;
 mod slice;
 pub mod text;
 mod vocabulary;

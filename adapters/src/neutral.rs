@@ -24,7 +24,7 @@ pub fn neutral(window: &Window) -> Value {
     json!({
         "version": window.version,
         "encoding": window.encoding,
-        "feed": head(&window.metadata, window.format),
+        "feed": metadata(&window.metadata, window.format),
         "entries": entries.collect::<Vec<_>>(),
     })
 }
@@ -47,31 +47,31 @@ pub fn neutral_line(file: &str, read: Result<&Window, &NotAFeed>) -> Value {
     line
 }
 
-fn head(head: &Metadata, format: Format) -> Value {
+fn metadata(metadata: &Metadata, format: Format) -> Value {
     let mut fields = Fields::new();
-    put(&mut fields, "id", head.id.as_deref());
-    text(&mut fields, "title", head.title.as_ref());
-    let podcast = head.foreign.iter().find(|element| is_podcast_subtitle(element));
+    put(&mut fields, "id", metadata.id.as_deref());
+    text(&mut fields, "title", metadata.title.as_ref());
+    let podcast = metadata.foreign.iter().find(|element| is_podcast_subtitle(element));
     let podcast = podcast.and_then(|element| present(&element.text())).map(Text::plain);
-    text(&mut fields, "subtitle", podcast.as_ref().or(head.description.as_ref()));
-    links(&mut fields, head.link("alternate"), &head.links, &[]);
-    text(&mut fields, "rights", head.rights.as_ref());
-    people(&mut fields, &head.authors, &head.contributors);
-    put(&mut fields, "tags", list(&head.categories, category));
-    put(&mut fields, "language", head.language.as_deref());
-    if let Some(maker) = &head.generator {
+    text(&mut fields, "subtitle", podcast.as_ref().or(metadata.description.as_ref()));
+    links(&mut fields, metadata.link("alternate"), &metadata.links, &[]);
+    text(&mut fields, "rights", metadata.rights.as_ref());
+    people(&mut fields, &metadata.authors, &metadata.contributors);
+    put(&mut fields, "tags", list(&metadata.categories, category));
+    put(&mut fields, "language", metadata.language.as_deref());
+    if let Some(maker) = &metadata.generator {
         put(&mut fields, "generator", maker.name.as_deref().or(maker.uri.as_deref()));
         put(&mut fields, "generator_detail", Some(generator(maker)));
     }
-    match &head.image {
+    match &metadata.image {
         Some(picture) if format == Format::Atom => put(&mut fields, "logo", Some(picture.url.as_str())),
         picture => put(&mut fields, "image", picture.as_ref().map(image)),
     }
-    put(&mut fields, "icon", head.icon.as_deref());
-    date(&mut fields, "published", head.published.as_ref());
-    date(&mut fields, "updated", head.updated.as_ref());
-    put(&mut fields, "ttl", head.rhythm.ttl_mins.map(|minutes| minutes.to_string()));
-    extensions::head(head, &mut fields);
+    put(&mut fields, "icon", metadata.icon.as_deref());
+    date(&mut fields, "published", metadata.published.as_ref());
+    date(&mut fields, "updated", metadata.updated.as_ref());
+    put(&mut fields, "ttl", metadata.rhythm.ttl_mins.map(|minutes| minutes.to_string()));
+    extensions::metadata(metadata, &mut fields);
     Value::Object(fields)
 }
 

@@ -10,9 +10,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::detect::{self, NotAFeed, Root};
+use crate::dispatch;
 use crate::entry::notes::Notes;
 use crate::formats::resource::Resource;
-use crate::formats::{self, Dialect, Place, json_feed, version};
+use crate::formats::version;
+use crate::reading::{Dialect, Scope};
 use crate::text::markup::tree::{self, Bindings};
 use crate::text::{doctype, encoding, present, uri};
 use crate::vocabulary::Vocabulary;
@@ -22,7 +24,7 @@ use cutter::Cut;
 /// How many entries one document may have; the rest is left out with [`Note::TooManyEntries`].
 pub const ENTRIES_MAX: usize = 10_000;
 
-/// Cuts a document into entries: decoded, recognised, its head read, each entry with its key and raw digest.
+/// Cuts a document into entries: decoded, recognised, its metadata read, each entry with its key and raw digest.
 ///
 /// Content is never an error: what is odd becomes a note.
 ///
@@ -51,13 +53,13 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     })?;
     // A response in several languages names none of its parts.
     let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
-    let place = Place { base, language, ..Place::default() };
+    let scope = Scope { base, language, ..Scope::default() };
     let (mut window, mut notes, lost) = match root.format {
-        Format::JsonFeed => of_items(&root, &place)?,
+        Format::JsonFeed => of_items(&root, &scope)?,
         _ => {
             // What stands before the root element is as long as the text is longer.
             let before = &text[..text.len() - root.text.len()];
-            of_markup(&root, before, place)?
+            of_markup(&root, before, scope)?
         }
     };
     window.encoding = decoded.encoding;
@@ -84,11 +86,11 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
 }
 
 /// The window, what is odd about it, and whether no entry of it is whole.
-fn of_markup(root: &Root<'_>, before: &str, place: Place) -> Result<(Window, Notes, bool), NotAFeed> {
-    let cut = cutter::cut(root, place)?;
-    let Cut { dialect, place, head_id, head, entries, deletions, mut notes, lost } = cut;
-    let mut metadata = formats::head(head, &dialect, &place, &mut notes);
-    metadata.id = metadata.id.or(head_id);
+fn of_markup(root: &Root<'_>, before: &str, scope: Scope) -> Result<(Window, Notes, bool), NotAFeed> {
+    let cut = cutter::cut(root, scope)?;
+    let Cut { dialect, scope, feed_id, feed_children, entries, deletions, mut notes, lost } = cut;
+    let mut metadata = dispatch::metadata(feed_children, &dialect, &scope, &mut notes);
+    metadata.id = metadata.id.or(feed_id);
     let window = Window {
         version: version::of(root.format, before, root.text),
         metadata,
@@ -99,8 +101,8 @@ fn of_markup(root: &Root<'_>, before: &str, place: Place) -> Result<(Window, Not
     Ok((window, notes, lost))
 }
 
-fn of_items(root: &Root<'_>, place: &Place) -> Result<(Window, Notes, bool), NotAFeed> {
-    let items::Cut { version, metadata, entries, notes, lost } = items::cut(root.text, place)?;
+fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(Window, Notes, bool), NotAFeed> {
+    let items::Cut { version, metadata, entries, notes, lost } = items::cut(root.text, scope)?;
     let window = Window { version, metadata, entries: named(entries), ..Window::empty(root.format) };
     Ok((window, notes, lost))
 }
@@ -161,7 +163,7 @@ impl Window {
 
     /// The window of a document that is itself the only item.
     fn of_resource(resource: Resource) -> Self {
-        let (key, metadata) = (Key::Id(resource.url().to_owned()), resource.head());
+        let (key, metadata) = (Key::Id(resource.url().to_owned()), resource.metadata());
         let raw = RawEntry { key, raw: resource.digest(), inside: Inside::Resource(Arc::new(resource)) };
         Self { metadata, entries: vec![raw], ..Self::empty(Format::Resource) }
     }
@@ -189,7 +191,7 @@ enum Inside {
     /// An element.
     Markup { markup: Box<str>, context: Arc<Context> },
     /// An item of a JSON Feed.
-    Item { json: Box<str>, place: Arc<Place> },
+    Item { json: Box<str>, scope: Arc<Scope> },
     /// The whole document.
     Resource(Arc<Resource>),
 }
@@ -209,7 +211,7 @@ struct Marks {
 struct Context {
     dialect: Dialect,
     bindings: Bindings,
-    place: Place,
+    scope: Scope,
 }
 
 impl RawEntry {
@@ -217,7 +219,7 @@ impl RawEntry {
     pub fn parse(&self) -> (Entry, Vec<Note>) {
         let (entry, notes) = match &self.inside {
             Inside::Markup { markup, context } => context.parse(markup),
-            Inside::Item { json, place } => json_feed::entry(json, place),
+            Inside::Item { json, scope } => dispatch::json_item(json, scope),
             Inside::Resource(resource) => resource.entry(),
         };
         (entry, notes.into_vec())
@@ -276,7 +278,7 @@ impl Context {
             notes.add(Note::EntryLost("its markup has no element".to_owned()));
             return (Entry::default(), notes);
         };
-        let (entry, mut notes) = formats::entry(grown.element, &self.dialect, &self.place);
+        let (entry, mut notes) = dispatch::entry(grown.element, &self.dialect, &self.scope);
         if grown.limited {
             notes.add_first(tree::limit_note());
         }

@@ -1,7 +1,7 @@
 //! Items of 2 KB as an old blog writes them, the same in every run; not where they are kept.
 
 use everfeed::feed::{
-    item::{KeyHash, ItemDigests},
+    item::{ItemDigests, KeyHash},
     reconcile::{Change, Put, PutKind},
 };
 use everfeed_adapters::{Body, Category, Date, Digest, Entry, Key, Link, Person, Text, TextKind};

@@ -9,7 +9,7 @@ use everfeed::feed::{
     cursor::Toc,
     item::KeyHash,
     order::Order,
-    page::{ListingQuery, Listing, ListingPlace, Range, ListingRow, ListingRows, head, select},
+    page::{Listing, ListingPlace, ListingQuery, ListingRow, ListingRows, Range, head, select},
     position::Position,
     stamp::Stamp,
 };

@@ -2,10 +2,11 @@
 //! here, in words that another process can read; how it is printed is the command line's business.
 
 use crate::{
+    catalog::{self, Catalog, FeedSettings},
     clock,
-    config::{Config, Feed, public},
+    config::Config,
     feed::{
-        absence::{DoubtReason, CheckResult, Coverage, AbsenceState, Suspect, PermalinkCheck, ProofPolicy},
+        absence::{AbsenceState, CheckResult, Coverage, DoubtReason, PermalinkCheck, ProofPolicy, Suspect},
         item::{Content, Item, ItemId, KeyHash},
         observation_record::ObservationRecord,
         order::Order,
@@ -238,7 +239,7 @@ pub struct Proof {
 /// Who can tell.
 pub(super) struct Explainer {
     pub(super) store: Arc<dyn Store>,
-    pub(super) feeds: Vec<Feed>,
+    pub(super) catalog: Catalog,
     pub(super) platforms: Arc<Platforms>,
 }
 
@@ -263,12 +264,13 @@ pub async fn from_file(
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = super::open(config, Arc::new(clock::System)).await?;
-    let (feeds, platforms) = (config.feed.clone(), config.platforms.profiles());
+    let catalog = Catalog::new(catalog::observe(&*store, config.feed.clone()).await?);
+    let platforms = config.platforms.profiles();
     let poll = match store.feed_named(feed).await? {
         Some(record) => store.poll(record.no).await?,
         None => None,
     };
-    let explainer = Explainer { store: store.clone(), feeds, platforms };
+    let explainer = Explainer { store: store.clone(), catalog, platforms };
     let told = explainer.explain(feed, item, |_| poll.clone()).await;
     store.close().await?;
     Ok(told?)
@@ -282,10 +284,11 @@ impl Explainer {
         item: Option<&str>,
         poll: impl Fn(FeedNo) -> Option<PollState>,
     ) -> Result<Option<Explanation>, StoreError> {
-        let Some(record) = self.store.feed_named(name).await? else { return Ok(None) };
-        let Some(feed) = self.feeds.iter().find(|feed| feed.name == name) else { return Ok(None) };
-        let poll = poll(record.no).unwrap_or_default();
-        let (record, mut known) = self.store.snapshot(record.no, Vec::new()).await?.into_known();
+        let catalog = self.catalog.snapshot();
+        let Some(registered) = catalog.feed(name) else { return Ok(None) };
+        let feed = &registered.settings;
+        let poll = poll(registered.no).unwrap_or_default();
+        let (record, mut known) = self.store.snapshot(registered.no, Vec::new()).await?.into_known();
         if poll.at_rest {
             // A 304 changes nothing that is stored of a window, and yet it ends what went on from poll to poll.
             known.last.window.iter_mut().for_each(|row| row.changed_polls = 0);
@@ -314,7 +317,7 @@ impl Explainer {
         let rfc = |at: Stamp| at.rfc3339();
         Ok(Some(Explanation {
             feed: record.name.clone(),
-            url: public(&feed.url),
+            url: registered.shown_url(),
             polling: polling(&poll, feed.deletions.audit_secs, self.left_alone(&poll, feed).await?),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
@@ -339,7 +342,7 @@ impl Explainer {
     }
 
     /// Until when the host of a feed is left alone, if it is.
-    async fn left_alone(&self, poll: &PollState, feed: &Feed) -> Result<Option<Stamp>, StoreError> {
+    async fn left_alone(&self, poll: &PollState, feed: &FeedSettings) -> Result<Option<Stamp>, StoreError> {
         let met = hosts_of(poll, feed.deletions.audit_secs, poll.next_at);
         let mut pauses = listing::host_pauses(&*self.store);
         let mut until = None;
@@ -497,7 +500,8 @@ fn seen((number, observed): (u64, ObservationRecord)) -> Seen {
         Coverage::Conditional => "full, to validators",
         Coverage::Partial => "partial",
     };
-    let ObservationRecord { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } = observed;
+    let ObservationRecord { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } =
+        observed;
     Seen {
         number,
         at: observed.at.rfc3339(),

@@ -9,13 +9,12 @@ use crate::{
     serve::{
         admin::{FeedStatus, Insight, Status, SubscriberStatus},
         long_poll::Waiters,
-        router::Offered,
     },
     store::{Store, listing},
 };
 use chrono::{SecondsFormat, Utc};
 use futures_util::{TryStreamExt as _, future::BoxFuture};
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 /// Every room that has something to tell.
 pub(super) struct House {
@@ -25,7 +24,6 @@ pub(super) struct House {
     poller: Poller,
     hub: Arc<Hub>,
     waiters: Waiters,
-    offered: BTreeMap<String, Offered>,
     started_at: String,
 }
 
@@ -36,11 +34,10 @@ impl House {
         poller: Poller,
         hub: Arc<Hub>,
         waiters: Waiters,
-        offered: BTreeMap<String, Offered>,
     ) -> Self {
         let started_at = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
         let store = explainer.store.clone();
-        Self { explainer, store, notify, poller, hub, waiters, offered, started_at }
+        Self { explainer, store, notify, poller, hub, waiters, started_at }
     }
 
     fn feed(&self, record: &FeedRecord, origin: &str, subscribers: SubscriberStatus) -> FeedStatus {
@@ -69,18 +66,19 @@ impl House {
     }
 
     async fn gather(&self) -> Result<Status, String> {
+        let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
-        let mut feeds = Vec::with_capacity(self.offered.len());
+        let mut feeds = Vec::new();
         let mut records = listing::feeds(&*self.store);
         while let Some(record) = records.try_next().await.map_err(|error| error.to_string())? {
-            let Some(offered) = self.offered.get(&record.name) else { continue };
+            let Some(registered) = catalog.feed_no(record.no) else { continue };
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
                 active: counted.active,
                 pending: counted.pending,
                 failing: counted.failing,
             });
-            feeds.push(self.feed(&record, &offered.origin, subscribers));
+            feeds.push(self.feed(&record, &registered.shown_url(), subscribers));
         }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),

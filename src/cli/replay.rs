@@ -75,8 +75,9 @@ const fn number(name: &'static str) -> Column {
 
 fn row(name: String, steps: &[Step]) -> Vec<String> {
     let observed = || steps.iter().filter_map(|step| step.observed.as_ref());
-    let sum =
-        |of: fn(&crate::feed::observation_record::ObservationRecord) -> u32| observed().map(of).map(u64::from).sum::<u64>();
+    let sum = |of: fn(&crate::feed::observation_record::ObservationRecord) -> u32| {
+        observed().map(of).map(u64::from).sum::<u64>()
+    };
     let held = observed().filter(|seen| seen.events.contains(&WindowEvent::Quarantined)).count() as u64;
     let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count() as u64;
     let at_first = observed().next().map_or(0, |seen| u64::from(seen.new));

@@ -10,38 +10,38 @@ use std::collections::{HashSet, VecDeque};
 
 mod anchors;
 
-mod event;
+mod window_event;
 
-mod judge;
+mod full_document;
 
-mod view;
+mod comparison;
 
-mod orientation;
+mod direction;
 
-mod verdict;
+mod proof;
 
-mod probe;
+mod permalink_check;
 
-mod returns;
+mod recurrence;
 
-mod sticky;
+mod pinned;
 
 #[cfg(test)]
 mod tests;
 
-pub use event::WindowEvent;
-pub use probe::{CheckResult, PermalinkCheck};
-pub use returns::{AbsenceTrust, DoubtReason, Recurrence};
-pub use verdict::{Suspect, RequiredProof, Proof};
+pub use permalink_check::{CheckResult, PermalinkCheck};
+pub use proof::{Proof, RequiredProof, Suspect};
+pub use recurrence::{AbsenceTrust, DoubtReason, Recurrence};
+pub use window_event::WindowEvent;
 
-use orientation::Direction;
-use sticky::Pinned;
+use direction::Direction;
+use pinned::Pinned;
 
 /// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Coverage {
     /// The whole document, to a request without validators: FULL-U.
-    Audit,
+    Unconditional,
     /// The whole document, as far as one knows, to a request with validators: FULL-C.
     Conditional,
     /// A part of the feed, on purpose (226, an archive page, a push) or by an accident that shows (cut, mended). It shows
@@ -312,7 +312,9 @@ impl AbsenceState {
             DocumentStanding::Judged => {}
             DocumentStanding::Doubted => return self.observe(seen, Coverage::Unconditional, policy, now),
             DocumentStanding::Empty => return self.observe(&[], Coverage::Unconditional, policy, now),
-            DocumentStanding::SetAside => return AbsenceFindings { memory: self.clone(), ..AbsenceFindings::default() },
+            DocumentStanding::SetAside => {
+                return AbsenceFindings { memory: self.clone(), ..AbsenceFindings::default() };
+            }
         }
         let present = self.rows.iter().filter(|row| row.missing.is_none());
         let place = |row: &WindowItem| {
@@ -325,7 +327,13 @@ impl AbsenceState {
     }
 
     /// What a document proves. `seen` is in document order, each item once.
-    pub fn observe(&self, seen: &[ShownItem], class: Coverage, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
+    pub fn observe(
+        &self,
+        seen: &[ShownItem],
+        class: Coverage,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> AbsenceFindings {
         let shown = seen.iter().map(|place| place.id).collect();
         let returns = self.returns.after(&shown, &self.rows, now);
         let (before, belief) = (self.returns.belief(now), returns.belief(now));
@@ -333,19 +341,34 @@ impl AbsenceState {
         let policy = memory.believed(policy, now);
         let mut outcome = memory.observe_by(seen, class, &policy, now).watched(&policy);
         if belief > before {
-            outcome.events.push(if belief == AbsenceTrust::Off { WindowEvent::AbsenceOff } else { WindowEvent::Doubted });
+            outcome.events.push(if belief == AbsenceTrust::Off {
+                WindowEvent::AbsenceOff
+            } else {
+                WindowEvent::Doubted
+            });
         }
         outcome
     }
 
-    fn observe_by(&self, seen: &[ShownItem], class: Coverage, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
+    fn observe_by(
+        &self,
+        seen: &[ShownItem],
+        class: Coverage,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> AbsenceFindings {
         if class == Coverage::Partial || (class == Coverage::Conditional && self.trust <= CAUGHT) {
             let mut memory = self.learned(seen, class).cleared(seen);
-            memory.taken = if class == Coverage::Partial { DocumentStanding::SetAside } else { DocumentStanding::Doubted };
+            memory.taken = if class == Coverage::Partial {
+                DocumentStanding::SetAside
+            } else {
+                DocumentStanding::Doubted
+            };
             return AbsenceFindings { memory, ..AbsenceFindings::default() };
         }
         let (orientation, ascends) = self.orientation.follow(seen, &self.rows);
-        let turned: Vec<ShownItem> = if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
+        let turned: Vec<ShownItem> =
+            if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
         let mut outcome = Self { orientation, ..self.clone() }.judge(&turned, class, policy, now);
         outcome.memory.seen_at = now;
         outcome

@@ -16,32 +16,32 @@ use url::Url;
 
 mod history;
 
-mod reach;
+mod own_origins;
 
-mod way;
+mod strategy;
 
-mod staged;
+mod staged_page;
 
 mod merge;
 
-mod absent;
+mod archive_absence;
 
-mod walked;
+mod last_walk;
 
-mod ending;
+mod completion;
 
 #[cfg(test)]
 mod tests;
 
-pub use absent::{ArchiveFindings, LiveItem, ArchiveSuspect, Visibility, WALKS_MIN, judge_archives};
+pub use archive_absence::{ArchiveFindings, ArchiveSuspect, LiveItem, Visibility, WALKS_MIN, judge_archives};
 pub use history::History;
+pub use last_walk::LastWalk;
 pub use merge::{ArchivedPage, chronological, merge, settle_known};
-pub use reach::OwnOrigins;
-pub use staged::{StagedWalk, StagedPage, StagingChange};
-pub use walked::LastWalk;
-pub use way::Strategy;
+pub use own_origins::OwnOrigins;
+pub use staged_page::{StagedPage, StagedWalk, StagingChange};
+pub use strategy::Strategy;
 
-use way::NextPage;
+use strategy::NextPage;
 
 /// What a walk may do.
 #[derive(Clone, Debug)]
@@ -208,10 +208,10 @@ impl ArchiveWalk {
         rules: &WalkRules,
         now: Stamp,
     ) -> Result<Self, History> {
-        if live.metadata.is_complete() || way::shows_all(live) {
+        if live.metadata.is_complete() || strategy::shows_all(live) {
             return Err(History::Complete);
         }
-        let (ways, flaw) = way::ways(feed, live, profile, rules);
+        let (ways, flaw) = strategy::ways(feed, live, profile, rules);
         let Some((_, first)) = ways.first().filter(|_| rules.pages_max > 0) else {
             return Err(flaw.map_or(History::Unknown, History::Partial));
         };

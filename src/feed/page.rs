@@ -170,7 +170,10 @@ pub enum Unanswerable<E> {
 const ROWS_EXPECTED: usize = 64;
 
 /// Answers a question with at most two look-ups for checking cursors and one walk.
-pub fn select<L: Listing>(listing: &L, ask: &ListingQuery<'_>) -> Result<Selection<L::ListingRow>, Unanswerable<L::Error>> {
+pub fn select<L: Listing>(
+    listing: &L,
+    ask: &ListingQuery<'_>,
+) -> Result<Selection<L::ListingRow>, Unanswerable<L::Error>> {
     let since = resolve(listing, ask.since, ask.order, !ask.order.reverse)?;
     let until = resolve(listing, ask.until, ask.order, ask.order.reverse)?;
     let (low, high) = if ask.order.reverse { (until.bound, since.bound) } else { (since.bound, until.bound) };
@@ -314,7 +317,11 @@ fn is_inverted(low: Bound<ListingPlace>, high: Bound<ListingPlace>) -> bool {
 }
 
 /// The first row of a range in the given direction.
-fn edge<L: Listing>(listing: &L, range: Range, reverse: bool) -> Result<Option<(ListingPlace, L::ListingRow)>, L::Error> {
+fn edge<L: Listing>(
+    listing: &L,
+    range: Range,
+    reverse: bool,
+) -> Result<Option<(ListingPlace, L::ListingRow)>, L::Error> {
     listing.rows(range, reverse)?.next().transpose()
 }
 

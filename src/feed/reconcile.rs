@@ -1,9 +1,9 @@
 //! What one document changes in a feed. Pure: deciding is done here, applying is the store's business.
 
 use super::{
-    absence::{Coverage, WindowEvent, AbsenceState, Suspect},
+    absence::{AbsenceState, Coverage, Suspect, WindowEvent},
     archive::ArchiveSuspect,
-    item::{Item, ItemId, KeyHash, Reason, ItemDigests},
+    item::{Item, ItemDigests, ItemId, KeyHash, Reason},
     record::IdRule,
     stamp::Stamp,
 };
@@ -21,10 +21,10 @@ pub(super) mod chronology;
 
 mod decide;
 
-mod guard;
+mod flood_limiter;
 
 pub use decide::{ended_in_archives, keys_needed, reconcile, reconcile_again, reconcile_probe, release};
-pub use guard::{CHANGED_POLLS_MAX, DeferredEdit};
+pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use observe::observe;
 
 /// The date by which its publisher sorts an entry, microseconds since 1970, if it is plausible.

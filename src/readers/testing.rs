@@ -4,7 +4,7 @@ use super::{Config, ReadRequest, Readers, Urls};
 use crate::{
     clock::{Clock, Paused},
     feed::{
-        item::{KeyHash, Reason, ItemDigests},
+        item::{ItemDigests, KeyHash, Reason},
         order::Order,
         page::{Page, PageQuery},
         reconcile::{Change, Delete, Evidence, Put, PutKind},

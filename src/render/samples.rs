@@ -2,7 +2,7 @@
 
 use super::{Document, Site, Urls, page};
 use crate::feed::{
-    item::{Content, Item, ItemId, Reason, ItemDigests},
+    item::{Content, Item, ItemDigests, ItemId, Reason},
     order::Order,
     page::Page,
     record::{FeedNo, FeedRecord},

@@ -91,7 +91,7 @@ fn read<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, StoreError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::item::{Content, Reason, ItemDigests};
+    use crate::feed::item::{Content, ItemDigests, Reason};
 
     fn item() -> Item {
         Item {

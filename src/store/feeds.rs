@@ -3,7 +3,7 @@
 
 use super::Answer;
 use crate::feed::{
-    archive::{History, StagingChange, LastWalk},
+    archive::{History, LastWalk, StagingChange},
     item::{Item, ItemId, KeyHash},
     observation_record::ObservationRecord,
     page::{Page, PageQuery},

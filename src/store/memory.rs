@@ -10,11 +10,11 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        archive::{ArchiveWalk, StagedWalk, StagedPage, StagingChange},
+        archive::{ArchiveWalk, StagedPage, StagedWalk, StagingChange},
         item::{Item, ItemId, KeyHash},
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Axis,
-        page::{Listing, Page, PageQuery, ListingPlace, Range, ListingRow, ListingRows},
+        page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
         reconcile::{Evidence, WINDOW_ENTRIES_MAX, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,

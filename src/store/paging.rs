@@ -4,7 +4,7 @@ use super::StoreError;
 use crate::feed::{
     cursor::Toc,
     item::Item,
-    page::{self, Listing, Page, PageQuery, ListingPlace, Range, ListingRow, ListingRows},
+    page::{self, Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
     record::FeedRecord,
     stamp::Stamp,
 };
@@ -43,12 +43,16 @@ where
 pub(super) fn stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
     let low = match low {
         Bound::Included(ListingPlace { t, o: 0 }) => Bound::Included(t),
-        Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => Bound::Excluded(t),
+        Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => {
+            Bound::Excluded(t)
+        }
         Bound::Unbounded => Bound::Unbounded,
     };
     let high = match high {
         Bound::Excluded(ListingPlace { t, o: 0 }) => Bound::Excluded(t),
-        Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => Bound::Included(t),
+        Bound::Included(ListingPlace { t, .. }) | Bound::Excluded(ListingPlace { t, .. }) => {
+            Bound::Included(t)
+        }
         Bound::Unbounded => Bound::Unbounded,
     };
     (low, high)

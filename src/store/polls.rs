@@ -3,7 +3,7 @@
 
 use super::Answer;
 use crate::feed::{
-    archive::{ArchiveWalk, StagedWalk, StagedPage},
+    archive::{ArchiveWalk, StagedPage, StagedWalk},
     record::FeedNo,
     schedule::PollState,
     stamp::Stamp,

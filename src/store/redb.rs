@@ -8,7 +8,7 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        archive::{ArchiveWalk, StagedWalk, StagedPage},
+        archive::{ArchiveWalk, StagedPage, StagedWalk},
         item::{Item, ItemId, KeyHash},
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 use reader::Reader;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -50,7 +50,7 @@ mod subscriptions;
 mod tests;
 
 /// `[store]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The file, made when it is missing; its folder must exist. Relative paths count from the working directory.

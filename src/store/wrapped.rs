@@ -6,7 +6,7 @@ use super::{
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::feed::{
-    archive::{ArchiveWalk, StagedWalk, StagedPage},
+    archive::{ArchiveWalk, StagedPage, StagedWalk},
     item::{Item, ItemId, KeyHash},
     observation_record::ObservationRecord,
     page::{Page, PageQuery},

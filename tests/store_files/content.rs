@@ -3,12 +3,12 @@
 use everfeed::{
     clock::Manual,
     feed::{
-        absence::{CheckResult, Coverage, WindowEvent, AbsenceState},
+        absence::{AbsenceState, CheckResult, Coverage, WindowEvent},
         archive::{
-            ArchiveWalk, History as Reach, ArchiveSuspect, OwnOrigins as Origins, WalkRules, WalkedDocument as Shown, StagedPage,
-            StagingChange, LastWalk,
+            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, StagedPage,
+            StagingChange, WalkRules, WalkedDocument as Shown,
         },
-        item::{ItemId, KeyHash, Reason, ItemDigests},
+        item::{ItemDigests, ItemId, KeyHash, Reason},
         observation_record::ObservationRecord,
         order::Order,
         page::PageQuery,

@@ -1,19 +1,18 @@
 //! Dublin Core and its terms: second choices for fields that the formats have too; nothing else of them is understood.
 
 use crate::entry::notes::Notes;
-use crate::formats::draft::{Draft, Rank, add, add_person};
-use crate::formats::rss::person;
+use crate::reading::{Draft, Rank, add, add_person, person};
 use crate::text::{date, present};
 use crate::{Category, Element, Metadata, Text};
 
 /// A Dublin Core child of an entry; comes back when it is not understood.
-pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
+pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Element> {
     let text = element.text();
     match element.name.to_ascii_lowercase().as_str() {
         "title" => draft.title(Rank::Borrowed, present(&text).map(Text::plain)),
         "description" | "abstract" => draft.summary(Rank::Borrowed, present(&text).map(Text::html)),
-        "creator" | "author" => draft.author(Rank::Borrowed, person(&text)),
-        "contributor" => draft.contributor(person(&text)),
+        "creator" | "author" => draft.author(Rank::Borrowed, person::line(&text)),
+        "contributor" => draft.contributor(person::line(&text)),
         "subject" => draft.category(category(&text)?),
         // One date alone says that something happened then; beside another it is that of the last change.
         "date" => {
@@ -34,32 +33,34 @@ pub(crate) fn child(element: Element, draft: &mut Draft<'_>) -> Option<Element> 
     None
 }
 
-/// A Dublin Core child of the head; comes back when it is not understood.
-pub(crate) fn head(element: Element, head: &mut Metadata, notes: &mut Notes) -> Option<Element> {
+/// A Dublin Core child of the feed; comes back when it is not understood.
+pub(crate) fn feed_child(element: Element, metadata: &mut Metadata, notes: &mut Notes) -> Option<Element> {
     let text = element.text();
     let plain = || present(&text).map(Text::plain);
     match element.name.to_ascii_lowercase().as_str() {
-        "title" => head.title = head.title.take().or_else(plain),
-        "description" => head.description = head.description.take().or_else(plain),
+        "title" => metadata.title = metadata.title.take().or_else(plain),
+        "description" => metadata.description = metadata.description.take().or_else(plain),
         "creator" | "author" => {
-            if let Some(person) = person(&text) {
-                add_person(&mut head.authors, person);
+            if let Some(person) = person::line(&text) {
+                add_person(&mut metadata.authors, person);
             }
         }
         "contributor" => {
-            if let Some(person) = person(&text) {
-                add_person(&mut head.contributors, person);
+            if let Some(person) = person::line(&text) {
+                add_person(&mut metadata.contributors, person);
             }
         }
         "subject" => {
             if let Some(category) = category(&text) {
-                add(&mut head.categories, category);
+                add(&mut metadata.categories, category);
             }
         }
-        "date" | "modified" => head.updated = head.updated.take().or_else(|| date::read(&text, notes)),
-        "issued" => head.published = head.published.take().or_else(|| date::read(&text, notes)),
-        "rights" => head.rights = head.rights.take().or_else(plain),
-        "language" => head.language = head.language.take().or_else(|| present(&text)),
+        "date" | "modified" => {
+            metadata.updated = metadata.updated.take().or_else(|| date::read(&text, notes))
+        }
+        "issued" => metadata.published = metadata.published.take().or_else(|| date::read(&text, notes)),
+        "rights" => metadata.rights = metadata.rights.take().or_else(plain),
+        "language" => metadata.language = metadata.language.take().or_else(|| present(&text)),
         _ => return Some(element),
     }
     None

@@ -1,14 +1,14 @@
 //! Feed History: `fh:stateful`, `fh:prev` and their successors (LEGACY H-1 to H-20). The links of RFC 5005 are links.
 
 use crate::entry::notes::Notes;
-use crate::formats::Place;
+use crate::reading::Scope;
 use crate::text::present;
 use crate::{Element, History, Metadata, Note};
 
-/// A Feed History child of the head; comes back when it is not understood.
-pub(crate) fn head(
+/// A Feed History child of the feed; comes back when it is not understood.
+pub(crate) fn feed_child(
     element: Element,
-    place: &Place,
+    scope: &Scope,
     history: &mut History,
     notes: &mut Notes,
 ) -> Option<Element> {
@@ -23,7 +23,7 @@ pub(crate) fn head(
         },
         // H-7.
         "prev" => {
-            let prev = present(&element.text()).map(|prev| place.resolve(&prev));
+            let prev = present(&element.text()).map(|prev| scope.resolve(&prev));
             history.prev = history.prev.take().or(prev);
         }
         "complete" => history.complete = true,

@@ -3,8 +3,8 @@
 use crate::text::present;
 use crate::{Element, Paging};
 
-/// An OpenSearch child of the head; comes back when it is no number that is understood. The first of each kind counts.
-pub(crate) fn head(element: Element, paging: &mut Paging) -> Option<Element> {
+/// An OpenSearch child of the feed; comes back when it is no number that is understood. The first of each kind counts.
+pub(crate) fn feed_child(element: Element, paging: &mut Paging) -> Option<Element> {
     let field = match element.name.as_str() {
         "totalResults" => &mut paging.total_items,
         "startIndex" => &mut paging.first_index,

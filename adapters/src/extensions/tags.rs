@@ -1,7 +1,7 @@
 //! Categories that other vocabularies give: `itunes:category`, `itunes:keywords` and `media:category`. The elements stay
 //! foreign markup besides.
 
-use crate::formats::draft::{add, has_room};
+use crate::reading::add;
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Category, Element};
@@ -15,23 +15,13 @@ const MEDIA: &str = "http://search.yahoo.com/mrss/category_schema";
 /// How many keywords of one `itunes:keywords` are read; Apple allowed twelve.
 const KEYWORDS_MAX: usize = 256;
 
-/// Adds what the foreign markup of an entry or a head says of categories. A term that is there already, in whatever case
-/// and scheme, is not added again: publishers repeat their tags in every vocabulary that they know.
-///
-/// Whether there was room for all.
-pub(crate) fn settle(categories: &mut Vec<Category>, foreign: &[Element]) -> bool {
-    let mut room = true;
+/// The categories that the foreign markup of an entry or a feed names.
+pub(crate) fn of(foreign: &[Element]) -> Vec<Category> {
     let mut offered = Vec::new();
     for element in foreign {
         gather(element, &mut offered);
     }
-    for category in offered {
-        if !categories.iter().any(|known| known.term.eq_ignore_ascii_case(&category.term)) {
-            room &= has_room(categories);
-            add(categories, category);
-        }
-    }
-    room
+    offered
 }
 
 fn gather(element: &Element, offered: &mut Vec<Category>) {

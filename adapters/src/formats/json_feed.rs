@@ -1,14 +1,11 @@
 //! JSON Feed 1.0 and 1.1: what its members mean. Where its items begin and end is found elsewhere.
 
-use super::atom::picture;
-use super::draft::{Draft, Rank, add, add_person, alternate_link};
-use super::{Dialect, Place};
 use crate::entry::notes::Notes;
+use crate::reading::construct::{alternate_link, picture};
+use crate::reading::{Draft, Rank, Scope, add, add_person, person};
 use crate::text::json::Value;
 use crate::text::{present, visible};
-use crate::{
-    Attribute, Body, Category, Element, Enclosure, Entry, Format, Link, Metadata, Node, Note, Person, Text,
-};
+use crate::{Attribute, Body, Category, Element, Enclosure, Link, Metadata, Node, Note, Person, Text};
 
 /// The namespace of members of a JSON Feed that no field of ours covers, extensions (`_name`) first of all. Each becomes an
 /// element `member` with the member's name as its attribute `name` and its value, as compact JSON, as its text: so it
@@ -71,29 +68,29 @@ fn holds_items(items: Value<'_>, titled: bool) -> bool {
 }
 
 /// Reads the members of the document that are not its items.
-pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Metadata {
-    let mut head = Metadata { language: place.language.clone(), ..Metadata::default() };
+pub(crate) fn metadata(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Metadata {
+    let mut metadata = Metadata { language: scope.language.clone(), ..Metadata::default() };
     let mut foreign = Foreign::default();
     for (name, value) in root.members().filter(|(_, value)| value.whole) {
         let text = || value.string().as_deref().and_then(present);
         let link =
-            |rel: &str| text().map(|url| Link { rel: rel.to_owned(), ..alternate_link(place.resolve(&url)) });
+            |rel: &str| text().map(|url| Link { rel: rel.to_owned(), ..alternate_link(scope.resolve(&url)) });
         match name.as_str() {
             "version" | "items" => {}
-            "title" => head.title = text().map(Text::plain),
-            "description" => head.description = value.string().and_then(visible).map(Text::plain),
-            "home_page_url" => link("alternate").into_iter().for_each(|link| add(&mut head.links, link)),
+            "title" => metadata.title = text().map(Text::plain),
+            "description" => metadata.description = value.string().and_then(visible).map(Text::plain),
+            "home_page_url" => link("alternate").into_iter().for_each(|link| add(&mut metadata.links, link)),
             "feed_url" => {
                 // The spec calls it the feed's identity (LEGACY J-2).
-                head.id = text();
-                link("self").into_iter().for_each(|link| add(&mut head.links, link));
+                metadata.id = text();
+                link("self").into_iter().for_each(|link| add(&mut metadata.links, link));
             }
-            "next_url" => link("next").into_iter().for_each(|link| add(&mut head.links, link)),
-            "icon" => head.image = text().map(|url| picture(&url, place)),
-            "favicon" => head.icon = text().map(|url| place.resolve(&url)),
-            "language" => head.language = text().or(head.language.take()),
+            "next_url" => link("next").into_iter().for_each(|link| add(&mut metadata.links, link)),
+            "icon" => metadata.image = text().map(|url| picture(&url, scope)),
+            "favicon" => metadata.icon = text().map(|url| scope.resolve(&url)),
+            "language" => metadata.language = text().or(metadata.language.take()),
             "author" | "authors" => {
-                people(value, place).for_each(|person| add_person(&mut head.authors, person));
+                people(value, scope).for_each(|person| add_person(&mut metadata.authors, person));
                 if says_more(value, &["name", "url", "email"]) {
                     foreign.keep(&name, value, notes);
                 }
@@ -102,8 +99,8 @@ pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Metadat
                 for hub in value.elements() {
                     match hub_url(hub) {
                         Some(url) => {
-                            let hub = Link { rel: "hub".to_owned(), ..alternate_link(place.resolve(&url)) };
-                            add(&mut head.links, hub);
+                            let hub = Link { rel: "hub".to_owned(), ..alternate_link(scope.resolve(&url)) };
+                            add(&mut metadata.links, hub);
                         }
                         None => foreign.keep(&name, value, notes),
                     }
@@ -120,32 +117,31 @@ pub(crate) fn head(root: Value<'_>, place: &Place, notes: &mut Notes) -> Metadat
             _ => foreign.keep(&name, value, notes),
         }
     }
-    head.foreign = foreign.elements;
-    head
+    metadata.foreign = foreign.elements;
+    metadata
 }
 
 /// Reads an item.
-pub(crate) fn entry(json: &str, place: &Place) -> (Entry, Notes) {
-    let dialect = Dialect { format: Format::JsonFeed, own: Vec::new() };
-    let mut draft = Draft::new(&dialect, place);
+pub(crate) fn item(json: &str, draft: &mut Draft<'_>) {
+    let scope = draft.scope();
     if serde_json::from_str::<serde::de::IgnoredAny>(json).is_err() {
         draft.notes().add(Note::Mismatched);
     }
-    let Some(item) = Value::first(json) else { return draft.finish() };
+    let Some(item) = Value::first(json) else { return };
     let (mut html, mut plain) = (None, None);
     for (name, value) in item.members() {
         let text = || value.string().as_deref().and_then(present);
         match name.as_str() {
             "id" => draft.id(Rank::Native, &value.scalar().unwrap_or_default()),
-            "url" => link("alternate", text(), place, &mut draft),
-            "external_url" => link("related", text(), place, &mut draft),
+            "url" => link("alternate", text(), scope, draft),
+            "external_url" => link("related", text(), scope, draft),
             "title" => draft.title(Rank::Native, text().map(Text::plain)),
             "content_html" => html = value.string().and_then(visible),
             "content_text" => plain = Some(value),
             "summary" => draft.summary(Rank::Native, value.string().and_then(visible).map(Text::plain)),
             "image" => match text() {
-                Some(url) => draft.foreign(thumbnail(place.resolve(&url))),
-                None => keep(&name, value, &mut draft),
+                Some(url) => draft.keep(thumbnail(scope.resolve(&url))),
+                None => keep(&name, value, draft),
             },
             "date_published" => draft.published(Rank::Native, &text().unwrap_or_default()),
             "date_modified" => draft.updated(Rank::Native, &text().unwrap_or_default()),
@@ -156,41 +152,40 @@ pub(crate) fn entry(json: &str, place: &Place) -> (Entry, Notes) {
                 }
             }
             "author" | "authors" => {
-                people(value, place).for_each(|person| draft.author(Rank::Native, Some(person)));
+                people(value, scope).for_each(|person| draft.author(Rank::Native, Some(person)));
                 if says_more(value, &["name", "url", "email"]) {
-                    keep(&name, value, &mut draft);
+                    keep(&name, value, draft);
                 }
             }
             "language" => draft.language(&text().unwrap_or_default()),
             "attachments" => {
                 value
                     .elements()
-                    .filter_map(|file| enclosure(file, place))
+                    .filter_map(|file| enclosure(file, scope))
                     .for_each(|file| draft.enclosure(file));
                 if says_more(value, &["url", "mime_type", "title", "size_in_bytes"]) {
-                    keep(&name, value, &mut draft);
+                    keep(&name, value, draft);
                 }
             }
-            _ => keep(&name, value, &mut draft),
+            _ => keep(&name, value, draft),
         }
     }
-    bodies(html, plain, place, &mut draft);
-    draft.finish()
+    bodies(html, plain, scope, draft);
 }
 
 /// The HTML is the content, and the plain text only where there is none; beside it, it is kept as what it is.
-fn bodies(html: Option<String>, plain: Option<Value<'_>>, place: &Place, draft: &mut Draft<'_>) {
+fn bodies(html: Option<String>, plain: Option<Value<'_>>, scope: &Scope, draft: &mut Draft<'_>) {
     if let (Some(_), Some(plain)) = (&html, plain) {
         keep("content_text", plain, draft);
     }
     let plain = || plain.and_then(Value::string).and_then(visible).map(Text::plain);
-    let text = html.map(|html| place.html(html)).or_else(plain);
+    let text = html.map(|html| scope.html(html)).or_else(plain);
     draft.content(Rank::Native, text.map(|text| Body { text, ..Body::default() }));
 }
 
-fn link(rel: &str, url: Option<String>, place: &Place, draft: &mut Draft<'_>) {
+fn link(rel: &str, url: Option<String>, scope: &Scope, draft: &mut Draft<'_>) {
     if let Some(url) = url {
-        draft.link(Link { rel: rel.to_owned(), ..alternate_link(place.resolve(&url)) });
+        draft.link(Link { rel: rel.to_owned(), ..alternate_link(scope.resolve(&url)) });
     }
 }
 
@@ -207,19 +202,19 @@ fn thumbnail(url: String) -> Element {
 }
 
 /// One person, a list of people (1.1), or, against the spec, a name.
-fn people<'p>(value: Value<'p>, place: &'p Place) -> impl Iterator<Item = Person> + 'p {
+fn people<'p>(value: Value<'p>, scope: &'p Scope) -> impl Iterator<Item = Person> + 'p {
     let one = (!value.is_array()).then_some(value);
     let many = value.is_array().then(|| value.elements());
     one.into_iter().chain(many.into_iter().flatten()).filter_map(move |person| {
         if let Some(name) = person.string() {
-            return super::rss::person(&name);
+            return person::line(&name);
         }
         let mut found = Person::default();
         for (name, value) in person.members() {
             let text = || value.string().as_deref().and_then(present);
             match name.as_str() {
                 "name" => found.name = text(),
-                "url" => found.uri = text().map(|url| place.resolve(&url)),
+                "url" => found.uri = text().map(|url| scope.resolve(&url)),
                 "email" => found.email = text(),
                 _ => {}
             }
@@ -229,12 +224,12 @@ fn people<'p>(value: Value<'p>, place: &'p Place) -> impl Iterator<Item = Person
 }
 
 /// An attachment. Its duration has no place in an enclosure, so the member is kept as well.
-fn enclosure(file: Value<'_>, place: &Place) -> Option<Enclosure> {
+fn enclosure(file: Value<'_>, scope: &Scope) -> Option<Enclosure> {
     let mut found = Enclosure::default();
     for (name, value) in file.members() {
         let text = || present(&value.scalar()?);
         match name.as_str() {
-            "url" => found.url = text().map(|url| place.resolve(&url)).unwrap_or_default(),
+            "url" => found.url = text().map(|url| scope.resolve(&url)).unwrap_or_default(),
             "mime_type" => found.media_type = text(),
             "title" => found.title = text(),
             "size_in_bytes" => found.length = text(),
@@ -267,7 +262,7 @@ fn says_more(value: Value<'_>, known: &[&str]) -> bool {
 
 fn keep(name: &str, value: Value<'_>, draft: &mut Draft<'_>) {
     if value.text != "null" {
-        draft.foreign(member(name, value));
+        draft.keep(member(name, value));
     }
 }
 
@@ -286,22 +281,24 @@ fn member(name: &str, value: Value<'_>) -> Element {
     }
 }
 
-/// Members of the head that no field covers.
+/// Members of the document that no field covers.
 #[derive(Default)]
 struct Foreign {
     elements: Vec<Element>,
 }
 
-/// How many members a head keeps that no field covers; the rest is dropped with a note.
-const HEAD_MEMBERS_MAX: usize = 1024;
+/// Limit of the members of a document that are kept though no field covers them; the rest is dropped with a note.
+const MEMBERS_MAX: usize = 1024;
 
 impl Foreign {
     fn keep(&mut self, name: &str, value: Value<'_>, notes: &mut Notes) {
         if value.text == "null" {
             return;
         }
-        if self.elements.len() >= HEAD_MEMBERS_MAX {
-            notes.add(Note::Other(format!("more than {HEAD_MEMBERS_MAX} members in the head")));
+        if self.elements.len() >= MEMBERS_MAX {
+            notes.add(Note::Other(format!(
+                "more than {MEMBERS_MAX} members of the feed that no field covers"
+            )));
             return;
         }
         let element = member(name, value);

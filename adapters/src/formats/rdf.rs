@@ -1,6 +1,7 @@
 //! RSS 0.90, 1.0 and 1.1 as RDF: the little that differs from other RSS, which is what attributes of RDF mean.
 
-use super::draft::{Draft, Rank, is_web_url};
+use crate::reading::construct::is_web_url;
+use crate::reading::{Draft, Rank};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Generator, Metadata};
@@ -15,14 +16,14 @@ pub(crate) fn item(element: &Element, draft: &mut Draft<'_>) {
 }
 
 /// `admin:generatorAgent`: a URL, often with the version in its query.
-pub(crate) fn generator_agent(element: Element, head: &mut Metadata) -> Option<Element> {
+pub(crate) fn generator_agent(element: Element, metadata: &mut Metadata) -> Option<Element> {
     if element.name != "generatorAgent" {
         return Some(element);
     }
     let resource = element.attributes.iter().find(|attribute| attribute.name == "resource");
     let uri = resource.and_then(|resource| present(&resource.value)).or_else(|| present(&element.text()));
     let named = uri.map(|uri| Generator { uri: Some(uri), ..Generator::default() });
-    head.generator = head.generator.take().or(named);
+    metadata.generator = metadata.generator.take().or(named);
     None
 }
 

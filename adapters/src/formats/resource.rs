@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use url::Url;
 
-use super::Place;
-use super::draft::alternate_link;
 use crate::entry::notes::Notes;
+use crate::reading::Scope;
+use crate::reading::construct::alternate_link;
 use crate::text::encoding;
 use crate::{Body, Digest, Enclosure, Entry, Link, Metadata, Text, TextKind};
 
@@ -43,7 +43,7 @@ impl Resource {
     }
 
     /// What can be said of a feed that is one document.
-    pub(crate) fn head(&self) -> Metadata {
+    pub(crate) fn metadata(&self) -> Metadata {
         Metadata {
             title: Some(Text::plain(title(&self.url))),
             links: vec![alternate_link(self.url.clone())],
@@ -72,7 +72,7 @@ impl Resource {
                 let decoded = encoding::decode(&self.bytes, self.content_type.as_deref());
                 decoded.note.into_iter().for_each(|note| notes.add(note));
                 match kind {
-                    Kind::Html => Place { base: self.base.clone(), ..Place::default() }.html(decoded.text),
+                    Kind::Html => Scope { base: self.base.clone(), ..Scope::default() }.html(decoded.text),
                     _ => Text::plain(decoded.text),
                 }
             }

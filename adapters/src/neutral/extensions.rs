@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use super::{Fields, detail, person, put};
 use crate::entry::notes::Notes;
 use crate::extensions::georss::{Location, Shape};
-use crate::formats::{Place, atom, rss};
+use crate::reading::{Scope, person as persons, text_construct};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Cloud, Element, Entry, Link, Metadata};
 
-/// Adds what a head says beside the common fields.
-pub(super) fn head(head: &Metadata, fields: &mut Fields) {
-    let foreign = head.foreign.as_slice();
-    if let Some(info) = info(foreign, head.language.as_deref()) {
+/// Adds what a feed says beside the common fields.
+pub(super) fn metadata(metadata: &Metadata, fields: &mut Fields) {
+    let foreign = metadata.foreign.as_slice();
+    if let Some(info) = info(foreign, metadata.language.as_deref()) {
         put(fields, "info", Some(info["value"].clone()));
         put(fields, "info_detail", Some(info));
     }
-    put(fields, "cloud", head.cloud.as_ref().map(cloud));
+    put(fields, "cloud", metadata.cloud.as_ref().map(cloud));
     put(fields, "docs", text_of(foreign, Vocabulary::Rss, "docs"));
     put(fields, "textinput", text_input(foreign));
-    put(fields, "license", licence(&head.links));
+    put(fields, "license", licence(&metadata.links));
     podcast::both(foreign, fields);
     dates::both(foreign, fields);
     publisher(foreign, fields);
@@ -75,9 +75,9 @@ fn text_of(elements: &[Element], vocabulary: Vocabulary, name: &str) -> Option<S
 fn info(foreign: &[Element], language: Option<&str>) -> Option<Value> {
     let info = find(foreign, Vocabulary::Atom, "info");
     let element = info.or_else(|| find(foreign, Vocabulary::FeedBurner, "browserFriendly"))?;
-    let outside = Place { language: language.map(str::to_owned), ..Place::default() };
-    let place = outside.enter(element, &mut Notes::default());
-    Some(detail(&atom::text(element.clone(), &place)?, None))
+    let outside = Scope { language: language.map(str::to_owned), ..Scope::default() };
+    let scope = outside.enter(element, &mut Notes::default());
+    Some(detail(&text_construct::text(element.clone(), &scope)?, None))
 }
 
 fn cloud(cloud: &Cloud) -> Value {
@@ -107,8 +107,8 @@ fn licence(links: &[Link]) -> Option<&str> {
 fn publisher(foreign: &[Element], fields: &mut Fields) {
     let named = find(foreign, Vocabulary::Rss, "webMaster")
         .or_else(|| find(foreign, Vocabulary::DublinCore, "publisher"))
-        .and_then(|element| rss::person(&element.text()));
-    let owner = || atom::person(find(foreign, Vocabulary::Itunes, "owner")?, &Place::default());
+        .and_then(|element| persons::line(&element.text()));
+    let owner = || persons::construct(find(foreign, Vocabulary::Itunes, "owner")?, &Scope::default());
     let Some(publisher) = named.or_else(owner) else { return };
     put(fields, "publisher", publisher.name.as_deref().or(publisher.email.as_deref()));
     put(fields, "publisher_detail", Some(person(&publisher)));

@@ -221,10 +221,10 @@ struct Seen<'a> {
 impl Seen<'_> {
     fn shows(&self, sign: &Sign) -> bool {
         let Traces { window, url, headers } = self.traces;
-        let head = &window.metadata;
+        let metadata = &window.metadata;
         match &sign.kind {
             Kind::Generator(pattern) => {
-                head.generator.as_ref().is_some_and(|generator| pattern.is_match(&generator.to_string()))
+                metadata.generator.as_ref().is_some_and(|generator| pattern.is_match(&generator.to_string()))
             }
             Kind::Comment(pattern) => comments(&window.opening).any(|comment| pattern.is_match(comment)),
             Kind::Header(name, value) => {
@@ -232,7 +232,7 @@ impl Seen<'_> {
             }
             Kind::Namespace(ns) => {
                 declared(&window.opening).any(|given| bare(given) == bare(ns))
-                    || head.foreign.iter().any(|element| is_of(element, ns))
+                    || metadata.foreign.iter().any(|element| is_of(element, ns))
                     || self
                         .entries()
                         .iter()
@@ -244,12 +244,13 @@ impl Seen<'_> {
                     Key::Id(id) => Some(id.as_str()),
                     _ => None,
                 });
-                all(ids, pattern).is_some_and(|site| sign.weight == Weight::Weak || is_at_home(site, head))
+                all(ids, pattern)
+                    .is_some_and(|site| sign.weight == Weight::Weak || is_at_home(site, metadata))
             }
-            Kind::HeadLink(pattern) => head.links.iter().any(|link| pattern.is_match(&link.href)),
+            Kind::HeadLink(pattern) => metadata.links.iter().any(|link| pattern.is_match(&link.href)),
             Kind::Link(pattern) => all(self.entries().iter().map(Entry::permalink), pattern).is_some(),
             Kind::Url(pattern) => {
-                [*url, head.link("self")].into_iter().flatten().any(|url| pattern.is_match(url))
+                [*url, metadata.link("self")].into_iter().flatten().any(|url| pattern.is_match(url))
             }
             Kind::Text(pattern) => {
                 let texts = self.entries().iter().flat_map(|entry| {
@@ -285,8 +286,8 @@ fn all<'t>(texts: impl Iterator<Item = Option<&'t str>>, pattern: &Pattern) -> O
 }
 
 /// Whether a site that ids name, if it is a host or a URL, is where the head says that the feed belongs.
-fn is_at_home(site: Option<&str>, head: &Metadata) -> bool {
-    let (Some(site), Some(home)) = (site, head.link("alternate")) else { return true };
+fn is_at_home(site: Option<&str>, metadata: &Metadata) -> bool {
+    let (Some(site), Some(home)) = (site, metadata.link("alternate")) else { return true };
     let (site, home) = (host(site), host(home));
     !site.contains('.') || site.eq_ignore_ascii_case(home)
 }

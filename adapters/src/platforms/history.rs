@@ -52,7 +52,7 @@ pub enum Recipe {
         #[serde(default)]
         with: Option<String>,
     },
-    /// Links in the head lead from page to page.
+    /// Links of the feed lead from page to page.
     Link {
         /// Their relation: `next`, `prev-archive`.
         rel: String,

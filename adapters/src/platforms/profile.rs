@@ -80,8 +80,8 @@ pub struct Profile {
 impl Profile {
     /// Whether the generator that a head names is this platform, beyond doubt. Everything else that a document shows may
     /// come from a plugin, a theme, or what stands in front of it.
-    pub fn is_named_by(&self, head: &Metadata) -> bool {
-        let Some(generator) = head.generator.as_ref().map(ToString::to_string) else { return false };
+    pub fn is_named_by(&self, metadata: &Metadata) -> bool {
+        let Some(generator) = metadata.generator.as_ref().map(ToString::to_string) else { return false };
         let names = |sign: &Sign| match &sign.kind {
             Kind::Generator(pattern) => sign.weight == Weight::Strong && pattern.is_match(&generator),
             _ => false,

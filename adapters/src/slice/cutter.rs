@@ -1,4 +1,4 @@
-//! The walk over a document's tokens that finds where the head's elements and the entries begin and end, whatever state
+//! The walk over a document's tokens that finds where the feed's own elements and the entries begin and end, whatever state
 //! the tags are in; their meaning is left to others, except for the few elements that name an entry.
 
 use std::borrow::Cow;
@@ -12,7 +12,8 @@ use super::{Context, ENTRIES_MAX, Inside, Marks, RawEntry};
 use crate::detect::{NotAFeed, Root};
 use crate::entry::notes::Notes;
 use crate::extensions::tombstones;
-use crate::formats::{Dialect, Place, cdf, rdf};
+use crate::formats::{cdf, rdf};
+use crate::reading::{Dialect, Scope};
 use crate::text::entities::unescape;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::{Bindings, grow, is_void, limit_note};
@@ -27,8 +28,8 @@ const OPEN_MAX: usize = 4096;
 /// How many elements of one entry are looked at for its key: of those that name it for certain, and of the others.
 const MARKS_MAX: usize = 64;
 
-/// How many elements the head may have in all, nested ones counted; the rest is left out with a note.
-const HEAD_ELEMENTS_MAX: usize = 16_384;
+/// Limit of the elements that stand outside the entries, nested ones counted; the rest is left out with a note.
+const FEED_ELEMENTS_MAX: usize = 16_384;
 
 /// How many containers may declare something; what later ones declare is not in force. Every entry of a container shares
 /// what that declares, but every container repeats what those around it declared.
@@ -40,9 +41,9 @@ const LANGUAGE_BYTES_MAX: usize = 256;
 /// What was found.
 pub(super) struct Cut {
     pub(super) dialect: Dialect,
-    pub(super) place: Place,
-    pub(super) head_id: Option<String>,
-    pub(super) head: Vec<(Element, Place)>,
+    pub(super) scope: Scope,
+    pub(super) feed_id: Option<String>,
+    pub(super) feed_children: Vec<(Element, Scope)>,
     pub(super) entries: Vec<(RawEntry, Marks)>,
     pub(super) deletions: Vec<Deletion>,
     pub(super) notes: Notes,
@@ -51,8 +52,8 @@ pub(super) struct Cut {
 }
 
 /// Cuts a recognised document.
-pub(super) fn cut(root: &Root<'_>, place: Place) -> Result<Cut, NotAFeed> {
-    let mut cutter = Cutter::new(root, place);
+pub(super) fn cut(root: &Root<'_>, scope: Scope) -> Result<Cut, NotAFeed> {
+    let mut cutter = Cutter::new(root, scope);
     let mut tokens = Tokens::new(root.text);
     while let Some((token, span)) = tokens.next() {
         match token {
@@ -83,13 +84,13 @@ struct Cutter<'t> {
     /// How many there were.
     contained: usize,
     outermost: Arc<Context>,
-    /// The element of the head, or the entry's child, that is open.
+    /// The open child of the feed or of the entry.
     child: Option<Child>,
     entry: Option<OpenEntry<'t>>,
-    head_id: Option<String>,
-    head: Vec<(Element, Place)>,
-    head_elements: usize,
-    head_place: Option<Place>,
+    feed_id: Option<String>,
+    feed_children: Vec<(Element, Scope)>,
+    feed_elements: usize,
+    feed_scope: Option<Scope>,
     entries: Vec<(RawEntry, Marks)>,
     /// The entries as they stood in the document, in the same order.
     kept: Vec<(OpenEntry<'t>, Arc<Context>)>,
@@ -122,9 +123,9 @@ struct OpenEntry<'t> {
 }
 
 impl<'t> Cutter<'t> {
-    fn new(root: &Root<'t>, place: Place) -> Self {
+    fn new(root: &Root<'t>, scope: Scope) -> Self {
         let dialect = Dialect { format: root.format, own: Vec::new() };
-        let outermost = Context { dialect: dialect.clone(), bindings: Bindings::default(), place };
+        let outermost = Context { dialect: dialect.clone(), bindings: Bindings::default(), scope };
         Self {
             text: root.text,
             dialect,
@@ -134,10 +135,10 @@ impl<'t> Cutter<'t> {
             outermost: Arc::new(outermost),
             child: None,
             entry: None,
-            head_id: None,
-            head: Vec::new(),
-            head_elements: 0,
-            head_place: None,
+            feed_id: None,
+            feed_children: Vec::new(),
+            feed_elements: 0,
+            feed_scope: None,
             entries: Vec::new(),
             kept: Vec::new(),
             deletions: Vec::new(),
@@ -281,7 +282,7 @@ impl<'t> Cutter<'t> {
                         marks.push(start..end);
                     }
                 }
-                None => self.head_child(start..end),
+                None => self.feed_child(start..end),
             }
         }
         if let Some(entry) = self.entry.take_if(|entry| entry.depth == depth) {
@@ -321,7 +322,7 @@ impl<'t> Cutter<'t> {
         let (_, local) = split(name);
         let depth = self.open.len();
         if depth == 0 {
-            return self.containers.is_empty() && self.head_place.is_none();
+            return self.containers.is_empty() && self.feed_scope.is_none();
         }
         if self.dialect.format == Format::Atom
             || self.containers.last().is_none_or(|last| last.depth + 1 != depth)
@@ -347,15 +348,15 @@ impl<'t> Cutter<'t> {
         }
         let bindings = declared(&outside.bindings, raw).into_owned();
         let namespace = bindings.namespace(split(name).0).into_owned();
-        let mut place = outside.place.clone();
+        let mut scope = outside.scope.clone();
         let is_channel = split(name).1.eq_ignore_ascii_case("channel");
         for (attribute, value) in attributes(raw) {
             match attribute {
-                "xml:base" => place.rebase(&value, &mut self.notes),
-                "xml:lang" => place.language = present(&value).filter(|tag| tag.len() <= LANGUAGE_BYTES_MAX),
-                "rdf:about" if is_channel => self.head_id = present(&value),
+                "xml:base" => scope.rebase(&value, &mut self.notes),
+                "xml:lang" => scope.language = present(&value).filter(|tag| tag.len() <= LANGUAGE_BYTES_MAX),
+                "rdf:about" if is_channel => self.feed_id = present(&value),
                 _ if self.dialect.format == Format::Cdf && attribute.eq_ignore_ascii_case("base") => {
-                    place.rebase(&value, &mut self.notes);
+                    scope.rebase(&value, &mut self.notes);
                 }
                 _ => {}
             }
@@ -366,11 +367,11 @@ impl<'t> Cutter<'t> {
         }
         self.seen_channel |= is_channel;
         if self.dialect.format == Format::Cdf {
-            self.cdf_channel(raw, &bindings, &place);
+            self.cdf_channel(raw, &bindings, &scope);
         } else {
-            self.head_place = Some(place.clone());
+            self.feed_scope = Some(scope.clone());
         }
-        let context = Arc::new(Context { dialect: self.dialect.clone(), bindings, place });
+        let context = Arc::new(Context { dialect: self.dialect.clone(), bindings, scope });
         if self.containers.is_empty() {
             self.outermost = Arc::clone(&context);
         }
@@ -378,15 +379,15 @@ impl<'t> Cutter<'t> {
     }
 
     /// CDF says in the start tag of the outermost channel what others say in elements.
-    fn cdf_channel(&mut self, raw: &str, bindings: &Bindings, place: &Place) {
-        if self.head_place.is_none() {
+    fn cdf_channel(&mut self, raw: &str, bindings: &Bindings, scope: &Scope) {
+        if self.feed_scope.is_none() {
             let tag = grow(&format!("<channel{raw}/>"), bindings);
-            self.head.extend(tag.map(|grown| (grown.element, place.clone())));
-            self.head_place = Some(place.clone());
+            self.feed_children.extend(tag.map(|grown| (grown.element, scope.clone())));
+            self.feed_scope = Some(scope.clone());
         }
     }
 
-    fn head_child(&mut self, span: Range<usize>) {
+    fn feed_child(&mut self, span: Range<usize>) {
         if self.dialect.format == Format::Cdf && self.containers.len() > 1 {
             // The heading of a nested channel is not that of the document.
             return;
@@ -404,12 +405,13 @@ impl<'t> Cutter<'t> {
             return;
         }
         let size = grown.element.size();
-        if self.head_elements + size > HEAD_ELEMENTS_MAX {
-            self.notes.add(Note::Other(format!("more than {HEAD_ELEMENTS_MAX} elements in the head")));
+        if self.feed_elements + size > FEED_ELEMENTS_MAX {
+            self.notes
+                .add(Note::Other(format!("more than {FEED_ELEMENTS_MAX} elements outside the entries")));
             return;
         }
-        self.head_elements += size;
-        self.head.push((grown.element, context.place.clone()));
+        self.feed_elements += size;
+        self.feed_children.push((grown.element, context.scope.clone()));
     }
 
     fn keep(&mut self, entry: OpenEntry<'t>, end: usize) {
@@ -529,9 +531,9 @@ impl<'t> Cutter<'t> {
         lost |= self.entries.is_empty() && signs::hold_entry(self.text);
         Ok(Cut {
             dialect: self.dialect,
-            place: self.head_place.unwrap_or_else(|| self.outermost.place.clone()),
-            head_id: self.head_id,
-            head: self.head,
+            scope: self.feed_scope.unwrap_or_else(|| self.outermost.scope.clone()),
+            feed_id: self.feed_id,
+            feed_children: self.feed_children,
             entries: self.entries,
             deletions: self.deletions,
             notes: self.notes,

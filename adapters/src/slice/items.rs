@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{ENTRIES_MAX, Inside, Marks, RawEntry};
 use crate::detect::NotAFeed;
 use crate::entry::notes::Notes;
-use crate::formats::Place;
 use crate::formats::json_feed::{self, Shape};
+use crate::reading::Scope;
 use crate::text::json::Value;
 use crate::text::json::list::{Objects, Piece};
 use crate::text::present;
@@ -23,12 +23,12 @@ pub(super) struct Cut {
 }
 
 /// Cuts a text that was recognised as a JSON Feed.
-pub(super) fn cut(text: &str, place: &Place) -> Result<Cut, NotAFeed> {
+pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
     let Some(shape) = Shape::of(text) else { return Err(NotAFeed::Empty) };
     let mut notes = Notes::default();
-    let head = json_feed::head(shape.root, place, &mut notes);
+    let metadata = json_feed::metadata(shape.root, scope, &mut notes);
     // Languages are those of the feed and of an item, not of a text.
-    let inherited = Arc::new(Place { language: None, ..place.clone() });
+    let inherited = Arc::new(Scope { language: None, ..scope.clone() });
     let is_strict = is_strict(shape.root.text) && !goes_on(text, shape.root);
     let bracket = if is_strict { None } else { bracket(text, &shape) };
     let mut read = Read { inherited: &inherited, entries: Vec::new(), lost: false, cut: None, number: 0 };
@@ -70,12 +70,12 @@ pub(super) fn cut(text: &str, place: &Place) -> Result<Cut, NotAFeed> {
     if !has_list && shape.root.whole {
         notes.add(Note::Other("it has no list of items".to_owned()));
     }
-    Ok(Cut { version: shape.version, metadata: head, entries, notes, lost })
+    Ok(Cut { version: shape.version, metadata, entries, notes, lost })
 }
 
 /// Items while they are read.
 struct Read<'p> {
-    inherited: &'p Arc<Place>,
+    inherited: &'p Arc<Scope>,
     entries: Vec<(RawEntry, Marks)>,
     lost: bool,
     cut: Option<(RawEntry, Marks)>,
@@ -152,11 +152,11 @@ fn members_of<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> +
     })
 }
 
-fn raw(item: Value<'_>, place: &Arc<Place>) -> RawEntry {
+fn raw(item: Value<'_>, scope: &Arc<Scope>) -> RawEntry {
     RawEntry {
         key: Key::Digest(String::new()),
         raw: Digest::of(item.text.as_bytes()),
-        inside: Inside::Item { json: item.text.into(), place: Arc::clone(place) },
+        inside: Inside::Item { json: item.text.into(), scope: Arc::clone(scope) },
     }
 }
 

@@ -2,7 +2,7 @@
 //! lost their end; what they say is read elsewhere.
 
 use crate::Format;
-use crate::formats::Dialect;
+use crate::reading::Dialect;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;

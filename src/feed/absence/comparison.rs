@@ -1,6 +1,6 @@
 //! A document laid beside the remembered window: what survived, what kept its order, what is missed and where.
 
-use super::{ANCHORS_MIN, AbsenceState, ShownItem, SURVIVORS_MIN, anchors};
+use super::{ANCHORS_MIN, AbsenceState, SURVIVORS_MIN, ShownItem, anchors};
 use crate::feed::item::ItemId;
 use std::collections::{HashMap, HashSet};
 
@@ -57,7 +57,12 @@ impl Comparison {
     }
 
     /// The remembered rows that the document lacks, in window order.
-    pub(super) fn missed(&self, memory: &AbsenceState, seen: &[ShownItem], rule: AbsenceRule) -> Vec<LackingItem> {
+    pub(super) fn missed(
+        &self,
+        memory: &AbsenceState,
+        seen: &[ShownItem],
+        rule: AbsenceRule,
+    ) -> Vec<LackingItem> {
         let last_anchor = self.anchors.last().map(|&at| memory.rows[at].id);
         let back: Vec<&ShownItem> = seen
             .iter()
@@ -70,7 +75,8 @@ impl Comparison {
         absent
             .map(|(at, row)| {
                 let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
-                let older = |place: &&ShownItem| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
+                let older =
+                    |place: &&ShownItem| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
                 // What moved up behind it is an anchor from the next document on, and goes on meaning the same.
                 let still = behind > 0 && row.missing.is_some_and(|missing| missing.backfilled);
                 let backfilled = still || (returns && back.iter().all(older));

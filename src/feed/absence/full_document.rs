@@ -1,8 +1,9 @@
 //! What a full document proves by what it lacks (POLLING 2.3, steps 3 to 7): held, begun anew, or decided on.
 
 use super::{
-    ANCHORS_MIN, Coverage, WindowEvent, LENGTHS_MAX, AbsenceState, Suspect, AbsenceFindings, ShownItem, ProofPolicy, WindowItem, TRUSTED, DocumentStanding,
-    view::{LackingItem, AbsenceRule, Comparison},
+    ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, LENGTHS_MAX, ProofPolicy,
+    ShownItem, Suspect, TRUSTED, WindowEvent, WindowItem,
+    comparison::{AbsenceRule, Comparison, LackingItem},
 };
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
@@ -32,7 +33,13 @@ pub(super) struct DocumentContext<'a> {
 
 impl AbsenceState {
     /// What a full document proves; `seen` is newest first.
-    pub(super) fn judge(&self, seen: &[ShownItem], class: Coverage, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
+    pub(super) fn judge(
+        &self,
+        seen: &[ShownItem],
+        class: Coverage,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> AbsenceFindings {
         let mut memory = Self { taken: DocumentStanding::Judged, ..self.learned(seen, class) };
         if self.rows.is_empty() {
             memory.rows = rows(seen);
@@ -124,7 +131,14 @@ impl AbsenceState {
     }
 
     /// Nothing is concluded from a document that lacks too much; what is new in it is remembered.
-    fn hold(mut self, before: &Self, view: &Comparison, seen: &[ShownItem], class: Coverage, now: Stamp) -> AbsenceFindings {
+    fn hold(
+        mut self,
+        before: &Self,
+        view: &Comparison,
+        seen: &[ShownItem],
+        class: Coverage,
+        now: Stamp,
+    ) -> AbsenceFindings {
         let since = before.held_since.unwrap_or(now);
         // Only the answer to an unconditional request says what the feed is from now on.
         if class == Coverage::Unconditional && now.secs_since(since) > HOLD_SECS {
@@ -138,7 +152,13 @@ impl AbsenceState {
     }
 
     /// The window is this document from now on; what is not in it has rolled off.
-    fn begin_anew(mut self, before: &Self, view: &Comparison, seen: &[ShownItem], event: WindowEvent) -> AbsenceFindings {
+    fn begin_anew(
+        mut self,
+        before: &Self,
+        view: &Comparison,
+        seen: &[ShownItem],
+        event: WindowEvent,
+    ) -> AbsenceFindings {
         let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
         let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
         // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
@@ -151,7 +171,13 @@ impl AbsenceState {
     }
 
     /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.
-    fn decide(mut self, before: &Self, seen: &[ShownItem], missed: &[LackingItem], sight: &DocumentContext<'_>) -> AbsenceFindings {
+    fn decide(
+        mut self,
+        before: &Self,
+        seen: &[ShownItem],
+        missed: &[LackingItem],
+        sight: &DocumentContext<'_>,
+    ) -> AbsenceFindings {
         let mut outcome = AbsenceFindings::default();
         let mut undecided: HashMap<Option<ItemId>, Vec<WindowItem>> = HashMap::new();
         // Where a suspect goes back in: behind the nearest row before it that stays.

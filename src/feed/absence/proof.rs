@@ -1,6 +1,9 @@
 //! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
 
-use super::{AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, full_document::DocumentContext, returns::DOUBTED_SECS, view::LackingItem};
+use super::{
+    AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, comparison::LackingItem,
+    full_document::DocumentContext, recurrence::DOUBTED_SECS,
+};
 use crate::feed::{item::flapping_secs, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 
@@ -42,11 +45,11 @@ pub struct RequiredProof {
 /// Why an item is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Proof {
-    /// Suspect although what stood behind it is still there: `absent-bracketed`.
+    /// Missing although what stood behind it is still there: `absent-bracketed`.
     Bracketed(Suspect),
-    /// Suspect from a document that is the whole feed: `left-complete-feed`.
+    /// Missing from a document that is the whole feed: `left-complete-feed`.
     LeftComplete(Suspect),
-    /// Suspect although what stood behind it is still there, and so is its own page: `gone`.
+    /// Missing although what stood behind it is still there, and so is its own page: `gone`.
     Gone(Suspect),
 }
 
@@ -54,7 +57,7 @@ pub enum Proof {
 const FEW_MAX: usize = 3;
 
 impl Suspect {
-    /// LackingItem once more.
+    /// Missed once more.
     pub(super) fn again(before: Option<Self>, missed: &LackingItem, sight: &DocumentContext<'_>) -> Self {
         let now = sight.now;
         let first = Self {

@@ -145,7 +145,8 @@ mod tests {
             before_few: false,
             probe: super::super::PermalinkCheck::default(),
         };
-        let row = WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, missing: Some(missing) };
+        let row =
+            WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, missing: Some(missing) };
         secs.into_iter().fold(Recurrence::default(), |returns, secs| {
             returns.after(&HashSet::from([id(1)]), &[row], at(secs))
         })

@@ -4,9 +4,9 @@
 use super::*;
 use std::collections::HashMap;
 
-mod probing;
+mod checking;
 
-mod returning;
+mod recurring;
 
 /// A feed as it is watched, an hour between two documents.
 struct Watched {
@@ -178,7 +178,7 @@ fn a_window_that_shrinks_and_grows_back_deletes_nothing() {
 #[test]
 fn an_empty_document_is_held_and_heals() {
     let mut feed = Watched::new("zyxwv");
-    assert_eq!(feed.audit(""), "Held");
+    assert_eq!(feed.audit(""), "Quarantined");
     assert_eq!(feed.audit(""), "", "said once");
     assert_eq!(feed.audit("zyxwv"), "");
     assert_eq!(feed.memory.held_since, None);
@@ -187,7 +187,7 @@ fn an_empty_document_is_held_and_heals() {
 #[test]
 fn half_a_document_is_held_and_heals() {
     let mut feed = Watched::new("zyxwvutsrq");
-    assert_eq!(feed.audit("zyxw"), "Held");
+    assert_eq!(feed.audit("zyxw"), "Quarantined");
     assert_eq!(feed.audit("zyxwvutsrq"), "");
 }
 
@@ -197,13 +197,13 @@ fn a_document_that_stays_empty_for_a_week_begins_anew_without_a_tombstone() {
     feed.audit("");
     feed.wait_hours(8 * 24);
     assert_eq!(feed.poll(""), "", "only an unconditional answer ends the hold");
-    assert_eq!(feed.audit(""), "HoldEnded ~z ~y ~x ~w ~v");
+    assert_eq!(feed.audit(""), "QuarantineEnded ~z ~y ~x ~w ~v");
 }
 
 #[test]
 fn a_third_of_the_rows_missing_is_held() {
     let mut feed = Watched::new("zyxwvutsrqponml");
-    assert_eq!(feed.audit("zywvtsqpnm"), "Held", "five fresh ones at once");
+    assert_eq!(feed.audit("zywvtsqpnm"), "Quarantined", "five fresh ones at once");
     assert_eq!(feed.audit("zyxwvutsrqponml"), "");
 }
 
@@ -313,12 +313,12 @@ fn a_delete_behind_a_304_is_seen_by_the_next_audit_and_proven_by_the_one_after()
 fn a_document_that_is_held_stays_so_when_it_comes_again() {
     for document in ["zyxw", ""] {
         let mut feed = Watched::new("zyxwvutsrq");
-        assert_eq!(feed.poll(document), "Held");
+        assert_eq!(feed.poll(document), "Quarantined");
         assert_eq!(feed.again(), "");
         assert!(feed.memory.held_since.is_some(), "{document}: what it lacks is still missing");
         assert!(!feed.memory.has_caught_conditional());
         feed.wait_hours(8 * 24);
-        assert!(feed.again().starts_with("HoldEnded"), "{document}");
+        assert!(feed.again().starts_with("QuarantineEnded"), "{document}");
         let rows: String = feed.memory.rows.iter().map(|row| letter(row.id)).collect();
         assert_eq!(rows, document, "the window begins anew with what is shown");
     }

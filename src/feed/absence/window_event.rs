@@ -10,17 +10,17 @@ pub enum WindowEvent {
     /// The order of the documents could not be followed any more; the window begins anew.
     Rebaselined,
     /// Too much is missing at once; nothing is concluded for now.
-    Held,
+    Quarantined,
     /// Too much stayed missing for a week; the window begins anew and nothing is deleted.
-    HoldEnded,
+    QuarantineEnded,
     /// More is proven to be gone than is believed in a day; the rest waits.
-    Capped,
+    DailyLimit,
     /// More than half of the window was edited at once, and its publisher says of no such entry that it was updated.
     Reformatted,
     /// What was missing came back too often, so that a deletion takes longer to prove.
     Doubted,
     /// What was taken for deleted in spite of that came back, so that absence proves nothing for a while.
-    Disbelieved,
+    AbsenceOff,
     /// What rolls off is missing from inside, so that documents prove nothing by what they lack.
     Pinned,
 }
@@ -28,7 +28,7 @@ pub enum WindowEvent {
 impl WindowEvent {
     /// Whether the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
-        matches!(self, Self::Gap | Self::Rebaselined | Self::HoldEnded)
+        matches!(self, Self::Gap | Self::Rebaselined | Self::QuarantineEnded)
     }
 
     /// The same in the operator's words.
@@ -36,16 +36,16 @@ impl WindowEvent {
         match self {
             Self::Gap => "nothing of the last document was in the next one",
             Self::Rebaselined => "the order of the documents could not be followed, so the window began anew",
-            Self::Held => "too much was missing at once, so nothing was concluded",
-            Self::HoldEnded => "too much stayed missing for a week, so the window began anew",
-            Self::Capped => "more items seem to be gone than is believed in one day, so the rest waits",
+            Self::Quarantined => "too much was missing at once, so nothing was concluded",
+            Self::QuarantineEnded => "too much stayed missing for a week, so the window began anew",
+            Self::DailyLimit => "more items seem to be gone than is believed in one day, so the rest waits",
             Self::Reformatted => {
                 "most of the window was edited at once without a word on it: the feed was reformatted"
             }
             Self::Doubted => {
                 "what was missing came back, so for a month a deletion takes seven days of absence"
             }
-            Self::Disbelieved => {
+            Self::AbsenceOff => {
                 "what had been missing for seven days came back, so for a month absence proves nothing"
             }
             Self::Pinned => {

@@ -86,7 +86,11 @@ pub fn judge_archives(held: Vec<LiveItem>, missed: &[ArchiveSuspect], now: Stamp
     let lacking = held.iter().filter(absent).count();
     if lacking > (expected / MASS_SHARE).clamp(MASS_MIN, MISSED_MAX) {
         let kept = held.iter().filter(absent).filter_map(|item| missed.get(&item.id).map(|missed| **missed));
-        return ArchiveFindings { missed: kept.collect(), too_much: Some((lacking, expected)), ..ArchiveFindings::default() };
+        return ArchiveFindings {
+            missed: kept.collect(),
+            too_much: Some((lacking, expected)),
+            ..ArchiveFindings::default()
+        };
     }
     // What was never in the archives and is not shown has no place among what is.
     let mut dated: Vec<(i64, &LiveItem)> = held

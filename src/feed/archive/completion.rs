@@ -3,7 +3,7 @@
 
 use super::{
     ArchiveWalk, History, WalkPhase, WalkRules, WalkedDocument,
-    way::{CountedPages, Strategy},
+    strategy::{CountedPages, Strategy},
 };
 use crate::feed::stamp::Stamp;
 
@@ -45,7 +45,8 @@ impl ArchiveWalk {
                 return self.end(History::Complete);
             }
             // Without a first one nobody knows whether pages are counted here at all, but of software that counts them.
-            self.alone |= self.fits && status == 404 && self.way().is_some_and(Strategy::asks_for_the_second_page);
+            self.alone |=
+                self.fits && status == 404 && self.way().is_some_and(Strategy::asks_for_the_second_page);
             self.give_way(None);
         } else if status == 410 || !follows_links {
             self.refuse(why);
@@ -112,10 +113,15 @@ impl ArchiveWalk {
 
     pub(super) fn end(&mut self, history: History) {
         let history = if history == History::Complete { self.whole() } else { history };
-        let is_counted =
-            self.ways.first().is_some_and(|(way, _)| matches!(way, Strategy::CountedPages(CountedPages { .. })));
+        let is_counted = self
+            .ways
+            .first()
+            .is_some_and(|(way, _)| matches!(way, Strategy::CountedPages(CountedPages { .. })));
         // CountedPages pages shift when the live document moves.
-        self.phase =
-            if is_counted && history == History::Complete { WalkPhase::Recount } else { WalkPhase::Done(history) };
+        self.phase = if is_counted && history == History::Complete {
+            WalkPhase::Recount
+        } else {
+            WalkPhase::Done(history)
+        };
     }
 }

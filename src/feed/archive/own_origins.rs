@@ -5,12 +5,12 @@ use url::Url;
 /// The origins of a feed. Behind a sidecar its documents name the public ones, which lead to ourselves: they mean the
 /// configured one.
 #[derive(Clone, Debug)]
-pub struct Reach {
+pub struct OwnOrigins {
     configured: Url,
     aliases: Vec<Url>,
 }
 
-impl Reach {
+impl OwnOrigins {
     /// Of a feed at this address, which the public knows by these.
     pub fn new(configured: Url, aliases: Vec<Url>) -> Self {
         Self { configured, aliases }

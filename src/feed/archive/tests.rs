@@ -1,6 +1,6 @@
 //! Every guard of a walk against publishers in a table.
 
-use super::{ending::PAUSE_SECS, *};
+use super::{completion::PAUSE_SECS, *};
 use crate::feed::item::KeyHash;
 use everfeed_adapters::{History as CheckResult, Link, Paging, platforms::Platforms};
 use std::collections::BTreeMap;
@@ -45,7 +45,11 @@ fn publisher(docs: &[(&str, Doc)]) -> Publisher {
 
 fn rules() -> WalkRules {
     let aliases = vec![Url::parse("https://public.example/feed").unwrap()];
-    WalkRules { reach: OwnOrigins::new(Url::parse(FEED).unwrap(), aliases), pages_max: 1000, page_gap_secs: 2 }
+    WalkRules {
+        reach: OwnOrigins::new(Url::parse(FEED).unwrap(), aliases),
+        pages_max: 1000,
+        page_gap_secs: 2,
+    }
 }
 
 fn keys(ids: &[u32]) -> Vec<KeyHash> {

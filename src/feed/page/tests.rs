@@ -91,7 +91,8 @@ fn check_case(listing: &Plain, case: &Value, name: &str) {
     let reverse = case["order"] == "desc";
     let order = Order { reverse, ..Order::CREATED };
     let max = case["max"].as_u64().unwrap() as usize;
-    let ask = ListingQuery { order, since: since.as_ref(), until: until.as_ref(), max, bytes_max: usize::MAX };
+    let ask =
+        ListingQuery { order, since: since.as_ref(), until: until.as_ref(), max, bytes_max: usize::MAX };
     listing.lookups.set(0);
     let page = select(listing, &ask).unwrap();
     let ids: Vec<_> = page.rows.iter().map(|row| row.0.as_str()).collect();
@@ -151,8 +152,11 @@ fn ten() -> Plain {
 fn page(order: Order, since: Option<&str>, until: Option<&str>, max: usize) -> Selection<Named> {
     let read = |raw: Option<&str>| raw.and_then(|raw| Position::parse(raw).unwrap());
     let (since, until) = (read(since), read(until));
-    select(&ten(), &ListingQuery { order, since: since.as_ref(), until: until.as_ref(), max, bytes_max: usize::MAX })
-        .unwrap()
+    select(
+        &ten(),
+        &ListingQuery { order, since: since.as_ref(), until: until.as_ref(), max, bytes_max: usize::MAX },
+    )
+    .unwrap()
 }
 
 #[test]

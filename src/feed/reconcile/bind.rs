@@ -104,7 +104,9 @@ impl<'a> Binder<'a> {
         let is_unknown = |key: &Key| !self.known.items.contains_key(&hash(self.namespace, &key.stripped()));
         let mut unknown: Vec<(usize, &ParsedEntry)> = bound
             .iter()
-            .filter(|(_, bound)| matches!(bound.target, BoundItem::New { .. }) && is_unknown(&bound.reading.key))
+            .filter(|(_, bound)| {
+                matches!(bound.target, BoundItem::New { .. }) && is_unknown(&bound.reading.key)
+            })
             .map(|(at, bound)| (*at, bound.reading))
             .collect();
         unknown.sort_unstable_by_key(|(at, _)| *at);

@@ -5,12 +5,12 @@ use super::{
     WindowEntry, WindowState,
     bind::{Binder, BoundEntry, BoundItem, keys_of},
     chronology,
-    guard::FloodLimiter,
+    flood_limiter::FloodLimiter,
 };
 use crate::feed::{
-    absence::{CheckResult, Coverage, WindowEvent, AbsenceFindings, ShownItem, ProofPolicy, Proof},
+    absence::{AbsenceFindings, CheckResult, Coverage, Proof, ProofPolicy, ShownItem, WindowEvent},
     archive::ArchiveSuspect,
-    item::{ItemId, KeyHash, Reason, ItemDigests, plausible},
+    item::{ItemDigests, ItemId, KeyHash, Reason, plausible},
     stamp::Stamp,
 };
 use everfeed_adapters::{
@@ -219,7 +219,12 @@ fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<P
 
 /// Equal bytes are never an edit, whatever parser made the digests; else the content decides. Digests of two versions
 /// are not compared: the held entry gets one of today's, made with the same scrubbers.
-pub(super) fn differs(held: &ItemDigests, entry: Option<&Entry>, seen: &ItemDigests, profile: Option<&Profile>) -> bool {
+pub(super) fn differs(
+    held: &ItemDigests,
+    entry: Option<&Entry>,
+    seen: &ItemDigests,
+    profile: Option<&Profile>,
+) -> bool {
     let content = if held.version == seen.version {
         Some(held.content)
     } else {

@@ -5,7 +5,7 @@ use super::{
     Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology, decide::differs,
 };
 use crate::feed::{
-    item::{Item, ItemId, KeyHash, ItemDigests},
+    item::{Item, ItemDigests, ItemId, KeyHash},
     stamp::Stamp,
 };
 use everfeed_adapters::{Entry, platforms::Profile};

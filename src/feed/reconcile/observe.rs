@@ -4,7 +4,7 @@
 use super::{Observation, ObservedEntry, ParsedEntry, WindowEntry, WindowState};
 use crate::feed::{
     absence::Coverage,
-    item::{ItemId, ItemDigests},
+    item::{ItemDigests, ItemId},
 };
 use everfeed_adapters::{
     Digest, Key, Note, RawEntry, Window,

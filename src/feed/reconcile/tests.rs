@@ -7,7 +7,7 @@ use everfeed_adapters::{
     platforms::{Platforms, content_digest, digest_version},
 };
 
-mod guard;
+mod flood_limiter;
 
 const NS: &str = "example.org/feed";
 const NOW: Stamp = Stamp::from_secs(1_700_000_000);

@@ -6,8 +6,8 @@ use crate::{
     feed::{
         absence::{Coverage, ProofPolicy},
         archive::{
-            ArchiveWalk, ArchivedPage, History, OwnOrigins, WalkReply, WalkRules, WalkedDocument, StagedWalk, StagedPage, WalkStep, PageUse,
-            LastWalk, merge, settle_known,
+            ArchiveWalk, ArchivedPage, History, LastWalk, OwnOrigins, PageUse, StagedPage, StagedWalk,
+            WalkReply, WalkRules, WalkStep, WalkedDocument, merge, settle_known,
         },
         different_feed::{different_feed, is_planet},
         item::KeyHash,
@@ -46,7 +46,7 @@ pub(super) enum Gate {
 /// What a commit takes in besides its document.
 #[derive(Default)]
 pub(super) struct Import {
-    /// StagedWalk pages, parsed, newest first.
+    /// Staged pages, parsed, newest first.
     pub(super) pages: Arc<Vec<ArchivedPage>>,
     /// What becomes of them.
     pub(super) said: Option<Archives>,
@@ -323,7 +323,8 @@ impl Pipeline {
         let keys = keys_of(&namespace, &window);
         let (bytes, metadata) = (body.len() as u64, &window.metadata);
         let mixed = is_planet(&window);
-        let seen = WalkedDocument { landed: &landed, body: page.body, bytes, keys: &keys, metadata, damaged, mixed };
+        let seen =
+            WalkedDocument { landed: &landed, body: page.body, bytes, keys: &keys, metadata, damaged, mixed };
         let page = match walk.answer(WalkReply::Page(seen), &rules, now) {
             PageUse::Keep => {
                 let strong = strong_of(&window);
@@ -476,7 +477,7 @@ pub(super) fn keys(namespace: &str, last: &WindowState, older: &Older) -> Vec<Ke
     keys_needed(namespace, last, &older.observation())
 }
 
-/// StagedWalk pages, parsed, and what becomes of them.
+/// Staged pages, parsed, and what becomes of them.
 async fn opened(
     record: &FeedRecord,
     staged: StagedWalk,

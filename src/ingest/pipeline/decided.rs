@@ -2,7 +2,7 @@
 
 use crate::{
     feed::{
-        absence::{Coverage, WindowEvent, ProofPolicy},
+        absence::{Coverage, ProofPolicy, WindowEvent},
         archive::chronological,
         different_feed::{different_feed, is_planet},
         observation_record::ObservationRecord,
@@ -12,7 +12,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        config::Deletions,
+        Deletions,
         platform::{self, Choice},
         upstream::Fetched,
     },
@@ -228,7 +228,8 @@ impl Decided {
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.last.window.clone_from(&known.last.window);
         let hides_deletions = sliced.hides_deletions();
-        let observed = ObservationRecord { remark: Some(remark.clone()), ..ObservationRecord::of(&decisions, 0, now) };
+        let observed =
+            ObservationRecord { remark: Some(remark.clone()), ..ObservationRecord::of(&decisions, 0, now) };
         let of_document = Self::unheaded(record, known, decisions, Some(observed));
         Self { remark: Some(remark), hides_deletions, ..of_document }
     }
@@ -248,7 +249,12 @@ impl Decided {
     }
 
     /// Decisions of a document that says nothing of the feed.
-    fn unheaded(record: FeedRecord, known: &Known, decisions: Decisions, observed: Option<ObservationRecord>) -> Self {
+    fn unheaded(
+        record: FeedRecord,
+        known: &Known,
+        decisions: Decisions,
+        observed: Option<ObservationRecord>,
+    ) -> Self {
         Self {
             rev: known.rev,
             keeps_last: decisions.last == known.last,

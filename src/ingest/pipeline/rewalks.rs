@@ -10,9 +10,10 @@ use super::{
 };
 use crate::{
     feed::{
-        absence::{Coverage, AbsenceState},
+        absence::{AbsenceState, Coverage},
         archive::{
-            ArchiveWalk, ArchiveFindings, LiveItem, History, ArchiveSuspect, WalkedDocument, Visibility, StagedPage, LastWalk, judge_archives, settle_known,
+            ArchiveFindings, ArchiveSuspect, ArchiveWalk, History, LastWalk, LiveItem, StagedPage,
+            Visibility, WalkedDocument, judge_archives, settle_known,
         },
         different_feed::{different_feed, is_planet},
         item::{ItemId, KeyHash},
@@ -165,8 +166,15 @@ impl Pipeline {
         page.strong = strong_of(&window);
         let (bytes, metadata) = (fetched.body.len() as u64, &window.metadata);
         let mixed = is_planet(&window);
-        let seen =
-            WalkedDocument { landed: &page.landed, body: page.body, bytes, keys: &page.keys, metadata, damaged, mixed };
+        let seen = WalkedDocument {
+            landed: &page.landed,
+            body: page.body,
+            bytes,
+            keys: &page.keys,
+            metadata,
+            damaged,
+            mixed,
+        };
         let begun =
             ArchiveWalk::begin(&upstream::bare(&feed.url), &seen, profile.as_deref(), &rules(feed), now);
         let walk = match begun {

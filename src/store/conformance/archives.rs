@@ -3,7 +3,10 @@
 use super::rig::{Rig, START, add, commit, key};
 use crate::{
     feed::{
-        archive::{ArchiveWalk, History, OwnOrigins, WalkRules, WalkedDocument, StagedWalk, StagedPage, StagingChange, LastWalk},
+        archive::{
+            ArchiveWalk, History, LastWalk, OwnOrigins, StagedPage, StagedWalk, StagingChange, WalkRules,
+            WalkedDocument,
+        },
         record::FeedNo,
     },
     store::{Archives, Commit, StoreError},
@@ -93,7 +96,11 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
     for (unstage, history, expect) in [
         (None, History::Running, vec![(0, true), (1, true), (2, true)]),
         (Some(StagingChange::Below(0)), History::Running, vec![(0, true), (1, true), (2, true)]),
-        (Some(StagingChange::Below(2)), History::Partial("a gap".into()), vec![(0, false), (1, false), (2, true)]),
+        (
+            Some(StagingChange::Below(2)),
+            History::Partial("a gap".into()),
+            vec![(0, false), (1, false), (2, true)],
+        ),
         (Some(StagingChange::Without(2)), History::Complete, vec![(0, false), (1, false)]),
         (Some(StagingChange::Since(1)), History::Complete, vec![(1, false)]),
         (Some(StagingChange::Since(2)), History::Complete, vec![]),

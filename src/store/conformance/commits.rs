@@ -6,7 +6,7 @@ use super::rig::{
 use crate::{
     clock::Clock as _,
     feed::{
-        absence::{Coverage, WindowEvent, AbsenceState, ShownItem, ProofPolicy},
+        absence::{AbsenceState, Coverage, ProofPolicy, ShownItem, WindowEvent},
         item::{Content, KeyHash, Reason},
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Order,
@@ -210,8 +210,13 @@ fn held() -> Vec<DeferredEdit> {
 
 /// What is remembered after a document of two.
 fn absence() -> AbsenceState {
-    let place =
-        |n| ShownItem { id: id(n), dated: Some(i64::from(n)), known: true, tombstone_count: 0, is_weak: false };
+    let place = |n| ShownItem {
+        id: id(n),
+        dated: Some(i64::from(n)),
+        known: true,
+        tombstone_count: 0,
+        is_weak: false,
+    };
     let policy = ProofPolicy::default();
     AbsenceState::default().observe(&[place(2), place(1)], Coverage::Unconditional, &policy, START).memory
 }
@@ -378,7 +383,8 @@ async fn observe(rig: &Rig, feed: FeedNo, changes: Vec<Change>, observed: Observ
 async fn the_last_observations_are_kept_with_the_commits_that_they_came_with(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", "other").await.unwrap().no;
-    let observed = |entries| ObservationRecord { entries, remark: Some("odd".into()), ..ObservationRecord::default() };
+    let observed =
+        |entries| ObservationRecord { entries, remark: Some("odd".into()), ..ObservationRecord::default() };
     observe(&rig, other, vec![], observed(9)).await;
     observe(&rig, feed, vec![add(1)], observed(1)).await;
     rig.change(feed, vec![add(2)]).await.unwrap();
@@ -426,7 +432,11 @@ async fn a_window_that_begins_anew_leaves_a_marker_between_two_cursors(rig: Rig)
 async fn only_the_last_gaps_are_remembered(rig: Rig) {
     let feed = rig.blog().await;
     for n in 0..20 {
-        let observed = ObservationRecord { at: START.plus_secs(n), events: vec![WindowEvent::Gap], ..ObservationRecord::default() };
+        let observed = ObservationRecord {
+            at: START.plus_secs(n),
+            events: vec![WindowEvent::Gap],
+            ..ObservationRecord::default()
+        };
         observe(&rig, feed, vec![], observed).await;
     }
     let gaps = rig.reopen().feed(feed).await.unwrap().gaps;

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     clock::Clock as _,
     feed::{
-        absence::{WindowEvent, AbsenceState},
+        absence::{AbsenceState, WindowEvent},
         archive::History,
         item::{Item, ItemId},
         observation_record::ObservationRecord,
@@ -382,8 +382,11 @@ async fn random_commit(
         is_weak: false,
         changed_polls: 0,
     };
-    let absence =
-        if extras & 4 == 4 { missing_one(START.plus_secs(u64::from(extras))) } else { AbsenceState::default() };
+    let absence = if extras & 4 == 4 {
+        missing_one(START.plus_secs(u64::from(extras)))
+    } else {
+        AbsenceState::default()
+    };
     commit.last = (extras & 2 == 2).then(|| WindowState {
         window: acts.iter().map(|_| row).collect(),
         absence,

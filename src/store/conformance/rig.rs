@@ -3,7 +3,7 @@
 use crate::{
     clock::{Clock, Manual},
     feed::{
-        item::{Item, ItemId, KeyHash, Reason, ItemDigests},
+        item::{Item, ItemDigests, ItemId, KeyHash, Reason},
         order::Order,
         page::{Page, PageQuery},
         position::Position,

@@ -132,7 +132,11 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) ->
 }
 
 /// Adds an observation after the last, and takes out the one that is too old now.
-fn write_observed(tx: &WriteTransaction, feed: FeedNo, observed: &ObservationRecord) -> Result<(), StoreError> {
+fn write_observed(
+    tx: &WriteTransaction,
+    feed: FeedNo,
+    observed: &ObservationRecord,
+) -> Result<(), StoreError> {
     let mut table = tx.open_table(OBSERVATIONS)?;
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
     let newest = table.range::<&SeqKey>(&first..=&last)?.next_back().transpose()?;

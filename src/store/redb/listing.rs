@@ -8,7 +8,7 @@ use crate::{
     feed::{
         item::{Item, ItemId, KeyHash},
         order::Axis,
-        page::{Listing, Page, PageQuery, ListingPlace, Range, ListingRow, ListingRows},
+        page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
@@ -104,7 +104,10 @@ impl Listing for Along<'_> {
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         let ours = id.parse().map_or(Ok(None), |id| self.by_id(id))?;
         let row = ours.map_or_else(|| self.by_upstream_id(id), |row| Ok(Some(row)))?;
-        Ok(row.map(|row| ListingPlace { t: if self.created.is_some() { row.header.created } else { row.t }, o: 0 }))
+        Ok(row.map(|row| ListingPlace {
+            t: if self.created.is_some() { row.header.created } else { row.t },
+            o: 0,
+        }))
     }
 
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {

@@ -176,7 +176,10 @@ pub(super) fn evidence(
 }
 
 /// What the last documents came to, oldest first.
-pub(super) fn observations(source: &impl Source, feed: FeedNo) -> Result<Vec<(u64, ObservationRecord)>, StoreError> {
+pub(super) fn observations(
+    source: &impl Source,
+    feed: FeedNo,
+) -> Result<Vec<(u64, ObservationRecord)>, StoreError> {
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
     let mut all = Vec::new();
     for row in source.table(OBSERVATIONS)?.range::<&SeqKey>(&first..=&last)? {

@@ -7,7 +7,7 @@ use crate::Element;
 use crate::text::{present, trim};
 use crate::vocabulary::Vocabulary;
 
-/// Adds what iTunes says of a head or an entry.
+/// Adds what iTunes says of a feed or an entry.
 pub(super) fn both(foreign: &[Element], fields: &mut Fields) {
     let said = |name: &str| Some(find(foreign, Vocabulary::Itunes, name)?.text());
     // Apple compares with "Yes" and "true" in whatever case today, and blocks on "Yes" only.

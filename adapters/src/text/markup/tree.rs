@@ -316,6 +316,14 @@ impl Element {
         })
     }
 
+    /// The child elements, owned.
+    pub(crate) fn into_elements(self) -> impl Iterator<Item = Self> {
+        self.children.into_iter().filter_map(|node| match node {
+            Node::Element(element) => Some(element),
+            Node::Text(_) => None,
+        })
+    }
+
     /// All character data below, tags left out.
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -148,7 +148,7 @@ fn no_more_than_a_hundred_items_end_in_a_day() {
     feed.wait_hours(24);
     feed.audit(&show(150));
     let told = feed.audit(&show(150));
-    assert!(told.starts_with("Capped "), "{told}");
+    assert!(told.starts_with("DailyLimit "), "{told}");
     assert_eq!(gone(told), 100);
     assert_eq!(gone(feed.audit(&show(150))), 0);
     feed.wait_hours(24);

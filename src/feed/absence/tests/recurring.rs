@@ -64,7 +64,7 @@ fn when_the_mistake_is_repeated_absence_proves_nothing_for_a_month() {
     feed.wait_hours(7 * 24 - 2);
     assert_eq!(feed.again(), "");
     assert_eq!(feed.audit("zyxvutsr"), "-w");
-    assert_eq!(feed.audit("zyxwvuts"), "Disbelieved ~r");
+    assert_eq!(feed.audit("zyxwvuts"), "AbsenceOff ~r");
     assert_eq!(feed.audit("zyxvutsr"), "?w");
     feed.wait_hours(29 * 24);
     assert_eq!(feed.again(), "");

@@ -3,7 +3,7 @@
 use super::*;
 use crate::feed::{
     archive::merge,
-    item::{Content, Item, Reason, ItemDigests},
+    item::{Content, Item, ItemDigests, Reason},
     reconcile::{Put, PutKind},
 };
 use everfeed_adapters::{Date, Digest, Entry, Key, Link, Text};

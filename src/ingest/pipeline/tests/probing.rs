@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     feed::{
-        absence::{CheckResult, AbsenceState},
+        absence::{AbsenceState, CheckResult},
         item::{Content, KeyHash, Reason},
         page::PageQuery,
     },

@@ -1,10 +1,10 @@
-//! RSS `cloud`: where an rssCloud server can be asked to tell of changes (LEGACY C-4); registering there is not done here.
+//! RSS `cloud`: the rssCloud server that can be asked to tell of changes (LEGACY C-4); registering there is not done here.
 
 use crate::text::present;
 use crate::{Cloud, Element};
 
 /// Reads a `cloud`; without a domain it says nothing.
-pub(crate) fn read(element: &Element) -> Option<Cloud> {
+pub(super) fn read(element: &Element) -> Option<Cloud> {
     let said = |name: &str| element.attribute(name).and_then(present);
     Some(Cloud {
         domain: said("domain")?,

@@ -1,21 +1,16 @@
-//! An entry while it is being read: several vocabularies may offer the same field, and the best offer wins.
+//! The draft of an entry: several vocabularies may offer the same field, and the best offer wins.
 
 use crate::entry::notes::Notes;
-use crate::extensions::{media_rss, tags};
-use crate::formats::{Dialect, Place};
-use crate::text::{date, present, uri};
+use crate::reading::construct::alternate_link;
+use crate::reading::{Dialect, Scope, VALUES_MAX, add, add_categories, add_person, has_room, language_tag};
+use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{Body, Category, Date, Element, Enclosure, Entry, Link, Note, PROXIED, Person, Source, Text};
 
-/// How many foreign elements an entry keeps, nested ones counted; the rest are dropped with a note.
+/// Limit of foreign elements that an entry keeps, nested ones counted; the rest are dropped with a note.
 const FOREIGN_ELEMENTS_MAX: usize = 1024;
 
-/// How many links, people, categories or enclosures are kept of one entry or head; the rest are dropped, those of
-/// an entry with a note. It also keeps
-/// the search for repetitions from growing with the square of hostile input.
-pub(super) const VALUES_MAX: usize = 1024;
-
-/// How good an offer is; the first of the best wins.
+/// Rank of an offer: the first offer of the best rank wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     /// The format's own element, or one made for this very purpose.
@@ -28,28 +23,32 @@ pub(crate) enum Rank {
     LastResort,
 }
 
-/// A field with the rank of what is in it.
+/// The best offer for one field so far.
 #[derive(Debug)]
-struct Offers<T>(Option<(Rank, T)>);
+struct Best<T>(Option<(Rank, T)>);
 
-impl<T> Default for Offers<T> {
+impl<T> Default for Best<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T> Offers<T> {
+impl<T> Best<T> {
     fn offer(&mut self, rank: Rank, value: T) {
         if self.0.as_ref().is_none_or(|(best, _)| rank < *best) {
             self.0 = Some((rank, value));
         }
     }
 
-    /// As `offer`, but the last of the best wins.
+    /// Like `offer`, but the last offer of the best rank wins.
     fn offer_anew(&mut self, rank: Rank, value: T) {
         if self.0.as_ref().is_none_or(|(best, _)| rank <= *best) {
             self.0 = Some((rank, value));
         }
+    }
+
+    fn get(&self) -> Option<&T> {
+        self.0.as_ref().map(|(_, value)| value)
     }
 
     fn take(self) -> Option<T> {
@@ -57,22 +56,28 @@ impl<T> Offers<T> {
     }
 }
 
+/// The fields for which several elements compete.
+#[derive(Debug, Default)]
+struct Offers {
+    id: Best<String>,
+    title: Best<Text>,
+    summary: Best<Text>,
+    /// The text that stands beside the body of RSS, and says less.
+    lead: Best<Text>,
+    content: Best<Body>,
+    published: Best<Date>,
+    updated: Best<Date>,
+    /// A URL to stand in for a missing permalink.
+    permalink: Best<String>,
+}
+
 /// An unfinished entry.
 pub(crate) struct Draft<'d> {
     dialect: &'d Dialect,
-    place: &'d Place,
+    scope: &'d Scope,
     entry: Entry,
     notes: Notes,
-    id: Offers<String>,
-    title: Offers<Text>,
-    summary: Offers<Text>,
-    /// What stands beside the body of RSS, and says less.
-    lead: Offers<Text>,
-    content: Offers<Body>,
-    published: Offers<Date>,
-    updated: Offers<Date>,
-    /// A URL to stand in for a missing permalink.
-    permalink: Offers<String>,
+    offers: Offers,
     /// The permalink before a feed proxy replaced it.
     original_link: Option<String>,
     fallback_authors: Vec<Person>,
@@ -80,30 +85,26 @@ pub(crate) struct Draft<'d> {
 }
 
 impl<'d> Draft<'d> {
-    pub(crate) fn new(dialect: &'d Dialect, place: &'d Place) -> Self {
+    /// An empty draft of an entry that stands in `scope`.
+    pub(crate) fn new(dialect: &'d Dialect, scope: &'d Scope, notes: Notes) -> Self {
         Self {
             dialect,
-            place,
+            scope,
             entry: Entry::default(),
-            notes: Notes::default(),
-            id: Offers::default(),
-            title: Offers::default(),
-            summary: Offers::default(),
-            lead: Offers::default(),
-            content: Offers::default(),
-            published: Offers::default(),
-            updated: Offers::default(),
-            permalink: Offers::default(),
+            notes,
+            offers: Offers::default(),
             original_link: None,
             fallback_authors: Vec::new(),
             foreign_elements: 0,
         }
     }
 
-    pub(crate) fn place(&self) -> &'d Place {
-        self.place
+    /// The scope of the entry.
+    pub(crate) fn scope(&self) -> &'d Scope {
+        self.scope
     }
 
+    /// The vocabulary of a namespace in this document.
     pub(crate) fn vocabulary(&self, namespace: &str) -> Vocabulary {
         self.dialect.vocabulary(namespace)
     }
@@ -113,47 +114,58 @@ impl<'d> Draft<'d> {
         self.dialect.native()
     }
 
+    /// Offers an id.
     pub(crate) fn id(&mut self, rank: Rank, id: &str) {
         if let Some(id) = present(id) {
-            self.id.offer(rank, id);
+            self.offers.id.offer(rank, id);
         }
     }
 
+    /// Offers a title.
     pub(crate) fn title(&mut self, rank: Rank, title: Option<Text>) {
         if let Some(title) = title {
-            self.title.offer(rank, title.trimmed());
+            self.offers.title.offer(rank, title.trimmed());
         }
     }
 
+    /// Offers a summary.
     pub(crate) fn summary(&mut self, rank: Rank, summary: Option<Text>) {
         if let Some(summary) = summary {
-            self.summary.offer(rank, summary);
+            self.offers.summary.offer(rank, summary);
         }
     }
 
-    /// A summary in a format whose body is elsewhere called a summary too.
+    /// Offers what a format whose body is elsewhere calls a summary, too.
     pub(crate) fn lead(&mut self, lead: Option<Text>) {
         if let Some(lead) = lead {
-            self.lead.offer(Rank::Native, lead);
+            self.offers.lead.offer(Rank::Native, lead);
         }
     }
 
+    /// Offers a content.
     pub(crate) fn content(&mut self, rank: Rank, content: Option<Body>) {
         if let Some(content) = content {
-            self.content.offer(rank, content);
+            self.offers.content.offer(rank, content);
         }
     }
 
-    /// Software that writes a date twice corrects itself: the last one holds, as other readers have it.
+    /// True while no content was offered, or one without a text.
+    pub(crate) fn lacks_text(&self) -> bool {
+        self.offers.content.get().is_none_or(|content| content.text.value.is_empty())
+    }
+
+    /// Offers a date of publication. Software that writes a date twice corrects itself: the last one holds, as other
+    /// readers have it.
     pub(crate) fn published(&mut self, rank: Rank, raw: &str) {
         if let Some(date) = self.date(raw) {
-            self.published.offer_anew(rank, date);
+            self.offers.published.offer_anew(rank, date);
         }
     }
 
+    /// Offers a date of the last change; as with publication, the last one holds.
     pub(crate) fn updated(&mut self, rank: Rank, raw: &str) {
         if let Some(date) = self.date(raw) {
-            self.updated.offer_anew(rank, date);
+            self.offers.updated.offer_anew(rank, date);
         }
     }
 
@@ -161,16 +173,17 @@ impl<'d> Draft<'d> {
         date::read(raw, &mut self.notes)
     }
 
-    /// A URL that may be the permalink if no link is given.
+    /// Offers a URL that may be the permalink if no link is given.
     pub(crate) fn permalink(&mut self, rank: Rank, url: String) {
-        self.permalink.offer(rank, url);
+        self.offers.permalink.offer(rank, url);
     }
 
+    /// Sets the permalink that a feed proxy replaced.
     pub(crate) fn original_link(&mut self, url: String) {
         self.original_link.get_or_insert(url);
     }
 
-    /// A link; enclosures find their own way.
+    /// Adds a link; one with rel `enclosure` becomes an enclosure.
     pub(crate) fn link(&mut self, link: Link) {
         if link.rel == "enclosure" {
             self.enclosure(Enclosure {
@@ -186,12 +199,22 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Adds an enclosure.
     pub(crate) fn enclosure(&mut self, enclosure: Enclosure) {
         let room = has_room(&self.entry.enclosures);
         add(&mut self.entry.enclosures, enclosure);
         self.limited(room, "enclosures");
     }
 
+    /// Takes these enclosures if the entry has none; `room` is false when there were more.
+    pub(crate) fn enclosures_if_none(&mut self, enclosures: Vec<Enclosure>, room: bool) {
+        if self.entry.enclosures.is_empty() {
+            self.limited(room, "enclosures");
+            self.entry.enclosures = enclosures;
+        }
+    }
+
+    /// Adds an author; one of rank `Fallback` counts only if the entry gets no other.
     pub(crate) fn author(&mut self, rank: Rank, person: Option<Person>) {
         let Some(person) = person else { return };
         let authors =
@@ -201,6 +224,7 @@ impl<'d> Draft<'d> {
         self.limited(room, "authors");
     }
 
+    /// Adds a contributor.
     pub(crate) fn contributor(&mut self, person: Option<Person>) {
         if let Some(person) = person {
             let room = has_room(&self.entry.contributors);
@@ -209,44 +233,57 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Adds a category.
     pub(crate) fn category(&mut self, category: Category) {
         let room = has_room(&self.entry.categories);
         add(&mut self.entry.categories, category);
         self.limited(room, "categories");
     }
 
-    /// Says that there was no room for something.
+    /// Adds those categories whose term is new.
+    pub(crate) fn further_categories(&mut self, categories: Vec<Category>) {
+        let room = add_categories(&mut self.entry.categories, categories);
+        self.limited(room, "categories");
+    }
+
+    /// Notes that there was no room for something.
     fn limited(&mut self, room: bool, what: &str) {
         if !room {
             self.notes.add(Note::Other(format!("more than {VALUES_MAX} {what} in one entry")));
         }
     }
 
+    /// Sets the copyright; the first one holds.
     pub(crate) fn rights(&mut self, rights: Option<Text>) {
         if self.entry.rights.is_none() {
             self.entry.rights = rights;
         }
     }
 
+    /// Sets the URL of the comments page; the first one holds.
     pub(crate) fn comments(&mut self, url: String) {
         self.entry.comments.get_or_insert(url);
     }
 
+    /// Sets the language; the last one holds.
     pub(crate) fn language(&mut self, language: &str) {
         if let Some(language) = present(language) {
-            self.entry.language = Some(super::language(language));
+            self.entry.language = Some(language_tag(language));
         }
     }
 
+    /// Sets the source feed; the first one holds.
     pub(crate) fn source(&mut self, source: Source) {
         self.entry.source.get_or_insert_with(|| Box::new(source));
     }
 
+    /// The notes on this entry.
     pub(crate) fn notes(&mut self) -> &mut Notes {
         &mut self.notes
     }
 
-    pub(crate) fn foreign(&mut self, element: Element) {
+    /// Keeps an element as it is.
+    pub(crate) fn keep(&mut self, element: Element) {
         let size = element.size();
         if self.foreign_elements + size > FOREIGN_ELEMENTS_MAX {
             self.notes
@@ -257,32 +294,26 @@ impl<'d> Draft<'d> {
         self.entry.foreign.push(element);
     }
 
-    /// The entry, with what is missing filled from second choices.
+    /// The elements that were kept as they are.
+    pub(crate) fn kept(&self) -> &[Element] {
+        &self.entry.foreign
+    }
+
+    /// The entry, with missing fields filled from second choices.
     pub(crate) fn finish(mut self) -> (Entry, Notes) {
-        let media = media_rss::read(&self.entry.foreign, self.place);
-        if self.entry.enclosures.is_empty() {
-            self.limited(!media.full, "enclosures");
-            self.entry.enclosures = media.enclosures;
-        }
-        self.title(Rank::Fallback, media.title);
-        if self.content.0.as_ref().is_none_or(|(_, content)| content.text.value.is_empty()) {
-            self.summary(Rank::Fallback, media.description);
-        }
-        let room = tags::settle(&mut self.entry.categories, &self.entry.foreign);
-        self.limited(room, "categories");
         self.settle_links();
-        let mut entry = self.entry;
-        entry.id = self.id.take();
-        entry.title = self.title.take();
-        entry.content = self.content.take();
-        let (mut summary, mut lead) = (self.summary.take(), self.lead.take());
-        entry.published = self.published.take();
-        entry.updated = self.updated.take();
+        let Self { dialect, mut entry, offers, .. } = self;
+        entry.id = offers.id.take();
+        entry.title = offers.title.take();
+        entry.content = offers.content.take();
+        let (mut summary, mut lead) = (offers.summary.take(), offers.lead.take());
+        entry.published = offers.published.take();
+        entry.updated = offers.updated.take();
         if entry.authors.is_empty() {
             entry.authors = self.fallback_authors;
         }
         // RSS has one body: alone it is the content, beside a fuller one it is the summary.
-        if entry.content.is_none() && self.dialect.native() == Vocabulary::Rss {
+        if entry.content.is_none() && dialect.native() == Vocabulary::Rss {
             let body = summary.take().or_else(|| lead.take());
             entry.content = body.map(|text| Body { text, ..Body::default() });
         }
@@ -293,55 +324,13 @@ impl<'d> Draft<'d> {
     fn settle_links(&mut self) {
         let links = &mut self.entry.links;
         let alternate = links.iter().position(|link| link.rel == "alternate");
-        match (alternate, self.original_link.take(), self.permalink.0.take()) {
-            (Some(place), Some(original), _) if links[place].href != original => {
-                links[place].rel = PROXIED.to_owned();
-                links.insert(place, alternate_link(original));
+        match (alternate, self.original_link.take(), self.offers.permalink.0.take()) {
+            (Some(at), Some(original), _) if links[at].href != original => {
+                links[at].rel = PROXIED.to_owned();
+                links.insert(at, alternate_link(original));
             }
             (None, Some(url), _) | (None, None, Some((_, url))) => links.insert(0, alternate_link(url)),
             _ => {}
         }
     }
-}
-
-/// A permalink.
-pub(crate) fn alternate_link(href: String) -> Link {
-    Link { href, rel: "alternate".to_owned(), ..Link::default() }
-}
-
-/// Whether there is room for another value.
-pub(crate) fn has_room<T>(values: &[T]) -> bool {
-    values.len() < VALUES_MAX
-}
-
-/// Adds what is not there yet.
-pub(crate) fn add<T: PartialEq>(values: &mut Vec<T>, value: T) {
-    if has_room(values) && !values.contains(&value) {
-        values.push(value);
-    }
-}
-
-/// Adds a person, or what is new about one who is there already.
-pub(crate) fn add_person(people: &mut Vec<Person>, person: Person) {
-    if !has_room(people) {
-        return;
-    }
-    let same = |a: &Option<String>, b: &Option<String>| a.is_some() && a == b;
-    let known =
-        people.iter_mut().find(|known| same(&known.name, &person.name) || same(&known.email, &person.email));
-    match known {
-        Some(known) => {
-            known.name = known.name.take().or(person.name);
-            known.email = known.email.take().or(person.email);
-            known.uri = known.uri.take().or(person.uri);
-            known.byline = known.byline.take().or(person.byline);
-        }
-        None => add(people, person),
-    }
-}
-
-/// Whether a permalink can be made of an id.
-pub(crate) fn is_web_url(text: &str) -> bool {
-    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
-    uri::is_absolute(text) && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
 }

@@ -1,0 +1,64 @@
+//! Links, categories and generators as Atom writes them, which other formats borrow, and the plain forms of links and
+//! pictures.
+
+use crate::reading::Scope;
+use crate::text::{present, uri};
+use crate::{Category, Element, Generator, Image, Link};
+
+/// A link; without a target there is none. Some early writers put the target into the text.
+pub(crate) fn link(element: &Element, scope: &Scope) -> Option<Link> {
+    let href = element.attribute("href").and_then(present).or_else(|| present(&element.text()))?;
+    let rel = element.attribute("rel").and_then(present);
+    let rel = rel.map(|rel| match rel.strip_prefix("http://www.iana.org/assignments/relation/") {
+        Some(short) => short.to_owned(),
+        // Registered relations are compared without regard to case; those that are URIs are not (RFC 8288 section 2.1).
+        None if rel.contains(':') => rel,
+        None => rel.to_ascii_lowercase(),
+    });
+    Some(Link {
+        href: scope.resolve(&href),
+        rel: rel.unwrap_or_else(|| "alternate".to_owned()),
+        media_type: element.attribute("type").and_then(present),
+        title: element.attribute("title").and_then(present),
+        hreflang: element.attribute("hreflang").and_then(present),
+        length: element.attribute("length").and_then(present),
+    })
+}
+
+/// A category; some writers put the term into the text.
+pub(crate) fn category(element: &Element) -> Option<Category> {
+    let label = element.attribute("label").and_then(present);
+    let term = element.attribute("term").and_then(present).or_else(|| label.clone());
+    Some(Category {
+        term: term.or_else(|| present(&element.text()))?,
+        scheme: element.attribute("scheme").and_then(present),
+        label,
+    })
+}
+
+/// A generator (RFC 4287 section 4.2.4); 0.3 says `url` for `uri`.
+pub(crate) fn generator(element: &Element, scope: &Scope) -> Option<Generator> {
+    let attribute = |name| element.attribute(name).and_then(present);
+    let generator = Generator {
+        name: present(&element.text()),
+        version: attribute("version"),
+        uri: attribute("uri").or_else(|| attribute("url")).map(|uri| scope.resolve(&uri)),
+    };
+    (generator != Generator::default()).then_some(generator)
+}
+
+/// A picture of which only the URL is known.
+pub(crate) fn picture(url: &str, scope: &Scope) -> Image {
+    Image { url: scope.resolve(url), ..Image::default() }
+}
+
+/// A permalink.
+pub(crate) fn alternate_link(href: String) -> Link {
+    Link { href, rel: "alternate".to_owned(), ..Link::default() }
+}
+
+/// True for a URL of which a permalink can be made.
+pub(crate) fn is_web_url(text: &str) -> bool {
+    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    uri::is_absolute(text) && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+}

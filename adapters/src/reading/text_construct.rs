@@ -1,0 +1,156 @@
+//! Text constructs and contents of Atom (RFC 4287 sections 3.1 and 4.1.3), those of its drafts and of 0.3 included.
+
+use crate::reading::{Scope, language_tag};
+use crate::text::markup::{XHTML, XML, write_nodes};
+use crate::text::{base64, clean, present, references, visible};
+use crate::{Body, Element, Node, Text, TextKind};
+
+/// Kind of the inside of an element, by its `type` or the `mode` of 0.3.
+#[derive(Debug, PartialEq, Eq)]
+enum ConstructKind {
+    Plain,
+    Html,
+    Xhtml,
+    /// Base64 of a text, which only 0.3 allowed.
+    Base64,
+    /// The children are the content: markup of another kind.
+    Markup(String),
+    /// Text of another kind, or base64.
+    Other(String),
+}
+
+impl ConstructKind {
+    /// Illegal types are read for what their writers meant: `text/plain`, `text/html`, the empty string, types with
+    /// parameters. Child elements where none may be are XHTML that nobody labelled.
+    fn of(element: &Element) -> Self {
+        let named = element.attribute("type").unwrap_or("").to_ascii_lowercase();
+        let named = named.split(';').next().unwrap_or("").trim();
+        let has_children = element.elements().next().is_some();
+        // TypePad put escaped HTML into a div; there is no element in that.
+        let is_source = matches!(named, "html" | "text/html")
+            && element.elements().all(|div| div.name == "div" && div.elements().next().is_none());
+        let escaped =
+            is_source || element.attribute("mode").is_some_and(|mode| mode.eq_ignore_ascii_case("escaped"));
+        let is_base64 =
+            named == "base64" || element.attribute("mode").is_some_and(|mode| mode.trim() == "base64");
+        match named {
+            "" | "text" | "text/plain" | "plain" | "base64" | "html" | "text/html"
+                if is_base64 && !has_children =>
+            {
+                Self::Base64
+            }
+            "html" | "text/html" | "application/xhtml+xml" | "xhtml" if has_children && !escaped => {
+                Self::Xhtml
+            }
+            "html" | "text/html" | "application/xhtml+xml" => Self::Html,
+            // Labelled XHTML, but escaped: what is there is HTML source.
+            "xhtml" => Self::Html,
+            "" | "text" | "text/plain" | "plain" | "base64" if has_children => Self::Xhtml,
+            "" | "text" | "text/plain" | "plain" => Self::Plain,
+            other if has_children => Self::Markup(other.to_owned()),
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+/// A text construct (RFC 4287 section 3.1).
+pub(crate) fn text(mut element: Element, scope: &Scope) -> Option<Text> {
+    match ConstructKind::of(&element) {
+        ConstructKind::Xhtml | ConstructKind::Markup(_) => {
+            references::resolve_markup(&mut element, scope.base.as_ref());
+            fragment(element, scope)
+        }
+        ConstructKind::Html => visible(element.into_characters()).map(|text| scope.html(text)),
+        ConstructKind::Base64 => visible(element.text()).map(|text| unpack(text, scope)),
+        ConstructKind::Plain => {
+            visible(element.into_characters()).map(|text| scope.text(TextKind::Plain, text))
+        }
+        // No text construct is of another type; some of 0.3 were base64 under the name of one.
+        ConstructKind::Other(_) => visible(element.text()).map(|text| unpack(text, scope)),
+    }
+}
+
+/// The text that base64 stands for; if it is no base64, or that of no text, it stays as it is.
+fn unpack(text: String, scope: &Scope) -> Text {
+    let decoded = base64::decode(&text).and_then(|bytes| String::from_utf8(bytes).ok());
+    match decoded.map(|decoded| clean(&decoded).into_owned()).and_then(visible) {
+        Some(decoded) => scope.html(decoded),
+        None => scope.text(TextKind::Plain, text),
+    }
+}
+
+/// A content (RFC 4287 section 4.1.3). One that has both `src` and a text keeps the text, which Atom forbids it to have
+/// but readers show.
+pub(crate) fn body(mut element: Element, scope: &Scope) -> Option<Body> {
+    let kind = ConstructKind::of(&element);
+    let src = element.attribute("src").and_then(present).map(|src| scope.resolve(&src));
+    let named = element.attribute("type").and_then(present);
+    let plain = |text| scope.text(TextKind::Plain, text);
+    let (text, media_type) = match kind {
+        ConstructKind::Plain | ConstructKind::Html | ConstructKind::Xhtml | ConstructKind::Base64 => {
+            (text(element, scope), None)
+        }
+        ConstructKind::Markup(media_type) => {
+            references::resolve_markup(&mut element, scope.base.as_ref());
+            let mut markup = String::new();
+            write_nodes(&mut markup, &element.children, &[]);
+            (visible(markup).map(plain), Some(media_type))
+        }
+        ConstructKind::Other(media_type) => {
+            (visible(element.text()).map(|text| other(text, &media_type, scope)), Some(media_type))
+        }
+    };
+    match (text, src) {
+        (Some(text), _) => Some(Body { text, media_type, src: None }),
+        (None, Some(src)) => Some(Body { media_type: named, src: Some(src), ..Body::default() }),
+        (None, None) => None,
+    }
+}
+
+/// A content that is neither text nor XML is base64 (RFC 4287 section 4.1.3.3), unless it is none.
+fn other(text: String, media_type: &str, scope: &Scope) -> Text {
+    let is_text =
+        media_type.starts_with("text/") || media_type.ends_with("+xml") || media_type.ends_with("/xml");
+    let is_base64 = !is_text && base64::decode(&text).is_some();
+    let kind = if is_base64 { TextKind::Base64 } else { TextKind::Plain };
+    scope.text(kind, text)
+}
+
+/// The namespace of Atom 1.0, whose text constructs are stricter than those of its drafts.
+const ATOM_10: &str = "http://www.w3.org/2005/Atom";
+
+/// The inside of an XHTML `div` (or of what stands in its scope), well-formed, in the XHTML namespace.
+pub(crate) fn fragment(mut element: Element, scope: &Scope) -> Option<Text> {
+    let outside =
+        element.children.iter().any(|node| matches!(node, Node::Text(text) if present(text).is_some()));
+    // In 1.0 the div is packaging; in 0.3, where no type is called `xhtml`, it is content.
+    let is_packed =
+        element.ns == ATOM_10 || element.attribute("type").is_none_or(|named| !named.contains('/'));
+    let unlabelled = element.ns.clone();
+    adopt(&mut element, &unlabelled);
+    let mut elements = element.elements();
+    let wrapper = match (elements.next(), elements.next()) {
+        (Some(div), None) if div.name == "div" && !outside && is_packed => div,
+        _ => &element,
+    };
+    let mut value = String::new();
+    write_nodes(&mut value, &wrapper.children, &[("", XHTML)]);
+    let mut text = scope.text(TextKind::Xhtml, visible(value)?);
+    if let Some(language) = wrapper.attribute_ns(XML, "lang") {
+        text.language = present(language).map(language_tag);
+    }
+    Some(text)
+}
+
+/// Puts elements that stand in the feed's own namespace, because nobody declared another, into that of XHTML.
+pub(crate) fn adopt(element: &mut Element, unlabelled: &str) {
+    for node in &mut element.children {
+        if let Node::Element(child) = node {
+            if child.ns == unlabelled || child.ns.is_empty() {
+                XHTML.clone_into(&mut child.ns);
+                child.prefix.clear();
+            }
+            adopt(child, unlabelled);
+        }
+    }
+}
