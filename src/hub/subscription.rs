@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     feed::{record::Head, stamp::Stamp, view::View},
+    render::Representation,
     store::{
         StoreError, Subscription,
         subscriptions::{Acknowledged, Attempts, Intent, NewSubscription, Pending, Progress, Start},
@@ -312,6 +313,15 @@ impl SubscriptionTask {
 
     fn start_push(&mut self) {
         let Some(terms) = &self.sub.active else { return };
+        let Some(representation) = Representation::named(&self.sub.representation) else {
+            // Stored by a version that had it; the subscription ends with its lease.
+            warn!(
+                "`{}` is not pushed: there is no representation `{}`",
+                self.sub.topic, self.sub.representation
+            );
+            self.caught_up = true;
+            return;
+        };
         if self.changes.is_none() {
             self.changes = self.shared.notify.watch(self.sub.feed());
         }
@@ -321,6 +331,7 @@ impl SubscriptionTask {
         }
         let push = Push {
             view: self.sub.view,
+            representation,
             acked: self.progress.acked.clone(),
             callback: self.sub.callback.clone(),
             secret: terms.secret.clone(),
@@ -466,7 +477,12 @@ impl Drop for Place {
 }
 
 /// Makes a subscription with the first order for it, and runs its task.
-pub(super) async fn begin(place: Place, view: View, mut orders: mpsc::Receiver<Order>) {
+pub(super) async fn begin(
+    place: Place,
+    view: View,
+    representation: String,
+    mut orders: mpsc::Receiver<Order>,
+) {
     let stop = place.shared.stop.clone();
     let first = tokio::select! {
         biased;
@@ -474,7 +490,7 @@ pub(super) async fn begin(place: Place, view: View, mut orders: mpsc::Receiver<O
         order = orders.recv() => order,
     };
     let Some(order) = first else { return };
-    match subscribe(&place, view, &order.pending).await {
+    match subscribe(&place, view, representation, &order.pending).await {
         Ok((sub, progress)) => {
             let mut task = SubscriptionTask::new(place, sub, progress, orders);
             task.awaiting = order.verdict;
@@ -491,17 +507,25 @@ pub(super) async fn begin(place: Place, view: View, mut orders: mpsc::Receiver<O
 async fn subscribe(
     place: &Place,
     view: View,
+    representation: String,
     pending: &Pending,
 ) -> Result<(Subscription, Progress), StoreError> {
     let (store, key) = (&place.shared.store, &place.key);
     let (topic, callback, pending) = (key.topic.clone(), key.callback.clone(), pending.clone());
-    let new = NewSubscription { view, topic, callback, pending: pending.clone() };
+    let new = NewSubscription {
+        view,
+        representation: representation.clone(),
+        topic,
+        callback,
+        pending: pending.clone(),
+    };
     match store.subscribe(new).await {
         Ok(sub) => Ok((sub, Progress::default())),
         Err(StoreError::Subscribed(no)) => {
             let (left, _) = store.subscription(no).await?.ok_or(StoreError::UnknownSubscription(no))?;
             let topic_as_sent = pending.topic_as_sent.clone();
-            let mut sub = Subscription { view, topic_as_sent, active: None, pending: Some(pending), ..left };
+            let (active, pending) = (None, Some(pending));
+            let mut sub = Subscription { view, representation, topic_as_sent, active, pending, ..left };
             sub.rev = store.change_subscription(sub.clone(), Some(Progress::default())).await?;
             Ok((sub, Progress::default()))
         }

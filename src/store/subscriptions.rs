@@ -59,6 +59,8 @@ pub struct SubscriptionNo(pub u64);
 pub struct NewSubscription {
     /// The view that is pushed.
     pub view: View,
+    /// The stable name of the representation in which it is pushed.
+    pub representation: String,
     /// The canonical URL of the topic; with `callback` the key.
     pub topic: String,
     /// The URL to push to, byte for byte (HUB-17).
@@ -76,6 +78,8 @@ pub struct Subscription {
     pub rev: u64,
     /// The view that is pushed.
     pub view: View,
+    /// The stable name of the representation in which it is pushed.
+    pub representation: String,
     /// The canonical URL of the topic; with `callback` the key.
     pub topic: String,
     /// The topic as the subscriber spelt it: echoed in verifications (W-7).
@@ -212,13 +216,14 @@ pub enum Algo {
 impl NewSubscription {
     /// The subscription as it begins.
     pub(super) fn numbered(self, no: SubscriptionNo) -> Subscription {
-        let Self { view, topic, callback, pending } = self;
+        let Self { view, representation, topic, callback, pending } = self;
         let topic_as_sent = pending.topic_as_sent.clone();
         let (active, lease_until) = (None, Stamp::ZERO);
         Subscription {
             no,
             rev: 1,
             view,
+            representation,
             topic,
             topic_as_sent,
             callback,

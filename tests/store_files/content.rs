@@ -16,7 +16,7 @@ use everfeed::{
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{FaultNote, Moved, PollState, Whose},
         stamp::Stamp,
-        view::{Format, View},
+        view::View,
     },
     secret::Secret,
     store::{
@@ -291,7 +291,8 @@ fn subscription(feed: FeedNo) -> NewSubscription {
     let intent = Intent::Unsubscribe { verify_token: None, dialect: Dialect::WebSub };
     let start = Start::Given("1_0_1".into());
     NewSubscription {
-        view: View { feed, order: Order::MODIFIED, format: Format::Atom },
+        view: View::all(feed, Order::MODIFIED),
+        representation: "atom".into(),
         topic: "https://feeds.example/feeds/blog.atom".into(),
         callback: "https://reader.example/callback".into(),
         pending: Pending {

@@ -2,11 +2,7 @@
 
 use super::*;
 use crate::{
-    feed::{
-        order::Order as FeedOrder,
-        record::FeedNo,
-        view::{Format, View},
-    },
+    feed::{order::Order as FeedOrder, record::FeedNo, view::View},
     store::{
         SubscriptionNo,
         subscriptions::{Algo, Dialect, Terms},
@@ -36,7 +32,8 @@ fn sub() -> Subscription {
     Subscription {
         no: SubscriptionNo(1),
         rev: 1,
-        view: View { feed: FeedNo(1), order: FeedOrder::MODIFIED, format: Format::Atom },
+        view: View::all(FeedNo(1), FeedOrder::MODIFIED),
+        representation: "atom".into(),
         topic: "t".into(),
         topic_as_sent: "t".into(),
         callback: "http://s/cb".into(),

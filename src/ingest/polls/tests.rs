@@ -2,10 +2,7 @@
 
 use super::*;
 use crate::{
-    feed::{
-        order::Order,
-        view::{Format, View},
-    },
+    feed::{order::Order, view::View},
     ingest::{
         testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
         transact::TRIES_MAX,
@@ -136,8 +133,14 @@ async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_unt
         give_up_at: Stamp::MAX,
         start: Start::Head(None),
     };
-    let view = View { feed: feed.no, order: Order::MODIFIED, format: Format::Atom };
-    let new = NewSubscription { view, topic: topic.into(), callback: callback.into(), pending };
+    let view = View::all(feed.no, Order::MODIFIED);
+    let new = NewSubscription {
+        view,
+        representation: "atom".into(),
+        topic: topic.into(),
+        callback: callback.into(),
+        pending,
+    };
     let made = store.subscribe(new).await.unwrap();
     let active = Subscription { active: Some(terms), lease_until, pending: None, ..made };
     store.change_subscription(active, None).await.unwrap();

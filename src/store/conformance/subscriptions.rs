@@ -2,12 +2,7 @@
 
 use super::rig::{NAMESPACE, Rig, START};
 use crate::{
-    feed::{
-        order::Order,
-        record::FeedNo,
-        stamp::Stamp,
-        view::{Format, View},
-    },
+    feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
     secret::Secret,
     store::{
         StoreError, Subscription, SubscriptionNo,
@@ -54,7 +49,8 @@ pub(crate) fn new(feed: FeedNo, callback: &str) -> NewSubscription {
         start: Start::Head(Some("1_0_1".into())),
     };
     NewSubscription {
-        view: View { feed, order: Order::MODIFIED, format: Format::Atom },
+        view: View::all(feed, Order::MODIFIED),
+        representation: "atom".into(),
         topic: "https://feeds.example/feeds/blog.atom".into(),
         callback: callback.into(),
         pending,
