@@ -63,9 +63,9 @@ impl House {
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             history: record.history.to_string(),
             gaps: record.gaps.iter().map(Into::into).collect(),
-            held_since: last.absence.held_since.map(|since| since.rfc3339()),
+            held_since: last.absence.quarantined_since.map(|since| since.rfc3339()),
             suspects: last.absence.suspects().count(),
-            churning: last.held.len(),
+            churning: last.deferred.len(),
             reformatted_at: last.reformatted_at.map(|at| at.rfc3339()),
             items: record.total,
             live_items: record.live,
@@ -87,7 +87,7 @@ impl House {
                 failing: counted.failing,
             });
             let known = self.store.known(record.no, Vec::new()).await.map_err(|error| error.to_string())?;
-            feeds.push(self.feed(record, &known.last, &offered.origin, subscribers));
+            feeds.push(self.feed(record, &known.window, &offered.origin, subscribers));
         }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),

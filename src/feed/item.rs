@@ -54,7 +54,7 @@ pub struct Item {
     /// How often it became a tombstone: one that comes and goes needs more proof the next time (POLLING 2.4).
     pub tombstone_count: u8,
     /// What the next poll is compared with.
-    pub seen: ItemDigests,
+    pub digests: ItemDigests,
 }
 
 /// The digests of the version that is held.

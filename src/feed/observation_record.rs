@@ -17,7 +17,7 @@ pub struct ObservationRecord {
     /// When it was read.
     pub at: Stamp,
     /// What its silence may prove.
-    pub class: Coverage,
+    pub coverage: Coverage,
     /// Why it shows presence only.
     pub partial: Option<String>,
     /// Whether it is the last document again, which confirms what that one lacks.
@@ -50,7 +50,7 @@ impl ObservationRecord {
     /// What was decided on the word of an item's page.
     pub fn of_page(decisions: &Decisions, id: ItemId, said: CheckResult, now: Stamp) -> Self {
         let page = Some((id, said));
-        Self { class: Coverage::Partial, page, ..Self::of(decisions, 0, now) }
+        Self { coverage: Coverage::Partial, page, ..Self::of(decisions, 0, now) }
     }
 
     /// What was decided on a document of so many entries.
@@ -62,13 +62,13 @@ impl ObservationRecord {
         let gone = decisions.changes.iter().filter(|change| matches!(change, Change::Delete(_)));
         Self {
             at: now,
-            class: decisions.class,
+            coverage: decisions.coverage,
             entries: few(entries),
             new: puts(PutKind::Added),
             edited: puts(PutKind::Edited),
             revived: puts(PutKind::Revived),
             missing: few(decisions.missing),
-            suspects: few(decisions.last.absence.suspects().count()),
+            suspects: few(decisions.window.absence.suspects().count()),
             rolled_off: few(decisions.rolled_off),
             gone: few(gone.count()),
             events: decisions.events.clone(),

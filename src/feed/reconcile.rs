@@ -62,7 +62,7 @@ pub struct Known {
     /// How ids are told apart.
     pub id_rule: IdRule,
     /// What is remembered of the last documents.
-    pub last: WindowState,
+    pub window: WindowState,
     /// The items behind the keys that were asked for; unknown keys are absent.
     pub items: HashMap<KeyHash, Arc<Item>>,
 }
@@ -71,15 +71,15 @@ pub struct Known {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowState {
     /// The last document's entries, at most [`WINDOW_ENTRIES_MAX`].
-    pub window: Vec<WindowEntry>,
+    pub entries: Vec<WindowEntry>,
     /// What is remembered for the sake of what the next document lacks.
     pub absence: AbsenceState,
     /// Forms of items that are not committed yet, since their entries change with every poll.
-    pub held: Vec<DeferredEdit>,
+    pub deferred: Vec<DeferredEdit>,
     /// When the feed was last seen being reformatted; `None` once it has rested from that.
     pub reformatted_at: Option<Stamp>,
     /// What walks through the archives missed; whatever shows it again takes it out.
-    pub missed: Vec<ArchiveSuspect>,
+    pub archive_suspects: Vec<ArchiveSuspect>,
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
@@ -93,7 +93,7 @@ pub struct Observation {
     /// What the publisher says is deleted.
     pub deletions: Vec<Deletion>,
     /// What its silence may prove.
-    pub class: Coverage,
+    pub coverage: Coverage,
     /// Whose scrubbers made the content digests.
     pub profile: Option<Arc<Profile>>,
     /// Whether no entry of it has changed with every poll up to now: a poll that changed nothing came before it, or it is
@@ -128,7 +128,7 @@ pub struct ParsedEntry {
     /// The entry.
     pub entry: Arc<Entry>,
     /// The digests of its bytes and of its content.
-    pub seen: ItemDigests,
+    pub digests: ItemDigests,
 }
 
 /// What a document changes.
@@ -139,11 +139,11 @@ pub struct Decisions {
     /// Keys that are other names of items held: they answer for them from now on, and nothing visible changes.
     pub aliases: Vec<(KeyHash, ItemId)>,
     /// What is remembered from now on.
-    pub last: WindowState,
+    pub window: WindowState,
     /// What an operator should know.
     pub events: Vec<WindowEvent>,
     /// What the document's silence was taken to prove.
-    pub class: Coverage,
+    pub coverage: Coverage,
     /// Items of the remembered window that the document lacks.
     pub missing: usize,
     /// Items that left by the end of the window with it.
@@ -187,7 +187,7 @@ pub struct Put {
     /// The publisher's date, microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
     /// What the next poll is compared with.
-    pub seen: ItemDigests,
+    pub digests: ItemDigests,
 }
 
 /// Why an item is put.
@@ -228,7 +228,7 @@ pub struct Evidence {
     /// The publisher's own comment.
     pub comment: Option<String>,
     /// How documents missed it.
-    pub missing: Option<Suspect>,
+    pub suspect: Option<Suspect>,
     /// How walks through the archives missed it.
-    pub missed: Option<ArchiveSuspect>,
+    pub archive_suspect: Option<ArchiveSuspect>,
 }

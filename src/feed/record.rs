@@ -41,11 +41,11 @@ pub struct FeedRecord {
     /// How far back the memory reaches.
     pub history: History,
     /// The last walk through its archives that came to its end; `None` before the first.
-    pub walked: Option<LastWalk>,
+    pub last_walk: Option<LastWalk>,
     /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
     /// When the page of a missed item is to be asked for, so that nobody reads every window to find out.
-    pub probe_at: Option<Stamp>,
+    pub next_check_at: Option<Stamp>,
 }
 
 /// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
@@ -81,9 +81,9 @@ impl FeedRecord {
             id_rule: IdRule::Id,
             first_cursor: None,
             history: History::Unknown,
-            walked: None,
+            last_walk: None,
             gaps: Vec::new(),
-            probe_at: None,
+            next_check_at: None,
         }
     }
 

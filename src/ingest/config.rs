@@ -233,7 +233,7 @@ impl Deletions {
             weak_confirmations: few(self.weak_confirmations),
             weak_secs: self.weak_secs,
             complete,
-            probes: self.probe,
+            checks_permalinks: self.probe,
             ..absence::ProofPolicy::default()
         }
     }

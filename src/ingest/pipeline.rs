@@ -300,8 +300,8 @@ impl Pipeline {
         started: Instant,
     ) -> Result<Option<Polled>, Failure> {
         let record = self.store.feed(feed.no).await.map_err(ours)?;
-        let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.last;
-        let keys = last.held.iter().map(|held| held.key).collect();
+        let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.window;
+        let keys = last.deferred.iter().map(|held| held.key).collect();
         let known = self.store.known(feed.no, keys).await.map_err(ours)?;
         if known.rev != record.rev {
             return Ok(None);
@@ -331,9 +331,9 @@ impl Pipeline {
             Ok(receipt) => {
                 self.announce(feed, &receipt, started);
                 events.into_iter().for_each(|event| tell(feed, event));
-                let walked = receipt.feed.walked.as_ref().filter(|_| ends_walk);
+                let walked = receipt.feed.last_walk.as_ref().filter(|_| ends_walk);
                 let again_at = walked.and_then(|walked| again_at(feed, walked));
-                Ok(Some(Polled { is_saved: true, again_at, probe_at: receipt.feed.probe_at, ..polled }))
+                Ok(Some(Polled { is_saved: true, again_at, probe_at: receipt.feed.next_check_at, ..polled }))
             }
             Err(StoreError::Conflict { found }) => {
                 debug!(feed.name = %feed.name, rev = found, "`{}` moved on, deciding again", feed.name);
@@ -355,10 +355,10 @@ impl Pipeline {
         if known.rev != record.rev {
             return Ok(None);
         }
-        if sliced.says_nothing() && !known.last.window.is_empty() {
+        if sliced.says_nothing() && !known.window.entries.is_empty() {
             return Ok(Some(Decided::emptied(record, &known, sliced, &feed.deletions, self.now())));
         }
-        let (last, document) = (known.last.clone(), Arc::clone(sliced));
+        let (last, document) = (known.window.clone(), Arc::clone(sliced));
         let namespace = record.namespace.clone();
         let pages = Arc::clone(&import.pages);
         let (seen, older, keys, notes) = compute(move || {

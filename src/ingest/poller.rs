@@ -158,7 +158,7 @@ impl Poller {
             if feed.is_none() || walks.get(&record.no).is_some_and(is_over) {
                 walks.remove(&record.no);
             }
-            let due = feed.zip(record.walked.as_ref()).and_then(|(feed, walked)| again_at(feed, walked));
+            let due = feed.zip(record.last_walk.as_ref()).and_then(|(feed, walked)| again_at(feed, walked));
             if !walks.contains_key(&record.no) {
                 again.extend(due.map(|due| (record.no, due)));
             }

@@ -313,7 +313,7 @@ impl Feed {
         Known {
             rev: self.record.rev,
             id_rule: self.record.id_rule,
-            last: self.last.clone(),
+            window: self.last.clone(),
             items: keys.iter().filter_map(behind).collect(),
         }
     }
@@ -332,7 +332,7 @@ impl Feed {
         }
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
         if let Some(mut last) = commit.last {
-            last.window.truncate(WINDOW_ENTRIES_MAX);
+            last.entries.truncate(WINDOW_ENTRIES_MAX);
             self.last = last;
         }
         if let Some(observed) = commit.observed {

@@ -45,7 +45,7 @@ impl Direction {
     /// Where new items stand in a document, the rows of which are remembered newest first.
     fn inserted(self, seen: &[ShownItem], rows: &[WindowItem]) -> i8 {
         let held: HashSet<ItemId> = rows.iter().map(|row| row.id).collect();
-        let is_new = |place: &ShownItem| !held.contains(&place.id) && !place.known;
+        let is_new = |place: &ShownItem| !held.contains(&place.id) && !place.is_known;
         let (head, end) = (seen.first().is_some_and(is_new), seen.last().is_some_and(is_new));
         match (head, end) {
             _ if rows.is_empty() => self.inserts,

@@ -27,7 +27,7 @@ pub struct Suspect {
     /// Whether older items had moved up into the window.
     pub backfilled: bool,
     /// What its own page says.
-    pub probe: PermalinkCheck,
+    pub permalink_check: PermalinkCheck,
     /// Whether it may have rolled off before a few that are pinned to the end, when it was first missed: as many came as
     /// went, and nothing but those few stood behind it. Then only its page tells, if pages are asked at all.
     pub before_few: bool,
@@ -69,9 +69,9 @@ impl Suspect {
             strong: sight.strong,
             behind: 0,
             backfilled: false,
-            before_few: sight.policy.probes && sight.as_if_rolled && missed.behind <= FEW_MAX,
+            before_few: sight.policy.checks_permalinks && sight.as_if_rolled && missed.behind <= FEW_MAX,
             // What leaves a list that is complete may live on elsewhere, and its page says nothing about the list.
-            probe: if sight.policy.probes && !sight.policy.complete {
+            permalink_check: if sight.policy.checks_permalinks && !sight.policy.complete {
                 PermalinkCheck::begun(now)
             } else {
                 PermalinkCheck::default()
@@ -87,7 +87,7 @@ impl Suspect {
             missing.count = missing.count.saturating_add(1);
             missing.counted_at = now;
         }
-        missing.audited |= sight.class == Coverage::Unconditional;
+        missing.audited |= sight.coverage == Coverage::Unconditional;
         missing
     }
 
@@ -98,21 +98,24 @@ impl Suspect {
         if policy.complete {
             return self.is_enough(&needs, now).then_some(Proof::LeftComplete(*self));
         }
-        if self.probe.is_gone() {
+        if self.permalink_check.is_gone() {
             // The publisher says it of this item, whatever its documents do.
             let needs = self.needs(tombstone_count, &ProofPolicy { belief: AbsenceTrust::Usual, ..*policy });
             let is_settled = flapping_secs(tombstone_count) == 0 || now >= needs.not_before;
             return is_settled.then_some(Proof::Gone(*self));
         }
-        let may_decide =
-            if policy.probes { self.probe.lets_decide(self.since, now) } else { !self.probe.is_hidden() };
+        let may_decide = if policy.checks_permalinks {
+            self.permalink_check.lets_decide(self.since, now)
+        } else {
+            !self.permalink_check.is_hidden()
+        };
         let is_believed = policy.belief < AbsenceTrust::Off && !self.before_few;
         (is_believed && may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
     }
 
     /// Whether there is nothing to wait for where documents prove nothing: no page will say more.
     pub(super) fn is_moot(&self, is_sticky: bool, policy: &ProofPolicy) -> bool {
-        let is_awaited = policy.probes && self.probe.is_awaited();
+        let is_awaited = policy.checks_permalinks && self.permalink_check.is_awaited();
         (is_sticky || self.before_few) && !policy.complete && !is_awaited
     }
 

@@ -89,7 +89,7 @@ impl Recurrence {
     /// After a document that shows these items, beside the rows that were remembered before it.
     pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();
-        if rows.iter().any(|row| row.missing.is_some() && shown.contains(&row.id)) {
+        if rows.iter().any(|row| row.suspect.is_some() && shown.contains(&row.id)) {
             next.seen.push_back(now);
             next.seen.drain(..next.seen.len().saturating_sub(RETURNS_MANY));
             let is_recent = |first: &Stamp| now.secs_since(*first) < RETURNS_SECS;
@@ -143,10 +143,10 @@ mod tests {
             behind: 2,
             backfilled: false,
             before_few: false,
-            probe: super::super::PermalinkCheck::default(),
+            permalink_check: super::super::PermalinkCheck::default(),
         };
         let row =
-            WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, missing: Some(missing) };
+            WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, suspect: Some(missing) };
         secs.into_iter().fold(Recurrence::default(), |returns, secs| {
             returns.after(&HashSet::from([id(1)]), &[row], at(secs))
         })

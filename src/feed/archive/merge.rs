@@ -65,8 +65,8 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
                 _ => &mut older[slot.at].1,
             };
             if chronology::touched(&reading.entry) > chronology::touched(&held.entry) {
-                let raw = if slot.document == 0 { held.seen.raw } else { reading.seen.raw };
-                held.seen = crate::feed::item::ItemDigests { raw, ..reading.seen };
+                let raw = if slot.document == 0 { held.digests.raw } else { reading.digests.raw };
+                held.digests = crate::feed::item::ItemDigests { raw, ..reading.digests };
                 held.entry = reading.entry;
             }
         }

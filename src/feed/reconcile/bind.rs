@@ -36,7 +36,7 @@ impl BoundEntry<'_> {
         let row = WindowEntry {
             key: self.key,
             id: self.target.id(),
-            raw: self.reading.seen.raw,
+            raw: self.reading.digests.raw,
             dated: dated(&self.reading.entry),
             tombstone_count: held.map_or(0, |item| item.tombstone_count),
             is_weak: self.reading.key.is_weak(),

@@ -20,7 +20,8 @@ pub(super) fn renamed<'a>(
     let is_missed = |row: &&WindowEntry| !claimed.contains(&row.id);
     let item =
         |row: &WindowEntry| known.items.get(&row.key).filter(|item| item.id == row.id && !item.is_gone());
-    let mut missed: Vec<&Arc<Item>> = known.last.window.iter().filter(is_missed).filter_map(item).collect();
+    let mut missed: Vec<&Arc<Item>> =
+        known.window.entries.iter().filter(is_missed).filter_map(item).collect();
     let mut unknown: Vec<(usize, &ParsedEntry)> = unknown.into_iter().collect();
     let mut found = HashMap::new();
     for stage in [by_id, by_link, by_path, by_title] {

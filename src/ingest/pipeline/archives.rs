@@ -248,8 +248,13 @@ impl Pipeline {
         if !walk.is_done() {
             return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, hold }));
         }
-        let next_at =
-            self.store.feed(feed.no).await.map_err(ours)?.walked.and_then(|walked| again_at(feed, &walked));
+        let next_at = self
+            .store
+            .feed(feed.no)
+            .await
+            .map_err(ours)?
+            .last_walk
+            .and_then(|walked| again_at(feed, &walked));
         Ok(Some(Stepped { walk: None, next_at, wants_poll, hold }))
     }
 
@@ -359,7 +364,7 @@ impl Pipeline {
                 return Ok(());
             }
             let (before, shown) = (staged.before(), staged.shown());
-            let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.last;
+            let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.window;
             let namespace = record.namespace.clone();
             let import = opened(&record, staged, profile.clone(), self.now()).await?;
             let pages = Arc::clone(&import.pages);
@@ -379,13 +384,13 @@ impl Pipeline {
                 (decisions, record, known)
             })
             .await?;
-            let silence = self.silence(feed, walk, before, &known.last, &decisions).await?;
+            let silence = self.silence(feed, walk, before, &known.window, &decisions).await?;
             let mut decisions =
-                Decisions { class: Coverage::Partial, missing: silence.missed.len(), ..decisions };
-            self.clear_suspects(feed, &mut decisions.last.absence, shown).await?;
+                Decisions { coverage: Coverage::Partial, missing: silence.missed.len(), ..decisions };
+            self.clear_suspects(feed, &mut decisions.window.absence, shown).await?;
             let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
             decisions.changes.extend(gone);
-            decisions.last.missed = silence.missed;
+            decisions.window.archive_suspects = silence.missed;
             let walked = walk.is_done().then(|| LastWalk {
                 missed: silence.counted,
                 remark: silence.remark.clone(),
@@ -396,14 +401,15 @@ impl Pipeline {
                 remark: silence.remark,
                 ..ObservationRecord::of(&decisions, walk.entries(), now)
             };
-            let WindowState { absence, held, missed, .. } = decisions.last;
-            let last = WindowState { absence, held, missed, ..known.last.clone() };
+            let WindowState { absence, deferred: held, archive_suspects: missed, .. } = decisions.window;
+            let last =
+                WindowState { absence, deferred: held, archive_suspects: missed, ..known.window.clone() };
             let commit = Commit {
                 feed: feed.no,
                 rev: known.rev,
                 changes: decisions.changes,
                 aliases: decisions.aliases,
-                last: (last != known.last).then_some(last),
+                last: (last != known.window).then_some(last),
                 metadata: None,
                 id_rule: decisions.id_rule,
                 ready: record.is_ready(),
@@ -443,13 +449,13 @@ impl Older {
         now: Stamp,
     ) -> Decisions {
         if self.readings.is_empty() && self.deletions.is_empty() {
-            let (last, id_rule) = (known.last.clone(), known.id_rule);
-            return Decisions { last, id_rule, ..Decisions::default() };
+            let (last, id_rule) = (known.window.clone(), known.id_rule);
+            return Decisions { window: last, id_rule, ..Decisions::default() };
         }
         let entries = settle_known(namespace, known, self.readings);
         // What an archive says is no change from one poll to the next.
         let (class, after_rest) = (Coverage::Partial, true);
-        let seen = Observation { entries, deletions: self.deletions, class, profile, after_rest };
+        let seen = Observation { entries, deletions: self.deletions, coverage: class, profile, after_rest };
         reconcile(namespace, known, &seen, policy, now)
     }
 
@@ -458,7 +464,7 @@ impl Older {
         let read = |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
         let entries = self.readings.iter().map(read).collect();
         let deletions = self.deletions.clone();
-        Observation { entries, deletions, class: Coverage::Partial, ..Observation::default() }
+        Observation { entries, deletions, coverage: Coverage::Partial, ..Observation::default() }
     }
 }
 
@@ -517,7 +523,7 @@ pub fn again_at(feed: &FeedSpec, walked: &LastWalk) -> Option<Stamp> {
 /// Whether the end of a walk is committed.
 pub fn is_settled(walk: &ArchiveWalk, record: &FeedRecord) -> bool {
     let of_it = |walked: &LastWalk| walked.began_at == walk.started_at;
-    walk.is_done() && record.is_ready() && record.walked.as_ref().is_some_and(of_it)
+    walk.is_done() && record.is_ready() && record.last_walk.as_ref().is_some_and(of_it)
 }
 
 /// What a walk may do: nobody waits for one that was done before.

@@ -64,9 +64,9 @@ impl Pipeline {
         state: &PollState,
         stop: &CancellationToken,
     ) -> Result<Option<Probed>, Failure> {
-        let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.last;
-        let Some(id) = last.absence.probe_due(self.now()) else {
-            return Ok(Some(Probed { next_at: last.absence.probe_at(), ..Probed::default() }));
+        let last = self.store.known(feed.no, Vec::new()).await.map_err(ours)?.window;
+        let Some(id) = last.absence.due_check(self.now()) else {
+            return Ok(Some(Probed { next_at: last.absence.next_check_at(), ..Probed::default() }));
         };
         let item = self.store.item(feed.no, id).await.map_err(ours)?;
         let item = item.ok_or_else(|| ours("a missed item is not in the store"))?;
@@ -138,14 +138,14 @@ impl Pipeline {
             // Where nobody was asked and nothing came of it there is nothing to tell.
             let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
             let observed = tells.then(|| ObservationRecord::of_page(&decisions, id, said, now));
-            let (changes, last) = (decisions.changes, Some(decisions.last));
+            let (changes, last) = (decisions.changes, Some(decisions.window));
             let commit = Commit { changes, last, observed, ..Commit::nothing(&record) };
             match self.store.commit(commit).await {
                 Ok(receipt) => {
                     self.metrics.probe(word(said));
                     self.announce(feed, &receipt, started);
                     events.into_iter().for_each(|event| super::tell(feed, event));
-                    return Ok(receipt.feed.probe_at);
+                    return Ok(receipt.feed.next_check_at);
                 }
                 Err(StoreError::Conflict { .. }) => {}
                 Err(error) => return Err(ours(error)),

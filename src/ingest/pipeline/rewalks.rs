@@ -92,7 +92,7 @@ impl Pipeline {
             return Some(later);
         }
         let Ok(record) = self.store.feed(feed.no).await else { return Some(later) };
-        let due = record.walked.as_ref().and_then(|walked| again_at(feed, walked));
+        let due = record.last_walk.as_ref().and_then(|walked| again_at(feed, walked));
         if due.is_none_or(|due| due > self.now()) {
             return Some(Stepped { next_at: due, ..later });
         }
@@ -250,7 +250,7 @@ impl Pipeline {
         decisions: &Decisions,
     ) -> Result<Silence, Failure> {
         // What documents have shown since is taken out of these already.
-        let missed = &decisions.last.missed;
+        let missed = &decisions.window.archive_suspects;
         if !walk.proves() {
             let shown = if missed.is_empty() {
                 HashSet::new()
@@ -269,8 +269,8 @@ impl Pipeline {
         let ids: HashSet<ItemId> = held.keys().copied().collect();
         let mut shown = self.shown(feed, walk, &ids).await?;
         shown.extend(decisions.aliases.iter().filter(|(key, _)| walk.has_shown(key)).map(|(_, id)| *id));
-        shown.extend(last.window.iter().map(|row| row.id));
-        shown.extend(last.absence.rows.iter().filter(|row| row.missing.is_none()).map(|row| row.id));
+        shown.extend(last.entries.iter().map(|row| row.id));
+        shown.extend(last.absence.items.iter().filter(|row| row.suspect.is_none()).map(|row| row.id));
         let suspects: HashSet<ItemId> = last.absence.suspects().map(|row| row.id).collect();
         let mut unmatched = Vec::new();
         for (key, at) in before {
@@ -311,9 +311,9 @@ impl Pipeline {
             return Ok(());
         }
         let shown = self.behind(feed, shown.into_iter().collect()).await?;
-        for row in &mut absence.rows {
-            row.missing =
-                row.missing.filter(|missing| shown.get(&row.id).is_none_or(|at| *at <= missing.since));
+        for row in &mut absence.items {
+            row.suspect =
+                row.suspect.filter(|missing| shown.get(&row.id).is_none_or(|at| *at <= missing.since));
         }
         Ok(())
     }

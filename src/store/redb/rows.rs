@@ -129,7 +129,7 @@ pub(super) fn known(source: &impl Source, feed: FeedNo, keys: &[KeyHash]) -> Res
     let mut known = Known {
         rev: record.rev,
         id_rule: record.id_rule,
-        last: last.map_or(Ok(WindowState::default()), |last| decode("a window", last.value()))?,
+        window: last.map_or(Ok(WindowState::default()), |last| decode("a window", last.value()))?,
         items: HashMap::new(),
     };
     let bound = source.table(KEYS)?;
