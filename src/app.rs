@@ -1,9 +1,9 @@
 //! The composition root: makes the rooms, hands one to the other, and ends them in order. It decides nothing else.
 
 use crate::{
+    catalog::{self, Catalog},
     clock::{self, Clock},
-    config::{Config, Feed, public},
-    feed::record::FeedNo,
+    config::Config,
     hub::{self, Hub},
     ingest::{FeedSpec, Pipeline, Poller, Upstream},
     layers::{self, ClientConfig, Governor},
@@ -13,7 +13,7 @@ use crate::{
         admin::Admin,
         listen,
         long_poll::Waiters,
-        router::{HubService, Offered, Router, Routes},
+        router::{HubService, Router, Routes},
         stack,
     },
     store::{Store, redb::Redb},
@@ -23,7 +23,7 @@ use anyhow::Context as _;
 use explain::Explainer;
 use http::HeaderValue;
 use insight::House;
-use std::{collections::BTreeMap, convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::util::BoxCloneSyncService;
@@ -56,36 +56,32 @@ impl App {
     pub async fn start(config: Config) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
         let store = open(&config, clock.clone()).await?;
-        let feeds = register(&*store, &config.feed).await?;
+        let catalog = Catalog::new(catalog::register(&*store, config.feed.clone()).await?);
         let listener = bind(config.server.listen, "consumers").await?;
         let admin_listener = bind(config.server.admin_listen, "the operator").await?;
         let ground =
-            Ground { config, feeds, store, notify: Arc::default(), clock, metrics: Metrics::default() };
+            Ground { config, catalog, store, notify: Arc::default(), clock, metrics: Metrics::default() };
         let poller = ground.poller().await?;
         let readers = ground.readers();
         let hub = ground.hub(&readers)?;
         hub.start().await.context("the stored subscriptions")?;
 
-        let Ground { config, feeds, store, notify, clock, metrics } = ground;
+        let Ground { config, catalog, store, notify, clock, metrics } = ground;
         let (front, back) = (CancellationToken::new(), CancellationToken::new());
         let (servers, polling) = (TaskTracker::new(), TaskTracker::new());
         let waiters =
             Waiters::new(config.server.waiters_max, Duration::from_secs(config.server.timeout_max_secs));
-        let offered =
-            |(no, feed): &(FeedNo, Feed)| (feed.name.clone(), Offered { no: *no, origin: public(&feed.url) });
-        let offered: BTreeMap<String, Offered> = feeds.iter().map(offered).collect();
         let explainer = Explainer {
             store: store.clone(),
-            feeds: feeds.iter().map(|(_, feed)| feed.clone()).collect(),
+            catalog: catalog.clone(),
             platforms: config.platforms.profiles(),
         };
-        let house =
-            House::new(explainer, notify, poller.clone(), hub.clone(), waiters.clone(), offered.clone());
+        let house = House::new(explainer, notify, poller.clone(), hub.clone(), waiters.clone());
         let routes = Routes {
             readers,
             store: store.clone(),
             clock,
-            feeds: offered,
+            catalog: catalog.clone(),
             hub: hub_service(hub.clone()),
             waiters,
             prefix: prefix(&config),
@@ -103,7 +99,7 @@ impl App {
                 tracing::error!(error = %error, "Polling ended: {error}");
             }
         });
-        let count = feeds.len();
+        let count = catalog.snapshot().feeds().len();
         tracing::info!(
             server.address = %address, admin.address = %admin_address, feeds = count,
             "Serving at {}; feeds: {count}", config.server.public_url
@@ -162,15 +158,6 @@ async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn 
     Ok(Arc::new(opened.with_context(|| format!("the store {}", path.display()))?))
 }
 
-async fn register(store: &dyn Store, feeds: &[Feed]) -> anyhow::Result<Vec<(FeedNo, Feed)>> {
-    let mut registered = Vec::with_capacity(feeds.len());
-    for feed in feeds {
-        let record = store.register(&feed.name, &feed.namespace()).await?;
-        registered.push((record.no, feed.clone()));
-    }
-    Ok(registered)
-}
-
 async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} for {whom}"))
 }
@@ -178,7 +165,7 @@ async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
 /// What the drivers stand on.
 struct Ground {
     config: Config,
-    feeds: Vec<(FeedNo, Feed)>,
+    catalog: Catalog,
     store: Arc<dyn Store>,
     notify: Arc<Notify>,
     clock: Arc<dyn Clock>,
@@ -200,20 +187,8 @@ impl Ground {
             platforms: self.config.platforms.profiles(),
             probe_gap_secs: self.config.upstream.probe_gap_secs,
         };
-        let spec = |(no, feed): &(FeedNo, Feed)| FeedSpec {
-            no: *no,
-            name: feed.name.clone(),
-            url: feed.url.clone(),
-            public_url: feed.aliases.first().cloned(),
-            aliases: feed.aliases.clone(),
-            import: (feed.import.pages_max > 0).then_some(feed.import),
-            format: feed.format,
-            policy: feed.poll.policy(),
-            deletions: feed.deletions,
-            record: feed.record.clone(),
-            platform: feed.platform.clone(),
-        };
-        Ok(Poller::load(pipeline, self.feeds.iter().map(spec).collect()).await?)
+        let feeds = self.catalog.snapshot().feeds().map(|feed| FeedSpec::from(&**feed)).collect();
+        Ok(Poller::load(pipeline, feeds).await?)
     }
 
     fn readers(&self) -> Arc<Readers> {
@@ -237,11 +212,6 @@ impl Ground {
             private_ok: config.callbacks_private,
             ..ClientConfig::for_callbacks()
         };
-        let offered = |(no, feed): &(FeedNo, Feed)| hub::Offered {
-            no: *no,
-            name: feed.name.clone(),
-            origins: vec![feed.url.to_string()],
-        };
         let user_agent =
             format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), self.config.server.public_url);
         Ok(Arc::new(Hub::new(hub::Parts {
@@ -252,7 +222,7 @@ impl Ground {
             clock: self.clock.clone(),
             callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
             user_agent: HeaderValue::try_from(user_agent)?,
-            feeds: self.feeds.iter().map(offered).collect(),
+            catalog: self.catalog.clone(),
             metrics: self.metrics.clone(),
         })))
     }

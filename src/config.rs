@@ -1,29 +1,30 @@
 //! One typed tree made of each module's configuration; alone in reading the file and the environment.
 
 use crate::{
-    hub,
-    ingest::{self, platform::Choice},
-    serve, store,
+    catalog::FeedSettings,
+    hub, ingest,
+    secret::masked,
+    serve,
+    setting::{RefusedSetting, at_least_one},
+    store,
 };
-use everfeed_adapters::platforms::Platforms;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
 };
-use url::Url;
 
 mod profiles;
 mod source;
 mod wanted;
 
-pub use source::{ConfigError, Problem};
+pub use source::ConfigError;
 
 #[cfg(test)]
 mod tests;
 
 /// Everything that can be configured.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `[server]`.
@@ -37,46 +38,8 @@ pub struct Config {
     /// `[platforms]`.
     pub platforms: ingest::platform::Config,
     /// `[[feed]]`, once for each.
-    pub feed: Vec<Feed>,
+    pub feed: Vec<FeedSettings>,
 }
-
-/// `[[feed]]`: an upstream and how it is treated.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Feed {
-    /// Its name in our URLs: `[a-z0-9][a-z0-9-]{0,62}`.
-    pub name: String,
-    /// Where the old feed is. May carry `user:password@`.
-    pub url: Url,
-    /// The feed's public URLs, where they differ from `url`. Relative references are resolved against the first; it
-    /// changes no id.
-    #[serde(default)]
-    pub aliases: Vec<Url>,
-    /// What its ids are hashed with; fixed when the feed is first seen. Derived from the URL when absent.
-    #[serde(default)]
-    pub id_namespace: Option<String>,
-    /// What is made of its document.
-    #[serde(default)]
-    pub format: ingest::Format,
-    /// Which software makes it, for what that software is known to do: `auto`, `none`, or the name of a profile.
-    #[serde(default)]
-    pub platform: ingest::platform::Choice,
-    /// How often it is polled.
-    #[serde(default)]
-    pub poll: ingest::Poll,
-    /// How much absence proves that an item is gone.
-    #[serde(default)]
-    pub deletions: ingest::Deletions,
-    /// How its archives are read.
-    #[serde(default)]
-    pub import: ingest::Import,
-    /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.
-    #[serde(default)]
-    pub record: Option<ingest::Record>,
-}
-
-/// The longest name of a feed, characters.
-const NAME_CHARS_MAX: usize = 63;
 
 impl Config {
     /// Reads a file, lets the environment override it, and checks the whole.
@@ -113,49 +76,34 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(ConfigError { file: file.to_owned(), problems }) }
     }
 
-    /// Everything that has the right type and still cannot be meant.
-    fn problems(&self) -> Vec<Problem> {
+    /// Every setting that has the right type and still cannot be meant.
+    fn problems(&self) -> Vec<RefusedSetting> {
         let mut problems = server_problems(&self.server);
-        problems.extend(self.upstream.check().err().map(|mistake| refused("upstream", mistake)));
-        problems.extend(
-            self.hub.check().err().map(|bad| Problem::new(format!("hub.{}", bad.key), bad.found, bad.wanted)),
-        );
+        problems.extend(self.upstream.check().err().map(|refused| refused.within("upstream")));
+        problems.extend(self.hub.check().err().map(|refused| refused.within("hub")));
         if self.feed.is_empty() {
-            problems.push(Problem::new(
-                "feed",
-                "no feed",
-                "give at least one [[feed]] with a name and a url",
-            ));
+            let wanted = "give at least one [[feed]] with a name and a url";
+            problems.push(RefusedSetting::new("feed", "no feed", wanted));
         }
         let mut names = BTreeSet::new();
         let profiles = self.platforms.profiles();
         problems.extend(shared_namespaces(&self.feed));
         for feed in &self.feed {
             if !names.insert(&feed.name) {
-                problems.push(Problem::new(
-                    "feed.name",
-                    shown(&feed.name),
-                    "a second feed of that name; give each its own",
-                ));
+                let wanted = "a second feed of that name; give each its own";
+                problems.push(RefusedSetting::new("feed.name", quoted(&feed.name), wanted));
             }
-            problems.extend(feed.problems());
-            problems.extend(feed.platform_problem(&profiles));
+            problems.extend(feed.problems(&profiles));
         }
         problems
     }
 
-    /// What is bold, but allowed.
+    /// Warnings about settings that are allowed, but risky.
     pub fn warnings(&self) -> Vec<String> {
-        let of = |feed: &Feed| {
-            let mut found = feed.deletions.check().unwrap_or_default();
-            found.extend(feed.import.warnings());
-            let name = feed.name.clone();
-            found.into_iter().map(move |warning| format!("feed.{name}: {warning}"))
-        };
-        self.feed.iter().flat_map(of).collect()
+        self.feed.iter().flat_map(FeedSettings::warnings).collect()
     }
 
-    /// What the configuration means, for people, without secrets.
+    /// A summary of the configuration for people, without secrets.
     pub fn summary(&self, file: &Path) -> String {
         let Self { server, store, hub, feed, .. } = self;
         let mut lines = vec![
@@ -189,56 +137,7 @@ impl Config {
     }
 }
 
-impl Feed {
-    fn problems(&self) -> Vec<Problem> {
-        let key = |key: &str| format!("feed.{}.{key}", self.name);
-        let mut problems = Vec::new();
-        if !is_name(&self.name) {
-            problems.push(Problem::new("feed.name", shown(&self.name), wanted::NAME));
-        }
-        if !matches!(self.url.scheme(), "http" | "https") || self.url.fragment().is_some() {
-            problems.push(Problem::new(key("url"), shown(&masked(self.url.as_str())), wanted::FEED_URL));
-        }
-        let is_alias = |url: &Url| {
-            matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none()
-        };
-        if let Some(bad) = self.aliases.iter().find(|url| !is_alias(url)) {
-            problems.push(Problem::new(key("aliases"), shown(&masked(bad.as_str())), wanted::ALIAS));
-        }
-        if self.id_namespace.as_deref().is_some_and(|given| given.is_empty() || given.contains('\n')) {
-            let found = shown(self.id_namespace.as_deref().unwrap_or_default());
-            problems.push(Problem::new(key("id_namespace"), found, "give one line of text, or leave it out"));
-        }
-        let of_feed = |mistake| refused(&format!("feed.{}", self.name), mistake);
-        problems.extend(self.poll.check().err().map(of_feed));
-        problems.extend(self.deletions.check().err().map(of_feed));
-        problems.extend(self.record.as_ref().and_then(|record| record.check().err()).map(of_feed));
-        problems
-    }
-
-    fn platform_problem(&self, profiles: &Platforms) -> Option<Problem> {
-        let Choice::Named(name) = &self.platform else { return None };
-        if profiles.get(name).is_some() {
-            return None;
-        }
-        let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        let wanted = format!("give auto, none, or one of {}", known.join(", "));
-        Some(Problem::new(format!("feed.{}.platform", self.name), shown(name), wanted))
-    }
-
-    /// What the feed's ids are hashed with: as configured, else host, port, path and query of its URL, without scheme,
-    /// credentials and fragment, so that a move to https changes no id (DESIGN section 3).
-    pub fn namespace(&self) -> String {
-        self.id_namespace.clone().unwrap_or_else(|| {
-            let host = self.url.host_str().unwrap_or_default().to_ascii_lowercase();
-            let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
-            let query = self.url.query().map(|query| format!("?{query}")).unwrap_or_default();
-            format!("{host}{port}{}{query}", self.url.path())
-        })
-    }
-}
-
-fn server_problems(server: &serve::Config) -> Vec<Problem> {
+fn server_problems(server: &serve::Config) -> Vec<RefusedSetting> {
     let mut problems = Vec::new();
     let url = &server.public_url;
     if !matches!(url.scheme(), "http" | "https")
@@ -246,22 +145,22 @@ fn server_problems(server: &serve::Config) -> Vec<Problem> {
         || url.fragment().is_some()
         || !url.username().is_empty()
     {
-        problems.push(Problem::new("server.public_url", shown(&masked(url.as_str())), wanted::PUBLIC_URL));
+        problems.push(RefusedSetting::new("server.public_url", quoted(url.as_str()), wanted::PUBLIC_URL));
     }
     let (one, other) = (server.listen, server.admin_listen);
     let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
     if one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip()) {
         let wanted = "the operator's port is not for consumers; give it another than server.listen";
-        problems.push(Problem::new("server.admin_listen", server.admin_listen, wanted));
+        problems.push(RefusedSetting::new("server.admin_listen", server.admin_listen, wanted));
     }
     if !is_prefix(&server.prefix) {
-        problems.push(Problem::new(
+        problems.push(RefusedSetting::new(
             "server.prefix",
-            shown(&server.prefix),
+            quoted(&server.prefix),
             "give a path such as \"/smart\", or nothing",
         ));
     }
-    let at_least_one = [
+    let counts = [
         ("waiters_max", server.waiters_max as u64),
         ("connections_max", server.connections_max as u64),
         ("page_items_max", server.page_items_max as u64),
@@ -269,8 +168,9 @@ fn server_problems(server: &serve::Config) -> Vec<Problem> {
         ("classic_items", server.classic_items as u64),
         ("shutdown_secs", server.shutdown_secs),
     ];
-    let zero = at_least_one.into_iter().filter(|(_, value)| *value == 0);
-    problems.extend(zero.map(|(key, _)| Problem::new(format!("server.{key}"), 0, "give at least 1")));
+    let zero =
+        counts.into_iter().filter_map(|(key, value)| at_least_one(key, value, "give at least 1").err());
+    problems.extend(zero.map(|refused| refused.within("server")));
     problems
 }
 
@@ -282,17 +182,7 @@ fn is_prefix(prefix: &str) -> bool {
     prefix.is_empty() || prefix.split('/').all(|step| !matches!(step, "" | "." | "..") && plain(step))
 }
 
-fn refused(table: &str, mistake: ingest::Mistake) -> Problem {
-    Problem::new(format!("{table}.{}", mistake.key), masked(&mistake.found), mistake.remedy)
-}
-
-fn is_name(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(plain) && bytes.all(|b| plain(b) || b == b'-') && name.len() <= NAME_CHARS_MAX
-}
-
-fn shown(text: &str) -> String {
+fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
@@ -305,7 +195,7 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
 }
 
 /// What is wrong with the place of the store, as far as looking tells.
-fn store_problem(path: &Path) -> Option<Problem> {
+fn store_problem(path: &Path) -> Option<RefusedSetting> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let wanted = if !folder.is_dir() {
         "a file in a folder that does not exist; make the folder, or give another path"
@@ -314,11 +204,11 @@ fn store_problem(path: &Path) -> Option<Problem> {
     } else {
         return None;
     };
-    Some(Problem::new("store.path", format!("\"{}\"", path.display()), wanted))
+    Some(RefusedSetting::new("store.path", format!("\"{}\"", path.display()), wanted))
 }
 
 /// Feeds whose ids would be the same (DESIGN section 3: ids are unique across feeds).
-fn shared_namespaces(feeds: &[Feed]) -> Vec<Problem> {
+fn shared_namespaces(feeds: &[FeedSettings]) -> Vec<RefusedSetting> {
     let mut owners: BTreeMap<String, &str> = BTreeMap::new();
     let mut problems = Vec::new();
     for feed in feeds {
@@ -327,33 +217,9 @@ fn shared_namespaces(feeds: &[Feed]) -> Vec<Problem> {
             let wanted = format!(
                 "the ids of feed `{owner}` are made with the same; poll it once, or set id_namespace"
             );
-            problems.push(Problem::new(
-                format!("feed.{}.url", feed.name),
-                shown(&masked(&namespace)),
-                wanted,
-            ));
+            problems.push(RefusedSetting::new(format!("feed.{}.url", feed.name), quoted(&namespace), wanted));
         }
         owners.entry(namespace).or_insert(&feed.name);
     }
     problems
-}
-
-/// A text whose credentials must not be shown: whatever stands before an `@` where a URL has its authority.
-pub fn masked(text: &str) -> String {
-    let start = text.find("//").map_or(0, |at| at + 2);
-    let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
-    match text[start..end].rfind('@') {
-        Some(at) => format!("{}***{}", &text[..start], &text[start + at..]),
-        None => text.to_owned(),
-    }
-}
-
-/// A feed's URL as everybody may see it: without credentials, and without a query, which may be a token.
-pub fn public(url: &Url) -> String {
-    let mut url = url.clone();
-    // Both fail only for URLs without a host, which have no credentials.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url.set_query(None);
-    url.into()
 }

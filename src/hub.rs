@@ -2,17 +2,19 @@
 //! queue of payloads, and nothing is pushed that was not read back from the store.
 
 use crate::{
+    catalog::Catalog,
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp, view::View},
     layers::{FetchError, Governor, Request},
     notify::Notify,
     readers::Readers,
+    setting::RefusedSetting,
     store::{Store, StoreError, Subscription},
     telemetry::Metrics,
 };
 use bytes::Bytes;
 use http::{HeaderValue, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, num::NonZeroU32, sync::Arc, time::Duration};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
@@ -45,7 +47,7 @@ use roster::{Key, Room, Roster, Standing, Way};
 use subscription::SubscriptionTask;
 
 /// `[hub]`: leases, the size of a push, and how much is done at once.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// The shortest lease granted, seconds. Short ones turn subscribing into a weapon against the callback.
@@ -90,21 +92,9 @@ impl Default for Config {
     }
 }
 
-/// What cannot be meant: the key in question, what was found, and what would do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key} = {found}: {wanted}")]
-pub struct BadConfig {
-    /// The key, below `[hub]`.
-    pub key: &'static str,
-    /// Its value.
-    pub found: u64,
-    /// What would do.
-    pub wanted: String,
-}
-
 impl Config {
-    /// Refuses what cannot be meant, before anything is started.
-    pub fn check(&self) -> Result<(), BadConfig> {
+    /// Refuses values that cannot work.
+    pub fn check(&self) -> Result<(), RefusedSetting> {
         let at_least_one = [
             ("lease_min_secs", self.lease_min_secs),
             ("push_items_max", self.push_items_max as u64),
@@ -116,16 +106,16 @@ impl Config {
             ("in_flight_per_host_max", self.in_flight_per_host_max as u64),
         ];
         if let Some((key, found)) = at_least_one.into_iter().find(|(_, found)| *found == 0) {
-            return Err(BadConfig { key, found, wanted: "use 1 or more".into() });
+            return Err(RefusedSetting::new(key, found, "use 1 or more"));
         }
         let (min, default, max) = (self.lease_min_secs, self.lease_default_secs, self.lease_max_secs);
         if !(min..=LEASE_END_SECS).contains(&max) {
             let wanted = format!("use {min} (lease_min_secs) to {LEASE_END_SECS} (ten years)");
-            return Err(BadConfig { key: "lease_max_secs", found: max, wanted });
+            return Err(RefusedSetting::new("lease_max_secs", max, wanted));
         }
         if !(min..=max).contains(&default) {
             let wanted = format!("use {min} (lease_min_secs) to {max} (lease_max_secs)");
-            return Err(BadConfig { key: "lease_default_secs", found: default, wanted });
+            return Err(RefusedSetting::new("lease_default_secs", default, wanted));
         }
         Ok(())
     }
@@ -137,17 +127,6 @@ const LEASE_END_SECS: u64 = 315_360_000;
 /// What carries requests to callbacks: no redirects, guarded addresses, a bounded answer. [`crate::layers::callback`]
 /// makes one.
 pub type Callbacks = BoxCloneSyncService<Request, Response<Bytes>, FetchError>;
-
-/// A feed that can be subscribed to.
-#[derive(Clone, Debug)]
-pub struct Offered {
-    /// Its number.
-    pub no: FeedNo,
-    /// Its name, from which its topics are made.
-    pub name: String,
-    /// The URLs by which its publisher may call it when it says that it has changed.
-    pub origins: Vec<String>,
-}
 
 /// What a hub is made of.
 pub struct Parts {
@@ -165,8 +144,8 @@ pub struct Parts {
     pub callbacks: Callbacks,
     /// Who we say that we are.
     pub user_agent: HeaderValue,
-    /// The feeds on offer.
-    pub feeds: Vec<Offered>,
+    /// The feeds that can be subscribed to.
+    pub catalog: Catalog,
     /// What is counted.
     pub metrics: Metrics,
 }
@@ -192,7 +171,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     callbacks: Callbacks,
     user_agent: HeaderValue,
-    feeds: Feeds,
+    catalog: Catalog,
     limits: Limits,
     metrics: Metrics,
     roster: Roster,
@@ -209,7 +188,7 @@ const PUBLISH_PER_SEC: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
 impl Hub {
     /// A hub at rest. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts { config, readers, store, notify, clock, callbacks, user_agent, feeds, metrics } = parts;
+        let Parts { config, readers, store, notify, clock, callbacks, user_agent, catalog, metrics } = parts;
         let limits = Limits::new(config.in_flight_max, config.in_flight_per_host_max);
         let shared = Shared {
             config,
@@ -219,7 +198,7 @@ impl Hub {
             clock,
             callbacks,
             user_agent,
-            feeds: Feeds::new(feeds),
+            catalog,
             limits,
             metrics,
             roster: Roster::default(),
@@ -304,46 +283,12 @@ impl Shared {
 
     /// The `Link` header of a push: one header, self first, the same as on our own pages (HUB-19).
     fn link(&self, view: View) -> Option<String> {
-        let name = self.feeds.names_by_no.get(&view.feed)?;
+        let catalog = self.catalog.snapshot();
+        let feed = catalog.feed_no(view.feed)?;
         let urls = self.readers.urls();
-        let base = urls.base(name, view.order, view.format);
+        let base = urls.base(&feed.settings.name, view.order, view.format);
         Some(format!("<{base}>; rel=\"self\", <{}>; rel=\"hub\"", urls.hub()))
     }
-}
-
-/// The feeds on offer.
-struct Feeds {
-    names_by_no: HashMap<FeedNo, String>,
-    by_name: HashMap<String, FeedNo>,
-    by_origin: HashMap<String, FeedNo>,
-}
-
-impl Feeds {
-    fn new(offered: Vec<Offered>) -> Self {
-        let mut feeds =
-            Self { names_by_no: HashMap::new(), by_name: HashMap::new(), by_origin: HashMap::new() };
-        for Offered { no, name, origins } in offered {
-            feeds.by_origin.extend(origins.iter().map(|url| (normal(url), no)));
-            feeds.by_name.insert(name.clone(), no);
-            feeds.names_by_no.insert(no, name);
-        }
-        feeds
-    }
-
-    fn by_name(&self, name: &str) -> Option<FeedNo> {
-        self.by_name.get(name).copied()
-    }
-
-    fn by_origin(&self, url: &str) -> Option<FeedNo> {
-        self.by_origin.get(&normal(url)).copied()
-    }
-}
-
-/// A URL without what its spelling may vary in: the case of the host, a default port, a fragment.
-fn normal(url: &str) -> String {
-    let Ok(mut url) = Url::parse(url.trim()) else { return url.to_owned() };
-    url.set_fragment(None);
-    url.into()
 }
 
 /// The host of a callback: all of it that is logged, since its path and query may be its secret.

@@ -9,6 +9,8 @@ pub mod poller;
 
 mod queue;
 
+mod registered;
+
 mod hosts;
 
 pub mod pipeline;
@@ -17,11 +19,14 @@ pub mod recording;
 
 pub mod upstream;
 
-pub use config::{Config, Deletions, Format, Import, Mistake, Poll};
+pub use crate::catalog::settings::{
+    DeletionSettings as Deletions, DocumentFormat as Format, ImportSettings as Import,
+    RecordSettings as Record,
+};
+pub use config::Config;
 pub use hosts::hosts_of;
 pub use pipeline::Pipeline;
 pub use poller::{FeedSpec, Poller};
-pub use recording::Record;
 pub use upstream::Upstream;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod secret;
+pub mod setting;
 pub mod telemetry;
 
 pub mod feed;
@@ -12,6 +13,7 @@ pub mod notify;
 pub mod render;
 pub mod store;
 
+pub mod catalog;
 pub mod readers;
 
 pub mod hub;

@@ -1,6 +1,6 @@
 //! The HTTP side that consumers see: listening, routing, pulling, long polling; not what a page holds.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use url::Url;
 
@@ -20,7 +20,7 @@ pub mod admin;
 mod tests;
 
 /// `[server]`: where everfeed listens and what one request may cost.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Address and port for consumers.

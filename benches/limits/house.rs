@@ -3,6 +3,7 @@
 use crate::content::{NAMESPACE, added};
 use anyhow::Result;
 use everfeed::{
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     clock::{Clock, System},
     feed::{
         item::ItemId,
@@ -14,7 +15,7 @@ use everfeed::{
     serve::{
         listen,
         long_poll::Waiters,
-        router::{HubService, Offered, Router, Routes},
+        router::{HubService, Router, Routes},
         stack,
     },
     store::{
@@ -25,7 +26,6 @@ use everfeed::{
 };
 use http::{Request, Response, StatusCode};
 use std::{
-    collections::BTreeMap,
     convert::Infallible,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -116,7 +116,8 @@ impl House {
 
     /// Serves the feed on loopback: the whole consumer side, with a hub that refuses.
     pub(crate) async fn serve(&self) -> Result<Served> {
-        let offered = Offered { no: self.feed(), origin: "https://blog.example/feed".into() };
+        let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
+        let feed = RegisteredFeed { no: self.feed(), settings };
         let waiters = Waiters::new(PLACES_MAX, HOLD_MAX);
         let stop = CancellationToken::new();
         let clock: Arc<dyn Clock> = Arc::new(System);
@@ -124,7 +125,7 @@ impl House {
             readers: Arc::new(self.readers()?),
             store: self.store.clone(),
             clock,
-            feeds: BTreeMap::from([(NAME.to_owned(), offered)]),
+            catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
             hub: no_hub(),
             waiters: waiters.clone(),
             prefix: String::new(),

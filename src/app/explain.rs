@@ -2,8 +2,9 @@
 //! here, in words that another process can read; how it is printed is the command line's business.
 
 use crate::{
+    catalog::{self, Catalog, FeedSettings},
     clock,
-    config::{Config, Feed, public},
+    config::Config,
     feed::{
         absence::{AbsenceState, CheckResult, Coverage, DoubtReason, PermalinkCheck, ProofPolicy, Suspect},
         item::{Content, Item, ItemId, KeyHash},
@@ -237,7 +238,7 @@ pub struct Proof {
 /// Who can tell.
 pub(super) struct Explainer {
     pub(super) store: Arc<dyn Store>,
-    pub(super) feeds: Vec<Feed>,
+    pub(super) catalog: Catalog,
     pub(super) platforms: Arc<Platforms>,
 }
 
@@ -262,10 +263,11 @@ pub async fn from_file(
     let path = &config.store.path;
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let store = super::open(config, Arc::new(clock::System)).await?;
-    let (feeds, platforms) = (config.feed.clone(), config.platforms.profiles());
+    let catalog = Catalog::new(catalog::observe(&*store, config.feed.clone()).await?);
+    let platforms = config.platforms.profiles();
     let polls = store.polls().await?;
     let poll = |no: FeedNo| polls.iter().find(|(of, _)| *of == no).map(|(_, poll)| poll.clone());
-    let told = Explainer { store: store.clone(), feeds, platforms }.explain(feed, item, poll).await;
+    let told = Explainer { store: store.clone(), catalog, platforms }.explain(feed, item, poll).await;
     store.close().await?;
     Ok(told?)
 }
@@ -278,9 +280,9 @@ impl Explainer {
         item: Option<&str>,
         poll: impl Fn(FeedNo) -> Option<PollState>,
     ) -> Result<Option<Explanation>, StoreError> {
-        let records = self.store.feeds().await?;
-        let Some(record) = records.into_iter().find(|record| record.name == name) else { return Ok(None) };
-        let Some(feed) = self.feeds.iter().find(|feed| feed.name == name) else { return Ok(None) };
+        let catalog = self.catalog.snapshot();
+        let Some(registered) = catalog.feed(name) else { return Ok(None) };
+        let (feed, record) = (&registered.settings, self.store.feed(registered.no).await?);
         let poll = poll(record.no).unwrap_or_default();
         let mut known = self.store.known(record.no, Vec::new()).await?;
         if poll.at_rest {
@@ -312,7 +314,7 @@ impl Explainer {
         let rfc = |at: Stamp| at.rfc3339();
         Ok(Some(Explanation {
             feed: record.name.clone(),
-            url: public(&feed.url),
+            url: registered.shown_url(),
             polling: polling(&poll, feed.deletions.audit_secs, self.left_alone(&poll, feed).await?),
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
@@ -337,7 +339,7 @@ impl Explainer {
     }
 
     /// Until when the host of a feed is left alone, if it is.
-    async fn left_alone(&self, poll: &PollState, feed: &Feed) -> Result<Option<Stamp>, StoreError> {
+    async fn left_alone(&self, poll: &PollState, feed: &FeedSettings) -> Result<Option<Stamp>, StoreError> {
         let met = hosts_of(poll, feed.deletions.audit_secs, poll.next_at);
         let hosts = self.store.hosts().await?;
         Ok(hosts.into_iter().filter(|(host, _)| met.contains(host)).map(|(_, until)| until).max())

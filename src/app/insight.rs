@@ -9,13 +9,12 @@ use crate::{
     serve::{
         admin::{FeedStatus, Insight, Status, SubscriberStatus},
         long_poll::Waiters,
-        router::Offered,
     },
     store::Store,
 };
 use chrono::{SecondsFormat, Utc};
 use futures_util::future::BoxFuture;
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 /// Every room that has something to tell.
 pub(super) struct House {
@@ -25,7 +24,6 @@ pub(super) struct House {
     poller: Poller,
     hub: Arc<Hub>,
     waiters: Waiters,
-    offered: BTreeMap<String, Offered>,
     started_at: String,
 }
 
@@ -36,11 +34,10 @@ impl House {
         poller: Poller,
         hub: Arc<Hub>,
         waiters: Waiters,
-        offered: BTreeMap<String, Offered>,
     ) -> Self {
         let started_at = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
         let store = explainer.store.clone();
-        Self { explainer, store, notify, poller, hub, waiters, offered, started_at }
+        Self { explainer, store, notify, poller, hub, waiters, started_at }
     }
 
     fn feed(
@@ -76,10 +73,11 @@ impl House {
 
     async fn gather(&self) -> Result<Status, String> {
         let records = self.store.feeds().await.map_err(|error| error.to_string())?;
+        let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
         let mut feeds = Vec::with_capacity(records.len());
         for record in &records {
-            let Some(offered) = self.offered.get(&record.name) else { continue };
+            let Some(registered) = catalog.feed_no(record.no) else { continue };
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
                 active: counted.active,
@@ -87,7 +85,7 @@ impl House {
                 failing: counted.failing,
             });
             let known = self.store.known(record.no, Vec::new()).await.map_err(|error| error.to_string())?;
-            feeds.push(self.feed(record, &known.window, &offered.origin, subscribers));
+            feeds.push(self.feed(record, &known.window, &registered.shown_url(), subscribers));
         }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),

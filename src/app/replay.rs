@@ -2,8 +2,8 @@
 //! deciding, over a store in memory and a clock that is set. Nothing is asked of anybody, and nothing is kept.
 
 use crate::{
+    catalog::FeedSettings,
     clock::Manual,
-    config::Feed,
     feed::{
         item::{Item, ItemId, Reason},
         observation_record::ObservationRecord,
@@ -125,7 +125,11 @@ fn is_feed(folder: &Path) -> bool {
 
 /// Plays a feed and tells what each poll came to. `unconditional` takes every document for the answer to a request
 /// without validators, which proves most. `feed` is how it is configured, if it is.
-pub async fn play(folder: &Path, feed: Option<&Feed>, unconditional: bool) -> anyhow::Result<Vec<Step>> {
+pub async fn play(
+    folder: &Path,
+    feed: Option<&FeedSettings>,
+    unconditional: bool,
+) -> anyhow::Result<Vec<Step>> {
     let source = source(folder)?;
     let mut player = Player::new(folder, feed, source.has_pages()).await?;
     match source {
@@ -196,7 +200,7 @@ struct Player {
 const URL: &str = "http://replay.invalid/";
 
 impl Player {
-    async fn new(folder: &Path, configured: Option<&Feed>, probe: bool) -> anyhow::Result<Self> {
+    async fn new(folder: &Path, configured: Option<&FeedSettings>, probe: bool) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let client = layers::upstream(&ClientConfig::default(), Governor::default())?;
@@ -205,7 +209,7 @@ impl Player {
         let pipeline =
             Pipeline { jitter: || 0.0, ..Pipeline::new(store.clone(), notify, clock.clone(), upstream) };
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let namespace = configured.map_or_else(|| name.clone(), Feed::namespace);
+        let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
         let probing = |deletions: Deletions| Deletions { probe, ..deletions };

@@ -3,6 +3,7 @@
 use crate::{
     app::probe::{Choice, Format},
     config::{self, Config},
+    secret::masked,
 };
 use clap::Args;
 use everfeed_adapters::{neutral_line, platforms::Platforms, slice};
@@ -104,8 +105,7 @@ fn one(options: &Options, target: &OsStr, out: &mut impl Write) -> anyhow::Resul
     let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
     let format = if options.resource { Format::Resource } else { Format::Auto };
     let given = source::read(target, config.as_ref(), format);
-    let given =
-        given.or_else(|trouble| failed(options, &config::masked(&target.to_string_lossy()), trouble, out))?;
+    let given = given.or_else(|trouble| failed(options, &masked(&target.to_string_lossy()), trouble, out))?;
     let read = slice(&given.bytes, &given.hints());
     if options.json {
         let line = neutral_line(&given.name, read.as_ref()).to_string();

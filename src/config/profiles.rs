@@ -1,14 +1,15 @@
 //! Reads a folder of platform profiles at the start; what a profile may say is the adapters' business.
 
-use super::Problem;
+use crate::setting::RefusedSetting;
 use everfeed_adapters::platforms::{PROFILE_BYTES_MAX, PROFILES_MAX, Platforms};
 use std::path::Path;
 
 /// The embedded profiles and those of a folder. Files whose name does not end in `.toml`, in whatever case, are none.
-pub(super) fn read(folder: &Path) -> Result<Platforms, Problem> {
+pub(super) fn read(folder: &Path) -> Result<Platforms, RefusedSetting> {
     let shown = folder.display();
     let wanted = "give a folder of profiles NAME.toml, or leave it out";
-    let unreadable = |error| Problem::new("platforms.folder", format!("\"{shown}\" ({error})"), wanted);
+    let unreadable =
+        |error| RefusedSetting::new("platforms.folder", format!("\"{shown}\" ({error})"), wanted);
     let mut files = Vec::new();
     for file in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = file.map_err(unreadable)?.path();
@@ -17,19 +18,19 @@ pub(super) fn read(folder: &Path) -> Result<Platforms, Problem> {
         files.push((name.to_owned(), text(&path)?));
         if files.len() > PROFILES_MAX {
             let found = format!("\"{shown}\", more than {PROFILES_MAX} profiles");
-            return Err(Problem::new("platforms.folder", found, "leave some out"));
+            return Err(RefusedSetting::new("platforms.folder", found, "leave some out"));
         }
     }
     files.sort();
     Platforms::with(files).map_err(|bad| {
         let key = format!("platforms.folder: {}: {}", folder.join(&bad.file).display(), bad.key);
-        Problem::new(key, "what no profile can mean", bad.problem)
+        RefusedSetting::new(key, "what no profile can mean", bad.problem)
     })
 }
 
-fn text(path: &Path) -> Result<String, Problem> {
+fn text(path: &Path) -> Result<String, RefusedSetting> {
     let problem = |found: String| {
-        Problem::new(
+        RefusedSetting::new(
             format!("platforms.folder: {}", path.display()),
             found,
             "give a profile, or remove the file",

@@ -1,6 +1,7 @@
 //! From a TOML file and the environment to a typed tree, with errors that name the file, the key, what was found and
 //! what would do; not what the keys mean.
 
+use crate::{secret::masked, setting::RefusedSetting};
 use serde::de::DeserializeOwned;
 use std::{
     fmt,
@@ -8,31 +9,13 @@ use std::{
 };
 use toml::{Table, Value};
 
-/// What is wrong with a configuration. Every problem that can be seen at once is listed.
+/// A configuration that is refused. Every problem that can be seen at once is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// The file.
     pub file: PathBuf,
     /// The problems, at least one.
-    pub problems: Vec<Problem>,
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The key, dotted; empty for the file as a whole.
-    pub key: String,
-    /// What was found there.
-    pub found: String,
-    /// What would do.
-    pub wanted: String,
-}
-
-impl Problem {
-    /// A problem with a key.
-    pub fn new(key: impl Into<String>, found: impl fmt::Display, wanted: impl Into<String>) -> Self {
-        Self { key: key.into(), found: found.to_string(), wanted: wanted.into() }
-    }
+    pub problems: Vec<RefusedSetting>,
 }
 
 impl fmt::Display for ConfigError {
@@ -41,11 +24,7 @@ impl fmt::Display for ConfigError {
             if at > 0 {
                 writeln!(f)?;
             }
-            write!(f, "{}: ", self.file.display())?;
-            if !problem.key.is_empty() {
-                write!(f, "{}: ", problem.key)?;
-            }
-            write!(f, "found {}; {}", problem.found, problem.wanted)?;
+            write!(f, "{}: {problem}", self.file.display())?;
         }
         Ok(())
     }
@@ -63,7 +42,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// The text of a configuration file.
 pub(super) fn read(file: &Path) -> Result<String, ConfigError> {
     let fail = |found: String| {
-        let problem = Problem::new("", found, "give the path of a configuration with --config");
+        let problem = RefusedSetting::new("", found, "give the path of a configuration with --config");
         ConfigError { file: file.to_owned(), problems: vec![problem] }
     };
     let size = std::fs::metadata(file).map_err(|error| fail(format!("no readable file ({error})")))?.len();
@@ -94,24 +73,27 @@ pub(super) fn typed<T: DeserializeOwned>(
         let found = value.map_or_else(|| "nothing".to_owned(), shown);
         // The message repeats the value, and a URL may carry a password.
         let message = match value.and_then(Value::as_str) {
-            Some(raw) => first_line(error.inner()).replace(raw, &super::masked(raw)),
+            Some(raw) => first_line(error.inner()).replace(raw, &masked(raw)),
             None => first_line(error.inner()),
         };
         let hint = wanted(&plain(&key)).map(|hint| format!("{message}; give {hint}"));
-        fail(Problem::new(named(&table, &key), found, hint.unwrap_or(message)))
+        fail(RefusedSetting::new(named(&table, &key), found, hint.unwrap_or(message)))
     })
 }
 
 /// TOML that cannot be read: where, and the line.
-fn syntax(text: &str, error: &toml::de::Error) -> Problem {
+fn syntax(text: &str, error: &toml::de::Error) -> RefusedSetting {
     let start = error.span().map_or(0, |span| span.start.min(text.len()));
     let line = text[..start].matches('\n').count() + 1;
     let found = text.lines().nth(line - 1).unwrap_or_default().trim();
     // What follows the key may be a URL with a password, however mangled.
-    let found = found
-        .split_once('=')
-        .map_or_else(|| super::masked(found), |(key, _)| format!("{} = …", key.trim_end()));
-    Problem::new(format!("line {line}"), format!("`{found}`"), error.message().trim().replace('\n', ", "))
+    let found =
+        found.split_once('=').map_or_else(|| masked(found), |(key, _)| format!("{} = …", key.trim_end()));
+    RefusedSetting::new(
+        format!("line {line}"),
+        format!("`{found}`"),
+        error.message().trim().replace('\n', ", "),
+    )
 }
 
 fn first_line(error: &toml::de::Error) -> String {
@@ -138,7 +120,7 @@ fn shown(value: &Value) -> String {
         Value::Table(_) => "a table".to_owned(),
         Value::Array(_) => "a list".to_owned(),
         Value::String(text) => {
-            format!("\"{}\"", super::masked(text).chars().take(SHOWN_MAX).collect::<String>())
+            format!("\"{}\"", masked(text).chars().take(SHOWN_MAX).collect::<String>())
         }
         other => other.to_string().chars().take(SHOWN_MAX).collect(),
     }
@@ -172,10 +154,10 @@ fn named(table: &Table, key: &str) -> String {
 }
 
 /// Puts one variable of the environment into the table, before it gets its type.
-fn override_key(table: &mut Table, name: &str, path: &str, value: &str) -> Result<(), Problem> {
+fn override_key(table: &mut Table, name: &str, path: &str, value: &str) -> Result<(), RefusedSetting> {
     let steps: Vec<&str> = path.split("__").collect();
     let unknown =
-        |why: &str| Problem::new(format!("environment {name}"), "a variable that means nothing", why);
+        |why: &str| RefusedSetting::new(format!("environment {name}"), "a variable that means nothing", why);
     let (last, sections) =
         steps.split_last().filter(|(last, _)| !last.is_empty()).ok_or_else(|| unknown("name a key"))?;
     let mut place = table;

@@ -1,15 +1,6 @@
-//! What would do for each key, in the words of an error; not the checks.
+//! The values that would do for each key, in the words of an error; not the checks.
 
-/// What a feed's name must be.
-pub(super) const NAME: &str =
-    "give lower-case letters, digits and hyphens, at most 63, the first no hyphen: for instance \"blog\"";
-/// What a feed's URL must be.
-pub(super) const FEED_URL: &str =
-    "give the feed's http or https URL, without a #fragment: for instance \"http://127.0.0.1:8081/rss.xml\"";
-/// What the public URLs of a feed must be.
-pub(super) const ALIAS: &str =
-    "give http or https URLs without credentials: for instance [\"https://blog.example/rss.xml\"]";
-/// What the public URL must be.
+/// The values that would do for `server.public_url`.
 pub(super) const PUBLIC_URL: &str = "give the http or https URL by which consumers reach this server, without credentials, query and fragment: \
      for instance \"https://feeds.example.org\"";
 
@@ -18,7 +9,7 @@ const SECS: &str = "a whole number of seconds";
 const COUNT: &str = "a whole number";
 const BYTES: &str = "a whole number of bytes";
 
-/// What would do for a key, found by its dotted name without indices.
+/// The values that would do for a key, found by its dotted name without indices.
 pub(super) fn wanted(key: &str) -> Option<&'static str> {
     Some(match key {
         "server.listen" | "server.admin_listen" => ADDRESS,

@@ -136,7 +136,7 @@ impl Hub {
     async fn publish(&self, urls: &[String], scope: Option<&str>) -> Result<Answer, Answer> {
         let room = self.publishers.admit("publish", Instant::now()).await;
         room.map_err(|full| slow_down(full.wait))?;
-        let known = |url: &str| match self.shared.feeds.by_origin(url) {
+        let known = |url: &str| match self.shared.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
             None => self.resolve(url, scope).ok().map(|(view, _)| view.feed),
         };
@@ -198,7 +198,8 @@ impl Hub {
         let Topic { name, order, format } = urls
             .topic(&decode_unreserved(spelt))
             .ok_or(Refusal::UnknownTopic("take the rel=self URL of a feed served here"))?;
-        let feed = self.shared.feeds.by_name(&name).ok_or(Refusal::UnknownTopic("there is no such feed"))?;
+        let catalog = self.shared.catalog.snapshot();
+        let feed = catalog.feed(&name).ok_or(Refusal::UnknownTopic("there is no such feed"))?.no;
         if scope.is_some_and(|scope| scope != name) {
             return Err(Refusal::UnknownTopic("this is the hub of another feed"));
         }

@@ -6,11 +6,13 @@ use everfeed_adapters::{
     Window,
     platforms::{Detected, Platforms, Profile, Traces},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, sync::Arc};
 
+pub use crate::catalog::settings::PlatformChoice as Choice;
+
 /// `[platforms]`: what is known of blog software besides what comes with everfeed.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// A folder of profiles (`NAME.toml`), read at the start. One of the name of an embedded profile replaces it.
@@ -41,29 +43,6 @@ pub(super) fn embedded() -> Arc<Platforms> {
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config").field("folder", &self.folder).finish()
-    }
-}
-
-/// `platform = "auto"`, `"none"` or the name of a profile.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "String")]
-pub enum Choice {
-    /// Whatever the documents show.
-    #[default]
-    Auto,
-    /// None: entries are compared as they are.
-    Nothing,
-    /// This one, whatever the documents show.
-    Named(String),
-}
-
-impl From<String> for Choice {
-    fn from(word: String) -> Self {
-        match word.as_str() {
-            "auto" => Self::Auto,
-            "none" => Self::Nothing,
-            _ => Self::Named(word),
-        }
     }
 }
 

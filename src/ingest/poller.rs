@@ -1,12 +1,11 @@
 //! The poller: who is due, how many at a time, and what is remembered; not what one poll does.
 
 use super::{
-    config::{Deletions, Format, Import},
+    Deletions, Format, Import, Record,
     hosts::{Hosts, hosts_of},
     pipeline::{Pipeline, Polled, Stepped, again_at, is_settled},
     platform::Choice,
     queue::Queue,
-    recording::Record,
     upstream::bare,
 };
 use crate::{

@@ -1,7 +1,7 @@
 //! The last documents of a feed as they came, and what pages of its items said, kept in a folder so that what was decided on them can be played again; not
 //! what was decided.
 
-use super::{config::Mistake, upstream::Fetched};
+use super::{Record, upstream::Fetched};
 use crate::feed::{absence::CheckResult, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -9,29 +9,6 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
-
-/// `record` of a feed: how many of its documents are kept, and where.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Record {
-    /// The folder in which each feed that is recorded has one of its own name. Made when it is missing; relative paths
-    /// count from the working directory.
-    pub folder: PathBuf,
-    /// Documents kept of the feed.
-    #[serde(default = "bodies_usual")]
-    pub bodies: usize,
-    /// Bytes of documents kept of the feed at most; the oldest go first.
-    #[serde(default = "bytes_max_usual")]
-    pub bytes_max: u64,
-}
-
-const fn bodies_usual() -> usize {
-    50
-}
-
-const fn bytes_max_usual() -> u64 {
-    64 << 20
-}
 
 /// What came with a document: `NNNN.json` beside `NNNN.xml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,16 +53,6 @@ const PAGES: &str = "pages.jsonl";
 const PAGES_MAX: usize = 1000;
 
 impl Record {
-    /// Refuses what cannot work.
-    pub fn check(&self) -> Result<(), Mistake> {
-        let zero = |key| Mistake { key, found: "0".into(), remedy: "give at least 1, or leave `record` out" };
-        match (self.bodies, self.bytes_max) {
-            (0, _) => Err(zero("record.bodies")),
-            (_, 0) => Err(zero("record.bytes_max")),
-            _ => Ok(()),
-        }
-    }
-
     /// Keeps a document of the feed of this name, and lets go of the oldest. Blocks. Only the owner of the process may
     /// read what is kept: a feed may be private.
     pub(super) fn keep(&self, name: &str, fetched: &Fetched, at: Stamp) -> io::Result<()> {

@@ -24,9 +24,9 @@ use http_body_util::Full;
 /// The list of feeds: JSON, or a page when a browser asks.
 pub(super) async fn list(routes: &Routes, request: &Parts) -> Result<Response, Refusal> {
     let all = routes.store.feeds().await?;
-    // Feeds that are no longer configured keep their memory, but are not on offer.
-    let feeds: Vec<FeedRecord> =
-        all.into_iter().filter(|feed| routes.feeds.contains_key(&feed.name)).collect();
+    let catalog = routes.catalog.snapshot();
+    // Feeds that are no longer configured keep their memory, but are not served.
+    let feeds: Vec<FeedRecord> = all.into_iter().filter(|feed| catalog.feed_no(feed.no).is_some()).collect();
     let list = List { site: routes.readers.urls().site(), feeds: &feeds, hub: true };
     Ok(respond(request, || render::html::list(&list), || render::list::json(&list)))
 }
@@ -35,12 +35,13 @@ pub(super) async fn list(routes: &Routes, request: &Parts) -> Result<Response, R
 pub(super) async fn about(routes: &Routes, request: &Parts, name: &str) -> Result<Response, Refusal> {
     let no = routes.feed(name)?;
     let feed = routes.store.feed(no).await?;
+    let upstream = routes.catalog.snapshot().feed_no(no).map(|feed| feed.shown_url());
     let (max_cap, timeout_cap_secs) =
         (routes.readers.config().page_items_max, routes.waiters.timeout_max_secs());
     let about = About {
         feed: &feed,
         site: routes.readers.urls().site(),
-        upstream: routes.feeds.get(name).map(|offered| offered.origin.as_str()),
+        upstream: upstream.as_deref(),
         hub: true,
         caps: Caps {
             max_default: pull::ITEMS_DEFAULT.min(max_cap),

@@ -8,6 +8,7 @@ use super::{
     rescue::{Refusal, Response},
 };
 use crate::{
+    catalog::Catalog,
     clock::Clock,
     feed::{record::FeedNo, view::Format},
     readers::Readers,
@@ -20,7 +21,6 @@ use http_body::Body;
 use http_body_util::{BodyExt as _, Full, Limited};
 use percent_encoding::percent_decode_str;
 use std::{
-    collections::BTreeMap,
     convert::Infallible,
     sync::Arc,
     task::{Context, Poll},
@@ -48,8 +48,8 @@ pub struct Routes {
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The feeds on offer, by name.
-    pub feeds: BTreeMap<String, Offered>,
+    /// The feeds that are served.
+    pub catalog: Catalog,
     /// The hub.
     pub hub: HubService,
     /// Room for held requests.
@@ -60,20 +60,11 @@ pub struct Routes {
     pub stop: CancellationToken,
 }
 
-/// A feed on offer.
-#[derive(Clone, Debug)]
-pub struct Offered {
-    /// Its number.
-    pub no: FeedNo,
-    /// The upstream's URL, without credentials.
-    pub origin: String,
-}
-
 impl Routes {
     /// The number of a feed on offer.
     pub(super) fn feed(&self, name: &str) -> Result<FeedNo, Refusal> {
-        let offered = self.feeds.get(name).map(|offered| offered.no);
-        offered.ok_or_else(|| self.unknown("there is no such feed"))
+        let catalog = self.catalog.snapshot();
+        catalog.feed(name).map(|feed| feed.no).ok_or_else(|| self.unknown("there is no such feed"))
     }
 
     /// 404, with the way to what there is.

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 use reader::Reader;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -42,7 +42,7 @@ mod subs;
 mod tests;
 
 /// `[store]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The file, made when it is missing; its folder must exist. Relative paths count from the working directory.

@@ -146,7 +146,7 @@ impl Blog {
 
     /// What is remembered of the feed's documents for the sake of what is missing.
     pub(crate) async fn absence(&self) -> absence::AbsenceState {
-        self.store.known(self.feed.no, Vec::new()).await.unwrap().last.absence
+        self.store.known(self.feed.no, Vec::new()).await.unwrap().window.absence
     }
 
     pub(crate) fn now(&self) -> Stamp {

@@ -7,11 +7,12 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed::{
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     clock::Clock,
     readers::{Config, Readers, Urls},
     serve::{
         long_poll::Waiters,
-        router::{HubService, Offered, Router, Routes},
+        router::{HubService, Router, Routes},
         stack::stack,
     },
     telemetry::Metrics,
@@ -19,7 +20,7 @@ use everfeed::{
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
-use std::{collections::BTreeMap, convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use url::Url;
@@ -33,12 +34,13 @@ async fn get(blog: &Blog, target: &str) -> String {
     let hub = HubService::new(tower::service_fn(|request: Request<Bytes>| async move {
         Ok::<_, Infallible>(Response::new(request.into_body()))
     }));
-    let offered = Offered { no: blog.feed.no, origin: "http://blog.example/index.xml".into() };
+    let settings = FeedSettings::new("blog", Url::parse("http://blog.example/index.xml").unwrap());
+    let feed = RegisteredFeed { no: blog.feed.no, settings };
     let routes = Routes {
         readers: Arc::new(readers),
         store: blog.store.clone(),
         clock,
-        feeds: BTreeMap::from([("blog".to_owned(), offered)]),
+        catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
         hub,
         waiters: Waiters::new(10, Duration::from_secs(300)),
         prefix: String::new(),

@@ -2,15 +2,15 @@
 
 use super::MissedByWalks;
 use crate::{
+    catalog::settings::ImportSettings,
     feed::{
         archive::{self, ArchiveWalk, History, WALKS_MIN},
         record::FeedRecord,
     },
-    ingest::Import,
 };
 
 /// How far back a feed's memory reaches.
-pub(super) fn history(record: &FeedRecord, import: &Import) -> String {
+pub(super) fn history(record: &FeedRecord, import: &ImportSettings) -> String {
     match &record.history {
         History::Unknown if import.pages_max == 0 => {
             "unknown: archives are not read (`import.pages_max` is 0), so it begins with the first document".into()
@@ -24,7 +24,11 @@ pub(super) fn history(record: &FeedRecord, import: &Import) -> String {
 }
 
 /// How a feed's archives are read.
-pub(super) fn archives(record: &FeedRecord, walk: Option<&ArchiveWalk>, import: &Import) -> Vec<String> {
+pub(super) fn archives(
+    record: &FeedRecord,
+    walk: Option<&ArchiveWalk>,
+    import: &ImportSettings,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let by = |walk: &ArchiveWalk| match walk.way_words() {
         way if way.is_empty() => String::new(),

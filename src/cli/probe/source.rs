@@ -6,8 +6,9 @@ use super::{
 };
 use crate::{
     app::probe::{self, Format},
-    config::{self, Config},
+    config::Config,
     feed::schedule::{Failure, Whose},
+    secret::masked,
 };
 use everfeed_adapters::{Hints, NotAFeed, feeds_of_page};
 use http::{HeaderName, HeaderValue};
@@ -150,7 +151,7 @@ fn limited(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
 }
 
 fn fetch(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
-    let shown = config::masked(target);
+    let shown = masked(target);
     let misused = |why: String| {
         Trouble::misused(format!("{shown} is no URL that can be polled: {why}; give an http or https URL"))
     };

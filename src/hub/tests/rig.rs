@@ -1,6 +1,7 @@
 //! A hub with its feed, its clock and its callbacks, and short words for what happens to them; no tests.
 
 use crate::{
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     clock::Clock,
     feed::{
         item::{ItemDigests, KeyHash, Reason},
@@ -10,7 +11,7 @@ use crate::{
         record::FeedNo,
         stamp::Stamp,
     },
-    hub::{Callbacks, Config, Counts, Hub, Offered, Parts},
+    hub::{Callbacks, Config, Counts, Hub, Parts},
     layers::{FetchError, Request},
     notify::Notify,
     readers::{self, Readers, Urls},
@@ -368,8 +369,14 @@ fn hub(
     let urls = Arc::new(Urls::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
     let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
     let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), urls, limits);
-    let offered =
-        |no, name: &str, origin: &str| Offered { no, name: name.into(), origins: vec![origin.into()] };
+    let feed = |no, name, origin| RegisteredFeed {
+        no,
+        settings: FeedSettings::new(name, Url::parse(origin).unwrap()),
+    };
+    let feeds = [
+        feed(FeedNo(1), "blog", "http://old.example/rss.xml"),
+        feed(FeedNo(2), "other", "http://other.example/a,b.xml"),
+    ];
     Hub::new(Parts {
         config: config.clone(),
         readers: Arc::new(readers),
@@ -379,10 +386,7 @@ fn hub(
         callbacks: net.service(),
         user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
         metrics: crate::telemetry::Metrics::default(),
-        feeds: vec![
-            offered(FeedNo(1), "blog", "http://old.example/rss.xml"),
-            offered(FeedNo(2), "other", "http://other.example/a,b.xml"),
-        ],
+        catalog: Catalog::new(CatalogSnapshot::new(feeds, [])),
     })
 }
 

@@ -12,7 +12,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        config::Deletions,
+        Deletions,
         platform::{self, Choice},
         upstream::Fetched,
     },

@@ -1,13 +1,14 @@
 //! The whole consumer side as one tower service, asked without a network; no tests.
 
 use crate::{
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     readers::{
         Config,
         testing::{House, NAME},
     },
     serve::{
         long_poll::Waiters,
-        router::{HubService, Offered, Router, Routes},
+        router::{HubService, Router, Routes},
         stack::stack,
     },
     telemetry::Metrics,
@@ -16,9 +17,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
-use std::{collections::BTreeMap, convert::Infallible, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{convert::Infallible, ops::RangeInclusive, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
+use url::Url;
 
 /// Where the rig's feeds live.
 pub(super) const ROOT: &str = "https://feeds.example";
@@ -64,12 +66,13 @@ impl Site {
     /// A site as configured, whose one feed is not read yet.
     pub(super) async fn set(setting: Setting) -> Self {
         let house = House::built(setting.prefix, setting.readers).await;
-        let offered = Offered { no: house.feed, origin: "https://blog.example/rss.xml".into() };
+        let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/rss.xml").unwrap());
+        let feed = RegisteredFeed { no: house.feed, settings };
         let routes = Routes {
             readers: house.readers.clone(),
             store: house.store.clone(),
             clock: house.clock.clone(),
-            feeds: BTreeMap::from([(NAME.to_owned(), offered)]),
+            catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
             hub: hub(),
             waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
             prefix: setting.prefix.to_owned(),

@@ -13,7 +13,8 @@ async fn told(host: &str) -> (Option<String>, String) {
     store.register("blog", "blog").await.unwrap();
     store.save_polls(Vec::new(), vec![(host.to_owned(), AT.plus_secs(3600))]).await.unwrap();
     let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
-    let explainer = Explainer { store, feeds, platforms: platforms.profiles() };
+    let catalog = Catalog::new(catalog::observe(&*store, feeds).await.unwrap());
+    let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
     let poll =
         PollState { next_at: AT, polled_at: Some(AT), ..PollState::unpolled("http://blog.example/rss") };
     let told = explainer.explain("blog", None, |_| Some(poll.clone())).await.unwrap().unwrap();

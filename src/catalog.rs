@@ -1,0 +1,45 @@
+//! The catalog: everything that is registered (feeds today), as one immutable snapshot behind a `watch`, and the difference
+//! between two of them. It is the only copy: servers, hub and poller look feeds up here and take changes from here while
+//! they run. It knows no driver; how a feed is polled or served is derived from it by those who do so.
+
+use std::sync::Arc;
+use tokio::sync::watch;
+
+pub mod settings;
+
+mod snapshot;
+
+mod changes;
+
+mod register;
+
+pub use changes::{CatalogChanges, ChangedFeed, diff};
+pub use register::{observe, register};
+pub use settings::FeedSettings;
+pub use snapshot::{CatalogSnapshot, RegisteredFeed};
+
+/// The catalog in force. Cheap to clone; all clones are one catalog.
+#[derive(Clone, Debug)]
+pub struct Catalog(Arc<watch::Sender<Arc<CatalogSnapshot>>>);
+
+impl Catalog {
+    /// A catalog that begins with this snapshot.
+    pub fn new(snapshot: CatalogSnapshot) -> Self {
+        Self(Arc::new(watch::Sender::new(Arc::new(snapshot))))
+    }
+
+    /// The snapshot in force.
+    pub fn snapshot(&self) -> Arc<CatalogSnapshot> {
+        self.0.borrow().clone()
+    }
+
+    /// Receiver that wakes whenever another snapshot is in force.
+    pub fn watch(&self) -> watch::Receiver<Arc<CatalogSnapshot>> {
+        self.0.subscribe()
+    }
+
+    /// Puts a snapshot in force and wakes the watchers.
+    pub fn publish(&self, snapshot: CatalogSnapshot) {
+        self.0.send_replace(Arc::new(snapshot));
+    }
+}

@@ -1,0 +1,172 @@
+//! `[[feed]]`: the settings of a feed and their checks; not where they are read from.
+
+use crate::setting::RefusedSetting;
+use everfeed_adapters::platforms::Platforms;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+mod poll;
+
+mod deletions;
+
+mod import;
+
+mod record;
+
+mod platform;
+
+pub use deletions::DeletionSettings;
+pub use import::ImportSettings;
+pub use platform::PlatformChoice;
+pub use poll::PollSettings;
+pub use record::RecordSettings;
+
+/// `[[feed]]`: an upstream and how it is treated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeedSettings {
+    /// Its name in our URLs: `[a-z0-9][a-z0-9-]{0,62}`.
+    pub name: String,
+    /// The URL of the old feed. May carry `user:password@`.
+    pub url: Url,
+    /// The feed's public URLs, where they differ from `url`. Relative references are resolved against the first; it
+    /// changes no id.
+    #[serde(default)]
+    pub aliases: Vec<Url>,
+    /// The namespace that its ids are hashed with; fixed when the feed is first seen. Derived from the URL when absent.
+    #[serde(default)]
+    pub id_namespace: Option<String>,
+    /// The use that is made of its document.
+    #[serde(default)]
+    pub format: DocumentFormat,
+    /// The software that makes it, for what that software is known to do: `auto`, `none`, or the name of a profile.
+    #[serde(default)]
+    pub platform: PlatformChoice,
+    /// The bounds within which it is polled.
+    #[serde(default)]
+    pub poll: PollSettings,
+    /// The proof that a deletion needs.
+    #[serde(default)]
+    pub deletions: DeletionSettings,
+    /// How its archives are read.
+    #[serde(default)]
+    pub import: ImportSettings,
+    /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.
+    #[serde(default)]
+    pub record: Option<RecordSettings>,
+}
+
+/// `format` of a feed: the use that is made of its document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DocumentFormat {
+    /// It must be a feed of some format, which is found out anew for each document.
+    #[default]
+    Auto,
+    /// It is the only item itself, whatever it is: a text, JSON, a picture.
+    Resource,
+}
+
+/// The longest name of a feed, characters.
+const NAME_CHARS_MAX: usize = 63;
+
+const NAME_WANTED: &str =
+    "give lower-case letters, digits and hyphens, at most 63, the first no hyphen: for instance \"blog\"";
+const URL_WANTED: &str =
+    "give the feed's http or https URL, without a #fragment: for instance \"http://127.0.0.1:8081/rss.xml\"";
+const ALIAS_WANTED: &str =
+    "give http or https URLs without credentials: for instance [\"https://blog.example/rss.xml\"]";
+
+impl FeedSettings {
+    /// A feed with the usual settings.
+    pub fn new(name: impl Into<String>, url: Url) -> Self {
+        Self {
+            name: name.into(),
+            url,
+            aliases: Vec::new(),
+            id_namespace: None,
+            format: DocumentFormat::default(),
+            platform: PlatformChoice::default(),
+            poll: PollSettings::default(),
+            deletions: DeletionSettings::default(),
+            import: ImportSettings::default(),
+            record: None,
+        }
+    }
+
+    /// The namespace that the feed's ids are hashed with: as configured, else host, port, path and query of its URL,
+    /// without scheme, credentials and fragment, so that a move to https changes no id (DESIGN section 3).
+    pub fn namespace(&self) -> String {
+        self.id_namespace.clone().unwrap_or_else(|| {
+            let host = self.url.host_str().unwrap_or_default().to_ascii_lowercase();
+            let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            let query = self.url.query().map(|query| format!("?{query}")).unwrap_or_default();
+            format!("{host}{port}{}{query}", self.url.path())
+        })
+    }
+
+    /// Every setting that has the right type and still cannot be meant. Keys begin with `feed.NAME`.
+    pub fn problems(&self, profiles: &Platforms) -> Vec<RefusedSetting> {
+        let quoted = |text: &str| format!("\"{text}\"");
+        let mut problems = Vec::new();
+        let mut refuse = |key: &str, found: String, wanted: &str| {
+            problems.push(RefusedSetting::new(key, found, wanted));
+        };
+        if !matches!(self.url.scheme(), "http" | "https") || self.url.fragment().is_some() {
+            refuse("url", quoted(self.url.as_str()), URL_WANTED);
+        }
+        let is_alias = |url: &Url| {
+            matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none()
+        };
+        if let Some(bad) = self.aliases.iter().find(|url| !is_alias(url)) {
+            refuse("aliases", quoted(bad.as_str()), ALIAS_WANTED);
+        }
+        if let Some(given) = self.id_namespace.as_deref().filter(|it| it.is_empty() || it.contains('\n')) {
+            refuse("id_namespace", quoted(given), "give one line of text, or leave it out");
+        }
+        if let PlatformChoice::Named(name) = &self.platform
+            && profiles.get(name).is_none()
+        {
+            let known: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+            let wanted = format!("give auto, none, or one of {}", known.join(", "));
+            refuse("platform", quoted(name), &wanted);
+        }
+        problems.extend(self.poll.check().err());
+        problems.extend(self.deletions.check().err());
+        problems.extend(self.record.as_ref().and_then(|record| record.check().err()));
+        let table = format!("feed.{}", self.name);
+        let mut problems: Vec<_> = problems.into_iter().map(|problem| problem.within(&table)).collect();
+        if !is_name(&self.name) {
+            problems.insert(0, RefusedSetting::new("feed.name", quoted(&self.name), NAME_WANTED));
+        }
+        problems
+    }
+
+    /// Warnings about settings that are allowed, but risky.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut found = self.deletions.check().unwrap_or_default();
+        found.extend(self.import.warnings());
+        found.iter().map(|warning| format!("feed.{}: {warning}", self.name)).collect()
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(plain) && bytes.all(|b| plain(b) || b == b'-') && name.len() <= NAME_CHARS_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_namespace_is_the_url_without_scheme_credentials_and_default_port() {
+        let check = |url: &str, expect: &str| {
+            assert_eq!(FeedSettings::new("a", Url::parse(url).unwrap()).namespace(), expect);
+        };
+        check("http://EXAMPLE.org:80/a?b=c", "example.org/a?b=c");
+        check("https://cal:hunter2@example.org/a#b", "example.org/a");
+        check("http://example.org:8081", "example.org:8081/");
+    }
+}

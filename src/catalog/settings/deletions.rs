@@ -1,0 +1,134 @@
+//! `deletions` of a feed: how much absence proves that an item is gone, and what is refused.
+
+use crate::{
+    feed::absence,
+    setting::{RefusedSetting, at_least_one},
+};
+use everfeed_adapters::platforms::Profile;
+use serde::{Deserialize, Serialize};
+
+/// `deletions` of a feed: how much absence proves that an item is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DeletionSettings {
+    /// Full documents that must lack the item while its neighbours are there.
+    pub confirmations: u32,
+    /// Seconds between the first and the last of them at least.
+    pub apart_secs: u64,
+    /// The same when the window was not conserved (POLLING 2.3, step 6).
+    pub weak_confirmations: u32,
+    /// Seconds between the first and the last of those at least.
+    pub weak_secs: u64,
+    /// Seconds between unconditional requests at least, while items are suspected to be gone.
+    pub audit_secs: u64,
+    /// True when a missed item's own page is asked for, if it has one at the feed's own origin.
+    pub probe: bool,
+    /// Allows fewer confirmations than are safe.
+    #[serde(rename = "unsafe")]
+    pub is_unsafe: bool,
+}
+
+impl Default for DeletionSettings {
+    fn default() -> Self {
+        let absence::ProofPolicy { confirmations, apart_secs, weak_confirmations, weak_secs, .. } =
+            absence::ProofPolicy::default();
+        Self {
+            confirmations: confirmations.into(),
+            apart_secs,
+            weak_confirmations: weak_confirmations.into(),
+            weak_secs,
+            // Kroll's own limit of unconditional requests (POLLING 0.3).
+            audit_secs: 86_400,
+            probe: true,
+            is_unsafe: false,
+        }
+    }
+}
+
+/// The fewest confirmations that are safe; one fewer takes a single bad document for the truth.
+const CONFIRMATIONS_SAFE: u32 = 2;
+/// Likewise where the window was not conserved.
+const WEAK_CONFIRMATIONS_SAFE: u32 = 3;
+/// Shorter than this, two documents may come from the same cache.
+const APART_SECS_USUAL: u64 = 3600;
+const WEAK_SECS_USUAL: u64 = 86_400;
+/// Unconditional requests more often than this annoy publishers (POLLING 4.2).
+const AUDIT_SECS_USUAL: u64 = 86_400;
+
+impl DeletionSettings {
+    /// The proof that a tombstone needs; `complete` when the document says that it is the whole feed.
+    pub fn policy(&self, complete: bool) -> absence::ProofPolicy {
+        let few = |count: u32| u8::try_from(count).unwrap_or(u8::MAX);
+        absence::ProofPolicy {
+            confirmations: few(self.confirmations),
+            apart_secs: self.apart_secs,
+            weak_confirmations: few(self.weak_confirmations),
+            weak_secs: self.weak_secs,
+            complete,
+            probes: self.probe,
+            ..absence::ProofPolicy::default()
+        }
+    }
+
+    /// The same for software that is known: its profile may ask for more proof, never for less.
+    pub fn policy_for(&self, complete: bool, profile: Option<&Profile>) -> absence::ProofPolicy {
+        let policy = self.policy(complete);
+        let least = profile.and_then(|profile| profile.deletions.confirmations_min).unwrap_or(0);
+        let confirmations = policy.confirmations.max(u8::try_from(least).unwrap_or(u8::MAX));
+        absence::ProofPolicy { confirmations, ..policy }
+    }
+
+    /// Refuses values that would make tombstones of accidents; returns warnings about values that are merely risky.
+    pub fn check(&self) -> Result<Vec<String>, RefusedSetting> {
+        self.check_safe("deletions.confirmations", self.confirmations, CONFIRMATIONS_SAFE)?;
+        self.check_safe("deletions.weak_confirmations", self.weak_confirmations, WEAK_CONFIRMATIONS_SAFE)?;
+        let times = [
+            ("deletions.apart_secs", self.apart_secs, APART_SECS_USUAL),
+            ("deletions.weak_secs", self.weak_secs, WEAK_SECS_USUAL),
+            ("deletions.audit_secs", self.audit_secs, AUDIT_SECS_USUAL),
+        ];
+        let short = times.into_iter().filter(|(_, secs, usual)| secs < usual);
+        let short =
+            short.map(|(key, secs, usual)| format!("`{key}` is {secs}, shorter than the usual {usual}"));
+        let counts = [
+            ("deletions.confirmations", self.confirmations, CONFIRMATIONS_SAFE),
+            ("deletions.weak_confirmations", self.weak_confirmations, WEAK_CONFIRMATIONS_SAFE),
+        ];
+        let few = counts.into_iter().filter(|(_, found, safe)| found < safe);
+        let few = few.map(|(key, found, safe)| {
+            format!("`{key}` is {found}, which is unsafe: fewer than {safe} take an accident for a deletion")
+        });
+        Ok(few.chain(short).collect())
+    }
+
+    fn check_safe(&self, key: &str, found: u32, safe: u32) -> Result<(), RefusedSetting> {
+        at_least_one(key, found.into(), "give at least 1")?;
+        if found >= safe || self.is_unsafe {
+            return Ok(());
+        }
+        let found = format!("{found}, and fewer than {safe} take an accident for a deletion");
+        Err(RefusedSetting::new(key, found, "give more, or add `unsafe = true` to the same table"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_deletions_must_be_asked_for_by_that_name() {
+        let parse = |text: &str| toml::from_str::<DeletionSettings>(text).unwrap().check();
+        assert_eq!(parse(""), Ok(Vec::new()), "the defaults are safe");
+        assert_eq!(parse("confirmations = 1").unwrap_err().key, "deletions.confirmations");
+        assert_eq!(parse("weak_confirmations = 2").unwrap_err().key, "deletions.weak_confirmations");
+        let warned = parse("confirmations = 1\nunsafe = true").unwrap();
+        assert_eq!(
+            warned,
+            ["`deletions.confirmations` is 1, which is unsafe: fewer than 2 take an accident for a deletion"]
+        );
+        assert!(parse("confirmations = 0\nunsafe = true").is_err());
+        let warnings = parse("apart_secs = 1\naudit_secs = 60").unwrap();
+        assert_eq!(warnings[0], "`deletions.apart_secs` is 1, shorter than the usual 3600");
+        assert_eq!(warnings.len(), 2);
+    }
+}

@@ -1,0 +1,66 @@
+//! `poll` of a feed: the bounds within which it is polled.
+
+use crate::{
+    feed::schedule::Policy,
+    setting::{RefusedSetting, at_least_one},
+};
+use serde::{Deserialize, Serialize};
+
+/// `poll` of a feed: the bounds within which it is polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PollSettings {
+    /// Seconds between polls at least. Not set: 3600, or less where the feed itself names a shorter rhythm.
+    pub min_secs: Option<u64>,
+    /// Seconds between polls at most, back-off included.
+    pub max_secs: u64,
+}
+
+impl Default for PollSettings {
+    fn default() -> Self {
+        let Policy { min_secs, max_secs } = Policy::default();
+        Self { min_secs, max_secs }
+    }
+}
+
+impl PollSettings {
+    /// Refuses values that cannot work.
+    pub fn check(&self) -> Result<(), RefusedSetting> {
+        at_least_one("poll.min_secs", self.min_secs.unwrap_or(1), "give at least 1 second; 3600 is polite")?;
+        at_least_one("poll.max_secs", self.max_secs, "give at least 1 second; 86400 is usual")?;
+        match self.min_secs {
+            Some(min_secs) if min_secs > self.max_secs => {
+                let found = format!("{min_secs}, more than max_secs = {}", self.max_secs);
+                Err(RefusedSetting::new("poll.min_secs", found, "give at most max_secs"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The policy that these values make.
+    pub fn policy(&self) -> Policy {
+        Policy { min_secs: self.min_secs, max_secs: self.max_secs }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_cannot_work_is_refused_with_its_key() {
+        let check = |text: &str, expect: &str| {
+            let refused = toml::from_str::<PollSettings>(text).unwrap().check().unwrap_err();
+            assert_eq!(refused.to_string(), expect);
+        };
+        check("min_secs = 0", "poll.min_secs: found 0; give at least 1 second; 3600 is polite");
+        check("max_secs = 0", "poll.max_secs: found 0; give at least 1 second; 86400 is usual");
+        check(
+            "min_secs = 90000",
+            "poll.min_secs: found 90000, more than max_secs = 86400; give at most max_secs",
+        );
+        assert!(toml::from_str::<PollSettings>("min_sec = 1").is_err(), "a misspelt key is no key");
+        assert_eq!(toml::from_str::<PollSettings>("min_secs = 1\nmax_secs = 5").unwrap().check(), Ok(()));
+        assert_eq!(toml::from_str::<PollSettings>("").unwrap().policy(), Policy::default());
+    }
+}

@@ -1,0 +1,116 @@
+//! What is registered at one moment, and how it is looked up.
+
+use super::FeedSettings;
+use crate::{feed::record::FeedNo, secret::public_url};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+use url::Url;
+
+/// A feed that is registered: its number in the store, and its settings.
+#[derive(Clone, Debug)]
+pub struct RegisteredFeed {
+    /// Its number.
+    pub no: FeedNo,
+    /// Its settings, its name included.
+    pub settings: FeedSettings,
+}
+
+impl RegisteredFeed {
+    /// The upstream's URL as everybody may see it.
+    pub fn shown_url(&self) -> String {
+        public_url(&self.settings.url)
+    }
+}
+
+/// Everything that is registered at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogSnapshot {
+    feeds: BTreeMap<String, Arc<RegisteredFeed>>,
+    by_no: HashMap<FeedNo, Arc<RegisteredFeed>>,
+    by_origin: HashMap<String, FeedNo>,
+    withdrawn: BTreeMap<String, FeedNo>,
+}
+
+impl CatalogSnapshot {
+    /// A snapshot of these feeds. Of `withdrawn`, feeds that the store remembers, those count that are not registered.
+    pub fn new(
+        feeds: impl IntoIterator<Item = RegisteredFeed>,
+        withdrawn: impl IntoIterator<Item = (String, FeedNo)>,
+    ) -> Self {
+        let mut snapshot = Self::default();
+        for feed in feeds.into_iter().map(Arc::new) {
+            snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
+            snapshot.by_no.insert(feed.no, feed.clone());
+            snapshot.feeds.insert(feed.settings.name.clone(), feed);
+        }
+        let is_withdrawn = |(name, _): &(String, FeedNo)| !snapshot.feeds.contains_key(name);
+        snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
+        snapshot
+    }
+
+    /// The registered feeds, by name.
+    pub fn feeds(&self) -> impl ExactSizeIterator<Item = &Arc<RegisteredFeed>> {
+        self.feeds.values()
+    }
+
+    /// The registered feed of this name.
+    pub fn feed(&self, name: &str) -> Option<&Arc<RegisteredFeed>> {
+        self.feeds.get(name)
+    }
+
+    /// The registered feed of this number.
+    pub fn feed_no(&self, no: FeedNo) -> Option<&Arc<RegisteredFeed>> {
+        self.by_no.get(&no)
+    }
+
+    /// The registered feed whose publisher knows it by this URL.
+    pub fn by_origin(&self, url: &str) -> Option<FeedNo> {
+        self.by_origin.get(&normal(url)).copied()
+    }
+
+    /// The feed of this name that is not registered any more, while the store remembers it.
+    pub fn withdrawn(&self, name: &str) -> Option<FeedNo> {
+        self.withdrawn.get(name).copied()
+    }
+
+    /// The feeds that are not registered any more, by name.
+    pub fn all_withdrawn(&self) -> impl Iterator<Item = (&str, FeedNo)> {
+        self.withdrawn.iter().map(|(name, no)| (name.as_str(), *no))
+    }
+}
+
+/// A URL without what its spelling may vary in: the case of the host, a default port, a fragment.
+fn normal(url: &str) -> String {
+    let Ok(mut url) = Url::parse(url.trim()) else { return url.to_owned() };
+    url.set_fragment(None);
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feed(no: u32, name: &str, url: &str) -> RegisteredFeed {
+        RegisteredFeed { no: FeedNo(no), settings: FeedSettings::new(name, Url::parse(url).unwrap()) }
+    }
+
+    #[test]
+    fn a_feed_is_found_by_name_by_number_and_by_its_origin_however_that_is_spelt() {
+        let snapshot = CatalogSnapshot::new([feed(3, "blog", "http://Old.example:80/rss.xml")], []);
+        assert_eq!(snapshot.feed("blog").unwrap().no, FeedNo(3));
+        assert_eq!(snapshot.feed_no(FeedNo(3)).unwrap().settings.name, "blog");
+        assert_eq!(snapshot.by_origin(" http://OLD.example/rss.xml#x"), Some(FeedNo(3)));
+        assert_eq!(snapshot.by_origin("http://old.example/"), None);
+        assert!(snapshot.feed("other").is_none() && snapshot.feed_no(FeedNo(1)).is_none());
+    }
+
+    #[test]
+    fn what_the_store_remembers_is_withdrawn_unless_it_is_registered() {
+        let remembered = [("blog".to_owned(), FeedNo(1)), ("old".to_owned(), FeedNo(2))];
+        let snapshot = CatalogSnapshot::new([feed(1, "blog", "http://x/")], remembered);
+        assert_eq!((snapshot.withdrawn("blog"), snapshot.withdrawn("old")), (None, Some(FeedNo(2))));
+        assert_eq!(snapshot.all_withdrawn().collect::<Vec<_>>(), [("old", FeedNo(2))]);
+    }
+}

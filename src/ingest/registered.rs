@@ -1,0 +1,23 @@
+//! From a feed of the catalog to the feed that is polled.
+
+use super::FeedSpec;
+use crate::catalog::RegisteredFeed;
+
+impl From<&RegisteredFeed> for FeedSpec {
+    fn from(feed: &RegisteredFeed) -> Self {
+        let settings = &feed.settings;
+        Self {
+            no: feed.no,
+            name: settings.name.clone(),
+            url: settings.url.clone(),
+            public_url: settings.aliases.first().cloned(),
+            aliases: settings.aliases.clone(),
+            import: (settings.import.pages_max > 0).then_some(settings.import),
+            format: settings.format,
+            policy: settings.poll.policy(),
+            deletions: settings.deletions,
+            record: settings.record.clone(),
+            platform: settings.platform.clone(),
+        }
+    }
+}
