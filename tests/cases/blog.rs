@@ -157,7 +157,7 @@ impl Blog {
         let stop = CancellationToken::new();
         let polled = self.pipeline.poll(&self.feed, &self.state, &stop).await.expect("nobody stops it");
         self.state = polled.state;
-        while let Some(at) = self.store.feed(self.feed.no).await.unwrap().probe_at
+        while let Some(at) = self.store.feed(self.feed.no).await.unwrap().next_check_at
             && at <= self.now()
         {
             self.pipeline.probe(&self.feed, &self.state, &stop).await.unwrap();
