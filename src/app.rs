@@ -5,7 +5,7 @@ use crate::{
     clock::{self, Clock},
     config::Config,
     hub::{self, Hub},
-    ingest::{FeedSpec, Pipeline, Poller, Upstream},
+    ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor},
     notify::Notify,
     readers::{self, Readers, Urls},
@@ -177,18 +177,18 @@ impl Ground {
         let client = layers::upstream(&self.config.upstream.client(), Governor::default())?;
         let own = &self.config.server.public_url;
         let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
-        let pipeline = Pipeline {
+        let context = Context {
             store: self.store.clone(),
             notify: self.notify.clone(),
             clock: self.clock.clone(),
-            upstream: Upstream::new(client, contact, self.clock.clone()),
             jitter: rand::random,
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
-            probe_gap_secs: self.config.upstream.probe_gap_secs,
+            permalink_check_gap_secs: self.config.upstream.probe_gap_secs,
         };
         let feeds = self.catalog.snapshot().feeds().map(|feed| FeedSpec::from(&**feed)).collect();
-        Ok(Poller::load(pipeline, feeds).await?)
+        let upstream = Upstream::new(client, contact, self.clock.clone());
+        Ok(Poller::load(context, upstream, feeds).await?)
     }
 
     fn readers(&self) -> Arc<Readers> {

@@ -5,28 +5,48 @@ pub mod config;
 
 pub mod platform;
 
-pub mod poller;
-
-mod queue;
-
-mod registered;
-
-mod hosts;
-
-pub mod pipeline;
+mod fetched;
 
 pub mod recording;
 
+mod feed_spec;
+
+mod registered;
+
+mod context;
+
 pub mod upstream;
+
+mod compute;
+
+mod transact;
+
+mod events;
+
+mod documents;
+
+pub mod polls;
+
+pub mod walks;
+
+pub mod checks;
+
+mod due_queue;
+
+mod host_pauses;
+
+pub mod poller;
 
 pub use crate::catalog::settings::{
     DeletionSettings as Deletions, DocumentFormat as Format, ImportSettings as Import,
     RecordSettings as Record,
 };
 pub use config::Config;
-pub use hosts::hosts_of;
-pub use pipeline::Pipeline;
-pub use poller::{FeedSpec, Poller};
+pub use context::Context;
+pub use feed_spec::{FeedSpec, without_credentials};
+pub use fetched::Fetched;
+pub use host_pauses::hosts_of;
+pub use poller::Poller;
 pub use upstream::Upstream;
 
 #[cfg(test)]

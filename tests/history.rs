@@ -18,7 +18,7 @@ use everfeed::{
     clock::System,
     config::Config,
     feed::{archive::History, order::Order, page::PageQuery, record::FeedNo},
-    ingest::{FeedSpec, Import, Pipeline, Poller, Upstream},
+    ingest::{Context, FeedSpec, Import, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
@@ -159,7 +159,7 @@ impl Process {
         let many = NonZeroU32::new(1_000_000).unwrap();
         let client = upstream(&ClientConfig::default(), Governor::new(many, many)).unwrap();
         let upstream = Upstream::new(client, Url::parse("http://me.example/").unwrap(), clock.clone());
-        let pipeline = Pipeline::new(store.clone(), Arc::new(Notify::new()), clock, upstream);
+        let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
         let feed = store.register("blog", "blog").await.unwrap().no;
         let aliases = vec![Url::parse("https://public.example/rss").unwrap()];
         let spec = FeedSpec {
@@ -167,7 +167,7 @@ impl Process {
             aliases,
             ..FeedSpec::new(feed, "blog", Url::parse(url).unwrap())
         };
-        let poller = Poller::load(pipeline, vec![spec]).await.unwrap();
+        let poller = Poller::load(context, upstream, vec![spec]).await.unwrap();
         let stop = CancellationToken::new();
         let token = stop.clone();
         let task = tokio::spawn(async move { poller.run(token).await.unwrap() });

@@ -9,7 +9,7 @@ mod origin;
 use everfeed::{
     clock::System,
     feed::record::FeedNo,
-    ingest::{Config, FeedSpec, Pipeline, Poller, Upstream},
+    ingest::{Config, Context, FeedSpec, Poller, Upstream},
     layers::{Governor, upstream},
     notify::Notify,
     store::{
@@ -44,10 +44,10 @@ impl Process {
         let config = Config::default();
         let client = upstream(&config.client(), Governor::default()).unwrap();
         let upstream = Upstream::new(client, url::Url::parse("http://127.0.0.1/").unwrap(), clock.clone());
-        let pipeline = Pipeline::new(store.clone(), notify.clone(), clock, upstream);
+        let context = Context::new(store.clone(), notify.clone(), clock);
         let feed = store.register("blog", "blog").await.unwrap().no;
         let spec = FeedSpec::new(feed, "blog", Url::parse(url).unwrap());
-        let poller = Poller::load(pipeline, vec![spec]).await.unwrap();
+        let poller = Poller::load(context, upstream, vec![spec]).await.unwrap();
         let (stop, running) = (CancellationToken::new(), poller.clone());
         let token = stop.clone();
         let task = tokio::spawn(async move { running.run(token).await.unwrap() });

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use everfeed::{
     clock::{Clock, System},
     feed::schedule::{Policy, PollState},
-    ingest::{FeedSpec, Pipeline, Upstream},
+    ingest::{Context, FeedSpec, Upstream, polls::Poll},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
@@ -55,7 +55,8 @@ pub(crate) async fn ask(report: &Report) -> Result<()> {
 /// A publisher, a feed that is polled from it, and a client that only gets.
 struct Subject {
     publisher: Bare,
-    pipeline: Pipeline,
+    context: Context,
+    upstream: Upstream,
     feed: FeedSpec,
     polled: RefCell<Polled>,
     client: reqwest::Client,
@@ -77,13 +78,13 @@ impl Subject {
         let wire = upstream(&ClientConfig::default(), Governor::new(many, many))?;
         let upstream = Upstream::new(wire, Url::parse("https://me.example/")?, clock.clone());
         let no = store.register("blog", NAMESPACE).await?.no;
-        let pipeline = Pipeline::new(store, Arc::new(Notify::new()), clock.clone(), upstream);
+        let context = Context::new(store, Arc::new(Notify::new()), clock.clone());
         let policy = Policy { min_secs: Some(1), max_secs: 60 };
         let state = PollState::unpolled(url.as_str());
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
         let feed = FeedSpec { policy, ..FeedSpec::new(no, "blog", url) };
         let polled = RefCell::new(Polled { state, newest: 0 });
-        let subject = Self { publisher, pipeline, feed, polled, client };
+        let subject = Self { publisher, context, upstream, feed, polled, client };
         subject.poll().await?;
         Ok(subject)
     }
@@ -113,7 +114,7 @@ impl Subject {
         }
         // What was published while nobody polled is taken in before the next round.
         self.poll().await?;
-        let total = self.pipeline.store.feed(self.feed.no).await?.total;
+        let total = self.context.store.feed(self.feed.no).await?.total;
         ensure!(total == u64::from(ENTRIES + self.polled.borrow().newest), "every entry is in the store");
         Ok(secs)
     }
@@ -121,7 +122,10 @@ impl Subject {
     async fn poll(&self) -> Result<()> {
         let state = self.polled.borrow().state.clone();
         let stop = CancellationToken::new();
-        let polled = self.pipeline.poll(&self.feed, &state, &stop).await.context("nobody stops it")?;
+        let polled = Poll::new(&self.context, &self.feed, &state)
+            .run(&self.upstream, &stop)
+            .await
+            .context("nobody stops it")?;
         ensure!(polled.state.fault.is_none(), "the poll failed: {:?}", polled.state.fault);
         self.polled.borrow_mut().state = polled.state;
         Ok(())

@@ -49,7 +49,7 @@ pub async fn fetch(
         .map_err(|error| ours(format!("no client could be made: {error}")))?;
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
     // A feed that was never polled is asked for without validators.
-    let state = PollState::unpolled(ingest::upstream::bare(url).as_str());
+    let state = PollState::unpolled(ingest::without_credentials(url).as_str());
     let plan: Plan = state.plan(0, Stamp::from_micros(clock.now_us()));
     let (no, name, policy) = (FeedNo(0), "probe".to_owned(), Policy::default());
     let feed = FeedSpec { format, policy, ..FeedSpec::new(no, name, url.clone()) };

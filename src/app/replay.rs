@@ -15,11 +15,12 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        Deletions, FeedSpec, Pipeline, Upstream,
+        Context, Deletions, FeedSpec, Fetched,
+        checks::Check,
+        polls::Poll,
         recording::{Recorded, RecordedPage, recorded, recorded_pages},
-        upstream::{Fetched, Reply},
+        upstream::Reply,
     },
-    layers::{self, ClientConfig, Governor},
     notify::Notify,
     store::{Store, memory::Memory},
 };
@@ -32,7 +33,6 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Instant,
 };
 use url::Url;
 
@@ -184,7 +184,7 @@ fn source(folder: &Path) -> anyhow::Result<Source> {
 
 /// A feed that is played.
 struct Player {
-    pipeline: Pipeline,
+    context: Context,
     store: Arc<Memory>,
     clock: Arc<Manual>,
     feed: FeedSpec,
@@ -203,11 +203,8 @@ impl Player {
     async fn new(folder: &Path, configured: Option<&FeedSettings>, probe: bool) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
-        let client = layers::upstream(&ClientConfig::default(), Governor::default())?;
-        let upstream = Upstream::new(client, None, clock.clone());
         let notify = Arc::new(Notify::new());
-        let pipeline =
-            Pipeline { jitter: || 0.0, ..Pipeline::new(store.clone(), notify, clock.clone(), upstream) };
+        let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
         let no = store.register("replay", &namespace).await?.no;
@@ -215,7 +212,7 @@ impl Player {
         let probing = |deletions: Deletions| Deletions { probe, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
-                public_url: as_configured.aliases.first().cloned(),
+                aliases: as_configured.aliases.clone(),
                 policy: as_configured.poll.policy(),
                 deletions: probing(as_configured.deletions),
                 platform: as_configured.platform.clone(),
@@ -225,7 +222,7 @@ impl Player {
         };
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());
-        Ok(Self { pipeline, store, clock, feed, state, steps, seen: 0, cursor, known })
+        Ok(Self { context, store, clock, feed, state, steps, seen: 0, cursor, known })
     }
 
     /// Whether the next request would carry validators.
@@ -256,7 +253,7 @@ impl Player {
     }
 
     async fn answered(&self, reply: Reply) -> PollState {
-        self.pipeline.answered(&self.feed, &self.state, reply, Instant::now()).await.state
+        Poll::new(&self.context, &self.feed, &self.state).answered(reply).await.state
     }
 
     async fn read(
@@ -295,7 +292,7 @@ impl Player {
             if item.iri != page.iri && (link.is_none() || link != page.link.as_deref()) {
                 continue;
             }
-            let told = self.pipeline.page_said(&self.feed, &self.state, id, page.said).await;
+            let told = Check::new(&self.context, &self.feed, &self.state).answered(id, page.said).await;
             told.map_err(|failure| anyhow::anyhow!(failure.text))?;
             let observed = self.observed().await?;
             let changes = self.changes().await?;

@@ -1,7 +1,7 @@
 //! Which platform profile holds for a feed: what the configuration says of it, and what its document shows; not what a
 //! profile says.
 
-use crate::ingest::upstream::Fetched;
+use super::Fetched;
 use everfeed_adapters::{
     Window,
     platforms::{Detected, Platforms, Profile, Traces},

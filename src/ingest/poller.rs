@@ -1,18 +1,17 @@
 //! The poller: who is due, how many at a time, and what is remembered; not what one poll does.
 
 use super::{
-    Deletions, Format, Import, Record,
-    hosts::{Hosts, hosts_of},
-    pipeline::{Pipeline, Polled, Stepped, again_at, is_settled},
-    platform::Choice,
-    queue::Queue,
-    upstream::bare,
+    Context, FeedSpec, Upstream,
+    due_queue::Queue,
+    host_pauses::{Hosts, hosts_of},
+    polls::{Poll, Polled},
+    walks::{Stepped, is_settled},
 };
 use crate::{
     feed::{
         archive::ArchiveWalk,
         record::FeedNo,
-        schedule::{Policy, PollState},
+        schedule::PollState,
         stamp::{SECOND_US, Stamp},
     },
     store::StoreError,
@@ -29,59 +28,21 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info_span, warn};
-use url::Url;
 
-mod steps;
+mod walk_lane;
 
-mod probes;
+mod check_lane;
 
-use probes::Probes;
+use check_lane::Probes;
 
 #[cfg(test)]
 mod tests;
 
-/// A feed as it is to be polled.
-#[derive(Clone, Debug)]
-pub struct FeedSpec {
-    /// Its number in the store.
-    pub no: FeedNo,
-    /// Its name.
-    pub name: String,
-    /// Where it is, credentials included.
-    pub url: Url,
-    /// Where the public finds it, when that is elsewhere: what its relative references are relative to.
-    pub public_url: Option<Url>,
-    /// Every public URL of it: their origins mean its own.
-    pub aliases: Vec<Url>,
-    /// How its archives are read; `None`: not at all.
-    pub import: Option<Import>,
-    /// What is made of its document.
-    pub format: Format,
-    /// How often.
-    pub policy: Policy,
-    /// How much absence proves.
-    pub deletions: Deletions,
-    /// Whose scrubbers make its digests.
-    pub platform: Choice,
-    /// Where its last documents are kept, if anywhere.
-    pub record: Option<Record>,
-}
-
-impl FeedSpec {
-    /// A feed that is polled and judged as usual.
-    pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
-        let (policy, deletions) = (Policy::default(), Deletions::default());
-        let (public_url, aliases, import, record) = (None, Vec::new(), None, None);
-        let (format, platform) = (Format::Auto, Choice::Auto);
-        let name = name.into();
-        Self { no, name, url, public_url, aliases, import, format, policy, deletions, platform, record }
-    }
-}
-
 /// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.
 #[derive(Clone)]
 pub struct Poller {
-    pipeline: Pipeline,
+    context: Context,
+    upstream: Upstream,
     feeds: Arc<BTreeMap<FeedNo, Arc<FeedSpec>>>,
     states: Arc<RwLock<HashMap<FeedNo, PollState>>>,
 }
@@ -106,22 +67,26 @@ const DRAIN_SECS: u64 = 10;
 
 impl Poller {
     /// Takes up what was remembered of these feeds: what is not due is not polled because we were away (FRB 015, 037).
-    pub async fn load(pipeline: Pipeline, feeds: Vec<FeedSpec>) -> Result<Self, StoreError> {
-        let now = Stamp::from_micros(pipeline.clock.now_us());
-        let mut saved: HashMap<FeedNo, PollState> = pipeline.store.polls().await?.into_iter().collect();
+    pub async fn load(
+        context: Context,
+        upstream: Upstream,
+        feeds: Vec<FeedSpec>,
+    ) -> Result<Self, StoreError> {
+        let now = Stamp::from_micros(context.clock.now_us());
+        let mut saved: HashMap<FeedNo, PollState> = context.store.polls().await?.into_iter().collect();
         let mut state_of = |feed: &FeedSpec| {
-            let url = bare(&feed.url);
+            let url = feed.bare_url();
             match saved.remove(&feed.no) {
                 Some(state) => state.resumed(url.as_str(), &feed.policy, now),
                 None => PollState::unpolled(url.as_str()),
             }
         };
         let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
-        for record in pipeline.store.feeds().await? {
-            pipeline.notify.moved(record.no, record.head());
+        for record in context.store.feeds().await? {
+            context.notify.moved(record.no, record.head());
         }
         let feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
-        Ok(Self { pipeline, feeds: Arc::new(feeds), states: Arc::new(RwLock::new(states)) })
+        Ok(Self { context, upstream, feeds: Arc::new(feeds), states: Arc::new(RwLock::new(states)) })
     }
 
     /// What is remembered of a feed's polls right now.
@@ -131,9 +96,9 @@ impl Poller {
 
     /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered and returns.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let hosts = Hosts::new(self.pipeline.store.hosts().await?);
+        let hosts = Hosts::new(self.context.store.hosts().await?);
         let (walks, again) = self.walks().await?;
-        let probes = Probes::new(self.pipeline.store.feeds().await?);
+        let probes = Probes::new(self.context.store.feeds().await?);
         let mut run = Run::new(self, hosts, walks, again, probes, stop.clone());
         while !stop.is_cancelled() {
             run.start_due();
@@ -148,16 +113,16 @@ impl Poller {
     /// The walks through archives that are not at their end, or whose end is not committed; and when those that are at
     /// their end begin again.
     async fn walks(&self) -> Result<(HashMap<FeedNo, ArchiveWalk>, Vec<(FeedNo, Stamp)>), StoreError> {
-        let mut walks: HashMap<FeedNo, ArchiveWalk> =
-            self.pipeline.store.walks().await?.into_iter().collect();
+        let mut walks: HashMap<FeedNo, ArchiveWalk> = self.context.store.walks().await?.into_iter().collect();
         let mut again = Vec::new();
-        for record in self.pipeline.store.feeds().await? {
+        for record in self.context.store.feeds().await? {
             let feed = self.feeds.get(&record.no).filter(|feed| feed.import.is_some());
             let is_over = |walk: &ArchiveWalk| is_settled(walk, &record);
             if feed.is_none() || walks.get(&record.no).is_some_and(is_over) {
                 walks.remove(&record.no);
             }
-            let due = feed.zip(record.last_walk.as_ref()).and_then(|(feed, walked)| again_at(feed, walked));
+            let due =
+                feed.zip(record.last_walk.as_ref()).and_then(|(feed, walked)| feed.walks_again_at(walked));
             if !walks.contains_key(&record.no) {
                 again.extend(due.map(|due| (record.no, due)));
             }
@@ -166,7 +131,7 @@ impl Poller {
     }
 
     fn now(&self) -> Stamp {
-        Stamp::from_micros(self.pipeline.clock.now_us())
+        Stamp::from_micros(self.context.clock.now_us())
     }
 }
 
@@ -287,9 +252,11 @@ impl<'a> Run<'a> {
         if let Some(hint) = self.hints.get_mut(&feed).filter(|hint| hint.is_waiting) {
             *hint = Hint { is_waiting: false, polled_at: Some(now) };
         }
-        let (pipeline, stop) = (self.poller.pipeline.clone(), self.stop.clone());
+        let (context, upstream, stop) =
+            (self.poller.context.clone(), self.poller.upstream.clone(), self.stop.clone());
         let span = info_span!("poll", feed.name = %spec.name);
-        let poll = async move { pipeline.poll(&spec, &state, &stop).await }.instrument(span);
+        let poll =
+            async move { Poll::new(&context, &spec, &state).run(&upstream, &stop).await }.instrument(span);
         let task = self.polls.spawn(poll).id();
         self.tasks.insert(task, InFlight { feed, hosts });
     }
@@ -304,7 +271,7 @@ impl<'a> Run<'a> {
             Some(ended) = self.steps.join_next_with_id() => self.stepped(ended),
             Some(ended) = self.probes.next() => self.probed(ended),
             Some(saved) = OptionFuture::from(self.saving.as_mut()) => self.saved(saved),
-            hinted = poller.pipeline.notify.hints() => self.hinted(hinted),
+            hinted = poller.context.notify.hints() => self.hinted(hinted),
             () = sleep_until(wake) => {}
         }
     }
@@ -337,7 +304,7 @@ impl<'a> Run<'a> {
                 else {
                     return;
                 };
-                self.poller.pipeline.broken(spec, &state)
+                Poll::new(&self.poller.context, spec, &state).broken()
             }
         };
         let now = self.poller.now();
@@ -347,7 +314,7 @@ impl<'a> Run<'a> {
         } else if let Some(again_at) = polled.again_at.filter(|_| !self.walks.contains_key(&feed)) {
             self.walk_queue.put(feed, again_at);
         }
-        if let Some(at) = polled.probe_at {
+        if let Some(at) = polled.check_at {
             self.probes.put(feed, at);
         }
         if let Some((host, until)) = polled.hold {
@@ -411,7 +378,7 @@ impl<'a> Run<'a> {
 
     fn save(&mut self) -> Saving {
         let (polls, hosts) = (std::mem::take(&mut self.unsaved), self.hosts.take_unsaved());
-        let store = Arc::clone(&self.poller.pipeline.store);
+        let store = Arc::clone(&self.poller.context.store);
         Box::pin(async move {
             let rows = polls.clone().into_iter().collect();
             let saved = store.save_polls(rows, hosts.clone().into_iter().collect()).await;

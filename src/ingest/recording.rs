@@ -1,7 +1,7 @@
 //! The last documents of a feed as they came, and what pages of its items said, kept in a folder so that what was decided on them can be played again; not
 //! what was decided.
 
-use super::{Record, upstream::Fetched};
+use super::{Fetched, Record};
 use crate::feed::{absence::CheckResult, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 use std::{

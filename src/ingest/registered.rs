@@ -10,7 +10,6 @@ impl From<&RegisteredFeed> for FeedSpec {
             no: feed.no,
             name: settings.name.clone(),
             url: settings.url.clone(),
-            public_url: settings.aliases.first().cloned(),
             aliases: settings.aliases.clone(),
             import: (settings.import.pages_max > 0).then_some(settings.import),
             format: settings.format,

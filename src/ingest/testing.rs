@@ -1,9 +1,16 @@
 //! A publisher without a network for the tests of ingest: the real client stack over a script. Compiled for tests only.
 
-use super::{FeedSpec, Pipeline, Poller, Upstream};
+use super::{
+    Context, FeedSpec, Poller, Upstream,
+    checks::{Check, Checked},
+    polls::{Poll, Polled},
+};
 use crate::{
     clock::{Clock, Paused},
-    feed::{record::FeedNo, schedule::Policy},
+    feed::{
+        record::FeedNo,
+        schedule::{Policy, PollState},
+    },
     layers::{self, ClientConfig, FetchError, Governor, Reply, Request, client::upstream_over},
     notify::Notify,
     store::{Store, memory::Memory},
@@ -45,7 +52,8 @@ pub(super) struct Seen {
 pub(super) struct House {
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
-    pub(super) pipeline: Pipeline,
+    pub(super) context: Context,
+    pub(super) upstream: Upstream,
     pub(super) seen: Arc<Mutex<Vec<Seen>>>,
 }
 
@@ -96,17 +104,16 @@ impl House {
         let contact = Url::parse("https://me.example/").unwrap();
         let upstream = Upstream::new(client, contact, clock.clone());
         let notify = Arc::new(Notify::new());
-        let pipeline = Pipeline {
+        let context = Context {
             store: store.clone(),
             notify: notify.clone(),
             clock,
-            upstream,
             jitter: || 0.0,
             metrics: Metrics::default(),
             platforms: super::platform::embedded(),
-            probe_gap_secs: 60,
+            permalink_check_gap_secs: 60,
         };
-        Self { store, notify, pipeline, seen }
+        Self { store, notify, context, upstream, seen }
     }
 
     /// Registers a feed.
@@ -116,10 +123,22 @@ impl House {
         FeedSpec { policy, ..FeedSpec::new(no, name, Url::parse(url).unwrap()) }
     }
 
+    /// Polls a feed once.
+    pub(super) async fn poll(&self, feed: &FeedSpec, state: &PollState) -> Polled {
+        let stop = CancellationToken::new();
+        Poll::new(&self.context, feed, state).run(&self.upstream, &stop).await.expect("nobody stops it")
+    }
+
+    /// Makes one permalink check.
+    pub(super) async fn check(&self, feed: &FeedSpec, state: &PollState) -> Checked {
+        let stop = CancellationToken::new();
+        Check::new(&self.context, feed, state).run(&self.upstream, &stop).await.expect("nobody stops it")
+    }
+
     /// Starts a poller.
     pub(super) async fn start<'a>(&self, feeds: impl IntoIterator<Item = &'a FeedSpec>) -> Running {
         let feeds = feeds.into_iter().cloned().collect();
-        let poller = Poller::load(self.pipeline.clone(), feeds).await.unwrap();
+        let poller = Poller::load(self.context.clone(), self.upstream.clone(), feeds).await.unwrap();
         let stop = CancellationToken::new();
         let (running, token) = (poller.clone(), stop.clone());
         let task = tokio::spawn(async move { running.run(token).await.unwrap() });

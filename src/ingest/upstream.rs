@@ -1,6 +1,6 @@
 //! One question to a publisher and what its answer means; not when to ask, nor what the document says.
 
-use super::{Format, poller::FeedSpec};
+use super::{FeedSpec, Fetched, Format, feed_spec::without_credentials};
 use crate::{
     clock::Clock,
     feed::schedule::{Answer, Failure, Plan, PollState, Whose},
@@ -54,27 +54,6 @@ pub enum Reply {
         /// Seconds until there is room.
         wait_secs: u64,
     },
-}
-
-/// A body and what came with it.
-#[derive(Debug)]
-pub struct Fetched {
-    /// What the headers say.
-    pub answer: Answer,
-    /// The document, inflated.
-    pub body: Bytes,
-    /// `Content-Type`, if it is text.
-    pub content_type: Option<String>,
-    /// `Content-Language`, if it is text.
-    pub content_language: Option<String>,
-    /// All headers of the answer: some platforms are recognised by them.
-    pub headers: Box<HeaderMap>,
-    /// The URL that answered, after redirects.
-    pub base_url: String,
-    /// The URL that names the document, where that is wanted as it is instead of as a feed.
-    pub resource: Option<String>,
-    /// 226: the entries that are new to the server's mind, and no others. Never asked for (POLLING 0.2).
-    pub is_part: bool,
 }
 
 impl Upstream {
@@ -279,20 +258,10 @@ fn credentials(url: &Url) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// A URL without credentials: what is stored, compared and shown.
-pub fn bare(url: &Url) -> Url {
-    let mut bare = url.clone();
-    // Both fail only for URLs without a host, which have no credentials.
-    let _ = bare.set_username("");
-    let _ = bare.set_password(None);
-    bare.set_fragment(None);
-    bare
-}
-
 /// What names a resource: its configured URL, wherever redirects lead today. Everybody sees it, and a query may be a
 /// token, so that only a digest tells one query from another.
 fn resource_url(configured: &Url) -> String {
-    let mut url = bare(configured);
+    let mut url = without_credentials(configured);
     if let Some(query) = configured.query() {
         let digest = everfeed_adapters::Digest::of(query.as_bytes());
         url.set_query(None);

@@ -14,7 +14,7 @@ use everfeed::{
         schedule::{Policy, PollState},
         stamp::Stamp,
     },
-    ingest::{Deletions, FeedSpec, Pipeline, Upstream},
+    ingest::{Context, Deletions, FeedSpec, Upstream, checks::Check, polls::Poll},
     layers::{self, ClientConfig, FetchError, Governor, client::upstream_over},
     notify::Notify,
     store::{Store, memory::Memory},
@@ -45,7 +45,8 @@ pub(crate) struct Blog {
     pub(crate) clock: Arc<Manual>,
     pub(crate) feed: FeedSpec,
     publisher: Arc<Mutex<Publisher>>,
-    pipeline: Pipeline,
+    context: Context,
+    upstream: Upstream,
     state: PollState,
     /// What each item was last called, and whether it was alive.
     known: HashMap<ItemId, (String, bool)>,
@@ -90,15 +91,16 @@ impl Blog {
         let client = upstream_over(&ClientConfig::default(), Governor::new(many, many), wire);
         let upstream = Upstream::new(client, Url::parse("https://me.example/").unwrap(), clock.clone());
         let notify = Arc::new(Notify::new());
-        let pipeline = Pipeline::new(store.clone(), notify.clone(), clock.clone(), upstream);
-        let pipeline = Pipeline { jitter: || 0.0, ..pipeline };
+        let context = Context::new(store.clone(), notify.clone(), clock.clone());
+        let context = Context { jitter: || 0.0, ..context };
         let no = store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(3600), max_secs: 3600 };
         let deletions = Deletions { probe, ..Deletions::default() };
         let feed = FeedSpec { policy, deletions, ..FeedSpec::new(no, name, Url::parse(URL).unwrap()) };
         let state = PollState::unpolled(URL);
         let (known, cursor, told) = (HashMap::new(), String::new(), (0, 0));
-        let mut blog = Self { store, notify, clock, feed, publisher, pipeline, state, known, cursor, told };
+        let mut blog =
+            Self { store, notify, clock, feed, publisher, context, upstream, state, known, cursor, told };
         let first = blog.poll().await;
         assert!(first.split(' ').all(|word| word.starts_with('+')), "{first}");
         blog
@@ -155,12 +157,15 @@ impl Blog {
 
     async fn poll(&mut self) -> String {
         let stop = CancellationToken::new();
-        let polled = self.pipeline.poll(&self.feed, &self.state, &stop).await.expect("nobody stops it");
+        let polled = Poll::new(&self.context, &self.feed, &self.state)
+            .run(&self.upstream, &stop)
+            .await
+            .expect("nobody stops it");
         self.state = polled.state;
         while let Some(at) = self.store.feed(self.feed.no).await.unwrap().next_check_at
             && at <= self.now()
         {
-            self.pipeline.probe(&self.feed, &self.state, &stop).await.unwrap();
+            Check::new(&self.context, &self.feed, &self.state).run(&self.upstream, &stop).await.unwrap();
         }
         let mut told = self.events().await;
         told.extend(self.changes().await);

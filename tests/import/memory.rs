@@ -4,7 +4,7 @@ use crate::publisher::{Past, Publisher};
 use everfeed::{
     clock::System,
     feed::archive::History,
-    ingest::{FeedSpec, Import, Pipeline, Poller, Upstream},
+    ingest::{Context, FeedSpec, Import, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
@@ -44,12 +44,12 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     let many = NonZeroU32::new(1_000_000).unwrap();
     let client = upstream(&ClientConfig::default(), Governor::new(many, many)).unwrap();
     let upstream = Upstream::new(client, Url::parse("http://me.example/").unwrap(), clock.clone());
-    let pipeline = Pipeline::new(store.clone(), Arc::new(Notify::new()), clock, upstream);
+    let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
     let no = store.register("blog", "blog").await.unwrap().no;
     let import = Import { serve_after_secs: 3600, page_gap_secs: 0, ..Import::default() };
     let url = Url::parse(&publisher.url()).unwrap();
     let feed = FeedSpec { import: Some(import), ..FeedSpec::new(no, "blog", url) };
-    let poller = Poller::load(pipeline, vec![feed]).await.unwrap();
+    let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();
     let stop = CancellationToken::new();
     let (token, begun, before) = (stop.clone(), Instant::now(), status("VmHWM"));
     let task = tokio::spawn(async move { poller.run(token).await.unwrap() });

@@ -18,18 +18,13 @@ use everfeed::{
         schedule::{self, PollState},
         stamp::Stamp,
     },
-    ingest::{
-        Deletions, FeedSpec, Pipeline, Upstream,
-        upstream::{Fetched, Reply},
-    },
-    layers::{self, ClientConfig, Governor},
+    ingest::{Context, Deletions, FeedSpec, Fetched, checks::Check, polls::Poll, upstream::Reply},
     notify::Notify,
     store::{Store, memory::Memory},
 };
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
-    time::Instant,
 };
 use url::Url;
 
@@ -56,7 +51,7 @@ async fn watch_so(scenario: &Scenario, seed: u64, probe: bool) -> Score {
 }
 
 struct Watcher {
-    pipeline: Pipeline,
+    context: Context,
     store: Arc<Memory>,
     clock: Arc<Manual>,
     feed: FeedSpec,
@@ -98,18 +93,15 @@ impl Watcher {
     async fn new(probe: bool) -> Self {
         let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
         let store = Arc::new(Memory::new(clock.clone()));
-        let client = layers::upstream(&ClientConfig::default(), Governor::default()).unwrap();
-        let upstream = Upstream::new(client, None, clock.clone());
         let notify = Arc::new(Notify::new());
-        let pipeline =
-            Pipeline { jitter: || 0.0, ..Pipeline::new(store.clone(), notify, clock.clone(), upstream) };
+        let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
         let no = store.register("blog", URL).await.unwrap().no;
         let usual = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
         let feed = FeedSpec { deletions: Deletions { probe, ..usual.deletions }, ..usual };
         let state = PollState::unpolled(URL);
         let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
         let by_absence = Judge::default();
-        Self { pipeline, store, clock, feed, state, cursor, held, items, missed, by_absence }
+        Self { context, store, clock, feed, state, cursor, held, items, missed, by_absence }
     }
 
     fn now(publisher: &Publisher) -> Stamp {
@@ -144,7 +136,7 @@ impl Watcher {
 
     async fn take(&mut self, reply: Reply, publisher: &mut Publisher) {
         self.clock.set(Self::now(publisher).micros());
-        let polled = self.pipeline.answered(&self.feed, &self.state, reply, Instant::now()).await;
+        let polled = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await;
         self.state = polled.state;
         assert_eq!(self.state.fault, None, "every document of this publisher can be read");
         if polled.is_saved {
@@ -165,7 +157,7 @@ impl Watcher {
                 Page::Missing => CheckResult::NotFound,
                 Page::Error => CheckResult::Nothing,
             };
-            self.pipeline.page_said(&self.feed, &self.state, id, said).await.unwrap();
+            Check::new(&self.context, &self.feed, &self.state).answered(id, said).await.unwrap();
             self.follow(publisher).await;
         }
     }

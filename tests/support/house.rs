@@ -10,7 +10,10 @@ use everfeed::{
         record::FeedNo,
         schedule::{Policy, PollState},
     },
-    ingest::{FeedSpec, Pipeline, Upstream, pipeline::Polled},
+    ingest::{
+        Context, FeedSpec, Upstream,
+        polls::{Poll, Polled},
+    },
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{Store, memory::Memory},
@@ -24,7 +27,8 @@ pub(crate) struct House {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) feed: FeedSpec,
     pub(crate) state: PollState,
-    pipeline: Pipeline,
+    context: Context,
+    upstream: Upstream,
 }
 
 impl House {
@@ -36,17 +40,20 @@ impl House {
         let many = NonZeroU32::new(1_000_000).unwrap();
         let client = upstream(limits, Governor::new(many, many)).unwrap();
         let upstream = Upstream::new(client, Url::parse("https://me.example/").unwrap(), clock.clone());
-        let pipeline = Pipeline::new(store.clone(), Arc::new(Notify::new()), clock, upstream);
+        let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
         let no = store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(1), max_secs: 60 };
         let feed = FeedSpec { policy, ..FeedSpec::new(no, name, Url::parse(url).unwrap()) };
-        Self { store, feed, state: PollState::unpolled(url), pipeline }
+        Self { store, feed, state: PollState::unpolled(url), context, upstream }
     }
 
     /// Polls once, as the poller would.
     pub(crate) async fn poll(&mut self) -> Polled {
         let stop = CancellationToken::new();
-        let polled = self.pipeline.poll(&self.feed, &self.state, &stop).await.expect("nobody stops it");
+        let polled = Poll::new(&self.context, &self.feed, &self.state)
+            .run(&self.upstream, &stop)
+            .await
+            .expect("nobody stops it");
         self.state = polled.state.clone();
         polled
     }

@@ -67,6 +67,13 @@ pub struct Failure {
     pub retry_after_secs: Option<u64>,
 }
 
+impl Failure {
+    /// A failure on our side, in these words.
+    pub fn ours(why: impl ToString) -> Self {
+        Self { whose: Whose::Ours, text: why.to_string(), status: None, retry_after_secs: None }
+    }
+}
+
 /// The longest `Retry-After` that is believed: seven days (POLLING 1.5).
 const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
 

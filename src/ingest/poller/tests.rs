@@ -9,10 +9,11 @@ use crate::{
 };
 use std::{future::ready, sync::atomic::Ordering};
 use tokio::time::sleep;
+use url::Url;
 
 mod walks;
 
-mod probes;
+mod checks;
 mod rewalks;
 
 const HOUR: u64 = 3600;

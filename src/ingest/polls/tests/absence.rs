@@ -42,7 +42,7 @@ fn publisher(windows: &'static [&'static str]) -> House {
 async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String) {
     let mut state = PollState::unpolled(URL);
     for _ in 0..hours {
-        let polled = house.pipeline.poll(feed, &state, &CancellationToken::new()).await.unwrap();
+        let polled = house.poll(feed, &state).await;
         state = polled.state;
         probe(house, feed, &state).await;
         tokio::time::advance(Duration::from_secs(3600)).await;
@@ -54,9 +54,9 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String
 /// Asks for every page that is due, as the poller does.
 async fn probe(house: &House, feed: &FeedSpec, state: &PollState) {
     while let Some(at) = house.store.feed(feed.no).await.unwrap().next_check_at
-        && at <= house.pipeline.now()
+        && at <= house.context.now()
     {
-        house.pipeline.probe(feed, state, &CancellationToken::new()).await.unwrap();
+        house.check(feed, state).await;
     }
 }
 
@@ -182,9 +182,8 @@ async fn a_post_that_comes_back_is_revived_under_its_id() {
     let (_, told) = watch(&house, &feed, 26).await;
     assert_eq!(told, "tuvxyz gone 1");
     let house2 = publisher(&["zyxwvu"]);
-    let pipeline = Pipeline { upstream: house2.pipeline.upstream.clone(), ..house.pipeline.clone() };
-    let state = PollState::unpolled(URL);
-    pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap();
+    let (stop, state) = (CancellationToken::new(), PollState::unpolled(URL));
+    Poll::new(&house.context, &feed, &state).run(&house2.upstream, &stop).await.unwrap();
     assert_eq!(self::told(&house, &feed).await, "tuvwxyz gone 0");
 }
 
@@ -256,7 +255,7 @@ async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
     let mut state = PollState::unpolled(URL);
     let mut faults = Vec::new();
     for _ in 0..4 {
-        state = house.pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap().state;
+        state = house.poll(&feed, &state).await.state;
         faults.push(state.fault.clone().map(|fault| fault.text));
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
@@ -264,7 +263,7 @@ async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
     assert_eq!(faults, [None, parked.clone(), None, parked]);
     assert_eq!(told(&house, &feed).await, "wxyz gone 0");
     tokio::time::advance(Duration::from_secs(8 * 86_400)).await;
-    state = house.pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap().state;
+    state = house.poll(&feed, &state).await.state;
     assert_eq!(state.fault, None, "it must be meant");
     assert_eq!(told(&house, &feed).await, "abcwxyz gone 0");
 }

@@ -1,7 +1,7 @@
 //! Probes among the polls: one a minute and host, none of a host that is down, and none forgotten.
 
 use super::*;
-use crate::ingest::testing::Scripted;
+use crate::{feed::schedule::Policy, ingest::testing::Scripted};
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},

@@ -6,18 +6,24 @@ use crate::{
         order::Order,
         view::{Format, View},
     },
-    ingest::testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
+    ingest::{
+        testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
+        transact::TRIES_MAX,
+    },
     store::{
         Subscription, SubscriptionNo,
         sub::{Algo, Dialect, Terms},
     },
 };
-use std::{future::ready, sync::atomic::Ordering};
+use std::{
+    future::ready,
+    sync::{Arc, atomic::Ordering},
+};
+use url::Url;
 
 mod absence;
 
 mod guard;
-mod probing;
 
 const URL: &str = "http://blog.example/rss";
 const EMPTY: &str = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
@@ -27,7 +33,7 @@ async fn polls(house: &House, feed: &FeedSpec, times: usize) -> Vec<PollState> {
     let mut state = PollState::unpolled(URL);
     let mut states = Vec::new();
     for _ in 0..times {
-        state = house.pipeline.poll(feed, &state, &CancellationToken::new()).await.unwrap().state;
+        state = house.poll(feed, &state).await.state;
         states.push(state.clone());
     }
     states
@@ -59,7 +65,7 @@ async fn a_failure_changes_nothing_but_the_poll_state_and_the_next_good_document
         assert_eq!(states[n + 1].body, states[0].body);
         assert_eq!(states[n + 1].failures, u32::try_from(n + 1).unwrap());
     }
-    let next = house.pipeline.poll(&feed, &states[4], &CancellationToken::new()).await.unwrap();
+    let next = house.poll(&feed, &states[4]).await;
     assert_eq!((next.state.failures, next.is_saved), (0, true));
     assert_eq!(house.total(feed.no).await, 2);
 }
@@ -109,13 +115,6 @@ async fn a_feed_that_moved_on_meanwhile_is_decided_on_again() {
         assert_eq!(whose, (expect == 0).then_some(Whose::Ours));
         assert_eq!(states[0].body.is_some(), expect == 1, "what was not stored is not taken for known");
     }
-}
-
-#[tokio::test]
-async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
-    let failure = compute(|| -> () { panic!("as a parser might") }).await.unwrap_err();
-    assert_eq!(failure.whose, Whose::Ours);
-    assert!(failure.text.contains("bug in everfeed"));
 }
 
 /// A subscription of this callback until then.
@@ -179,7 +178,7 @@ async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
     let mut state = PollState::unpolled(URL);
     let mut revisions = Vec::new();
     for _ in 0..5 {
-        state = house.pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap().state;
+        state = house.poll(&feed, &state).await.state;
         assert_eq!(state.failures, 0, "{:?}", state.fault);
         let record = house.store.feed(feed.no).await.unwrap();
         revisions.push((record.total, record.rev));
@@ -196,8 +195,8 @@ async fn relative_links_lead_from_the_public_url_of_a_feed() {
     let house = in_turn(&[DOCUMENT, DOCUMENT]);
     let as_polled = house.feed("blog", URL, 1, 5).await;
     let spec = house.feed("aside", URL, 1, 5).await;
-    let public_url = Some(Url::parse("https://public.example/rss.xml").unwrap());
-    let as_known = FeedSpec { public_url, ..spec };
+    let aliases = vec![Url::parse("https://public.example/rss.xml").unwrap()];
+    let as_known = FeedSpec { aliases, ..spec };
     for (feed, expect) in [(as_polled, "http://blog.example/home"), (as_known, "https://public.example/home")]
     {
         polls(&house, &feed, 1).await;
@@ -246,7 +245,7 @@ async fn changes(platform: &str, documents: &'static [(bool, u32, &'static str)]
     feed.platform = platform.to_owned().into();
     let (mut state, mut states, mut times, mut last) = (PollState::unpolled(URL), Vec::new(), 0, None);
     for _ in documents {
-        state = house.pipeline.poll(&feed, &state, &CancellationToken::new()).await.unwrap().state;
+        state = house.poll(&feed, &state).await.state;
         let t = house.store.feed(feed.no).await.unwrap().last_t;
         times += u64::from(last.replace(t) != Some(t));
         states.push(state.clone());

@@ -5,13 +5,20 @@ use crate::{
     feed::{
         absence::{AbsenceState, CheckResult},
         item::{Content, KeyHash, Reason},
+        order::Order,
         page::PageQuery,
     },
-    ingest::Deletions,
+    ingest::{
+        Deletions,
+        testing::{House, Scripted, ok, status},
+    },
 };
 use everfeed_adapters::Key;
 use http::Response;
-use std::time::Duration;
+use std::{future::ready, time::Duration};
+use url::Url;
+
+const URL: &str = "http://blog.example/rss";
 
 /// A document of these posts, newest first, each with a page of its own below this address.
 fn posts(base: &str, letters: &str) -> String {
@@ -44,8 +51,8 @@ fn blog(base: &'static str, page: impl Fn() -> Scripted + Clone + Send + Sync + 
 async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
     let mut state = PollState::unpolled(URL);
     for _ in 0..hours {
-        state = house.pipeline.poll(feed, &state, &CancellationToken::new()).await.unwrap().state;
-        house.pipeline.probe(feed, &state, &CancellationToken::new()).await.unwrap();
+        state = house.poll(feed, &state).await.state;
+        house.check(feed, &state).await;
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
     let query = PageQuery {
@@ -143,7 +150,7 @@ async fn behind_a_sidecar_the_public_permalink_means_the_configured_origin() {
     let house = blog("https://blog.public", || status(410, &[]));
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let public = Url::parse("https://blog.public/rss").unwrap();
-    let feed = FeedSpec { public_url: Some(public.clone()), aliases: vec![public], ..feed };
+    let feed = FeedSpec { aliases: vec![public], ..feed };
     assert_eq!(watch(&house, &feed, 2).await, [Reason::Gone]);
     assert_eq!(asked(&house), [(1, PAGE.to_owned())]);
 }
@@ -161,12 +168,11 @@ async fn one_switch_turns_them_off() {
 async fn a_probe_says_who_asks_and_why_and_carries_no_validators() {
     let house = blog(BLOG, || status(429, &[("retry-after", "600")]));
     let feed = house.feed("blog", "http://me:secret@blog.example/rss", 3600, 3600).await;
-    let state =
-        house.pipeline.poll(&feed, &PollState::unpolled(URL), &CancellationToken::new()).await.unwrap();
+    let state = house.poll(&feed, &PollState::unpolled(URL)).await;
     tokio::time::advance(Duration::from_secs(3600)).await;
-    house.pipeline.poll(&feed, &state.state, &CancellationToken::new()).await.unwrap();
-    let probed = house.pipeline.probe(&feed, &state.state, &CancellationToken::new()).await.unwrap();
-    let until = house.pipeline.now().plus_secs(600);
+    house.poll(&feed, &state.state).await;
+    let probed = house.check(&feed, &state.state).await;
+    let until = house.context.now().plus_secs(600);
     assert_eq!((probed.asked, probed.hold), (true, Some(("blog.example".into(), until))));
     let seen = house.seen.lock().unwrap().last().unwrap().clone();
     assert_eq!(seen.url, PAGE);

@@ -4,7 +4,10 @@
 use super::{HOST_BUSY_SECS, InFlight, Run, STEPS_MAX};
 use crate::{
     feed::archive::ArchiveWalk,
-    ingest::{hosts::hosts_of, pipeline::Stepped},
+    ingest::{
+        host_pauses::hosts_of,
+        walks::{ArchiveReader, Stepped},
+    },
 };
 use std::{collections::BTreeSet, sync::Arc};
 use tokio::task::{Id, JoinError};
@@ -30,16 +33,16 @@ impl Run<'_> {
             } else if !self.hosts.enter(&hosts) {
                 self.walk_queue.put(feed, now.plus_secs(HOST_BUSY_SECS));
             } else {
-                let (pipeline, stop, spec) =
-                    (self.poller.pipeline.clone(), self.stop.clone(), Arc::clone(spec));
+                let (poller, stop, spec) = (self.poller.clone(), self.stop.clone(), Arc::clone(spec));
                 // A feed that stands in the queue without a walk is to be walked again.
                 let walk = self.walks.remove(&feed);
                 let token = walk.as_ref().map(ArchiveWalk::token);
                 let span = info_span!("walk", feed.name = %spec.name);
                 let step = async move {
+                    let step = ArchiveReader::new(&poller.context, &poller.upstream, &spec, &state);
                     match walk {
-                        Some(walk) => pipeline.step(&spec, &state, walk, &stop).await,
-                        None => pipeline.walk_again(&spec, &state, &stop).await,
+                        Some(walk) => step.go_on(walk, &stop).await,
+                        None => step.begin_again(&stop).await,
                     }
                 };
                 let task = self.steps.spawn(step.instrument(span)).id();

@@ -26,7 +26,7 @@ fn churning(until: usize, then: fn() -> Scripted) -> House {
 async fn hourly(house: &House, feed: &FeedSpec, mut state: PollState, times: usize) -> PollState {
     for _ in 0..times {
         tokio::time::advance(Duration::from_secs(3600)).await;
-        state = house.pipeline.poll(feed, &state, &CancellationToken::new()).await.unwrap().state;
+        state = house.poll(feed, &state).await.state;
     }
     state
 }

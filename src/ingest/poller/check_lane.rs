@@ -7,7 +7,11 @@ use crate::{
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
     },
-    ingest::{hosts::hosts_of, pipeline::Probed, queue::Queue},
+    ingest::{
+        checks::{Check, Checked},
+        due_queue::Queue,
+        host_pauses::hosts_of,
+    },
 };
 use std::{collections::HashMap, sync::Arc};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -22,13 +26,13 @@ const BROKEN_SECS: u64 = 3600;
 /// Which feeds have probes due, and which are in flight.
 pub(super) struct Probes {
     queue: Queue,
-    tasks: JoinSet<Option<Probed>>,
+    tasks: JoinSet<Option<Checked>>,
     in_flight: HashMap<Id, InFlight>,
     /// Until when hosts are left alone because one of their pages was asked for.
     rests: HashMap<String, Stamp>,
 }
 
-type Ended = Result<(Id, Option<Probed>), JoinError>;
+type Ended = Result<(Id, Option<Checked>), JoinError>;
 
 impl Probes {
     /// Those that were due when the process ended.
@@ -78,7 +82,7 @@ impl Run<'_> {
             let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
             let host = spec.url.host_str().unwrap_or_default().to_owned();
             let rests = self.probes.rests.get(&host).copied().unwrap_or_default();
-            let gap_secs = self.poller.pipeline.probe_gap_secs;
+            let gap_secs = self.poller.context.permalink_check_gap_secs;
             // Of a publisher who does not even answer for the feed no page is asked for before the next poll has ended.
             let down = if state.failures > 0 { state.next_at.plus_secs(gap_secs) } else { Stamp::ZERO };
             let not_before = self.hosts.not_before(&hosts).max(rests).max(down);
@@ -88,10 +92,12 @@ impl Run<'_> {
                 self.probes.queue.put(feed, now.plus_secs(super::HOST_BUSY_SECS));
             } else {
                 self.probes.rests.insert(host, now.plus_secs(gap_secs));
-                let (pipeline, stop, spec) =
-                    (self.poller.pipeline.clone(), self.stop.clone(), Arc::clone(spec));
+                let (poller, stop, spec) = (self.poller.clone(), self.stop.clone(), Arc::clone(spec));
                 let span = info_span!("probe", feed.name = %spec.name);
-                let probe = async move { pipeline.probe(&spec, &state, &stop).await }.instrument(span);
+                let probe = async move {
+                    Check::new(&poller.context, &spec, &state).run(&poller.upstream, &stop).await
+                }
+                .instrument(span);
                 let task = self.probes.tasks.spawn(probe).id();
                 self.probes.in_flight.insert(task, InFlight { feed, hosts });
             }

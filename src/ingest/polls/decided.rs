@@ -1,4 +1,4 @@
-//! The half of a poll that only computes: from a body to entries, and from what is known to a commit.
+//! The commit that a document, or the lack of one, comes to; pure, and not the reading of it.
 
 use crate::{
     feed::{
@@ -8,127 +8,14 @@ use crate::{
         observation_record::ObservationRecord,
         reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
         record::{FeedRecord, IdRule},
-        schedule::{Failure, PollState, Whose},
+        schedule::PollState,
         stamp::Stamp,
     },
-    ingest::{
-        Deletions,
-        platform::{self, Choice},
-        upstream::Fetched,
-    },
+    ingest::{Deletions, documents::Sliced},
     store::{Archives, Commit},
 };
-use bytes::Bytes;
-use everfeed_adapters::{
-    Digest, Hints, Metadata, NotAFeed, Note, Window,
-    platforms::{Conditional, Detected, Platforms, Profile},
-    slice, witness,
-};
+use everfeed_adapters::{Metadata, Note, platforms::Profile};
 use std::{collections::HashSet, sync::Arc};
-
-/// A document cut into entries.
-pub(super) struct Sliced {
-    /// Digest of its bytes; `None` for a part of one.
-    pub(super) body: Option<Digest>,
-    pub(super) window: Window,
-    /// What its silence may prove.
-    pub(super) class: Coverage,
-    /// Why it shows presence only.
-    partial: Option<&'static str>,
-    /// The software that it shows, if the configuration wants to know.
-    pub(super) platform: Option<Detected>,
-    /// What is known of that.
-    pub(super) profile: Option<Arc<Profile>>,
-    pub(super) is_part: bool,
-    pub(super) bytes: Bytes,
-    pub(super) content_type: Option<String>,
-    /// Whether no entry of it has changed with every poll up to now.
-    pub(super) after_rest: bool,
-}
-
-impl Sliced {
-    /// `None` when the body is the last one again: nothing to parse.
-    pub(super) fn new(fetched: &Fetched, last: Option<Digest>) -> Result<Option<Self>, Failure> {
-        let body = (!fetched.is_part).then(|| digest(fetched));
-        if body.is_some() && body == last {
-            return Ok(None);
-        }
-        let hints = Hints {
-            content_type: fetched.content_type.as_deref(),
-            content_language: fetched.content_language.as_deref(),
-            base_url: Some(&fetched.base_url),
-            resource: fetched.resource.as_deref(),
-        };
-        let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
-        let (class, partial) = class(&window, fetched);
-        Ok(Some(Self {
-            body,
-            window,
-            class,
-            partial,
-            is_part: fetched.is_part,
-            bytes: fetched.body.clone(),
-            platform: None,
-            profile: None,
-            content_type: fetched.content_type.clone(),
-            // A resource is there to change.
-            after_rest: fetched.resource.is_some(),
-        }))
-    }
-
-    /// The same, with the platform that it shows or that the configuration names.
-    pub(super) fn recognised(
-        self,
-        choice: &Choice,
-        platforms: &Platforms,
-        known: Option<&Detected>,
-        fetched: &Fetched,
-    ) -> Self {
-        let platform = choice.of(platforms, known, &self.window, fetched);
-        let profile = platform::profile(platforms, platform.as_ref());
-        let of_profile = profile.as_ref().and_then(|profile| {
-            let answers_deltas = profile.http.conditional == Conditional::Delta;
-            match self.class {
-                _ if profile.event_log => Some("the software shows events, not what there is"),
-                Coverage::Conditional if answers_deltas => {
-                    Some("the software answers conditional requests with what is new only")
-                }
-                _ => None,
-            }
-        });
-        let class = if of_profile.is_some() { Coverage::Partial } else { self.class };
-        Self { platform, profile, class, partial: self.partial.or(of_profile), ..self }
-    }
-
-    /// Whether the platform's validators hide deletions, so that only unconditional requests find them.
-    fn hides_deletions(&self) -> bool {
-        self.profile.as_ref().is_some_and(|profile| profile.http.hides_deletes)
-    }
-
-    /// Whether it holds neither entries nor deletions.
-    pub(super) fn says_nothing(&self) -> bool {
-        self.window.entries.is_empty() && self.window.deletions.is_empty()
-    }
-}
-
-impl Sliced {
-    /// How many more entries another reader finds than we do: then what seems to be missing may be our own mistake.
-    fn overlooked(&self) -> Option<usize> {
-        let hints = Hints { content_type: self.content_type.as_deref(), ..Hints::default() };
-        let found = witness(&self.bytes, &hints)?;
-        found.checked_sub(self.window.entries.len()).filter(|more| *more > 0)
-    }
-}
-
-/// What is the same for the same document. Of a resource the media type is part.
-fn digest(fetched: &Fetched) -> Digest {
-    let body = Digest::of(&fetched.body);
-    if fetched.resource.is_none() {
-        return body;
-    }
-    let media_type = fetched.content_type.as_deref().unwrap_or_default();
-    Digest::of(format!("resource\n{media_type}\n{body}").as_bytes())
-}
 
 /// What a document changes, ready to be committed.
 pub(super) struct Decided {
@@ -334,27 +221,6 @@ impl Decided {
     }
 }
 
-/// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
-/// its publisher still shows.
-fn class(window: &Window, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
-    if fetched.is_part {
-        (Coverage::Partial, Some("the server sent what it takes for new (226)"))
-    } else if is_damaged(window) {
-        (Coverage::Partial, Some("the document is cut, mended or lacks an entry"))
-    } else if fetched.answer.conditional {
-        (Coverage::Conditional, None)
-    } else {
-        (Coverage::Unconditional, None)
-    }
-}
-
-/// Whether a document was cut, mended, capped or lost an entry.
-pub(super) fn is_damaged(window: &Window) -> bool {
-    window.notes.iter().any(|note| {
-        matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)
-    })
-}
-
 /// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
 /// state. So does the id with software that writes today's date into it.
 fn is_said_otherwise(old: &Metadata, new: &Metadata, profile: Option<&Profile>) -> bool {
@@ -388,13 +254,10 @@ fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-fn no_feed(why: &NotAFeed) -> Failure {
-    Failure { whose: Whose::Upstream, text: why.to_string(), status: Some(200), retry_after_secs: None }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everfeed_adapters::platforms::Platforms;
 
     #[test]
     fn a_date_in_the_id_of_the_feed_says_nothing_with_software_that_writes_one() {

@@ -1,0 +1,77 @@
+//! The parts that every job of ingest uses; no client, because not every job sends a request.
+
+use super::{FeedSpec, config::Config, platform};
+use crate::{
+    clock::Clock,
+    feed::{schedule::PollState, stamp::Stamp},
+    notify::Notify,
+    store::{Receipt, Store},
+    telemetry::Metrics,
+};
+use everfeed_adapters::platforms::{Platforms, Profile};
+use std::{sync::Arc, time::Instant};
+use tracing::info;
+
+/// The parts that every job uses. Cheap to clone.
+#[derive(Clone)]
+pub struct Context {
+    /// Store of the items.
+    pub store: Arc<dyn Store>,
+    /// Wake-ups after commits.
+    pub notify: Arc<Notify>,
+    /// Source of the time.
+    pub clock: Arc<dyn Clock>,
+    /// A random number of 0..1, so that polls fall out of step.
+    pub jitter: fn() -> f64,
+    /// Counters of polls, changes and permalink checks.
+    pub metrics: Metrics,
+    /// Profiles of blog software.
+    pub platforms: Arc<Platforms>,
+    /// Seconds between two permalink checks on one host, at least.
+    pub permalink_check_gap_secs: u64,
+}
+
+impl Context {
+    /// The usual parts: random jitter, the embedded profiles, metrics of its own.
+    pub fn new(store: Arc<dyn Store>, notify: Arc<Notify>, clock: Arc<dyn Clock>) -> Self {
+        let (metrics, platforms) = (Metrics::default(), platform::embedded());
+        let permalink_check_gap_secs = Config::default().probe_gap_secs;
+        Self {
+            store,
+            notify,
+            clock,
+            jitter: rand::random::<f64>,
+            metrics,
+            platforms,
+            permalink_check_gap_secs,
+        }
+    }
+
+    /// The time now.
+    pub(super) fn now(&self) -> Stamp {
+        Stamp::from_micros(self.clock.now_us())
+    }
+
+    /// Number of active subscribers of a feed. An unreadable count is reported as zero.
+    pub(super) async fn subscribers(&self, feed: &FeedSpec) -> usize {
+        let now = self.now();
+        let subs = self.store.subs_of(feed.no).await.unwrap_or_default();
+        subs.iter().filter(|sub| sub.is_active(now)).count()
+    }
+
+    /// The platform profile that holds for a feed.
+    pub(super) fn profile(&self, state: &PollState) -> Option<Arc<Profile>> {
+        platform::profile(&self.platforms, state.platform.as_ref())
+    }
+
+    /// Wakes the waiters of a feed, after the commit is durable.
+    pub(super) fn announce(&self, feed: &FeedSpec, receipt: &Receipt, started: Instant) {
+        self.notify.moved(feed.no, receipt.feed.head());
+        let (name, items) = (&feed.name, receipt.stamped.len());
+        if items > 0 {
+            self.metrics.items_changed.inc_by(items as u64);
+            let duration_ms = started.elapsed().as_millis();
+            info!(feed.name = %name, items, duration_ms, "`{name}` has changed; items: {items}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Documents as polls and walks share them: cut into entries, staged as pages, laid beside older ones.
+
+mod older;
+mod pages;
+mod sliced;
+
+pub(super) use older::{Import, keys, older, opened};
+pub(super) use pages::{deflate, keys_of, may_lack, strong_of, unread, window};
+pub(super) use sliced::Sliced;

@@ -1,0 +1,115 @@
+//! Entries that stand in archives only, beside those of a live document, and the staged pages that they come from; not the
+//! walk that read them.
+
+use super::pages::{inflate, window};
+use crate::{
+    feed::{
+        absence::{Coverage, ProofPolicy},
+        archive::{ArchiveWalk, ArchivedPage, History, LastWalk, StagedWalk, merge, settle_known},
+        item::KeyHash,
+        reconcile::{
+            Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState, keys_needed, observe,
+            reconcile,
+        },
+        record::FeedRecord,
+        schedule::Failure,
+        stamp::Stamp,
+    },
+    ingest::compute::compute,
+    store::Archives,
+};
+use everfeed_adapters::{Deletion, platforms::Profile};
+use std::sync::Arc;
+use tracing::warn;
+
+/// Archives that a commit takes in besides its document.
+#[derive(Clone, Default)]
+pub(in crate::ingest) struct Import {
+    /// StagedWalk pages, parsed, newest first.
+    pub(in crate::ingest) pages: Arc<Vec<ArchivedPage>>,
+    /// What becomes of them.
+    pub(in crate::ingest) said: Option<Archives>,
+}
+
+/// What is older than a document, and stands in archives only.
+pub(in crate::ingest) struct Older {
+    readings: Vec<(Stamp, ParsedEntry)>,
+    deletions: Vec<Deletion>,
+}
+
+impl Older {
+    /// What it changes.
+    pub(in crate::ingest) fn decide(
+        self,
+        namespace: &str,
+        known: &Known,
+        profile: Option<Arc<Profile>>,
+        policy: &ProofPolicy,
+        now: Stamp,
+    ) -> Decisions {
+        if self.readings.is_empty() && self.deletions.is_empty() {
+            let (last, id_rule) = (known.window.clone(), known.id_rule);
+            return Decisions { window: last, id_rule, ..Decisions::default() };
+        }
+        let entries = settle_known(namespace, known, self.readings);
+        // What an archive says is no change from one poll to the next.
+        let (class, after_rest) = (Coverage::Partial, true);
+        let seen = Observation { entries, deletions: self.deletions, coverage: class, profile, after_rest };
+        reconcile(namespace, known, &seen, policy, now)
+    }
+
+    /// As it would be observed.
+    fn observation(&self) -> Observation {
+        let read = |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
+        let entries = self.readings.iter().map(read).collect();
+        let deletions = self.deletions.clone();
+        Observation { entries, deletions, coverage: Coverage::Partial, ..Observation::default() }
+    }
+}
+
+/// What archives hold that a live document does not.
+pub(in crate::ingest) fn older(live: &mut Observation, pages: &[ArchivedPage]) -> Older {
+    let deletions = pages.iter().flat_map(|page| page.deletions.iter().cloned()).collect();
+    Older { readings: merge(live, pages.to_vec()), deletions }
+}
+
+/// The keys that deciding on it needs.
+pub(in crate::ingest) fn keys(namespace: &str, last: &WindowState, older: &Older) -> Vec<KeyHash> {
+    if older.readings.is_empty() && older.deletions.is_empty() {
+        return Vec::new();
+    }
+    keys_needed(namespace, last, &older.observation())
+}
+
+/// StagedWalk pages, parsed, and what becomes of them.
+pub(in crate::ingest) async fn opened(
+    record: &FeedRecord,
+    staged: StagedWalk,
+    profile: Option<Arc<Profile>>,
+    now: Stamp,
+) -> Result<Import, Failure> {
+    let (namespace, before) = (record.namespace.clone(), record.history.clone());
+    compute(move || {
+        let history = before.after(staged.walk.as_ref().map_or(History::Unknown, ArchiveWalk::history));
+        let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| LastWalk::of(walk, now));
+        let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });
+        // Each is let go of as soon as it is parsed.
+        let waiting = staged.pages.into_iter().filter(|page| !page.deflated.is_empty());
+        let pages = waiting.map(|page| {
+            let document = inflate(&page.deflated).and_then(|body| window(&page, &body));
+            let Some(document) = document else {
+                warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
+                return ArchivedPage::default();
+            };
+            let (seen, _) = observe(&WindowState::default(), &document, profile.clone(), Coverage::Partial);
+            let read = |sighting| match sighting {
+                ObservedEntry::Read(reading) => Some(*reading),
+                ObservedEntry::Same(_) => None,
+            };
+            let readings = seen.entries.into_iter().filter_map(read).collect();
+            ArchivedPage { read_at: page.read_at, readings, deletions: seen.deletions }
+        });
+        Import { pages: Arc::new(pages.collect()), said }
+    })
+    .await
+}

@@ -1,0 +1,81 @@
+//! A page of archives, or a live document that a walk begins from, as it is staged and read back.
+
+use super::sliced::is_damaged;
+use crate::{
+    feed::{archive::StagedPage, item::KeyHash, schedule::Failure, stamp::Stamp},
+    ingest::{Fetched, compute::compute},
+};
+use bytes::Bytes;
+use everfeed_adapters::{Digest, Hints, Window, slice, witness};
+use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
+use std::{
+    collections::HashSet,
+    io::{Read as _, Write as _},
+};
+
+/// A page that was fetched from `url` and is not read yet. `base_url` is what its relative references are relative to.
+pub(in crate::ingest) fn unread(url: &str, base_url: String, fetched: &Fetched, now: Stamp) -> StagedPage {
+    StagedPage {
+        no: 0,
+        url: url.to_owned(),
+        landed: fetched.base_url.clone(),
+        base_url,
+        content_type: fetched.content_type.clone(),
+        content_language: fetched.content_language.clone(),
+        read_at: now,
+        body: Digest::of(&fetched.body),
+        keys: Vec::new(),
+        strong: 0,
+        deflated: Vec::new(),
+    }
+}
+
+/// True when a page may lack what its publisher shows.
+pub(in crate::ingest) fn may_lack(window: &Window, page: &StagedPage, body: &[u8]) -> bool {
+    let hints = Hints { content_type: page.content_type.as_deref(), ..Hints::default() };
+    is_damaged(window) || witness(body, &hints).is_some_and(|found| found > window.entries.len())
+}
+
+/// The document of a page; `None` when it is no feed.
+pub(in crate::ingest) fn window(page: &StagedPage, body: &[u8]) -> Option<Window> {
+    let hints = Hints {
+        content_type: page.content_type.as_deref(),
+        content_language: page.content_language.as_deref(),
+        base_url: Some(&page.base_url),
+        resource: None,
+    };
+    slice(body, &hints).ok()
+}
+
+/// The keys of a document's entries, each once, the strong ones first.
+pub(in crate::ingest) fn keys_of(namespace: &str, window: &Window) -> Vec<KeyHash> {
+    let mut met = HashSet::new();
+    let (weak, strong): (Vec<_>, Vec<_>) = window.entries.iter().partition(|entry| entry.key.is_weak());
+    let keys = strong.into_iter().chain(weak).map(|entry| KeyHash::of(namespace, &entry.key.stripped()));
+    keys.filter(|key| met.insert(*key)).collect()
+}
+
+/// How many different strong keys a document has.
+pub(in crate::ingest) fn strong_of(window: &Window) -> u32 {
+    let strong = window.entries.iter().filter(|entry| !entry.key.is_weak());
+    let different: HashSet<String> = strong.map(|entry| entry.key.stripped()).collect();
+    u32::try_from(different.len()).unwrap_or(u32::MAX)
+}
+
+/// Compresses a body for staging.
+pub(in crate::ingest) async fn deflate(body: Bytes) -> Result<Vec<u8>, Failure> {
+    compute(move || {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&body)?;
+        encoder.finish()
+    })
+    .await?
+    .map_err(Failure::ours)
+}
+
+/// Restores a staged body; `None` when it is damaged.
+pub(super) fn inflate(deflated: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    DeflateDecoder::new(deflated).read_to_end(&mut body).ok()?;
+    Some(body)
+}

@@ -1,0 +1,148 @@
+//! A document cut into entries, and what its silence may prove; not what it changes.
+
+use crate::{
+    feed::{
+        absence::Coverage,
+        schedule::{Failure, Whose},
+    },
+    ingest::{
+        Fetched,
+        platform::{self, Choice},
+    },
+};
+use bytes::Bytes;
+use everfeed_adapters::{
+    Digest, Hints, NotAFeed, Note, Window,
+    platforms::{Conditional, Detected, Platforms, Profile},
+    slice, witness,
+};
+use std::sync::Arc;
+
+/// A document cut into entries.
+pub(in crate::ingest) struct Sliced {
+    /// Digest of its bytes; `None` for a part of one.
+    pub(in crate::ingest) body: Option<Digest>,
+    pub(in crate::ingest) window: Window,
+    /// What its silence may prove.
+    pub(in crate::ingest) class: Coverage,
+    /// Why it shows presence only.
+    pub(in crate::ingest) partial: Option<&'static str>,
+    /// The software that it shows, if the configuration wants to know.
+    pub(in crate::ingest) platform: Option<Detected>,
+    /// What is known of that.
+    pub(in crate::ingest) profile: Option<Arc<Profile>>,
+    pub(in crate::ingest) is_part: bool,
+    pub(in crate::ingest) bytes: Bytes,
+    pub(in crate::ingest) content_type: Option<String>,
+    /// Whether no entry of it has changed with every poll up to now.
+    pub(in crate::ingest) after_rest: bool,
+}
+
+impl Sliced {
+    /// `None` when the body is the last one again: nothing to parse.
+    pub(in crate::ingest) fn new(fetched: &Fetched, last: Option<Digest>) -> Result<Option<Self>, Failure> {
+        let body = (!fetched.is_part).then(|| digest(fetched));
+        if body.is_some() && body == last {
+            return Ok(None);
+        }
+        let hints = Hints {
+            content_type: fetched.content_type.as_deref(),
+            content_language: fetched.content_language.as_deref(),
+            base_url: Some(&fetched.base_url),
+            resource: fetched.resource.as_deref(),
+        };
+        let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
+        let (class, partial) = class(&window, fetched);
+        Ok(Some(Self {
+            body,
+            window,
+            class,
+            partial,
+            is_part: fetched.is_part,
+            bytes: fetched.body.clone(),
+            platform: None,
+            profile: None,
+            content_type: fetched.content_type.clone(),
+            // A resource is there to change.
+            after_rest: fetched.resource.is_some(),
+        }))
+    }
+
+    /// The same, with the platform that it shows or that the configuration names.
+    pub(in crate::ingest) fn recognised(
+        self,
+        choice: &Choice,
+        platforms: &Platforms,
+        known: Option<&Detected>,
+        fetched: &Fetched,
+    ) -> Self {
+        let platform = choice.of(platforms, known, &self.window, fetched);
+        let profile = platform::profile(platforms, platform.as_ref());
+        let of_profile = profile.as_ref().and_then(|profile| {
+            let answers_deltas = profile.http.conditional == Conditional::Delta;
+            match self.class {
+                _ if profile.event_log => Some("the software shows events, not what there is"),
+                Coverage::Conditional if answers_deltas => {
+                    Some("the software answers conditional requests with what is new only")
+                }
+                _ => None,
+            }
+        });
+        let class = if of_profile.is_some() { Coverage::Partial } else { self.class };
+        Self { platform, profile, class, partial: self.partial.or(of_profile), ..self }
+    }
+
+    /// Whether the platform's validators hide deletions, so that only unconditional requests find them.
+    pub(in crate::ingest) fn hides_deletions(&self) -> bool {
+        self.profile.as_ref().is_some_and(|profile| profile.http.hides_deletes)
+    }
+
+    /// Whether it holds neither entries nor deletions.
+    pub(in crate::ingest) fn says_nothing(&self) -> bool {
+        self.window.entries.is_empty() && self.window.deletions.is_empty()
+    }
+}
+
+impl Sliced {
+    /// How many more entries another reader finds than we do: then what seems to be missing may be our own mistake.
+    pub(in crate::ingest) fn overlooked(&self) -> Option<usize> {
+        let hints = Hints { content_type: self.content_type.as_deref(), ..Hints::default() };
+        let found = witness(&self.bytes, &hints)?;
+        found.checked_sub(self.window.entries.len()).filter(|more| *more > 0)
+    }
+}
+
+/// What is the same for the same document. Of a resource the media type is part.
+fn digest(fetched: &Fetched) -> Digest {
+    let body = Digest::of(&fetched.body);
+    if fetched.resource.is_none() {
+        return body;
+    }
+    let media_type = fetched.content_type.as_deref().unwrap_or_default();
+    Digest::of(format!("resource\n{media_type}\n{body}").as_bytes())
+}
+
+/// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
+/// its publisher still shows.
+fn class(window: &Window, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
+    if fetched.is_part {
+        (Coverage::Partial, Some("the server sent what it takes for new (226)"))
+    } else if is_damaged(window) {
+        (Coverage::Partial, Some("the document is cut, mended or lacks an entry"))
+    } else if fetched.answer.conditional {
+        (Coverage::Conditional, None)
+    } else {
+        (Coverage::Unconditional, None)
+    }
+}
+
+/// Whether a document was cut, mended, capped or lost an entry.
+pub(in crate::ingest) fn is_damaged(window: &Window) -> bool {
+    window.notes.iter().any(|note| {
+        matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)
+    })
+}
+
+fn no_feed(why: &NotAFeed) -> Failure {
+    Failure { whose: Whose::Upstream, text: why.to_string(), status: Some(200), retry_after_secs: None }
+}

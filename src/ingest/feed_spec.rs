@@ -1,0 +1,80 @@
+//! A feed as it is to be polled, and what follows from that alone; not how it is polled.
+
+use super::{Deletions, Format, Import, Record, platform::Choice};
+use crate::feed::{
+    archive::{LastWalk, OwnOrigins, WalkRules},
+    record::FeedNo,
+    schedule::Policy,
+    stamp::Stamp,
+};
+use url::Url;
+
+/// A feed as it is to be polled.
+#[derive(Clone, Debug)]
+pub struct FeedSpec {
+    /// Its number in the store.
+    pub no: FeedNo,
+    /// Its name.
+    pub name: String,
+    /// Its URL upstream, credentials included.
+    pub url: Url,
+    /// Its public URLs: their origins mean its own. Relative references are relative to the first one, if there is any.
+    pub aliases: Vec<Url>,
+    /// The reading of its archives; `None`: they are not read.
+    pub import: Option<Import>,
+    /// Feed, or a resource that is its own only item.
+    pub format: Format,
+    /// Bounds of its polling interval.
+    pub policy: Policy,
+    /// Proof that a tombstone needs.
+    pub deletions: Deletions,
+    /// Platform profile whose scrubbers make its digests.
+    pub platform: Choice,
+    /// Folder in which its last documents are kept, if any.
+    pub record: Option<Record>,
+}
+
+impl FeedSpec {
+    /// A feed that is polled and judged as usual.
+    pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
+        let (policy, deletions) = (Policy::default(), Deletions::default());
+        let (aliases, import, record) = (Vec::new(), None, None);
+        let (format, platform) = (Format::Auto, Choice::Auto);
+        Self { no, name: name.into(), url, aliases, import, format, policy, deletions, platform, record }
+    }
+
+    /// Its URL as it is stored, compared and shown.
+    pub fn bare_url(&self) -> Url {
+        without_credentials(&self.url)
+    }
+
+    /// Its first public URL, when that is elsewhere than upstream: what its relative references are relative to.
+    pub(super) fn public_url(&self) -> Option<&Url> {
+        self.aliases.first()
+    }
+
+    /// Limits of a walk through its archives.
+    pub(super) fn archive_rules(&self) -> WalkRules {
+        let import = self.import.unwrap_or_default();
+        WalkRules {
+            reach: OwnOrigins::new(self.bare_url(), self.aliases.clone()),
+            pages_max: import.pages_max,
+            page_gap_secs: import.page_gap_secs,
+        }
+    }
+
+    /// Time at which its archives are walked again after this walk; `None`: never.
+    pub(super) fn walks_again_at(&self, walked: &LastWalk) -> Option<Stamp> {
+        walked.again_at(self.import.filter(|import| import.pages_max > 0)?.again_secs)
+    }
+}
+
+/// A URL without credentials and fragment.
+pub fn without_credentials(url: &Url) -> Url {
+    let mut bare = url.clone();
+    // Both fail only for URLs without a host, which have no credentials.
+    let _ = bare.set_username("");
+    let _ = bare.set_password(None);
+    bare.set_fragment(None);
+    bare
+}

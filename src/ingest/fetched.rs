@@ -1,0 +1,26 @@
+//! A document as it came over the wire, and what came with it; not how it was asked for.
+
+use crate::feed::schedule::Answer;
+use bytes::Bytes;
+use http::HeaderMap;
+
+/// A body and what came with it.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The answer's headers, as far as the schedule needs them.
+    pub answer: Answer,
+    /// The document, inflated.
+    pub body: Bytes,
+    /// `Content-Type`, if it is text.
+    pub content_type: Option<String>,
+    /// `Content-Language`, if it is text.
+    pub content_language: Option<String>,
+    /// All headers of the answer: some platforms are recognised by them.
+    pub headers: Box<HeaderMap>,
+    /// The URL that answered, after redirects.
+    pub base_url: String,
+    /// The URL that names the document, where that is wanted as it is instead of as a feed.
+    pub resource: Option<String>,
+    /// True for a 226: only the entries that the server takes for new. Never asked for (POLLING 0.2).
+    pub is_part: bool,
+}

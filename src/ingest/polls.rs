@@ -1,0 +1,126 @@
+//! One poll, from the request to the commit and the wake-up; not the time at which it is due.
+
+use super::{Context, FeedSpec, Upstream, upstream::Reply};
+use crate::feed::{
+    archive::ArchiveWalk,
+    schedule::{self, Failure, Outcome, PollState, Whose},
+    stamp::Stamp,
+};
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error, info, warn};
+
+mod decided;
+
+mod document;
+
+mod import_gate;
+
+#[cfg(test)]
+mod tests;
+
+/// One poll of a feed.
+pub struct Poll<'a> {
+    context: &'a Context,
+    feed: &'a FeedSpec,
+    state: &'a PollState,
+    started: Instant,
+}
+
+/// Result of a poll.
+#[derive(Clone, Debug)]
+pub struct Polled {
+    /// The poll state from now on.
+    pub state: PollState,
+    /// Whether the store has that already, since it was part of a commit.
+    pub is_saved: bool,
+    /// A host that gets no requests until then.
+    pub hold: Option<(String, Stamp)>,
+    /// An archive walk that begins with this document.
+    pub walk: Option<ArchiveWalk>,
+    /// Time at which a permalink check is due for an item that the document lacks.
+    pub check_at: Option<Stamp>,
+    /// Time at which the feed's archives are walked again, if that was decided with this document.
+    pub again_at: Option<Stamp>,
+}
+
+impl<'a> Poll<'a> {
+    /// A poll of this feed that begins now, with what is remembered of the last one.
+    pub fn new(context: &'a Context, feed: &'a FeedSpec, state: &'a PollState) -> Self {
+        Self { context, feed, state, started: Instant::now() }
+    }
+
+    /// Sends the request and takes in the answer. `None` when `stop` came before there was anything to finish.
+    pub async fn run(self, upstream: &Upstream, stop: &CancellationToken) -> Option<Polled> {
+        let plan = self.state.plan(self.feed.deletions.audit_secs, self.context.now());
+        let subscribers = self.context.subscribers(self.feed).await;
+        // Nothing has happened yet that could not be dropped; what comes after is finished.
+        let reply = tokio::select! {
+            reply = upstream.fetch(self.feed, &plan, self.state, subscribers) => reply,
+            () = stop.cancelled() => return None,
+        };
+        Some(self.answered(reply).await)
+    }
+
+    /// Takes in an answer, wherever it came from: from the publisher now, or from a record of what it once sent.
+    pub async fn answered(self, reply: Reply) -> Polled {
+        let (feed, state) = (self.feed, self.state);
+        let polled = match reply {
+            Reply::Unchanged(answer) => self.remember(&Outcome::Unchanged(answer)),
+            Reply::Deferred { wait_secs } => self.remember(&Outcome::Deferred { wait_secs }),
+            Reply::Document(fetched) => match self.take_in(fetched).await {
+                Ok(polled) => polled,
+                Err(failure) => self.fail(failure, None),
+            },
+            Reply::Failed { failure, host } => self.fail(failure, host),
+        };
+        let polled = self.release_due(polled).await;
+        if state.failures > 0 && polled.state.failures == 0 {
+            info!(feed.name = %feed.name, failures = state.failures, "`{}` answers well again", feed.name);
+        }
+        self.context.metrics.poll(outcome(&polled), self.started.elapsed().as_secs_f64());
+        debug!(feed.name = %feed.name, next_at = %polled.state.next_at.rfc3339(), "Polled `{}`", feed.name);
+        polled
+    }
+
+    /// The result of a poll that ended in a panic.
+    pub(super) fn broken(self) -> Polled {
+        self.fail(Failure::ours("the poll broke off; this is a bug in everfeed"), None)
+    }
+
+    /// The poll state after an outcome that is no failure.
+    fn remember(&self, outcome: &Outcome<'_>) -> Polled {
+        let (now, jitter) = (self.context.now(), (self.context.jitter)());
+        let next = schedule::next(self.state, outcome, &self.feed.policy, now, jitter);
+        Polled { state: next, is_saved: false, hold: None, walk: None, check_at: None, again_at: None }
+    }
+
+    /// The poll state after a failure, which changes nothing else.
+    fn fail(&self, failure: Failure, host: Option<String>) -> Polled {
+        let (feed, now) = (self.feed, self.context.now());
+        let polled = self.remember(&Outcome::Failed(failure.clone()));
+        let until = schedule::host_not_before(&polled.state, &failure, &feed.policy, now);
+        let (name, text, status) = (&feed.name, &failure.text, failure.status);
+        let is_new = self.state.fault.as_ref().is_none_or(|fault| fault.text != failure.text);
+        match failure.whose {
+            // Once per fault, not once per poll.
+            _ if !is_new => {
+                debug!(feed.name = %name, http.status = status, "Polling `{name}` still fails: {text}")
+            }
+            Whose::Upstream => {
+                warn!(feed.name = %name, http.status = status, "Polling `{name}` failed: {text}")
+            }
+            Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
+        }
+        Polled { hold: host.zip(until), ..polled }
+    }
+}
+
+/// The label under which a poll is counted.
+fn outcome(polled: &Polled) -> &'static str {
+    match polled {
+        Polled { state, .. } if state.failures > 0 => "failed",
+        Polled { is_saved: true, .. } => "stored",
+        _ => "unchanged",
+    }
+}

@@ -1,0 +1,223 @@
+//! A document that a poll brought: read, decided on and committed with the poll state, and deferred edits released; not the
+//! request for it.
+
+use super::{Poll, Polled, decided::Decided, import_gate::Gate};
+use crate::{
+    feed::{
+        absence::WindowEvent,
+        reconcile::{keys_needed, observe},
+        schedule::{Document, Failure, FaultNote, Outcome, PollState, Whose},
+    },
+    ingest::{
+        Fetched,
+        compute::compute,
+        documents::{self, Import, Sliced},
+        events::{tell, tell_platform},
+        transact::{Decision, Snapshot, transact},
+    },
+    store::Receipt,
+};
+use std::sync::Arc;
+use tracing::{error, warn};
+use url::Url;
+
+/// Seconds for which another feed must answer before it is taken for the feed itself.
+const DIFFERENT_FEED_SECS: u64 = 7 * 86_400;
+
+/// What goes with a commit, for after it.
+struct Settled {
+    polled: Polled,
+    events: Vec<WindowEvent>,
+    ends_walk: bool,
+}
+
+impl Settled {
+    /// The commit of a decision, and what goes with it.
+    fn of(decided: Decided, polled: Polled) -> Decision<Self> {
+        let (events, ends_walk) = (decided.events().to_vec(), decided.ends_walk());
+        Decision::Commit(decided.commit(&polled.state), Self { polled, events, ends_walk })
+    }
+}
+
+impl Poll<'_> {
+    /// Reads a document and commits what it changes, together with the poll state.
+    pub(super) async fn take_in(&self, fetched: Fetched) -> Result<Polled, Failure> {
+        let answer = fetched.answer.clone();
+        let fetched = self.record(fetched).await?;
+        // Behind a sidecar the document came from a place that only we can reach.
+        let base_url = self.feed.public_url().map_or_else(|| fetched.base_url.clone(), Url::to_string);
+        let landed = fetched.base_url.clone();
+        let fetched = Arc::new(Fetched { base_url, ..fetched });
+        let Some(sliced) = self.slice(&fetched).await? else {
+            let confirms = self.state.wants_audit && !answer.conditional;
+            let unchanged = Outcome::Unchanged(answer);
+            return if confirms { self.confirm(&unchanged).await } else { Ok(self.remember(&unchanged)) };
+        };
+        tell_platform(self.feed, self.state.platform.as_ref(), sliced.platform.as_ref());
+        let (begun, import) = match self.gate(&sliced, &fetched, &landed).await? {
+            Gate::Open(begun, import) => (begun, import),
+            Gate::Closed(begun, until) => {
+                return Ok(self.held_back(&sliced, answer, begun.map(|walk| *walk), until));
+            }
+        };
+        let (sliced, import, answer) = (&sliced, &import, &answer);
+        let settled =
+            transact(self.context, self.feed, "its document was decided on", |snapshot| async move {
+                let Some(decided) = self.decide(snapshot, sliced, import).await? else {
+                    return Ok(Decision::Moved);
+                };
+                if let Some(text) = decided.different_feed.clone().filter(|text| !self.persists(text)) {
+                    return Err(Failure {
+                        whose: Whose::Upstream,
+                        text,
+                        status: Some(200),
+                        retry_after_secs: None,
+                    });
+                }
+                let document = Document {
+                    body: sliced.body,
+                    rhythm: &sliced.window.metadata.rhythm,
+                    arrived: decided.arrived(),
+                    remark: decided.remark.clone(),
+                    wants_audit: decided.wants_audit(),
+                    held_until: decided.held_until(),
+                    platform: sliced.platform.clone(),
+                };
+                let polled = self.remember(&Outcome::Document(answer.clone(), document));
+                Ok(Settled::of(decided, polled))
+            });
+        let polled = self.settled(settled.await?.expect("every document is committed"));
+        Ok(Polled { walk: begun.map(|walk| *walk), ..polled })
+    }
+
+    /// Cuts a document into entries; `None` when it is the last one again.
+    async fn slice(&self, fetched: &Arc<Fetched>) -> Result<Option<Arc<Sliced>>, Failure> {
+        let (last_body, at_rest) = (self.state.body, self.state.at_rest);
+        let (choice, known, platforms) =
+            (self.feed.platform.clone(), self.state.platform.clone(), self.context.platforms.clone());
+        let document = Arc::clone(fetched);
+        compute(move || {
+            let sliced = Sliced::new(&document, last_body)?;
+            Ok(sliced.map(|sliced| {
+                let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &document);
+                sliced.after_rest |= at_rest;
+                Arc::new(sliced)
+            }))
+        })
+        .await?
+    }
+
+    /// Keeps the document as it came, if the feed is recorded. A document that cannot be kept is read all the same.
+    async fn record(&self, fetched: Fetched) -> Result<Fetched, Failure> {
+        let Some(record) = self.feed.record.clone() else { return Ok(fetched) };
+        let (name, now) = (self.feed.name.clone(), self.context.now());
+        compute(move || {
+            if let Err(error) = record.keep(&name, &fetched, now) {
+                let folder = record.folder.display();
+                warn!(feed.name = %name, "A document of `{name}` could not be kept in {folder}: {error}");
+            }
+            fetched
+        })
+        .await
+    }
+
+    /// True when polls have failed for the same reason for so long that it must be meant.
+    fn persists(&self, text: &str) -> bool {
+        let now = self.context.now();
+        let is_old =
+            |fault: &FaultNote| fault.text == text && now >= fault.since.plus_secs(DIFFERENT_FEED_SECS);
+        self.state.fault.as_ref().is_some_and(is_old)
+    }
+
+    /// Commits the last body once more, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
+    async fn confirm(&self, unchanged: &Outcome<'_>) -> Result<Polled, Failure> {
+        let hides_deletions =
+            self.context.profile(self.state).is_some_and(|profile| profile.http.hides_deletes);
+        let settled =
+            transact(self.context, self.feed, "its document was confirmed", |snapshot| async move {
+                let Snapshot { record, known } = snapshot;
+                let decided = Decided::again(record, &known, &self.feed.deletions, self.context.now());
+                let mut polled = self.remember(unchanged);
+                polled.state.wants_audit = hides_deletions || decided.wants_audit();
+                Ok(Settled::of(decided, polled))
+            });
+        Ok(self.settled(settled.await?.expect("every confirmation is committed")))
+    }
+
+    /// Commits deferred edits that wait no longer: their day is over, whatever the publisher answers, or their entries have
+    /// ceased to change with every poll. What cannot be committed now is tried again with the next poll.
+    pub(super) async fn release_due(&self, polled: Polled) -> Polled {
+        let now = self.context.now();
+        let at_rest = polled.state.at_rest;
+        if !polled.state.held_until.is_some_and(|until| at_rest || until <= now) {
+            return polled;
+        }
+        let before = &polled;
+        let released =
+            transact(self.context, self.feed, "its deferred edits were committed", |snapshot| async move {
+                let keys = snapshot.known.window.deferred.iter().map(|held| held.key).collect();
+                let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+                    return Ok(Decision::Moved);
+                };
+                let decided = Decided::released(record, &known, at_rest, self.context.now());
+                let state = PollState { held_until: decided.held_until(), ..before.state.clone() };
+                Ok(Settled::of(decided, Polled { state, ..before.clone() }))
+            });
+        match released.await {
+            Ok(Some(settled)) => self.settled(settled),
+            Ok(None) => polled,
+            Err(failure) => {
+                let (name, text) = (&self.feed.name, &failure.text);
+                error!(feed.name = %name, "Deferred edits of `{name}` could not be committed: {text}");
+                polled
+            }
+        }
+    }
+
+    /// Tells of a commit, and completes the result of the poll with it.
+    fn settled(&self, (receipt, settled): (Receipt, Settled)) -> Polled {
+        self.context.announce(self.feed, &receipt, self.started);
+        settled.events.into_iter().for_each(|event| tell(self.feed, event));
+        let walked = receipt.feed.last_walk.as_ref().filter(|_| settled.ends_walk);
+        let again_at = walked.and_then(|walked| self.feed.walks_again_at(walked));
+        Polled { is_saved: true, again_at, check_at: receipt.feed.next_check_at, ..settled.polled }
+    }
+
+    /// Decides on a document; `None` when the feed moved on between two looks at it.
+    async fn decide(
+        &self,
+        snapshot: Snapshot,
+        sliced: &Arc<Sliced>,
+        import: &Import,
+    ) -> Result<Option<Decided>, Failure> {
+        let deletions = self.feed.deletions;
+        if sliced.says_nothing() && !snapshot.known.window.entries.is_empty() {
+            let Snapshot { record, known } = snapshot;
+            return Ok(Some(Decided::emptied(record, &known, sliced, &deletions, self.context.now())));
+        }
+        let (last, document) = (snapshot.known.window.clone(), Arc::clone(sliced));
+        let namespace = snapshot.record.namespace.clone();
+        let pages = Arc::clone(&import.pages);
+        let (seen, older, keys, notes) = compute(move || {
+            let profile = document.profile.clone();
+            let (mut seen, notes) = observe(&last, &document.window, profile, document.class);
+            seen.after_rest = document.after_rest;
+            let older = documents::older(&mut seen, &pages);
+            let mut keys = keys_needed(&namespace, &last, &seen);
+            keys.extend(documents::keys(&namespace, &last, &older));
+            (seen, older, keys, notes)
+        })
+        .await?;
+        let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+            return Ok(None);
+        };
+        let (now, sliced, said) = (self.context.now(), Arc::clone(sliced), import.said.clone());
+        compute(move || {
+            let policy = deletions.policy(false);
+            let older = older.decide(&record.namespace, &known, sliced.profile.clone(), &policy, now);
+            let decided = Decided::new(record, &known, &seen, &sliced, notes, &deletions, now);
+            Some(decided.with_older(older).saying(said))
+        })
+        .await
+    }
+}

@@ -1,0 +1,152 @@
+//! Decides whether the first document of a feed waits for its archives, and begins the first walk through them; not the walk.
+
+use super::{Poll, Polled};
+use crate::{
+    feed::{
+        absence::Coverage,
+        archive::{ArchiveWalk, History, LastWalk, WalkedDocument},
+        different_feed::different_feed,
+        record::FeedRecord,
+        schedule::{Answer, Document, Failure, Outcome, PollState},
+        stamp::Stamp,
+    },
+    ingest::{
+        Fetched,
+        documents::{Import, Sliced, deflate, keys_of, opened, strong_of, unread},
+    },
+    store::{Archives, Commit, StoreError},
+};
+use tracing::info;
+
+/// Whether a document is committed now.
+pub(super) enum Gate {
+    /// It is, and this of the archives with it; a walk may begin beside it.
+    Open(Option<Box<ArchiveWalk>>, Import),
+    /// It waits for the archives until then; a walk may begin with it.
+    Closed(Option<Box<ArchiveWalk>>, Stamp),
+}
+
+impl Poll<'_> {
+    /// Decides whether a document waits for the archives of its feed. `landed` is the URL that answered.
+    pub(super) async fn gate(
+        &self,
+        sliced: &Sliced,
+        fetched: &Fetched,
+        landed: &str,
+    ) -> Result<Gate, Failure> {
+        let (feed, store) = (self.feed, &self.context.store);
+        let open = |said| Ok(Gate::Open(None, Import { said, ..Import::default() }));
+        let Some(import) = feed.import.filter(|_| !sliced.is_part && fetched.resource.is_none()) else {
+            return open(None);
+        };
+        let record = store.feed(feed.no).await.map_err(Failure::ours)?;
+        // Of another feed's document under this URL no archives are read.
+        let is_settled = record.history != History::Unknown
+            || different_feed(&record.metadata, &sliced.window.metadata).is_some();
+        if record.is_ready() && is_settled {
+            return open(None);
+        }
+        let staged = store.staged(feed.no).await.map_err(Failure::ours)?;
+        let now = self.context.now();
+        let Some(walk) = &staged.walk else {
+            let walk = match self.begin_walk(&record, sliced, fetched, landed).await? {
+                Ok(walk) => Some(Box::new(walk)),
+                Err(history) => {
+                    let at_once = matches!(history, History::Partial(_));
+                    let walked = at_once.then(|| LastWalk::at_once(history.clone(), now));
+                    return open(Some(Archives { history, walked, ..Archives::default() }));
+                }
+            };
+            if record.is_ready() || import.serve_after_secs == 0 {
+                let said = Some(Archives { history: History::Running, ..Archives::default() });
+                return Ok(Gate::Open(walk, Import { said, ..Import::default() }));
+            }
+            self.say_running(&record).await?;
+            return Ok(Gate::Closed(walk, now.plus_secs(import.serve_after_secs)));
+        };
+        if record.is_ready() {
+            return open(None);
+        }
+        let serve_at = walk.started_at.plus_secs(import.serve_after_secs);
+        // A clock that was set back must not keep the feed from being served for ever.
+        if !walk.is_over() && now < serve_at && now >= walk.started_at {
+            return Ok(Gate::Closed(None, serve_at));
+        }
+        Ok(Gate::Open(None, opened(&record, staged, sliced.profile.clone(), now).await?))
+    }
+
+    /// Begins the first walk from a live document, which is staged; else tells the history that the document itself shows.
+    async fn begin_walk(
+        &self,
+        record: &FeedRecord,
+        sliced: &Sliced,
+        fetched: &Fetched,
+        landed: &str,
+    ) -> Result<Result<ArchiveWalk, History>, Failure> {
+        let (feed, now) = (self.feed, self.context.now());
+        let asked = feed.bare_url();
+        let mut page = unread(asked.as_str(), fetched.base_url.clone(), fetched, now);
+        page.landed = landed.to_owned();
+        page.keys = keys_of(&record.namespace, &sliced.window);
+        page.strong = strong_of(&sliced.window);
+        let seen = WalkedDocument {
+            landed,
+            body: page.body,
+            bytes: sliced.bytes.len() as u64,
+            keys: &page.keys,
+            metadata: &sliced.window.metadata,
+            damaged: sliced.class == Coverage::Partial,
+            // A first walk proves nothing by its silence.
+            mixed: false,
+        };
+        let rules = feed.archive_rules();
+        let walk = match ArchiveWalk::begin(&asked, &seen, sliced.profile.as_deref(), &rules, now) {
+            Ok(walk) => walk,
+            Err(history) => return Ok(Err(history)),
+        };
+        page.deflated = deflate(sliced.bytes.clone()).await?;
+        self.context.store.stage(feed.no, walk.token(), Some(page)).await.map_err(Failure::ours)?;
+        info!(feed.name = %feed.name, way = ?walk.way(), "Reading the archives of `{}`", feed.name);
+        Ok(Ok(walk))
+    }
+
+    /// Stores that the archives of a feed are being read.
+    async fn say_running(&self, record: &FeedRecord) -> Result<(), Failure> {
+        let archives = Archives { history: History::Running, ..Archives::default() };
+        let commit = Commit { archives: Some(archives), ..Commit::nothing(record) };
+        match self.context.store.commit(commit).await {
+            // Whoever moved the feed on says it with what it commits.
+            Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(Failure::ours(error)),
+        }
+    }
+
+    /// The result of a poll whose document waits: all is remembered but what would keep it from being read again.
+    pub(super) fn held_back(
+        &self,
+        sliced: &Sliced,
+        answer: Answer,
+        walk: Option<ArchiveWalk>,
+        until: Stamp,
+    ) -> Polled {
+        let document = Document {
+            body: None,
+            rhythm: &sliced.window.metadata.rhythm,
+            arrived: false,
+            remark: None,
+            wants_audit: false,
+            held_until: self.state.held_until,
+            platform: sliced.platform.clone(),
+        };
+        let polled = self.remember(&Outcome::Document(answer, document));
+        let state = PollState {
+            etag: None,
+            last_modified: None,
+            validators_url: None,
+            body: None,
+            next_at: until,
+            ..polled.state
+        };
+        Polled { state, walk, ..polled }
+    }
+}

@@ -1,0 +1,86 @@
+//! The one loop that reads a feed, decides and commits, and decides again when the feed moved on meanwhile; not what is
+//! decided.
+
+use super::{Context, FeedSpec};
+use crate::{
+    feed::{item::KeyHash, reconcile::Known, record::FeedRecord, schedule::Failure},
+    store::{Commit, Receipt, StoreError},
+};
+use std::future::Future;
+use tracing::debug;
+
+/// Times that one thing is decided on before we give up.
+pub(super) const TRIES_MAX: usize = 5;
+
+/// A feed at one revision: its record and its window, with the items behind the keys that were asked for.
+pub(super) struct Snapshot {
+    /// Its record.
+    pub(super) record: FeedRecord,
+    /// Its window and items.
+    pub(super) known: Known,
+}
+
+impl Snapshot {
+    /// Reads a feed; `None` when it moved on between the two reads.
+    pub(super) async fn read(
+        context: &Context,
+        feed: &FeedSpec,
+        keys: Vec<KeyHash>,
+    ) -> Result<Option<Self>, Failure> {
+        let record = context.store.feed(feed.no).await.map_err(Failure::ours)?;
+        let known = context.store.known(feed.no, keys).await.map_err(Failure::ours)?;
+        Ok((known.rev == record.rev).then_some(Self { record, known }))
+    }
+
+    /// The same with the items behind these keys; `None` when the feed moved on since.
+    pub(super) async fn with_keys(
+        self,
+        context: &Context,
+        keys: Vec<KeyHash>,
+    ) -> Result<Option<Self>, Failure> {
+        if keys.is_empty() {
+            return Ok(Some(self));
+        }
+        let known = context.store.known(self.record.no, keys).await.map_err(Failure::ours)?;
+        Ok((known.rev == self.record.rev).then_some(Self { known, ..self }))
+    }
+}
+
+/// Result of one decision.
+pub(super) enum Decision<T> {
+    /// This is committed; what goes with it is handed back with the receipt.
+    Commit(Commit, T),
+    /// There is nothing to commit.
+    Nothing,
+    /// The feed moved on while it was decided.
+    Moved,
+}
+
+/// Reads the feed, decides and commits, until a commit meets the revision that it was decided on. `None` when there was
+/// nothing to commit. `during` says in the error what the feed did not stand still for.
+pub(super) async fn transact<T, F>(
+    context: &Context,
+    feed: &FeedSpec,
+    during: &'static str,
+    mut decide: impl FnMut(Snapshot) -> F,
+) -> Result<Option<(Receipt, T)>, Failure>
+where
+    F: Future<Output = Result<Decision<T>, Failure>>,
+{
+    for _ in 0..TRIES_MAX {
+        let Some(snapshot) = Snapshot::read(context, feed, Vec::new()).await? else { continue };
+        let (commit, result) = match decide(snapshot).await? {
+            Decision::Commit(commit, result) => (commit, result),
+            Decision::Nothing => return Ok(None),
+            Decision::Moved => continue,
+        };
+        match context.store.commit(commit).await {
+            Ok(receipt) => return Ok(Some((receipt, result))),
+            Err(StoreError::Conflict { found }) => {
+                debug!(feed.name = %feed.name, rev = found, "`{}` moved on, deciding again", feed.name);
+            }
+            Err(error) => return Err(Failure::ours(error)),
+        }
+    }
+    Err(Failure::ours(format!("the feed kept changing while {during}")))
+}

@@ -1,0 +1,95 @@
+//! The commit of what a walk found after its feed was served, and of its end.
+
+use super::{ArchiveReader, is_settled};
+use crate::{
+    feed::{
+        absence::Coverage,
+        archive::{ArchiveWalk, LastWalk},
+        observation_record::ObservationRecord,
+        reconcile::{Change, Decisions, Observation, WindowState, ended_in_archives},
+        schedule::Failure,
+    },
+    ingest::{
+        compute::compute,
+        documents::{keys, older, opened},
+        transact::{Decision, Snapshot, transact},
+    },
+    store::{Archives, Commit},
+};
+use std::{sync::Arc, time::Instant};
+use tracing::info;
+
+impl ArchiveReader<'_> {
+    /// Makes items of the staged pages of a feed that is served already: they get the next T (DESIGN section 4).
+    pub(super) async fn commit_late(&self, walk: &ArchiveWalk) -> Result<(), Failure> {
+        let (feed, started) = (self.feed, Instant::now());
+        let committed = transact(self.context, feed, "its archives were decided on", |snapshot| {
+            self.late(walk, snapshot)
+        });
+        if let Some((receipt, ())) = committed.await? {
+            self.context.announce(feed, &receipt, started);
+            let (name, history) = (&feed.name, &receipt.feed.history);
+            info!(feed.name = %name, "The archives of `{name}` were read: {history}");
+        }
+        Ok(())
+    }
+
+    async fn late(&self, walk: &ArchiveWalk, snapshot: Snapshot) -> Result<Decision<()>, Failure> {
+        let (feed, profile) = (self.feed, self.context.profile(self.state));
+        let record = &snapshot.record;
+        let staged = self.context.store.staged(feed.no).await.map_err(Failure::ours)?;
+        let history = record.history.after(walk.history());
+        let is_told = if walk.is_done() { is_settled(walk, record) } else { history == record.history };
+        if !staged.waits() && is_told {
+            return Ok(Decision::Nothing);
+        }
+        let (before, shown) = (staged.before(), staged.shown());
+        let (last, namespace) = (snapshot.known.window.clone(), record.namespace.clone());
+        let import = opened(record, staged, profile.clone(), self.context.now()).await?;
+        let pages = Arc::clone(&import.pages);
+        let (older, keys) = compute(move || {
+            let older = older(&mut Observation::default(), &pages);
+            let keys = keys(&namespace, &last, &older);
+            (older, keys)
+        })
+        .await?;
+        let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+            return Ok(Decision::Moved);
+        };
+        let (now, policy) = (self.context.now(), feed.deletions.policy(false));
+        let (decisions, record, known) = compute(move || {
+            let decisions = older.decide(&record.namespace, &known, profile, &policy, now);
+            (decisions, record, known)
+        })
+        .await?;
+        let silence = self.silence(walk, before, &known.window, &decisions).await?;
+        let mut decisions =
+            Decisions { coverage: Coverage::Partial, missing: silence.missed.len(), ..decisions };
+        self.clear_suspects(&mut decisions.window.absence, shown).await?;
+        let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
+        decisions.changes.extend(gone);
+        decisions.window.archive_suspects = silence.missed;
+        let walked = walk.is_done().then(|| LastWalk {
+            missed: silence.counted,
+            remark: silence.remark.clone(),
+            ..LastWalk::of(walk, now)
+        });
+        let observed = ObservationRecord {
+            partial: Some(format!("archives, {}; pages read: {}", walk.history(), walk.pages)),
+            remark: silence.remark,
+            ..ObservationRecord::of(&decisions, walk.entries(), now)
+        };
+        let WindowState { absence, deferred: held, archive_suspects: missed, .. } = decisions.window;
+        let last = WindowState { absence, deferred: held, archive_suspects: missed, ..known.window.clone() };
+        let commit = Commit {
+            changes: decisions.changes,
+            aliases: decisions.aliases,
+            last: (last != known.window).then_some(last),
+            id_rule: decisions.id_rule,
+            archives: import.said.map(|said| Archives { history, walked, ..said }),
+            observed: Some(observed),
+            ..Commit::nothing(&record)
+        };
+        Ok(Decision::Commit(commit, ()))
+    }
+}

@@ -1,0 +1,116 @@
+//! One page of archives: what a request brought, what the walk makes of it, and what is kept.
+
+use super::{ArchiveReader, HOLD_SECS_MAX};
+use crate::{
+    feed::{
+        absence::Coverage,
+        archive::{ArchiveWalk, PageUse, StagedPage, WalkReply, WalkedDocument, settle_known},
+        different_feed::is_planet,
+        reconcile::{Observation, ObservedEntry, WindowState, keys_needed, observe},
+        schedule::Failure,
+        stamp::Stamp,
+    },
+    ingest::{
+        compute::compute,
+        documents::{deflate, keys_of, may_lack, strong_of, unread, window},
+        upstream,
+    },
+};
+use everfeed_adapters::Window;
+use tracing::debug;
+use url::{Position, Url};
+
+impl ArchiveReader<'_> {
+    /// Tells a walk what a request brought, and makes of it what is to be kept; with a host that wants to be left alone.
+    pub(super) async fn take_page(
+        &self,
+        walk: &mut ArchiveWalk,
+        url: &str,
+        reply: upstream::Reply,
+    ) -> Result<(Option<StagedPage>, Option<(String, Stamp)>), Failure> {
+        let (feed, rules, now) = (self.feed, self.rules(walk), self.context.now());
+        let fetched = match reply {
+            upstream::Reply::Document(fetched) => fetched,
+            upstream::Reply::Deferred { wait_secs } => {
+                walk.answer(WalkReply::Deferred { wait_secs }, &rules, now);
+                return Ok((None, None));
+            }
+            // Nobody asked what is new.
+            upstream::Reply::Unchanged(_) => {
+                let why = "the publisher answered 304";
+                walk.answer(WalkReply::Failed { why, retry_after_secs: None }, &rules, now);
+                return Ok((None, None));
+            }
+            upstream::Reply::Failed { failure, host } => {
+                let reply = match failure.status {
+                    Some(status @ (403 | 404 | 410)) => WalkReply::Missing { status },
+                    _ => WalkReply::Failed { why: &failure.text, retry_after_secs: failure.retry_after_secs },
+                };
+                walk.answer(reply, &rules, now);
+                let until = failure.retry_after_secs.map(|secs| now.plus_secs(secs.min(HOLD_SECS_MAX)));
+                debug!(feed.name = %feed.name, url, "No page of the archives: {}", failure.text);
+                return Ok((None, host.zip(until)));
+            }
+        };
+        let record = self.context.store.feed(feed.no).await.map_err(Failure::ours)?;
+        let page = unread(url, self.base_url(&fetched.base_url), &fetched, now);
+        let body = fetched.body;
+        let judges = walk.before.is_some();
+        let (read, page) = compute(move || {
+            let window = window(&page, &body);
+            let damaged = window.as_ref().is_some_and(|window| may_lack(window, &page, &body));
+            (window.map(|window| (window, body, damaged)), page)
+        })
+        .await?;
+        let Some((window, body, damaged)) = read else {
+            walk.answer(WalkReply::NoFeed, &rules, now);
+            return Ok((None, None));
+        };
+        let keys = keys_of(&record.namespace, &window);
+        let seen = WalkedDocument {
+            landed: &page.landed,
+            body: page.body,
+            bytes: body.len() as u64,
+            keys: &keys,
+            metadata: &window.metadata,
+            damaged,
+            mixed: is_planet(&window),
+        };
+        if walk.answer(WalkReply::Page(seen), &rules, now) == PageUse::Drop {
+            return Ok((None, None));
+        }
+        let strong = strong_of(&window);
+        // Of a page that changes nothing only the traces are kept.
+        let is_kept = !judges || self.changes(window, now).await?;
+        let deflated = if is_kept { deflate(body).await? } else { Vec::new() };
+        Ok((Some(StagedPage { no: walk.kept, keys, strong, deflated, ..page }), None))
+    }
+
+    /// The URL that a page's relative references are relative to: where the public finds it.
+    fn base_url(&self, landed: &str) -> String {
+        let public = |public: &Url| public.join(&Url::parse(landed).ok()?[Position::BeforePath..]).ok();
+        self.feed.public_url().and_then(public).map_or_else(|| landed.to_owned(), Into::into)
+    }
+
+    /// True when a page of a walk that was done before holds anything to be committed.
+    async fn changes(&self, window: Window, now: Stamp) -> Result<bool, Failure> {
+        if !window.deletions.is_empty() {
+            return Ok(true);
+        }
+        let (store, feed, profile) = (&self.context.store, self.feed.no, self.context.profile(self.state));
+        let namespace = store.feed(feed).await.map_err(Failure::ours)?.namespace;
+        let (seen, keys, namespace) = compute(move || {
+            let (seen, _) = observe(&WindowState::default(), &window, profile, Coverage::Partial);
+            let keys = keys_needed(&namespace, &WindowState::default(), &seen);
+            (seen, keys, namespace)
+        })
+        .await?;
+        let known = store.known(feed, keys).await.map_err(Failure::ours)?;
+        let Observation { entries, .. } = seen;
+        let read = entries.into_iter().filter_map(|entry| match entry {
+            ObservedEntry::Read(entry) => Some((now, *entry)),
+            ObservedEntry::Same(_) => None,
+        });
+        Ok(!settle_known(&namespace, &known, read.collect()).is_empty())
+    }
+}

@@ -1,0 +1,66 @@
+//! One step of a walk: at most one request, what is kept of it, and the commit at the end.
+
+use super::{ArchiveReader, Stepped};
+use crate::feed::{
+    archive::{ArchiveWalk, WalkStep},
+    schedule::{Failure, Plan},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+/// Seconds until a step that failed on our side is done again.
+const STEP_AGAIN_SECS: u64 = 5;
+
+impl ArchiveReader<'_> {
+    /// Goes one step on: at most one request. `None` when `stop` came before there was anything to keep.
+    pub async fn go_on(self, walk: ArchiveWalk, stop: &CancellationToken) -> Option<Stepped> {
+        let before = walk.token();
+        match self.try_step(walk, stop).await {
+            Ok(stepped) => stepped,
+            Err(failure) => {
+                let (name, text) = (&self.feed.name, &failure.text);
+                warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {text}");
+                let next_at = self.context.now().plus_secs(STEP_AGAIN_SECS);
+                Some(Stepped { walk: Some(before), ..Stepped::without_walk(Some(next_at)) })
+            }
+        }
+    }
+
+    async fn try_step(
+        &self,
+        mut walk: ArchiveWalk,
+        stop: &CancellationToken,
+    ) -> Result<Option<Stepped>, Failure> {
+        let (feed, store) = (self.feed, &self.context.store);
+        if !walk.remembers() {
+            let staged = store.staged(feed.no).await.map_err(Failure::ours)?;
+            walk = staged.recalled().unwrap_or(walk);
+        }
+        let mut hold = None;
+        if let WalkStep::Fetch(url) = walk.next(self.context.now()) {
+            let plan = Plan { url: url.clone(), conditional: false };
+            let subscribers = self.context.subscribers(feed).await;
+            let reply = tokio::select! {
+                reply = self.upstream.fetch(feed, &plan, self.state, subscribers) => reply,
+                () = stop.cancelled() => return Ok(None),
+            };
+            let (page, held) = self.take_page(&mut walk, &url, reply).await?;
+            hold = held;
+            store.stage(feed.no, walk.token(), page).await.map_err(Failure::ours)?;
+        }
+        let next_at = Some(walk.next_at());
+        if !walk.is_over() {
+            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, hold }));
+        }
+        let wants_poll = !store.feed(feed.no).await.map_err(Failure::ours)?.is_ready();
+        if !wants_poll {
+            self.commit_late(&walk).await?;
+        }
+        if !walk.is_done() {
+            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, hold }));
+        }
+        let walked = store.feed(feed.no).await.map_err(Failure::ours)?.last_walk;
+        let next_at = walked.and_then(|walked| feed.walks_again_at(&walked));
+        Ok(Some(Stepped { walk: None, next_at, wants_poll, hold }))
+    }
+}
