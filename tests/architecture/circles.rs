@@ -15,12 +15,7 @@ const CIRCLES_LEFT: &[(&str, &str, &[&str])] = &[
     ("src", "feed/absence", &["full_document", "proof"]),
     ("src", "feed/reconcile", &["decide", "flood_limiter"]),
     ("src", "hub", &["roster", "subscription"]),
-    ("src", "ingest", &["pipeline", "platform", "poller", "recording", "upstream"]),
-    ("src", "ingest/pipeline", &["archives", "rewalks"]),
     ("src", "serve", &["discovery", "pull", "router"]),
-    ("adapters/src", "", &["detect", "slice"]),
-    ("adapters/src", "", &["entry", "text", "vocabulary"]),
-    ("adapters/src", "platforms", &["detect", "profile"]),
 ];
 
 /// The modules of one folder: which needs which, and one place where it does.

@@ -1,4 +1,4 @@
-//! Where entries begin and end, and what they are called; fixtures show the rest.
+//! Tests of the bounds of entries and of their keys; fixtures show the rest.
 
 use crate::{Format, Hints, Key, NotAFeed, Note, Text, TextKind, Window, slice};
 
@@ -202,7 +202,7 @@ fn a_resource_is_one_item_whatever_it_is() {
     assert!(digests[0] != digests[1] && digests[0] != digests[2] && digests[0] == digests[3]);
 }
 
-/// What is left of an entry that lost the end of an element and its own, and the whole ones behind it.
+/// The rest of an entry that lost the end of an element and its own, and the whole ones behind it.
 #[test]
 fn an_entry_that_lost_its_end_swallows_none_of_those_behind_it() {
     let whole =

@@ -1,14 +1,16 @@
-//! What must hold of every document, and of a sound one to which something happened.
+//! Checks that hold for every document, and of a sound one to which something happened.
 
 use everfeed_adapters::text::markup::{XHTML, write_element};
-use everfeed_adapters::{Element, Entry, Hints, Key, Text, TextKind, Window, neutral, slice, text, witness};
+use everfeed_adapters::{
+    Element, Entry, Hints, Key, Text, TextKind, Window, cross_check_count, neutral, slice, text,
+};
 
 use crate::chance::Chance;
 
 /// Reads a document in whole, twice, and looks at all that comes out; returns how many entries it has.
 pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
     let hints = Hints { content_type, base_url: Some("http://example.org/a/"), ..Hints::default() };
-    witness(bytes, &hints);
+    cross_check_count(bytes, &hints);
     let (once, again) = (slice(bytes, &hints), slice(bytes, &hints));
     let (once, again) = match (once, again) {
         (Ok(once), Ok(again)) => (once, again),
@@ -61,7 +63,7 @@ pub(crate) fn resource(bytes: &[u8], content_type: Option<&str>) {
     assert_legal(&serde_json::to_value((&window.metadata, entry, notes)).unwrap());
 }
 
-/// Whether every string below is made of characters that XML has (LEGACY A-15).
+/// Asserts that every string below is made of characters that XML has (LEGACY A-15).
 fn assert_legal(value: &serde_json::Value) {
     match value {
         serde_json::Value::String(string) => {
@@ -94,7 +96,7 @@ fn check_text(text: Option<&Text>) {
     }
 }
 
-/// Whether some markup is well-formed XML, by the strict reader.
+/// True for well-formed XML, by the strict reader.
 fn assert_well_formed(markup: &str) {
     let mut reader = quick_xml::Reader::from_str(markup);
     loop {
@@ -293,7 +295,7 @@ const LEAVES: &[&str] = &[
     "TITLE",
 ];
 
-/// What goes wrong inside of a text.
+/// Damage inside of a text.
 const HURTS: &[&[u8]] = &[
     b"&",
     b"&bogus;",

@@ -1,4 +1,4 @@
-//! What is damaged: our fixtures, the shared corpora where they are at hand, and small documents of every format.
+//! The documents that are damaged: our fixtures, the shared corpora where they are at hand, and small documents of every format.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! How much memory a document may cost, for the worst documents that we could think of: what `slice` takes at its peak, what
+//! Memory that a document may cost, for the worst documents that we could think of: what `slice` takes at its peak, what
 //! a window keeps, and what the parse of one entry takes. In a binary of its own, because it counts what is allocated.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
@@ -12,14 +12,14 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// The size of every document, in bytes. Larger ones show smaller multiples.
 const DOCUMENT_BYTES: usize = 1 << 20;
 
-/// What slicing takes at its peak, in multiples of the document: a text of single bytes may be three times as long in
+/// Peak of slicing, in multiples of the document: a text of single bytes may be three times as long in
 /// UTF-8, an entry owns its part of it, and the key is cut out of that by way of two more copies.
 const SLICE_TIMES: usize = 10;
 
-/// What the parse of one entry takes at its peak, in multiples of the document, which is one entry here.
+/// Peak of parsing one entry, in multiples of the document, which is one entry here.
 const PARSE_TIMES: usize = 10;
 
-/// What is taken besides, in bytes, whatever the size of the document: the most elements that one tree may have.
+/// Memory besides, in bytes, whatever the size of the document: the most elements that one tree may have.
 const BESIDES_BYTES: usize = 16 << 20;
 
 /// Bytes that some work takes at its peak, above what was there before.

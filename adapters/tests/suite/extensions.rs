@@ -1,4 +1,4 @@
-//! What the vocabularies beside the formats say, as the views of an entry and a head tell it; single elements are in the
+//! The vocabularies beside the formats, as the views of an entry and of metadata show them; single elements are in the
 //! fixtures.
 
 use std::path::{Path, PathBuf};

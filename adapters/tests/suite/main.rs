@@ -12,6 +12,7 @@ mod dates;
 mod encodings;
 mod extensions;
 mod fixtures;
+mod front_door;
 mod media_rss;
 mod platforms;
 mod score;

@@ -102,7 +102,7 @@ fn digests(window: &Window, profile: Option<&Profile>) -> Vec<Digest> {
     entries(window).iter().map(|entry| content_digest(entry, profile)).collect()
 }
 
-/// What a fixture's expectations are about.
+/// Subject of a fixture's expectations.
 fn told(fixture: &Fixture, window: &Window) -> Value {
     let found = fixture.with_traces(window, |traces| Platforms::embedded().detect(traces));
     let pattern = &fixture.profile().ids.pattern;
@@ -378,7 +378,7 @@ proptest::proptest! {
     }
 }
 
-/// Whether a text is another with parts taken out.
+/// True for a text that is another with parts taken out.
 fn is_left_of(left: &str, whole: &str) -> bool {
     let mut rest = whole.chars();
     left.chars().all(|wanted| rest.any(|c| c == wanted))

@@ -4,7 +4,7 @@
 use everfeed_adapters::text::entities::unescape;
 use serde_json::Value;
 
-/// Whether a document's line of neutral form meets its expectations, and which checks failed.
+/// Result of a document's line of neutral form against its expectations, with the checks that failed.
 pub(crate) struct Verdict {
     pub(crate) met: bool,
     pub(crate) failed: Vec<String>,

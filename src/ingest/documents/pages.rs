@@ -6,7 +6,7 @@ use crate::{
     ingest::{Fetched, compute::compute},
 };
 use bytes::Bytes;
-use everfeed_adapters::{Digest, Hints, Window, slice, witness};
+use everfeed_adapters::{Digest, Hints, Window, cross_check_count, slice};
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use std::{
     collections::HashSet,
@@ -33,7 +33,7 @@ pub(in crate::ingest) fn unread(url: &str, base_url: String, fetched: &Fetched, 
 /// True when a page may lack what its publisher shows.
 pub(in crate::ingest) fn may_lack(window: &Window, page: &StagedPage, body: &[u8]) -> bool {
     let hints = Hints { content_type: page.content_type.as_deref(), ..Hints::default() };
-    is_damaged(window) || witness(body, &hints).is_some_and(|found| found > window.entries.len())
+    is_damaged(window) || cross_check_count(body, &hints).is_some_and(|found| found > window.entries.len())
 }
 
 /// The document of a page; `None` when it is no feed.

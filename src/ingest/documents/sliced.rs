@@ -12,9 +12,9 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Hints, NotAFeed, Note, Window,
+    Digest, Hints, NotAFeed, Note, Window, cross_check_count,
     platforms::{Conditional, Detected, Platforms, Profile},
-    slice, witness,
+    slice,
 };
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ impl Sliced {
     /// How many more entries another reader finds than we do: then what seems to be missing may be our own mistake.
     pub(in crate::ingest) fn overlooked(&self) -> Option<usize> {
         let hints = Hints { content_type: self.content_type.as_deref(), ..Hints::default() };
-        let found = witness(&self.bytes, &hints)?;
+        let found = cross_check_count(&self.bytes, &hints)?;
         found.checked_sub(self.window.entries.len()).filter(|more| *more > 0)
     }
 }

@@ -1,10 +1,12 @@
-//! The query of a pull request: since, until, max, order, timeout, callback; not what they select.
+//! The query of a page request, both ways: since, until, max, order, timeout, callback; not what they select.
 
 use crate::feed::order::{Order, UnknownOrder};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::fmt;
 use thiserror::Error;
 use url::form_urlencoded;
 
-/// What a pull request asks for. Positions as written, decoded once.
+/// The parameters of a page request. Positions as written, decoded once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// After this position; empty when absent.
@@ -13,7 +15,7 @@ pub struct Query {
     pub until: String,
     /// Items at most; `None` for the server's default. Clamped by whoever knows the cap.
     pub max: Option<usize>,
-    /// In which order.
+    /// The order of the items.
     pub order: Order,
     /// Seconds to hold an empty answer; `None` when not given.
     pub timeout_secs: Option<u64>,
@@ -21,7 +23,7 @@ pub struct Query {
     pub callback: Option<String>,
 }
 
-/// Why a query is refused: always the consumer's mistake, always 400.
+/// A query that cannot be meant: always the consumer's mistake, always 400.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadQuery {
     /// A parameter of ours was given twice.
@@ -69,7 +71,13 @@ impl Query {
         if self.max == Some(0) { Err(BadQuery::Max) } else { Ok(self) }
     }
 
-    /// Whether the answer belongs to this one request and must not be cached (D-26).
+    /// True while the whole view is meant, and nothing is said of the answer.
+    pub(super) fn is_whole(&self) -> bool {
+        let Self { since, until, max, order: _, timeout_secs, callback } = self;
+        since.is_empty() && until.is_empty() && max.is_none() && timeout_secs.is_none() && callback.is_none()
+    }
+
+    /// True where the answer belongs to this one request and must not be cached (D-26).
     pub fn is_personal(&self) -> bool {
         !self.since.is_empty()
             || !self.until.is_empty()
@@ -78,8 +86,34 @@ impl Query {
     }
 }
 
-/// Whether a raw query, good or bad, asks for JSON-P.
-pub(super) fn asks_for_script(raw: &str) -> bool {
+/// Everything but unreserved characters is escaped in a query value.
+const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+impl fmt::Display for Query {
+    /// The order always, all else when it is there.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "order={}", self.order)?;
+        if !self.since.is_empty() {
+            write!(f, "&since={}", utf8_percent_encode(&self.since, QUERY_VALUE))?;
+        }
+        if let Some(max) = self.max {
+            write!(f, "&max={max}")?;
+        }
+        if !self.until.is_empty() {
+            write!(f, "&until={}", utf8_percent_encode(&self.until, QUERY_VALUE))?;
+        }
+        if let Some(secs) = self.timeout_secs {
+            write!(f, "&timeout={secs}")?;
+        }
+        if let Some(callback) = &self.callback {
+            write!(f, "&callback={}", utf8_percent_encode(callback, QUERY_VALUE))?;
+        }
+        Ok(())
+    }
+}
+
+/// True where a raw query, good or bad, asks for JSON-P.
+pub fn asks_for_script(raw: &str) -> bool {
     form_urlencoded::parse(raw.as_bytes()).any(|(key, value)| key == "callback" && !value.is_empty())
 }
 

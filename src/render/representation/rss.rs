@@ -1,18 +1,24 @@
 //! RSS 2.0 for ordinary readers: live items, no cursors, no tombstones, which it cannot express.
 
-use super::{
-    Document, GENERATOR,
-    atom::{construct, ns},
-    foreign, identity, target,
-    text::{body_html, html, plain, visible},
-    xml::Xml,
+use crate::{
+    feed::{item::Item, stamp::Stamp},
+    render::{
+        document::{Audience, Document},
+        foreign,
+        generator::GENERATOR,
+        identity, namespaces as ns, target,
+        text::{body_html, html, plain, visible},
+        values,
+        xml::Xml,
+    },
 };
-use crate::feed::{item::Item, stamp::Stamp};
 use everfeed_adapters::{Category, Element, Enclosure, Entry, Node, Person, Source};
 use std::borrow::Cow;
 
 #[cfg(test)]
 mod tests;
+
+const MEDIA_TYPE: &str = "application/rss+xml";
 
 const CONTENT: &str = "http://purl.org/rss/1.0/modules/content/";
 const DUBLIN_CORE: &str = "http://purl.org/dc/elements/1.1/";
@@ -22,7 +28,7 @@ const DECLARED: &[(&str, &str)] =
     &[("atom", ns::ATOM), ("content", CONTENT), ("dc", DUBLIN_CORE), ("media", MEDIA)];
 
 /// Writes the document.
-pub(super) fn document(document: &Document<'_>) -> Vec<u8> {
+pub(super) fn document(document: &Document<'_>, _: Audience) -> Vec<u8> {
     let mut xml = Xml::document(document.capacity_bytes());
     xml.open(
         "rss",
@@ -48,17 +54,17 @@ pub(super) fn document(document: &Document<'_>) -> Vec<u8> {
 
 ///
 fn channel(xml: &mut Xml, document: &Document<'_>) {
-    let urls = document.urls;
+    let links = document.links;
     let feed = document.feed();
     let metadata = &feed.metadata;
     let title = identity::name(feed);
     // Every channel needs a site; ours has at least a page about the feed.
-    let site = metadata.link("alternate").and_then(target::link).unwrap_or(Cow::Borrowed(urls.about()));
+    let site = metadata.link("alternate").and_then(target::link).unwrap_or(Cow::Borrowed(&links.about));
     xml.leaf("title", &[], &title);
     xml.leaf("link", &[], &site);
     let description = visible(metadata.description.as_ref()).map_or(Cow::Borrowed(title.as_ref()), plain);
     xml.leaf("description", &[], &description);
-    if let Some(language) = metadata.language.as_deref().and_then(construct::language) {
+    if let Some(language) = metadata.language.as_deref().and_then(values::language) {
         xml.leaf("language", &[], language);
     }
     if let Some(rights) = visible(metadata.rights.as_ref()) {
@@ -79,11 +85,9 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
         xml.leaf("link", &[], &site);
         xml.close("image");
     }
-    let own_type = Some(document.format.media_type());
-    xml.empty("atom:link", &[("rel", Some("self")), ("type", own_type), ("href", Some(&urls.base))]);
-    if let Some(hub) = &urls.hub {
-        xml.empty("atom:link", &[("rel", Some("hub")), ("href", Some(hub))]);
-    }
+    let own_type = Some(MEDIA_TYPE);
+    xml.empty("atom:link", &[("rel", Some("self")), ("type", own_type), ("href", Some(&links.base))]);
+    xml.empty("atom:link", &[("rel", Some("hub")), ("href", Some(&links.hub))]);
 }
 
 /// R-2..R-9. A function of the item alone.
@@ -139,13 +143,13 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, permalink: Option<&str>) {
 /// `author` is an e-mail address (L-11) and there is one; everybody else is a `dc:creator`. Never both.
 fn author(xml: &mut Xml, authors: &[Person]) {
     if let [Person { name, email: Some(email), .. }] = authors
-        && construct::is_email(email)
+        && values::is_email(email)
     {
         let name = name.as_deref().map(str::trim).filter(|name| !name.is_empty() && name != email);
         let author = name.map_or_else(|| email.clone(), |name| format!("{email} ({name})"));
         return xml.leaf("author", &[], &author);
     }
-    for name in authors.iter().filter_map(construct::name) {
+    for name in authors.iter().filter_map(values::person_name) {
         xml.leaf("dc:creator", &[], name);
     }
 }
@@ -160,8 +164,8 @@ fn categories(xml: &mut Xml, categories: &[Category]) {
 fn enclosures(xml: &mut Xml, entry: &Entry) {
     for (at, Enclosure { url, media_type, length, .. }) in entry.enclosures.iter().enumerate() {
         let Some(href) = target::image(url) else { continue };
-        let media_type = media_type.as_deref().and_then(construct::media_type);
-        let length = construct::length(length.as_deref());
+        let media_type = media_type.as_deref().and_then(values::media_type);
+        let length = values::length(length.as_deref());
         if at == 0 {
             let media_type = media_type.unwrap_or("application/octet-stream");
             // An unknown length is written 0 (L-9).

@@ -1,16 +1,16 @@
-//! A second reader: how many entries feed-rs sees in a document. What our own reading lacks proves nothing unless another
-//! reader, written by other people, lacks it too.
+//! The cross-check: the number of entries that a second parser, feed-rs, finds in a document. An entry that our own reading
+//! lacks proves nothing unless a parser written by other people lacks it, too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::Hints;
 use crate::text::encoding;
 
-/// How many entries feed-rs finds in a document; `None` when it cannot read it at all, which says nothing.
+/// Number of entries that feed-rs finds in a document; `None` when it cannot read it at all, which says nothing.
 ///
 /// It is given text that we decoded, without a declaration of another encoding, on which feed-rs 3.0 panics (PARSING
 /// section 0.1); a panic for any other reason is caught.
-pub fn witness(bytes: &[u8], hints: &Hints<'_>) -> Option<usize> {
+pub fn cross_check_count(bytes: &[u8], hints: &Hints<'_>) -> Option<usize> {
     let decoded = encoding::decode(bytes, hints.content_type);
     let text = harmless(&decoded.text);
     let read = || feed_rs::parser::Builder::new().build().parse(text.trim_start().as_bytes()).ok();
@@ -37,7 +37,12 @@ mod tests {
     use super::*;
 
     fn check(document: &[u8], expect: Option<usize>) {
-        assert_eq!(witness(document, &Hints::default()), expect, "{}", String::from_utf8_lossy(document));
+        assert_eq!(
+            cross_check_count(document, &Hints::default()),
+            expect,
+            "{}",
+            String::from_utf8_lossy(document)
+        );
     }
 
     #[test]

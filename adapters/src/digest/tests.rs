@@ -1,4 +1,4 @@
-//! What is an edit and what is not.
+//! Tests of the digest: which changes are edits.
 
 use crate::{Entry, Hints, RawEntry, slice};
 

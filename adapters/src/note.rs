@@ -1,10 +1,30 @@
-//! A bounded list of notes, each kept once, so that a document with a million oddities costs no more than one with a few.
+//! Notes: oddities that were met and survived. Their list is bounded, so that a document with a million oddities costs no
+//! more than one with a few.
 
 use std::fmt;
 
-use crate::Note;
+use serde::{Deserialize, Serialize};
 
-/// How many notes one entry or one document may have; the rest say nothing new.
+/// Something odd that was met and survived. Content is never an error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Note {
+    /// The document ended early; the entry that was cut is dropped (DESIGN section 4).
+    Truncated,
+    /// Tags did not match and were mended, or JSON was not quite JSON.
+    Mismatched,
+    /// The declared encoding was wrong; this one was used.
+    Encoding(String),
+    /// A date could not be understood.
+    BadDate(String),
+    /// An entry could not be read and was left out; the others are unharmed.
+    EntryLost(String),
+    /// More than the limit of entries; the rest was left out.
+    TooManyEntries,
+    /// Anything else worth telling the operator.
+    Other(String),
+}
+
+/// Limit of the notes of one entry or one document; the rest say nothing new.
 const NOTES_MAX: usize = 64;
 
 /// Notes while a document is read.

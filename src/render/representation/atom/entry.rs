@@ -1,16 +1,17 @@
 //! One item as an Atom entry, or as a tombstone. A function of the item alone: the same bytes for (id, T) in every
-//! document of a dialect.
+//! document of a audience.
 
-use super::{Dialect, construct, ns};
+use super::{construct, declared::declared};
 use crate::{
     feed::{
         item::{Content, Item, Reason, plausible},
         stamp::Stamp,
     },
     render::{
-        foreign, target,
+        document::Audience,
+        foreign, namespaces as ns, target,
         text::visible,
-        xhtml,
+        values, xhtml,
         xml::{self, Xml},
     },
 };
@@ -34,40 +35,40 @@ const FEED_RELATIONS: &[&str] = &[
 ];
 
 /// Writes an item. Classic views leave tombstones out (DESIGN section 3).
-pub(super) fn item(xml: &mut Xml, item: &Item, dialect: Dialect) {
+pub(super) fn item(xml: &mut Xml, item: &Item, audience: Audience) {
     match &item.content {
-        Content::Live(entry) => live(xml, item, entry, dialect),
-        Content::Gone { reason, first_missing, last_seen } if dialect.smart => {
+        Content::Live(entry) => live(xml, item, entry, audience),
+        Content::Gone { reason, first_missing, last_seen } if audience == Audience::Full => {
             gone(xml, item, *reason, [("fo:first_missing", *first_missing), ("fo:last_seen", *last_seen)]);
         }
         Content::Gone { .. } => {}
     }
 }
 
-fn live(xml: &mut Xml, item: &Item, entry: &Entry, dialect: Dialect) {
-    let language = entry.language.as_deref().and_then(construct::language);
+fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
+    let language = entry.language.as_deref().and_then(values::language);
     xml.open("entry", &[("xml:lang", language)]);
     xml.leaf("id", &[], &item.iri);
     match &entry.title {
-        Some(title) => construct::text(xml, "title", title, dialect),
+        Some(title) => construct::text(xml, "title", title, audience),
         None => xml.leaf("title", &[], ""),
     }
-    dates(xml, item, dialect);
+    dates(xml, item, audience);
     construct::people(xml, "author", &entry.authors);
     construct::people(xml, "contributor", &entry.contributors);
     let has_alternate = links(xml, entry);
     construct::categories(xml, &entry.categories);
     if let Some(rights) = visible(entry.rights.as_ref()) {
-        construct::text(xml, "rights", rights, dialect);
+        construct::text(xml, "rights", rights, audience);
     }
-    bodies(xml, entry, has_alternate, dialect);
+    bodies(xml, entry, has_alternate, audience);
     if let Some(source) = &entry.source {
-        origin(xml, source, dialect);
+        origin(xml, source, audience);
     }
     for element in entry.foreign.iter().filter(|element| !is_ours(element)) {
-        xml.aside(|out| foreign::write(out, element, dialect.declared()));
+        xml.aside(|out| foreign::write(out, element, declared(audience)));
     }
-    if dialect.smart {
+    if audience == Audience::Full {
         xml.leaf("fo:id", &[], &item.id.to_string());
     }
     xml.close("entry");
@@ -92,7 +93,7 @@ fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Opti
     xml.open("entry", &[]);
     xml.leaf("id", &[], &item.iri);
     xml.leaf("title", &[], "(deleted)");
-    dates(xml, item, Dialect { smart: true });
+    dates(xml, item, Audience::Full);
     xml.leaf("content", &[], "");
     xml.leaf("fo:id", &[], &id);
     xml.leaf("fo:deleted", &[], "true");
@@ -101,12 +102,12 @@ fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Opti
 }
 
 /// `app:edited` is T: by it a consumer tells an old push from a new one (SF-94).
-fn dates(xml: &mut Xml, item: &Item, dialect: Dialect) {
+fn dates(xml: &mut Xml, item: &Item, audience: Audience) {
     xml.leaf("updated", &[], &item.updated().rfc3339());
     if let Some(published) = item.published() {
         xml.leaf("published", &[], &published.rfc3339());
     }
-    if dialect.smart {
+    if audience == Audience::Full {
         xml.leaf("app:edited", &[], &item.modified.rfc3339());
     }
 }
@@ -121,10 +122,10 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
             "link",
             &[
                 ("rel", Some("enclosure")),
-                ("type", media_type.as_deref().and_then(construct::media_type)),
+                ("type", media_type.as_deref().and_then(values::media_type)),
                 ("title", title.as_deref()),
                 ("href", Some(&href)),
-                ("length", construct::length(length.as_deref())),
+                ("length", values::length(length.as_deref())),
             ],
         );
     }
@@ -146,8 +147,8 @@ fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool
     for link in links {
         let Some(href) = target::link(&link.href) else { continue };
         let rel = relation(link);
-        let media_type = link.media_type.as_deref().and_then(construct::media_type);
-        let hreflang = link.hreflang.as_deref().and_then(construct::language);
+        let media_type = link.media_type.as_deref().and_then(values::media_type);
+        let hreflang = link.hreflang.as_deref().and_then(values::language);
         if rel == "alternate" && !alternates.insert((media_type, hreflang)) {
             continue;
         }
@@ -159,7 +160,7 @@ fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool
                 ("hreflang", hreflang),
                 ("title", link.title.as_deref()),
                 ("href", Some(&href)),
-                ("length", construct::length(link.length.as_deref())),
+                ("length", values::length(link.length.as_deref())),
             ],
         );
     }
@@ -179,22 +180,22 @@ fn relation(link: &Link) -> &str {
 
 /// Summary and content. An entry needs content or an alternate link, and a summary beside content that is not
 /// readable in place.
-fn bodies(xml: &mut Xml, entry: &Entry, has_alternate: bool, dialect: Dialect) {
+fn bodies(xml: &mut Xml, entry: &Entry, has_alternate: bool, audience: Audience) {
     let content = entry.content.as_ref();
     let needs_summary = content.is_some_and(|body| body.src.is_some() || is_binary(body));
     match &entry.summary {
-        Some(summary) => construct::text(xml, "summary", summary, dialect),
+        Some(summary) => construct::text(xml, "summary", summary, audience),
         None if needs_summary => xml.leaf("summary", &[], ""),
         None => {}
     }
     match content {
-        Some(body) => self::content(xml, body, dialect),
+        Some(body) => self::content(xml, body, audience),
         None if !has_alternate => xml.leaf("content", &[], ""),
         None => {}
     }
 }
 
-fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
+fn content(xml: &mut Xml, body: &Body, audience: Audience) {
     let media_type = media_type(body);
     if let Some(src) = body.src.as_deref().and_then(target::image) {
         let media_type = media_type.or(match body.text.kind {
@@ -205,10 +206,10 @@ fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
         return xml.empty("content", &[("type", media_type), ("src", Some(&src))]);
     }
     match media_type {
-        None => construct::text(xml, "content", &body.text, dialect),
+        None => construct::text(xml, "content", &body.text, audience),
         Some(media_type) if is_xml(media_type) => {
             let mut root = String::new();
-            match xhtml::write_root(&mut root, &body.text.value, dialect.declared()) {
+            match xhtml::write_root(&mut root, &body.text.value, declared(audience)) {
                 Ok(()) => {
                     xml.holding("content", &[("type", Some(media_type))], |out| out.push_str(&root));
                 }
@@ -226,7 +227,7 @@ fn content(xml: &mut Xml, body: &Body, dialect: Dialect) {
 
 /// Bytes of which nobody can say what they are have a type too.
 fn media_type(body: &Body) -> Option<&str> {
-    let named = body.media_type.as_deref().and_then(construct::media_type);
+    let named = body.media_type.as_deref().and_then(values::media_type);
     named.or((body.text.kind == TextKind::Base64).then_some("application/octet-stream"))
 }
 
@@ -244,7 +245,7 @@ fn is_xml(media_type: &str) -> bool {
 
 /// Where an aggregated entry came from, as far as it is known: `atom:source` requires nothing (RFC 4287 section
 /// 4.2.11). Of a source that has neither an id nor a title, a `via` link tells as much.
-fn origin(xml: &mut Xml, source: &Source, dialect: Dialect) {
+fn origin(xml: &mut Xml, source: &Source, audience: Audience) {
     let id = source.id.as_deref().and_then(xml::iri);
     let title = visible(source.title.as_ref());
     if id.is_none() && title.is_none() {
@@ -263,7 +264,7 @@ fn origin(xml: &mut Xml, source: &Source, dialect: Dialect) {
         ("rights", visible(source.rights.as_ref())),
     ] {
         if let Some(text) = text {
-            construct::text(xml, name, text, dialect);
+            construct::text(xml, name, text, audience);
         }
     }
     if let Some(updated) = source.updated.as_ref().and_then(|date| plausible(date.at_us)) {

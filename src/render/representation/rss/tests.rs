@@ -1,7 +1,7 @@
 //! RSS documents line by line.
 
 use crate::{
-    feed::view::Format,
+    render::representation::Representation,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
 use everfeed_adapters::{
@@ -10,14 +10,14 @@ use everfeed_adapters::{
 use std::sync::Arc;
 
 fn item(entry: Entry) -> Vec<String> {
-    let document = rendered(Format::ClassicRss, vec![live(1, entry)]);
+    let document = rendered(Representation::CLASSIC_RSS, vec![live(1, entry)]);
     part(&document, "<item", "</item>").into_iter().map(str::to_owned).collect()
 }
 
 #[test]
 fn the_channel_has_what_rss_demands() {
     // L-3.
-    let document = rendered_with(Format::ClassicRss, vec![], |around| {
+    let document = rendered_with(Representation::CLASSIC_RSS, vec![], |around| {
         around.ttl_mins = Some(60);
         around.feed.metadata = Arc::new(Metadata {
             language: Some("en-GB".into()),
@@ -52,7 +52,8 @@ fn the_channel_has_what_rss_demands() {
 
 #[test]
 fn a_channel_without_a_site_leads_to_the_page_about_it() {
-    let document = rendered_with(Format::ClassicRss, vec![], |around| around.feed.metadata = Arc::default());
+    let document =
+        rendered_with(Representation::CLASSIC_RSS, vec![], |around| around.feed.metadata = Arc::default());
     assert_eq!(
         part(&document, "<title>", "<description>"),
         [
@@ -67,7 +68,7 @@ fn a_channel_without_a_site_leads_to_the_page_about_it() {
 #[test]
 fn a_post_keeps_what_rss_can_say() {
     // R-2..R-9.
-    let document = rendered(Format::ClassicRss, vec![rich()]);
+    let document = rendered(Representation::CLASSIC_RSS, vec![rich()]);
     assert_eq!(
         part(&document, "<item", "</item>"),
         [
@@ -94,7 +95,7 @@ fn a_post_keeps_what_rss_can_say() {
 #[test]
 fn deleted_posts_are_left_out() {
     //
-    let document = rendered(Format::ClassicRss, vec![gone(3), bare()]);
+    let document = rendered(Representation::CLASSIC_RSS, vec![gone(3), bare()]);
     assert!(!document.contains("tag:example.org,2005:3") && document.matches("<item>").count() == 1);
 }
 
@@ -117,7 +118,7 @@ fn only_the_permalink_is_a_permalink_guid() {
         let entry = Entry { links: vec![link("alternate", permalink)], ..Entry::default() };
         let mut item = live(1, entry);
         item.iri = iri.into();
-        let document = rendered(Format::ClassicRss, vec![item]);
+        let document = rendered(Representation::CLASSIC_RSS, vec![item]);
         part(&document, "<guid", "<guid")[0].contains("\"true\"")
     };
     assert!(guid("http://e/1", "http://e/1"));

@@ -1,15 +1,17 @@
 //! ActivityStreams 1.0: a page as a Collection of Activities (SF-49..SF-55); not AS 2.0, and not AS inside Atom.
 
-use super::{
-    Document,
-    atom::construct,
-    identity, target,
-    text::{body_html, html, plain, visible},
-};
-use crate::feed::{
-    item::{Content, Item, plausible},
-    record::FeedRecord,
-    stamp::Stamp,
+use crate::{
+    feed::{
+        item::{Content, Item, plausible},
+        record::FeedRecord,
+        stamp::Stamp,
+    },
+    render::{
+        document::{Audience, Document},
+        identity, target,
+        text::{body_html, html, plain, visible},
+        values,
+    },
 };
 use everfeed_adapters as adapters;
 use serde::{Serialize, Serializer};
@@ -19,18 +21,18 @@ use std::borrow::Cow;
 mod tests;
 
 /// Writes the document.
-pub(super) fn document(document: &Document<'_>) -> Vec<u8> {
-    let Document { page, urls, prev_cursor, .. } = *document;
+pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
+    let Document { page, links, prev_cursor, .. } = *document;
     let feed = document.feed();
     let service = Actor::service(feed);
     let collection = Collection {
         count: page.items.len(),
         total_items: feed.total,
-        url: &urls.base,
-        links: urls.hub.as_deref().map(|hub| Links { hub: [hub] }),
+        url: &links.base,
+        links: Hubs { hub: [&links.hub] },
         prev_cursor,
         last_cursor: &page.last_cursor,
-        next: document.next(),
+        next: document.next(audience),
         items: page.items.iter().map(|item| Activity::of(item, &service)).collect(),
     };
     let mut out = Vec::with_capacity(document.capacity_bytes());
@@ -44,8 +46,7 @@ struct Collection<'a> {
     #[serde(rename = "totalItems")]
     total_items: u64,
     url: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    links: Option<Links<'a>>,
+    links: Hubs<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prev_cursor: Option<&'a str>,
     last_cursor: &'a str,
@@ -56,7 +57,7 @@ struct Collection<'a> {
 
 /// Where to subscribe (PUSH X-3).
 #[derive(Serialize)]
-struct Links<'a> {
+struct Hubs<'a> {
     hub: [&'a str; 1],
 }
 
@@ -232,7 +233,7 @@ impl<'a> Actor<'a> {
         Some(Self {
             object_type: "person",
             id: None,
-            display_name: construct::name(person)?,
+            display_name: values::person_name(person)?,
             url: person.uri.as_deref().and_then(target::link),
             email: person.email.as_deref(),
         })
@@ -280,7 +281,7 @@ impl<'a> Object<'a> {
             attachments: attachments(entry),
             replies: entry.comments.as_deref().and_then(target::link).map(|url| Replies { url }),
             rights: visible(entry.rights.as_ref()).map(plain),
-            language: entry.language.as_deref().and_then(construct::language),
+            language: entry.language.as_deref().and_then(values::language),
             source: entry.source.as_deref().map(Source::of),
         }
     }
@@ -305,7 +306,7 @@ impl<'a> Inside<'a> {
         let unnamed = if is_base64 { "application/octet-stream" } else { "text/plain" };
         Self {
             content: Some(Cow::Borrowed(&text.value)),
-            mime_type: Some(body.media_type.as_deref().and_then(construct::media_type).unwrap_or(unnamed)),
+            mime_type: Some(body.media_type.as_deref().and_then(values::media_type).unwrap_or(unnamed)),
             encoding: is_base64.then_some("base64"),
         }
     }
@@ -339,7 +340,7 @@ fn attachments(entry: &adapters::Entry) -> Vec<Attachment<'_>> {
         let mut attachment = Attachment::of(&enclosure.url, enclosure.media_type.as_deref())?;
         attachment.display_name = enclosure.title.as_deref();
         attachment.length =
-            construct::length(enclosure.length.as_deref()).and_then(|length| length.parse().ok());
+            values::length(enclosure.length.as_deref()).and_then(|length| length.parse().ok());
         Some(attachment)
     });
     let body = entry.content.as_ref();
@@ -349,7 +350,7 @@ fn attachments(entry: &adapters::Entry) -> Vec<Attachment<'_>> {
 
 impl<'a> Attachment<'a> {
     fn of(url: &'a str, media_type: Option<&'a str>) -> Option<Self> {
-        let mime_type = media_type.and_then(construct::media_type);
+        let mime_type = media_type.and_then(values::media_type);
         Some(Self {
             object_type: object_type(mime_type),
             display_name: None,

@@ -1,7 +1,8 @@
 //! ActivityStreams documents, as values and, where the order of fields matters, as text.
 
 use crate::{
-    feed::{item::Item, stamp::Stamp, view::Format},
+    feed::{item::Item, stamp::Stamp},
+    render::representation::Representation,
     render::samples::{Around, bare, gone, live, rendered, rendered_with, rich},
 };
 use everfeed_adapters::{Body, Entry, Metadata, Person, Text, TextKind};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 fn page(items: Vec<Item>, change: impl FnOnce(&mut Around)) -> Value {
-    serde_json::from_str(&rendered_with(Format::Json, items, change)).unwrap()
+    serde_json::from_str(&rendered_with(Representation::JSON, items, change)).unwrap()
 }
 
 fn only(item: Item) -> Value {
@@ -19,9 +20,9 @@ fn only(item: Item) -> Value {
 #[test]
 fn a_page_says_where_it_stands_and_how_to_go_on() {
     // SF-49..SF-53, PUSH X-3.
-    let document = rendered_with(Format::Json, vec![], |around| {
+    let document = rendered_with(Representation::JSON, vec![], |around| {
         around.page.more = true;
-        around.urls.next = Some("http://127.0.0.1/feeds/x.json?order=modified&since=cursor%3A1_0_2".into());
+        around.links.next = Some("http://127.0.0.1/feeds/x.json?order=modified&since=cursor%3A1_0_2".into());
     });
     assert_eq!(
         document,
@@ -39,7 +40,7 @@ fn next_is_named_only_when_there_is_more() {
     let next = |more, prev: Option<&str>| {
         let page = page(vec![bare()], |around| {
             around.page.more = more;
-            around.urls.next = Some("http://127.0.0.1/next".into());
+            around.links.next = Some("http://127.0.0.1/next".into());
             around.prev_cursor = prev.map(str::to_owned);
         });
         (page.get("next").is_some(), page.get("prev_cursor").cloned())
@@ -120,7 +121,7 @@ fn a_tombstone_keeps_its_ids_and_says_why() {
 
 #[test]
 fn fields_come_in_the_order_of_the_sample() {
-    let document = rendered(Format::Json, vec![gone(3)]);
+    let document = rendered(Representation::JSON, vec![gone(3)]);
     let fields = [
         "\"id\"",
         "\"published\"",

@@ -1,7 +1,8 @@
 //! Atom documents line by line.
 
 use crate::{
-    feed::{item::Item, stamp::Stamp, view::Format},
+    feed::{item::Item, stamp::Stamp},
+    render::representation::Representation,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
 use everfeed_adapters::{Body, Element, Entry, Image, Link, Metadata, Person, Source, Text, TextKind};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 /// The lines of the entry of a live post.
 fn entry(entry: Entry) -> Vec<String> {
-    let document = rendered(Format::Atom, vec![live(1, entry)]);
+    let document = rendered(Representation::ATOM, vec![live(1, entry)]);
     part(&document, "<entry", "</entry>").into_iter().map(str::to_owned).collect()
 }
 
@@ -24,9 +25,9 @@ fn check(changed: Entry, holds: &[&str]) {
 #[test]
 fn a_page_says_where_it_stands_and_how_to_go_on() {
     // A-1..A-4, SF-56..SF-59, SF-62.
-    let document = rendered_with(Format::Atom, vec![], |around| {
+    let document = rendered_with(Representation::ATOM, vec![], |around| {
         around.page.more = true;
-        around.urls.next =
+        around.links.next =
             Some("http://127.0.0.1/feeds/x.atom?order=modified&since=cursor%3A1_0_2&max=1".into());
     });
     assert_eq!(
@@ -60,10 +61,10 @@ fn a_page_says_where_it_stands_and_how_to_go_on() {
 #[test]
 fn a_push_names_the_cursor_before_it_and_no_next_page() {
     // SF-83..SF-85.
-    let document = rendered_with(Format::Atom, vec![bare()], |around| {
+    let document = rendered_with(Representation::ATOM, vec![bare()], |around| {
         around.prev_cursor = Some("1389003527_0_3678689003".into());
         around.page.more = true;
-        around.urls.next = Some("http://127.0.0.1/next".into());
+        around.links.next = Some("http://127.0.0.1/next".into());
     });
     assert_eq!(
         part(&document, "<fo:total>", "<fo:last_cursor>"),
@@ -74,14 +75,15 @@ fn a_push_names_the_cursor_before_it_and_no_next_page() {
         ]
     );
     assert!(!document.contains("rel=\"next\""));
-    let first = rendered_with(Format::Atom, vec![], |around| around.prev_cursor = Some(String::new()));
+    let first =
+        rendered_with(Representation::ATOM, vec![], |around| around.prev_cursor = Some(String::new()));
     assert!(first.contains("<fo:prev_cursor></fo:prev_cursor>"), "the first push comes after nothing");
 }
 
 #[test]
 fn a_post_keeps_all_that_it_has() {
     // SF-60, A-4, A-5, A-10..A-12, SF-94, RFC 4685 section 4.
-    let document = rendered(Format::Atom, vec![rich()]);
+    let document = rendered(Representation::ATOM, vec![rich()]);
     assert_eq!(
         part(&document, "<entry", "</entry>"),
         [
@@ -124,7 +126,7 @@ fn a_post_keeps_all_that_it_has() {
 #[test]
 fn a_tombstone_is_told_in_both_tongues() {
     // D-13, H-30..H-32, SF-60.
-    let document = rendered(Format::Atom, vec![gone(3)]);
+    let document = rendered(Representation::ATOM, vec![gone(3)]);
     assert_eq!(
         part(&document, "<at:deleted-entry", "</entry>"),
         [
@@ -147,9 +149,9 @@ fn a_tombstone_is_told_in_both_tongues() {
 
 #[test]
 fn the_classic_view_is_plain_atom() {
-    let document = rendered_with(Format::ClassicAtom, vec![bare(), gone(3), rich()], |around| {
+    let document = rendered_with(Representation::CLASSIC_ATOM, vec![bare(), gone(3), rich()], |around| {
         around.page.more = true;
-        around.urls.next = Some("http://127.0.0.1/next".into());
+        around.links.next = Some("http://127.0.0.1/next".into());
     });
     for absent in ["fo:", "at:", "app:", "rel=\"next\"", "tag:example.org,2005:3", "cursor"] {
         assert!(!document.contains(absent), "{absent}");
@@ -160,7 +162,7 @@ fn the_classic_view_is_plain_atom() {
 
 #[test]
 fn a_head_shows_its_pictures_and_who_helps() {
-    let document = rendered_with(Format::ClassicAtom, vec![], |around| {
+    let document = rendered_with(Representation::CLASSIC_ATOM, vec![], |around| {
         around.feed.metadata = Arc::new(Metadata {
             contributors: vec![Person { name: Some("Bo".into()), ..Person::default() }],
             image: Some(Image { url: "http://example.org/logo.png".into(), ..Image::default() }),
@@ -180,9 +182,9 @@ fn a_head_shows_its_pictures_and_who_helps() {
 
 #[test]
 fn an_item_is_written_the_same_in_every_document() {
-    for format in [Format::Atom, Format::ClassicAtom, Format::ClassicRss] {
+    for format in [Representation::ATOM, Representation::CLASSIC_ATOM, Representation::CLASSIC_RSS] {
         let (from, to) =
-            if format == Format::ClassicRss { ("<item", "</item>") } else { ("<entry", "</entry>") };
+            if format == Representation::CLASSIC_RSS { ("<item", "</item>") } else { ("<entry", "</entry>") };
         let alone = rendered(format, vec![rich()]);
         let elsewhere = rendered_with(format, vec![rich(), bare()], |around| {
             around.feed.metadata = Arc::new(Metadata {
@@ -337,11 +339,10 @@ fn an_upstream_that_is_a_smart_feed_does_not_speak_for_us() {
 #[test]
 fn a_feed_that_says_nothing_of_itself_still_has_what_atom_demands() {
     //
-    let document = rendered_with(Format::Atom, vec![], |around| {
+    let document = rendered_with(Representation::ATOM, vec![], |around| {
         around.feed.metadata = Arc::default();
         around.feed.last_t = Stamp::ZERO;
         around.page.last_cursor = String::new();
-        around.urls.hub = None;
     });
     assert_eq!(
         part(&document, "<title", "</author>"),
@@ -359,18 +360,18 @@ fn a_feed_that_says_nothing_of_itself_still_has_what_atom_demands() {
 #[test]
 fn the_id_of_a_feed_outlives_its_name() {
     let id = |change: fn(&mut crate::render::samples::Around)| {
-        let document = rendered_with(Format::Atom, vec![], change);
+        let document = rendered_with(Representation::ATOM, vec![], change);
         part(&document, "<id>", "<id>")[0].to_owned()
     };
     let before = id(|_| {});
     assert_eq!(before, id(|around| around.feed.name = "renamed".into()));
-    assert_eq!(before, id(|around| around.urls.base = "http://elsewhere/".into()));
+    assert_eq!(before, id(|around| around.links.base = "http://elsewhere/".into()));
     assert_ne!(before, id(|around| around.feed.namespace = "example.com/".into()));
 }
 
 #[test]
 fn an_item_that_came_back_is_updated_then() {
     let revived = Item { revived: Some(Stamp::from_secs(1_389_003_528)), ..rich() };
-    let document = rendered(Format::Atom, vec![revived]);
+    let document = rendered(Representation::ATOM, vec![revived]);
     assert!(part(&document, "<entry", "</entry>").contains(&"<updated>2014-01-06T10:18:48Z</updated>"));
 }
