@@ -1,4 +1,4 @@
-//! What the absence of an item from a document proves: rolled off the end of the window, or deleted by the publisher
+//! Absence of an item from a document: rolled off the end of the window, or deleted by the publisher
 //! (POLLING 2.3, *bracketed absence*). Pure; presence is `reconcile`'s business.
 //!
 //! The one assumption: a full document is the first N items of some order in which items that nobody touches keep their
@@ -37,7 +37,7 @@ pub use window_event::WindowEvent;
 use direction::Direction;
 use pinned::Pinned;
 
-/// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
+/// Part of the feed that a document shows (POLLING 2.2). An unreadable body is not an observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Coverage {
     /// The whole document, to a request without validators: FULL-U.
@@ -57,11 +57,11 @@ pub struct ShownItem {
     pub id: ItemId,
     /// The date by which the publisher sorts it, microseconds since 1970: published, else updated.
     pub dated: Option<i64>,
-    /// Whether the item was known, and alive, before this document.
+    /// True when the item was known, and alive, before this document.
     pub is_known: bool,
-    /// How often the item was deleted before: one that comes and goes needs more proof.
+    /// Number of earlier deletions of the item: one that comes and goes needs more proof.
     pub tombstone_count: u8,
-    /// Whether nothing but its title or its content names it, so that an edit may look like an end and a beginning.
+    /// True when nothing but its title or its content names it, so that an edit may look like an end and a beginning.
     pub is_weak: bool,
 }
 
@@ -72,15 +72,15 @@ pub struct WindowItem {
     pub id: ItemId,
     /// Its date when it was last seen.
     pub dated: Option<i64>,
-    /// How often it was deleted before.
+    /// Number of its earlier deletions.
     pub tombstone_count: u8,
-    /// Whether it has no id of its own: it is never missed (DESIGN section 3).
+    /// True when it has no id of its own: it is never missed (DESIGN section 3).
     pub is_weak: bool,
     /// Set while it is missed and not decided on.
     pub suspect: Option<Suspect>,
 }
 
-/// What is remembered of a feed's documents for the sake of what is missing from the next.
+/// Facts of a feed's past documents by which the next one is judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbsenceState {
     /// The last full document, newest first, with what is missed since at its old place.
@@ -88,28 +88,28 @@ pub struct AbsenceState {
     /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
     lengths: VecDeque<u16>,
     direction: Direction,
-    /// What the last document was taken for.
+    /// Standing of the last document.
     last_document: DocumentStanding,
     /// Full documents in a row whose order could not be followed.
     unstable: u8,
-    /// When the last full document was read.
+    /// Time of the last full document.
     seen_at: Stamp,
     /// Since when too much is missing at once to believe it.
     pub quarantined_since: Option<Stamp>,
     /// Rises with every audit that bears out the conditional answer before it, falls with every other:
     /// [`TRUSTED`] and more counts as proof, [`CAUGHT`] and less is taken for a part of the feed.
     trust: i8,
-    /// What every conditional answer since the last audit lacked.
+    /// Items that every conditional answer since the last audit lacked.
     lacked: Option<LackedItems>,
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
     ended: (Stamp, u16),
-    /// What was missing and came back.
+    /// Record of missing items that came back.
     pub recurrence: Recurrence,
-    /// Whether what rolls off is missing from inside.
+    /// True when what rolls off is missing from inside.
     pinned: Pinned,
 }
 
-/// What a document was taken for, and so what the same document says when it comes again.
+/// Standing of a document, which decides what the same document proves when it comes again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum DocumentStanding {
     /// For the feed as it is: the remembered rows, without those that are missed, are its own.
@@ -126,13 +126,13 @@ enum DocumentStanding {
 /// Items that conditional answers lacked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct LackedItems {
-    /// How many answers.
+    /// Number of answers.
     answers: u32,
-    /// What each of them lacked.
+    /// Items that each of them lacked.
     ids: Vec<ItemId>,
 }
 
-/// What proof a tombstone needs (POLLING 2.3).
+/// Proof that a tombstone needs (POLLING 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofPolicy {
     /// Full documents without the item when the window was conserved.
@@ -143,14 +143,14 @@ pub struct ProofPolicy {
     pub weak_confirmations: u8,
     /// Seconds from the first to the last of those at least.
     pub weak_secs: u64,
-    /// Whether the document says that it is the whole feed (`fh:complete`, `fh:stateful` false; H-2, H-20).
+    /// True when the document says that it is the whole feed (`fh:complete`, `fh:stateful` false; H-2, H-20).
     pub complete: bool,
-    /// Whether the one assumption holds: a planet shows the newest of several feeds, and when one of them drops its old
+    /// True when the one assumption holds: a planet shows the newest of several feeds, and when one of them drops its old
     /// entries, they vanish from the middle.
     pub ordered: bool,
-    /// Whether the own page of a missed item is asked for, so that its word is waited for.
+    /// True when the own page of a missed item is asked for, so that its word is waited for.
     pub checks_permalinks: bool,
-    /// How far it is believed that what is missing is gone. What is remembered of a feed lowers it.
+    /// Trust in absence as such; the record of a feed lowers it.
     pub belief: AbsenceTrust,
 }
 
@@ -170,16 +170,16 @@ impl Default for ProofPolicy {
     }
 }
 
-/// What a document proves by what it does not hold.
+/// Conclusions from the items that a document lacks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AbsenceFindings {
-    /// What is remembered from now on.
+    /// State from now on.
     pub state: AbsenceState,
     /// Items that are gone, and the proof, in window order.
     pub gone: Vec<(ItemId, Proof)>,
     /// Items that left by the end of the window, which says nothing about them.
     pub rolled_off: Vec<ItemId>,
-    /// What an operator should know.
+    /// Events for the operator.
     pub events: Vec<WindowEvent>,
 }
 
@@ -198,20 +198,20 @@ const DAILY_MAX: u16 = 100;
 
 const DAY_SECS: u64 = 86_400;
 
-/// How far conditional answers must be trusted to count as proof: the last two audits bore them out.
+/// Trust from which conditional answers count as proof: the last two audits confirmed them.
 const TRUSTED: i8 = 2;
 
 /// Conditional answers of so little trust are parts of the feed: some servers send what changed since, and call it 200.
 const CAUGHT: i8 = -2;
 
 impl AbsenceState {
-    /// Whether an unconditional request would tell more than waiting: something is missed, or conditional answers have
+    /// True when an unconditional request would tell more than waiting: something is missed, or conditional answers have
     /// proven to be parts.
     pub fn wants_audit(&self) -> bool {
         self.suspects().next().is_some() || self.quarantined_since.is_some() || self.trust <= CAUGHT
     }
 
-    /// Whether documents could prove anything by what they lack: there is an order to follow and absence is believed, or the
+    /// True when documents could prove anything by what they lack: there is an order to follow and absence is believed, or the
     /// document is the whole feed. Where they cannot, an unconditional request is a discourtesy.
     pub fn can_prove(&self, policy: &ProofPolicy) -> bool {
         let is_believed = policy.belief < AbsenceTrust::Off;
@@ -226,13 +226,13 @@ impl AbsenceState {
         memory
     }
 
-    /// How many of the remembered items a document lacks.
+    /// Number of remembered items that a document lacks.
     pub fn lacked_by(&self, seen: &[ShownItem]) -> usize {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         self.items.iter().filter(|row| !shown.contains(&row.id)).count()
     }
 
-    /// Whether answers to conditional requests have proven to be parts of the feed, so that they show presence only.
+    /// True when answers to conditional requests have proven to be parts of the feed, so that they show presence only.
     pub fn has_caught_conditional(&self) -> bool {
         self.trust <= CAUGHT
     }
@@ -244,7 +244,7 @@ impl AbsenceState {
             .filter(|row| row.suspect.is_some_and(|missing| !missing.permalink_check.is_hidden()))
     }
 
-    /// When the page of a missed item is to be asked for next.
+    /// Time of the next permalink check.
     pub fn next_check_at(&self) -> Option<Stamp> {
         self.items.iter().filter_map(|row| row.suspect?.permalink_check.due).min()
     }
@@ -255,7 +255,7 @@ impl AbsenceState {
         due.filter(|(due, _)| *due <= now).min().map(|(_, id)| id)
     }
 
-    /// What the word of a missed item's own page proves, together with what documents have shown so far. An item that is
+    /// Takes in the result of a permalink check, together with what documents have shown so far. An item that is
     /// not missed any more is none of a page's business.
     pub fn told(&self, id: ItemId, said: CheckResult, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
         let policy = &self.believed(policy, now);
@@ -287,7 +287,7 @@ impl AbsenceState {
         ProofPolicy { belief: policy.belief.max(self.recurrence.belief(now)).max(by_end), ..*policy }
     }
 
-    /// Whether what rolls off is missing from inside, so that documents prove nothing by what they lack.
+    /// True when what rolls off is missing from inside, so that documents prove nothing by what they lack.
     pub fn is_sticky(&self) -> bool {
         self.pinned.is_on()
     }
@@ -328,7 +328,7 @@ impl AbsenceState {
         self.judge(&seen, Coverage::Unconditional, &policy, now).watched(&policy)
     }
 
-    /// What a document proves. `seen` is in document order, each item once.
+    /// Judges a document. `seen` is in document order, each item once.
     pub fn observe(
         &self,
         seen: &[ShownItem],
@@ -384,7 +384,7 @@ impl AbsenceState {
         memory
     }
 
-    /// What an audit says about the conditional answers before it: one that brings back what they all left out shows that
+    /// Learns from an audit about the conditional answers before it: one that brings back what they all left out shows that
     /// they were parts. A single one may have been an accident.
     fn learned(&self, seen: &[ShownItem], class: Coverage) -> Self {
         let mut memory = self.clone();

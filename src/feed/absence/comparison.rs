@@ -20,7 +20,7 @@ pub(super) struct LackingItem {
     pub(super) at: usize,
     /// Anchors behind it.
     pub(super) behind: usize,
-    /// Whether older items moved up into the window.
+    /// True when older items moved up into the window.
     pub(super) backfilled: bool,
     pub(super) is_interior: bool,
 }
@@ -51,7 +51,7 @@ impl Comparison {
         Self { shown, survivors: survivors.len(), anchors, in_order: ordered.len(), position }
     }
 
-    /// Whether at least three survived and four in five kept their order.
+    /// True when at least three survived and four in five kept their order.
     pub(super) fn is_stable(&self) -> bool {
         self.survivors >= SURVIVORS_MIN && self.in_order * 5 >= self.survivors * 4
     }

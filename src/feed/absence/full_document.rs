@@ -1,4 +1,4 @@
-//! What a full document proves by what it lacks (POLLING 2.3, steps 3 to 7): held, begun anew, or decided on.
+//! Judgement of a full document by what it lacks (POLLING 2.3, steps 3 to 7): quarantined, begun anew, or decided on.
 
 use super::{
     ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, LENGTHS_MAX, ProofPolicy,
@@ -14,25 +14,25 @@ const ROWS_MAX: usize = 1000;
 /// Full documents in a row whose order cannot be followed before the window begins anew.
 const UNSTABLE_MAX: u8 = 6;
 
-/// How long too much may be missing at once before the window begins anew, in seconds.
+/// Longest quarantine, in seconds; then the window begins anew.
 const HOLD_SECS: u64 = 7 * 86_400;
 
 /// The circumstances of an observation.
 pub(super) struct DocumentContext<'a> {
     pub(super) coverage: Coverage,
-    /// Whether it counts as a confirmation.
+    /// True when it counts as a confirmation.
     pub(super) counts: bool,
     pub(super) strong: bool,
-    /// Whether what came and what went is what rolling off would be, but for where it went.
+    /// True when what came and what went is what rolling off would be, but for where it went.
     pub(super) as_if_rolled: bool,
-    /// When the last full document before this one was read.
+    /// Time of the last full document before this one.
     pub(super) last_seen: Stamp,
     pub(super) now: Stamp,
     pub(super) policy: &'a ProofPolicy,
 }
 
 impl AbsenceState {
-    /// What a full document proves; `seen` is newest first.
+    /// Judges a full document; `seen` is newest first.
     pub(super) fn judge(
         &self,
         seen: &[ShownItem],
@@ -91,7 +91,7 @@ impl AbsenceState {
         outcome
     }
 
-    /// How many new posts came to the head, if none was known before and none came elsewhere; how many are missed anew from
+    /// Number of new posts at the head, if none was known before and none came elsewhere; numbers of those missed anew from
     /// inside, and how many from the end.
     fn moved(&self, seen: &[ShownItem], view: &Comparison, missed: &[LackingItem]) -> (usize, usize, usize) {
         let is_new = |place: &&ShownItem| !view.position.contains_key(&place.id);
@@ -102,7 +102,7 @@ impl AbsenceState {
         (new, inside, fresh().count() - inside)
     }
 
-    /// Whether the document is less than half as long as usual.
+    /// True when the document is less than half as long as usual.
     fn is_short(&self, seen: &[ShownItem]) -> bool {
         self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
     }
@@ -122,7 +122,7 @@ impl AbsenceState {
         self.lengths.push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
     }
 
-    /// Whether as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
+    /// True when as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
     /// a sixth of the deletions in the simulation where lengths change, and spared no mistake.
     fn is_conserved(&self, seen: &[ShownItem], view: &Comparison) -> bool {
         let came = seen.iter().filter(|place| !view.position.contains_key(&place.id)).count();

@@ -47,7 +47,7 @@ impl Watched {
         self.show(document, Coverage::Conditional)
     }
 
-    /// What a document does: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by name.
+    /// Effect of a document: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by name.
     fn show(&mut self, document: &str, class: Coverage) -> String {
         self.now = self.now.plus_secs(3600);
         let seen = self.places(document);

@@ -23,7 +23,7 @@ use std::{
 };
 
 /// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
-/// Where something was parsed, also those of the last document's entries that this one does not show as they were: one
+/// If something was parsed, also those of the last document's entries that this one does not show as they were: one
 /// of them may go by another id now. And those of what is held back, which may be due.
 pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> Vec<KeyHash> {
     let of_entries = seen.entries.iter().flat_map(|sighting| match sighting {
@@ -42,7 +42,7 @@ pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> V
     keys
 }
 
-/// What one document changes. Presence always counts: whatever the document holds is added or edited, however short it
+/// Decides on one document. Presence always counts: whatever the document holds is added or edited, however short it
 /// is. What ends is what the publisher says is deleted (RFC 6721), and what `absence` finds proven.
 pub fn reconcile(
     namespace: &str,
@@ -116,7 +116,7 @@ pub fn reconcile_again(known: &Known, policy: &ProofPolicy, now: Stamp) -> Decis
     decisions
 }
 
-/// What the word of a missed item's own page changes.
+/// Decides on the result of a permalink check.
 pub fn reconcile_probe(
     known: &Known,
     id: ItemId,
@@ -130,7 +130,7 @@ pub fn reconcile_probe(
     decisions
 }
 
-/// What was held back, when no document came: all of it after a poll that changed nothing (`at_rest`), since then no entry
+/// Commits deferred edits when no document came: all of them after a poll that changed nothing (`at_rest`), since then no entry
 /// changes with every poll; else what is due. `known` holds the items of the keys of `last.held`.
 pub fn release(known: &Known, at_rest: bool, now: Stamp) -> Decisions {
     let nothing = Observation::default();
@@ -148,7 +148,7 @@ pub fn release(known: &Known, at_rest: bool, now: Stamp) -> Decisions {
 }
 
 impl Decisions {
-    /// Whether absence means anything in them: something is suspected, or proven.
+    /// True when absence means anything in them: something is suspected, or proven.
     pub fn misses_something(&self) -> bool {
         let by_absence =
             |change: &Change| matches!(change, Change::Delete(delete) if delete.evidence.suspect.is_some());
@@ -208,7 +208,7 @@ pub fn ended_in_archives(missed: ArchiveSuspect, now: Stamp) -> Delete {
     Delete { id: missed.id, reason, first_missing, last_seen, evidence }
 }
 
-/// What an entry does to its item; `None` when the item holds the same content already.
+/// Change of an item by an entry; `None` when the item holds the same content already.
 fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
     let BoundEntry { reading, key, target } = bound;
     let (kind, id, iri, keys) = match target {
@@ -251,7 +251,7 @@ fn deleted_key(namespace: &str, deletion: &Deletion) -> KeyHash {
     KeyHash::of(namespace, &Key::Id(deletion.reference.clone()).stripped())
 }
 
-/// What the publisher's deletions mean for the items of this document and of the store.
+/// The publisher's deletions, and the items of this document and of the store that they end.
 struct ExplicitDeletions<'a> {
     /// By the key of the id that is said to be deleted.
     by_key: HashMap<KeyHash, &'a Deletion>,
@@ -298,7 +298,7 @@ impl<'a> ExplicitDeletions<'a> {
         Self { by_key, ending, ended }
     }
 
-    /// Whether the document itself says that this entry is deleted, so that it neither appears nor comes back.
+    /// True when the document itself says that this entry is deleted, so that it neither appears nor comes back.
     fn suppress(&self, bound: &BoundEntry<'_>) -> bool {
         let said =
             self.by_key.get(&bound.key).is_some_and(|deletion| deletes(deletion, &bound.reading.entry));

@@ -26,7 +26,7 @@ pub struct DeferredEdit {
     pub entry: Arc<Entry>,
     /// The publisher's date, microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
-    /// What the next document is compared with.
+    /// Digests that the next document is compared with.
     pub digests: ItemDigests,
 }
 
@@ -34,7 +34,7 @@ pub struct DeferredEdit {
 /// `HASH_CHANGED_LIMIT`).
 pub const CHANGED_POLLS_MAX: u16 = 24;
 
-/// How long the edits of an entry that changes in more polls than that wait, in seconds from the item's last T.
+/// Delay of the edits of an entry that changes in more polls than that, in seconds from the item's last T.
 const HOLD_SECS: u64 = 86_400;
 
 /// Items of a feed with a form held back at most. They are written with every document, so that there must be an end;
@@ -45,7 +45,7 @@ const HELD_ITEMS_MAX: usize = 100;
 /// hand between two polls.
 const REFORMATTED_ITEMS_MIN: usize = 5;
 
-/// How long a feed must rest from being reformatted before it is news again, in seconds.
+/// Time without reformatting after which a reformatting is news again, in seconds.
 const REFORMATTED_SECS: u64 = 86_400;
 
 /// The guard at its work on one document.
@@ -98,7 +98,7 @@ impl<'a> FloodLimiter<'a> {
         before.saturating_add(1)
     }
 
-    /// What an entry does to its item now; `None` when it does nothing, or is held back. `item` is as it was.
+    /// Change of an item by an entry now; `None` when there is none or it is deferred. `item` is as it was.
     pub(super) fn pass(&mut self, put: Option<Put>, row: &WindowEntry, item: Option<&Item>) -> Option<Put> {
         let before = self.unmet.remove(&row.id);
         let put = put?;
@@ -117,7 +117,7 @@ impl<'a> FloodLimiter<'a> {
         None
     }
 
-    /// What was held back and is not shown: it is committed when its day is over, or at once if `all` is.
+    /// Deferred edits that the document does not show: committed when their day is over, or at once if `all` is set.
     pub(super) fn release(&mut self, all: bool) -> Vec<(Option<Stamp>, Put)> {
         let mut puts = Vec::new();
         for held in &self.known.window.deferred {
@@ -136,7 +136,7 @@ impl<'a> FloodLimiter<'a> {
         puts
     }
 
-    /// Whether this document is news of a feed that was reformatted: more than half of the last window was edited by its
+    /// True when this document is news of a feed that was reformatted: more than half of the last window was edited by its
     /// content alone. What goes on from document to document, or comes again within a day, is one reformatting; `last`
     /// gets what is held back and when the feed was last seen being reformatted.
     pub(super) fn close(self, last: &mut WindowState) -> bool {
@@ -164,7 +164,7 @@ impl DeferredEdit {
     }
 }
 
-/// Whether the publisher says by `updated` that an entry was edited.
+/// True when the publisher says by `updated` that an entry was edited.
 fn is_dated_anew(held: &Entry, given: &Entry) -> bool {
     let date = |entry: &Entry| entry.updated.as_ref().map(|date| (date.at_us, date.raw.clone()));
     given.updated.is_some() && date(held) != date(given)

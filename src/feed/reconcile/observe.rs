@@ -82,7 +82,7 @@ mod tests {
         (0..).zip(&document.entries).map(row).collect()
     }
 
-    /// What becomes of each entry: `=` and its row, or its title as parsed.
+    /// Checks each entry: `=` and its window entry, or its title as parsed.
     fn check(window: &[WindowEntry], document: &SlicedDocument, expect: &[&str]) {
         let last = WindowState { entries: window.to_vec(), ..WindowState::default() };
         let (seen, _) = observe(&last, document, None, Coverage::Unconditional);

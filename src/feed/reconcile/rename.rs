@@ -62,7 +62,7 @@ fn by_link(entry: &Entry) -> Option<String> {
     Some(format!("{}\n{}", plain(entry.permalink()?), published(entry)?))
 }
 
-/// What follows the host of an id, if title or date agree: a blog that moved to another host.
+/// The part of an id behind its host, compared if title or date agree: a blog that moved to another host.
 fn by_path(entry: &Entry) -> Option<String> {
     let id = plain(entry.id.as_deref()?);
     let (_, path) = id.split_once('/')?;

@@ -22,7 +22,7 @@ struct Held {
     clock: u64,
     /// Seconds since [`NOW`].
     secs: u64,
-    /// Whether the last poll changed nothing.
+    /// True when the last poll changed nothing.
     at_rest: bool,
     events: Vec<WindowEvent>,
 }
@@ -396,7 +396,7 @@ fn an_item_that_is_still_shown_is_not_renamed() {
     assert_eq!(shown, ["+one"], "two entries that point to one page");
 }
 
-/// What a document that shows `content` does to an item that holds `held` with a digest of this version.
+/// Number of changes by a document that shows `content` to an item that holds `held` with a digest of this version.
 fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile: &str) -> usize {
     let profile = Platforms::embedded().get(profile).cloned();
     let read = |text: &str, by: Option<&Profile>| {

@@ -1,4 +1,4 @@
-//! What the own page of a missed item adds to what documents show (POLLING 2.3 and 2.4).
+//! Permalink checks beside documents (POLLING 2.3 and 2.4).
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is missing and comes back, as letters: the last row of POLLING 2.4.
+//! Missing items that come back, as letters: the last row of POLLING 2.4.
 
 use super::*;
 

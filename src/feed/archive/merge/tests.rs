@@ -85,7 +85,7 @@ fn an_id_that_moved_to_https_is_one_and_a_shared_one_is_told_apart_by_its_link()
     check(&[three, two.clone()], &[page(&[two, one])], &["three", "two"], &["one"]);
 }
 
-/// What still counts of a version of day `day` that was read at second 50, beside what is held.
+/// Checks which version of day `day`, read at second 50, still counts beside the held one.
 fn counts(content: Content, modified_secs: u64, day: i64) -> bool {
     let key = KeyHash::of("ns", "a");
     let item = Item {

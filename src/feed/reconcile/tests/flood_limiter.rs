@@ -162,7 +162,7 @@ fn window(edited: u32, form_of: &str) -> Vec<ParsedEntry> {
     (1..=12).rev().map(|n| if n <= edited { form(n, &format!("{form_of} {n}")) } else { post(n) }).collect()
 }
 
-/// What each of these documents, an hour apart, does to a feed of twelve: how many edits, and whether it is news.
+/// Effect of each of these documents, an hour apart, on a feed of twelve: number of edits, and true if it is news.
 fn check(documents: &[Vec<ParsedEntry>], expect: &[(usize, bool)]) {
     let mut held = Held::default();
     held.show(&window(0, ""), &[]);
@@ -246,7 +246,7 @@ fn what_is_edited_in_a_part_of_a_document_is_laid_beside_the_whole_window() {
     assert!(held.events.is_empty());
 }
 
-/// What happens to a feed, several times running.
+/// Events of a feed, several times running.
 #[derive(Clone, Debug)]
 enum Act {
     /// A document of these entries, those of the second set in another form than before.
