@@ -44,8 +44,23 @@ pub struct FeedRecord {
     pub last_walk: Option<LastWalk>,
     /// Gap markers, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
+    /// The window in figures.
+    pub window: WindowFigures,
     /// Time of the next permalink check; kept here so that nobody reads every window to find out.
     pub next_check_at: Option<Stamp>,
+}
+
+/// What a list of feeds tells of each window, so that nobody reads every window for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowFigures {
+    /// Start of the quarantine, while too much is missing at once to be believed.
+    pub quarantined_since: Option<Stamp>,
+    /// Items that are missing and not decided on.
+    pub suspects: u32,
+    /// Edits that wait.
+    pub deferred: u32,
+    /// Time of the last document that was being reformatted; `None` once the feed has rested from that.
+    pub reformatted_at: Option<Stamp>,
 }
 
 /// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
@@ -83,6 +98,7 @@ impl FeedRecord {
             history: History::Unknown,
             last_walk: None,
             gaps: Vec::new(),
+            window: WindowFigures::default(),
             next_check_at: None,
         }
     }
