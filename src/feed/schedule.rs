@@ -163,6 +163,14 @@ impl PollState {
         Self { next_at, ..self }
     }
 
+    /// The same after a change of the feed's settings while it is polled: the new policy counts at once.
+    pub fn under(self, url: &str, policy: &Policy, now: Stamp) -> Self {
+        let resumed = self.resumed(url, policy, now);
+        let earliest = resumed.polled_at.filter(|at| *at <= now && resumed.next_at != Stamp::MAX);
+        let earliest = earliest.map(|at| at.plus_secs(interval::floor_secs(&resumed, policy)));
+        Self { next_at: resumed.next_at.max(earliest.unwrap_or_default()), ..resumed }
+    }
+
     /// When a hint polls the feed. It ends a back-off; it never ends a `not_before` of the host; one that comes within
     /// five seconds of the last one that polled waits for their end; a feed that said 410 is looked at once a day.
     pub fn hinted_at(&self, last_hint: Option<Stamp>, host_not_before: Stamp, now: Stamp) -> Stamp {

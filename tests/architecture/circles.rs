@@ -15,8 +15,6 @@ const CIRCLES_LEFT: &[(&str, &str, &[&str])] = &[
     ("src", "feed/absence", &["full_document", "proof"]),
     ("src", "feed/reconcile", &["decide", "flood_limiter"]),
     ("src", "hub", &["roster", "subscription"]),
-    ("src", "ingest", &["pipeline", "platform", "poller", "recording", "upstream"]),
-    ("src", "ingest/pipeline", &["archives", "rewalks"]),
     ("src", "serve", &["discovery", "pull", "router"]),
     ("adapters/src", "", &["detect", "slice"]),
     ("adapters/src", "", &["entry", "text", "vocabulary"]),
