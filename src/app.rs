@@ -8,7 +8,8 @@ use crate::{
     ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor},
     notify::Notify,
-    readers::{self, Readers, Urls},
+    readers::{self, Readers},
+    render::Site,
     serve::{
         admin::Admin,
         listen,
@@ -84,7 +85,6 @@ impl App {
             catalog: catalog.clone(),
             hub: hub_service(hub.clone()),
             waiters,
-            prefix: prefix(&config),
             stop: front.clone(),
         };
         let service = stack::stack(Router::new(Arc::new(routes)), metrics.clone());
@@ -201,8 +201,8 @@ impl Ground {
             push_items_max: hub.push_items_max,
             push_bytes_max: hub.push_bytes_max,
         };
-        let urls = Arc::new(Urls::new(&server.public_url, &server.prefix));
-        Arc::new(Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), urls, config))
+        let site = Arc::new(Site::new(&server.public_url, &server.prefix));
+        Arc::new(Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), site, config))
     }
 
     fn hub(&self, readers: &Arc<Readers>) -> anyhow::Result<Arc<Hub>> {
@@ -234,12 +234,4 @@ fn hub_service(hub: Arc<Hub>) -> HubService {
         let hub = hub.clone();
         async move { Ok::<_, Infallible>(hub.handle(request).await) }
     }))
-}
-
-/// The path below which our own paths live: that of the public URL is the front proxy's business.
-fn prefix(config: &Config) -> String {
-    match config.server.prefix.trim_matches('/') {
-        "" => String::new(),
-        prefix => format!("/{prefix}"),
-    }
 }

@@ -8,6 +8,7 @@ use crate::{
     layers::{FetchError, Governor, Request},
     notify::Notify,
     readers::Readers,
+    render::Representation,
     setting::RefusedSetting,
     store::{Store, StoreError, Subscription},
     telemetry::Metrics,
@@ -281,13 +282,11 @@ impl Shared {
         answer.unwrap_or(Err(FetchError::Timeout { after }))
     }
 
-    /// The `Link` header of a push: one header, self first, the same as on our own pages (HUB-19).
-    fn link(&self, view: View) -> Option<String> {
+    /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that is not served.
+    fn link(&self, view: View, representation: Representation) -> Option<String> {
         let catalog = self.catalog.snapshot();
         let feed = catalog.feed_no(view.feed)?;
-        let urls = self.readers.urls();
-        let base = urls.base(&feed.settings.name, view.order, view.format);
-        Some(format!("<{base}>; rel=\"self\", <{}>; rel=\"hub\"", urls.hub()))
+        Some(self.readers.site().link_header(&feed.settings.name, representation, view.order))
     }
 }
 

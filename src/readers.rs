@@ -9,10 +9,10 @@ use crate::{
         position::{BadPosition, Position},
         record::{FeedNo, Head},
         stamp::Stamp,
-        view::{Format, View},
+        view::View,
     },
     notify::Notify,
-    render,
+    render::{self, Links, Query, Representation, Site},
     store::{Store, StoreError},
 };
 use bytes::Bytes;
@@ -23,10 +23,8 @@ use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 pub mod coding;
-pub mod urls;
 
 pub use coding::Coding;
-pub use urls::Urls;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -64,11 +62,12 @@ impl Default for Config {
     }
 }
 
-/// A read: what is looked at, and from where to where. Equal reads of an unchanged feed get the same body.
+/// A read: a view, a representation, a range. Equal reads of an unchanged feed get the same body.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReadRequest {
     view: View,
-    shape: Shape,
+    representation: Representation,
+    purpose: Purpose,
     since: Option<Spec>,
     until: Option<Spec>,
     max: usize,
@@ -76,7 +75,7 @@ pub struct ReadRequest {
 
 /// What the body is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Shape {
+enum Purpose {
     /// A page with a link to the next.
     Page,
     /// A push: the page after the acknowledged cursor, which it names as previous.
@@ -112,25 +111,36 @@ impl Spec {
 
 impl ReadRequest {
     /// A page of a view. `since` and `until` as the consumer wrote them, decoded; `max` at least 1.
-    pub fn page(view: View, since: &str, until: &str, max: usize) -> Result<Self, BadPosition> {
-        Ok(Self { view, shape: Shape::Page, since: Spec::parse(since)?, until: Spec::parse(until)?, max })
+    pub fn page(
+        view: View,
+        representation: Representation,
+        (since, until): (&str, &str),
+        max: usize,
+    ) -> Result<Self, BadPosition> {
+        let (since, until) = (Spec::parse(since)?, Spec::parse(until)?);
+        Ok(Self { view, representation, purpose: Purpose::Page, since, until, max })
     }
 
     /// The newest items, for ordinary readers.
-    pub fn classic(feed: FeedNo, format: Format, items: usize) -> Self {
-        let view = View { feed, order: Order::CREATED_REVERSE, format };
-        Self { view, shape: Shape::Page, since: None, until: None, max: items }
+    pub fn classic(feed: FeedNo, representation: Representation, items: usize) -> Self {
+        let view = View::all(feed, Order::CREATED_REVERSE);
+        Self { view, representation, purpose: Purpose::Page, since: None, until: None, max: items }
     }
 
     /// What a subscriber is pushed after the cursor that it acknowledged.
-    pub fn push(view: View, acked: &str, items_max: usize) -> Self {
+    pub fn push(view: View, representation: Representation, acked: &str, items_max: usize) -> Self {
         let since = Spec { raw: format!("cursor:{acked}"), position: Position::of_cursor(acked) };
-        Self { view, shape: Shape::Push, since: Some(since), until: None, max: items_max }
+        Self { view, representation, purpose: Purpose::Push, since: Some(since), until: None, max: items_max }
     }
 
-    /// What is looked at.
+    /// The view that is read.
     pub fn view(&self) -> View {
         self.view
+    }
+
+    /// The form of the body.
+    pub fn representation(&self) -> Representation {
+        self.representation
     }
 
     fn ask(&self) -> ListingQuery<'_> {
@@ -146,11 +156,6 @@ impl ReadRequest {
     /// Bytes of its positions as consumers spelt them, which may be as long as they like.
     fn spelt_bytes(&self) -> usize {
         [&self.since, &self.until].into_iter().flatten().map(|spec| spec.raw.len()).sum()
-    }
-
-    /// Whether the format shows no tombstones.
-    fn is_classic(&self) -> bool {
-        matches!(self.view.format, Format::ClassicAtom | Format::ClassicRss)
     }
 }
 
@@ -198,7 +203,7 @@ pub struct Readers {
     store: Arc<dyn Store>,
     notify: Arc<Notify>,
     clock: Arc<dyn Clock>,
-    urls: Arc<Urls>,
+    site: Arc<Site>,
     config: Config,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
 }
@@ -212,7 +217,7 @@ impl Readers {
         store: Arc<dyn Store>,
         notify: Arc<Notify>,
         clock: Arc<dyn Clock>,
-        urls: Arc<Urls>,
+        site: Arc<Site>,
         config: Config,
     ) -> Self {
         let weigh = |(reading, _): &(ReadRequest, Head), body: &Arc<Rendered>| {
@@ -220,7 +225,7 @@ impl Readers {
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
-        Self { store, notify, clock, urls, config, bodies }
+        Self { store, notify, clock, site, config, bodies }
     }
 
     /// The bounds in force.
@@ -229,8 +234,8 @@ impl Readers {
     }
 
     /// The URLs of every view.
-    pub fn urls(&self) -> &Urls {
-        &self.urls
+    pub fn site(&self) -> &Site {
+        &self.site
     }
 
     /// Where a feed stands.
@@ -303,11 +308,23 @@ impl Readers {
         (end > Instant::now()).then_some(end)
     }
 
+    /// The page after this one (SF-53): the same question, from the last cursor on.
+    fn next(&self, reading: &ReadRequest, page: &Page) -> String {
+        let query = Query {
+            since: format!("cursor:{}", page.last_cursor),
+            until: reading.until.as_ref().map(|until| until.raw.clone()).unwrap_or_default(),
+            max: Some(reading.max),
+            order: reading.view.order,
+            ..Query::default()
+        };
+        self.site.page(&page.record.name, reading.representation, &query)
+    }
+
     /// Reads the store and renders.
     async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, Arc<StoreError>> {
-        let bytes_max = match reading.shape {
-            Shape::Page => self.config.page_bytes_max,
-            Shape::Push => self.config.push_bytes_max,
+        let bytes_max = match reading.purpose {
+            Purpose::Page => self.config.page_bytes_max,
+            Purpose::Push => self.config.push_bytes_max,
         };
         let query = PageQuery {
             feed: reading.view.feed,
@@ -316,24 +333,24 @@ impl Readers {
             until: reading.until.as_ref().map(|spec| spec.position.clone()),
             max: reading.max,
             bytes_max,
-            live_only: reading.is_classic() && reading.shape == Shape::Page,
+            live_only: reading.representation.is_classic() && reading.purpose == Purpose::Page,
         };
         let mut page = self.store.page(query).await.map_err(Arc::new)?;
-        if reading.is_classic() {
+        if reading.representation.is_classic() {
             // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
             page.items.retain(|item| !item.is_gone());
         }
-        if reading.is_classic() && reading.shape == Shape::Page {
+        if reading.representation.is_classic() && reading.purpose == Purpose::Page {
             // An old post that we saw late is among the newest for us, yet its readers expect it by its date.
             page.items.sort_by_key(|item| std::cmp::Reverse(item.dated()));
         }
-        let next = (page.more && reading.shape == Shape::Page && !reading.is_classic())
-            .then(|| self.urls.next(&page.record.name, reading, &page.last_cursor));
-        let links = self.urls.links(&page.record.name, reading.view, next);
+        let next = (page.more && reading.purpose == Purpose::Page && !reading.representation.is_classic())
+            .then(|| self.next(reading, &page));
+        let links = self.site.links(&page.record.name, reading.representation, reading.view.order, next);
         let acked = reading.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
-        let prev_cursor = acked.filter(|_| reading.shape == Shape::Push).map(str::to_owned);
+        let prev_cursor = acked.filter(|_| reading.purpose == Purpose::Push).map(str::to_owned);
         let page = Arc::new(page);
-        let body = rendered(page.clone(), reading.view.format, links, prev_cursor).await;
+        let body = rendered(page.clone(), reading.representation, links, prev_cursor).await;
         let page = Arc::unwrap_or_clone(page);
         Ok(Arc::new(Rendered {
             body,
@@ -351,17 +368,17 @@ impl Readers {
 const RENDER_INLINE_ITEMS_MAX: usize = 100;
 
 /// The bytes of a page, large ones made on a thread that nobody waits for.
-async fn rendered(page: Arc<Page>, format: Format, urls: render::Urls, prev_cursor: Option<String>) -> Bytes {
+async fn rendered(
+    page: Arc<Page>,
+    representation: Representation,
+    links: Links,
+    prev_cursor: Option<String>,
+) -> Bytes {
     let inline = page.items.len() <= RENDER_INLINE_ITEMS_MAX;
     let render = move || {
         let prev_cursor = prev_cursor.as_deref();
-        Bytes::from(render::page(&render::Document {
-            page: &page,
-            format,
-            urls: &urls,
-            prev_cursor,
-            ttl_mins: None,
-        }))
+        let document = render::Document { page: &page, links: &links, prev_cursor, ttl_mins: None };
+        Bytes::from(representation.write(&document))
     };
     if inline {
         return render();

@@ -9,7 +9,6 @@ pub mod discovery;
 pub mod listen;
 pub mod long_poll;
 pub mod pull;
-pub mod query;
 pub mod rescue;
 pub mod router;
 pub mod stack;

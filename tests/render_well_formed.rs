@@ -9,9 +9,8 @@ use everfeed::{
         page::Page,
         record::{FeedNo, FeedRecord},
         stamp::Stamp,
-        view::Format,
     },
-    render::{Document, Site, page},
+    render::{Document, Representation, Site},
 };
 use everfeed_adapters::{
     Attribute, Body, Category, Date, Element, Enclosure, Entry, Image, Link, Metadata, Node, Person, Source,
@@ -24,6 +23,7 @@ use quick_xml::{
     name::{Namespace, NamespaceResolver, ResolveResult},
 };
 use std::{collections::HashSet, sync::Arc};
+use url::Url;
 
 // Strategies are boxed: nested, their types outgrow the stack of a test's thread.
 
@@ -232,7 +232,7 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
 }
 
 /// The document of one live item and one tombstone.
-fn document(format: Format, metadata: &Metadata, entry: &Entry, iri: &str) -> String {
+fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str) -> String {
     let gone = Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None };
     let live = Content::Live(Arc::new(entry.clone()));
     let published = entry.published.as_ref().and_then(|date| date.at_us);
@@ -253,11 +253,11 @@ fn document(format: Format, metadata: &Metadata, entry: &Entry, iri: &str) -> St
         record: Arc::new(feed),
         degraded: None,
     };
-    let site = Site::new("http://127.0.0.1", "");
+    let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");
     let next = Some(format!("{}?a=1&b=2", site.list()));
-    let urls = site.feed("x").of_view(format, Order::MODIFIED, Some(site.hub()), next);
-    let document = Document { page: &found, format, urls: &urls, prev_cursor: None, ttl_mins: Some(1) };
-    String::from_utf8(page(&document)).unwrap()
+    let links = site.links("x", form, Order::MODIFIED, next);
+    let document = Document { page: &found, links: &links, prev_cursor: None, ttl_mins: Some(1) };
+    String::from_utf8(form.write(&document)).unwrap()
 }
 
 /// An element as it reads back.
@@ -392,8 +392,8 @@ proptest! {
     #[test]
     fn atom_is_well_formed_and_its_texts_read_back(entry in entry(), metadata in head(), iri in text()) {
         // A-1..A-6, A-10, A-15.
-        for format in [Format::Atom, Format::ClassicAtom] {
-            let feed = read(&document(format, &metadata, &entry, &iri));
+        for form in [Representation::ATOM, Representation::CLASSIC_ATOM] {
+            let feed = read(&document(form, &metadata, &entry, &iri));
             for name in ["id", "title", "updated"] {
                 prop_assert!(feed.child(name).is_some());
             }
@@ -423,7 +423,7 @@ proptest! {
     #[test]
     fn rss_is_well_formed_and_says_nothing_twice(entry in entry(), metadata in head(), iri in text()) {
         // R-1..R-3, R-6, R-7.
-        let rss = read(&document(Format::ClassicRss, &metadata, &entry, &iri));
+        let rss = read(&document(Representation::CLASSIC_RSS, &metadata, &entry, &iri));
         let channel = rss.child("channel").unwrap();
         for name in ["title", "link", "description"] {
             prop_assert!(channel.child(name).is_some());
@@ -438,7 +438,7 @@ proptest! {
 
     #[test]
     fn json_is_json(entry in entry(), metadata in head(), iri in text()) {
-        let page: serde_json::Value = serde_json::from_str(&document(Format::Json, &metadata, &entry, &iri)).unwrap();
+        let page: serde_json::Value = serde_json::from_str(&document(Representation::JSON, &metadata, &entry, &iri)).unwrap();
         prop_assert_eq!(page["items"].as_array().unwrap().len(), 2);
         prop_assert_eq!(page["items"][0]["object"]["id"].as_str(), Some(iri.as_str()));
         for item in page["items"].as_array().unwrap() {

@@ -1,70 +1,12 @@
-//! What a document is: its root element, or what it is instead of a feed; not what is in it.
+//! Recognition of a document: its format by its root element, or the error that says what it is instead of a feed.
 
-use crate::formats::json_feed::Shape;
+use crate::formats::json_feed::JsonOutline;
 use crate::text::entities::unescape_into;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
 use crate::vocabulary::Vocabulary;
-use crate::{Format, Window};
-
-/// The bytes are no feed: whose fault it is can be read from what was found.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NotAFeed {
-    /// Nothing but white space.
-    #[error("the document is empty")]
-    Empty,
-    /// A web page: an error page, a login form, a parked domain.
-    #[error("the document is an HTML page, not a feed{}", titled(.title))]
-    Html {
-        /// The page's title, which often says why.
-        title: Option<String>,
-    },
-    /// JSON, but not a JSON Feed: often an error message.
-    #[error(
-        "the document is JSON, but no JSON Feed: it names no version of it, and has no items of its shape; it begins with {start:?}"
-    )]
-    Json {
-        /// Its first characters.
-        start: String,
-    },
-    /// Compressed or otherwise binary.
-    #[error("the document is {kind}, not text")]
-    Binary {
-        /// What its first bytes say.
-        kind: &'static str,
-    },
-    /// Some other text.
-    #[error("the document is neither XML, HTML nor JSON; it begins with {start:?}")]
-    Text {
-        /// Its first characters.
-        start: String,
-    },
-    /// XML of another kind.
-    #[error("the document is XML, but its root element `{root}` is that of no feed")]
-    OtherXml {
-        /// The root element as written.
-        root: String,
-    },
-    /// RDF about something else than a feed.
-    #[error("the document is RDF (root element `{root}`), but it has no RSS channel and no items")]
-    OtherRdf {
-        /// The root element as written.
-        root: String,
-    },
-    /// It holds entries, but none could be read in whole: reported as an error so that nobody takes it for an empty feed.
-    #[error("the document holds entries, but is cut or broken before the end of the first")]
-    NoWholeEntry {
-        /// The document as far as it goes, with the entry that it is cut in, if that can be told. It is for people to look
-        /// at: half an entry is no entry, so nothing of it may be kept.
-        remains: Option<Box<Window>>,
-    },
-}
-
-fn titled(title: &Option<String>) -> String {
-    title.as_ref().map(|title| format!(" (its title is {title:?})")).unwrap_or_default()
-}
+use crate::{Format, NotAFeed};
 
 /// A recognised document.
 #[derive(Debug)]
@@ -78,10 +20,10 @@ pub(crate) struct Root<'t> {
     pub(crate) preceded: bool,
 }
 
-/// How many characters of a wrong document its error shows.
+/// Number of characters of a wrong document that its error shows.
 const START_CHARS: usize = 60;
 
-/// How many tokens before the root element are passed over: warnings of PHP and the like.
+/// Limit of the tokens before the root element that are passed over: warnings of PHP and the like.
 const TOKENS_BEFORE_MAX: usize = 512;
 
 /// Finds the root element.
@@ -136,7 +78,7 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
 
 /// A JSON Feed from the first character on.
 fn json_feed(text: &str) -> Option<Root<'_>> {
-    let is_feed = text.starts_with('{') && Shape::of(text).is_some();
+    let is_feed = text.starts_with('{') && JsonOutline::of(text).is_some();
     is_feed.then_some(Root { format: Format::JsonFeed, name: "", text, preceded: false })
 }
 
@@ -149,7 +91,7 @@ fn inner_json_feed(text: &str) -> Option<Root<'_>> {
     Some(Root { preceded: true, ..root })
 }
 
-/// Whether a text begins as JSON-P does, with a call, or as JSON that somebody has commented: any tags of it stand in its
+/// True for a text that begins as JSON-P does, with a call, or as JSON that somebody has commented: any tags of it stand in its
 /// strings.
 fn is_script(text: &str) -> bool {
     let behind = text.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'));
@@ -167,7 +109,7 @@ fn is_of_warning(name: &str) -> bool {
     name.eq_ignore_ascii_case("br") || name.eq_ignore_ascii_case("b")
 }
 
-/// What the first bytes of something binary say, before anybody tries to decode it.
+/// The error for a document whose first bytes are binary, found before anybody tries to decode it.
 pub(crate) fn binary(bytes: &[u8]) -> Option<NotAFeed> {
     let kinds: [(&[u8], &'static str); 8] = [
         (b"\x1F\x8B", "compressed with gzip"),
@@ -183,13 +125,13 @@ pub(crate) fn binary(bytes: &[u8]) -> Option<NotAFeed> {
     Some(NotAFeed::Binary { kind })
 }
 
-/// How many of the first bytes are looked at for what no text has.
+/// Number of first bytes that are searched for control characters.
 const CONTROLS_WITHIN_BYTES: usize = 1024;
 
 /// One control character in so many bytes is no damage to a text any more. Of random bytes one in ten is one.
 const BYTES_PER_CONTROL_MIN: usize = 25;
 
-/// Whether bytes of which no feed could be made are no text at all. Not to be asked of UTF-16 and UTF-32.
+/// True for bytes that are no text at all. Not for UTF-16 and UTF-32.
 pub(crate) fn is_noise(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(CONTROLS_WITHIN_BYTES)];
     let is_of_text = |b: u8| matches!(b, b'\t' | b'\n' | b'\x0B' | b'\x0C' | b'\r' | b'\x1B');
@@ -225,10 +167,10 @@ fn format_of(name: &str, raw: &str) -> Option<Format> {
     }
 }
 
-/// How many tokens of a bare channel are looked at for what only CDF, or only RSS, has.
+/// Number of tokens of a bare channel that are searched for elements that only CDF, or only RSS, has.
 const TOKENS_OF_CHANNEL_MAX: usize = 512;
 
-/// Whether a bare channel is CDF: it points to things by attributes, where RSS has elements.
+/// True for a bare channel that is CDF: it points to things by attributes, where RSS has elements.
 fn is_cdf(text: &str) -> bool {
     let mut tokens = Tokens::new(text);
     for _ in 0..TOKENS_OF_CHANNEL_MAX {

@@ -5,13 +5,13 @@ use crate::text::markup::tokens::attributes;
 use crate::text::{encoding, present, uri};
 use crate::{Hints, Link};
 
-/// How much of a page is looked at, bytes; heads are full of scripts.
+/// Length of the part of a page that is searched, bytes; heads are full of scripts.
 const PAGE_BYTES_MAX: usize = 512 * 1024;
 
-/// How many feeds are named at most.
+/// Limit of the feeds that are named.
 const FEEDS_MAX: usize = 16;
 
-/// What feeds are sent as. `application/json` is left out: that is what every interface of a site says of itself.
+/// Media types of feeds. `application/json` is left out: every interface of a site says that of itself.
 const TYPES: [&str; 6] = [
     "application/rss+xml",
     "application/atom+xml",

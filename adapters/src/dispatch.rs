@@ -1,11 +1,11 @@
 //! The dispatcher: sends each element of an entry or a feed to the format or the extension that knows its vocabulary.
 
-use crate::entry::notes::Notes;
 use crate::extensions::{
     comment_api, creative_commons, dublin_core, feed_history, itunes, media_rss, opensearch,
     references as kept, syndication, tags,
 };
 use crate::formats::{atom, cdf, json_feed, rdf, rss};
+use crate::note::Notes;
 use crate::reading::{Dialect, Draft, Scope, add, add_categories, language_tag};
 use crate::text::markup::XML;
 use crate::text::references;

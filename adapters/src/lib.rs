@@ -1,11 +1,11 @@
 //! Document bytes in, feed entries out: tolerant, pure adapters for the feed formats of the last twenty-five years.
 //!
-//! A document is first *sliced*: decoded, recognised, its metadata read, and cut into entries with their keys and raw
-//! digests. An entry is parsed further only when somebody asks, so an unchanged entry costs a digest, and one bad
-//! entry harms no other. Nothing here has a clock, opens anything, or awaits.
+//! [`parse`] reads a whole feed. [`slice`] cuts a document into entries with their keys and digests and parses an entry
+//! only when it is asked to, so that an unchanged entry costs a digest, and one bad entry harms no other. Nothing here has
+//! a clock, opens anything, or awaits.
 //!
 //! ```
-//! use everfeed_adapters::{Format, Hints, Key, slice};
+//! use everfeed_adapters::{Format, Hints, Key, parse, slice};
 //!
 //! let document = br#"<rss version="2.0"><channel><title>An old blog</title>
 //!     <item><guid>tag:example.org,2004:1</guid><link>/first</link><description>Hello &amp;amp; welcome</description></item>
@@ -13,57 +13,87 @@
 //! </channel></rss>"#;
 //! let hints = Hints { base_url: Some("http://example.org/rss.xml"), ..Hints::default() };
 //!
-//! let window = slice(document, &hints)?;
-//! assert_eq!(window.format, Format::Rss);
-//! assert_eq!(window.entries[0].key, Key::Id("tag:example.org,2004:1".into()));
-//! assert!(window.entries[1].key.is_weak(), "a title is all that names the second entry");
+//! let feed = parse(document, &hints)?;
+//! assert_eq!((feed.format, feed.entries.len()), (Format::Rss, 2));
+//! let first = &feed.entries[0].entry;
+//! assert_eq!(first.permalink(), Some("http://example.org/first"));
+//! assert_eq!(first.content.as_ref().unwrap().text.value, "Hello &amp; welcome");
 //!
-//! let (entry, notes) = window.entries[0].parse();
-//! assert_eq!(entry.permalink(), Some("http://example.org/first"));
-//! assert_eq!(entry.content.unwrap().text.value, "Hello &amp; welcome");
-//! assert!(notes.is_empty());
+//! let sliced = slice(document, &hints)?;
+//! assert_eq!(sliced.entries[0].key, Key::Id("tag:example.org,2004:1".into()));
+//! assert!(sliced.entries[1].key.is_weak(), "a title is all that names the second entry");
+//! assert_eq!(sliced.entries[0].parse(), (first.clone(), Vec::new()));
 //! # Ok::<(), everfeed_adapters::NotAFeed>(())
 //! ```
 //!
-//! What is odd about a document or an entry becomes a [`Note`] beside what could be read; only bytes that are no feed at
+//! Oddities of a document or an entry become a [`Note`] beside everything that could be read; only bytes that are no feed at
 //! all, or a feed of which not one entry could be read, are an error.
 //!
-//! Entries keep their HTML as it was. Who shows it in a page of their own passes it through `text::sanitise` (feature
-//! `sanitise`, on by default); elements of foreign markup are written by [`text::markup::write_element`].
+//! Entries keep their HTML as it was. A program that shows it in a page of its own passes it through `text::sanitise`
+//! (feature `sanitise`, on by default); elements of foreign markup are written by [`text::markup::write_element`].
 //!
 //! RSS 0.90 to 2.0 and 1.1, Atom 1.0 and 0.3, CDF and the vocabularies beside them are read by this crate's own pass over
 //! tokens of its own: measured on five thousand, feed-rs loses ids, dates and whole dialects, and mixes up the titles of media.
 //! JSON Feed is cut by a scanner of our own, which survives what strict JSON does not: cut and slightly broken documents.
+//!
+//! Its parts, from below: the data model (`entry`, `metadata`, `key`, `note`), `text` (characters, dates, URLs, markup),
+//! `reading` (the common ground of formats and extensions), `formats` and `extensions` (the meaning of elements), `dispatch`
+//! (which of them reads an element), `slice`; [`platforms`] holds the profiles of blog software.
 
 #![warn(missing_docs)]
 
+// The data model.
+mod digest;
+mod entry;
+mod format;
+mod key;
+mod metadata;
+mod note;
+
+// Reading, from below.
 mod detect;
-mod discover;
 mod dispatch;
-pub mod entry;
 mod extensions;
 mod formats;
+mod not_a_feed;
+mod parse;
+mod raw_entry;
+mod reading;
+mod slice;
+mod sliced_document;
+pub mod text;
+mod vocabulary;
+
+// Tools beside it.
+mod cross_check;
+mod discover;
 mod neutral;
 mod permalink;
 pub mod platforms;
-mod reading;
-mod slice;
-pub mod text;
-mod vocabulary;
-mod witness;
 
-pub use detect::NotAFeed;
+pub use cross_check::cross_check_count;
+pub use digest::{DIGEST_VERSION, Digest};
 pub use discover::feeds_of_page;
-pub use entry::*;
+pub use entry::{
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Generator, Link, Node, PROXIED, Person,
+    Source, Text, TextKind,
+};
 pub use extensions::georss::{Location, Shape};
 pub use extensions::threading::InReplyTo;
+pub use format::Format;
 pub use formats::json_feed::MEMBERS as JSON_FEED_MEMBERS;
+pub use key::{Deletion, Key};
+pub use metadata::{Cloud, History, Image, Metadata, Paging, Rhythm};
 pub use neutral::{neutral, neutral_line};
+pub use not_a_feed::NotAFeed;
+pub use note::Note;
+pub use parse::{Feed, ParsedEntry, parse};
 pub use permalink::shows_entry;
-pub use slice::{ENTRIES_MAX, RawEntry, Window, slice};
-pub use witness::witness;
+pub use raw_entry::RawEntry;
+pub use slice::slice;
+pub use sliced_document::{ENTRIES_MAX, SlicedDocument};
 
-/// What came with the document.
+/// Facts that came with the document.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hints<'a> {
     /// The HTTP `Content-Type`, verbatim.

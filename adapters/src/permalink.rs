@@ -1,4 +1,4 @@
-//! Whether a web page shows an entry, for whoever asks if an entry that left its feed is still there. A page that merely
+//! Recognition of an entry on a web page, to find out if an entry that left its feed is still there. A page that merely
 //! answers, as a front page or a "not found" with status 200 does, shows nothing.
 
 use crate::text::{encoding, entities::unescape};
@@ -10,7 +10,7 @@ const WORDS_ENOUGH: usize = 8;
 /// The shortest id, in bytes, that does not stand in a page by chance.
 const ID_BYTES_MIN: usize = 12;
 
-/// Whether a page holds the entry: its title, the first eight words of what it says, or its id. The page may be in
+/// True when a page holds the entry: its title, the first eight words of what it says, or its id. The page may be in
 /// any state, and cut; upper case, punctuation and typographic marks make no difference, as templates change them.
 ///
 /// ```
@@ -34,7 +34,7 @@ pub fn shows_entry(page: &[u8], hints: &Hints<'_>, entry: &Entry) -> bool {
     marks.iter().any(|mark| tagged.contains(mark) || untagged.contains(mark))
 }
 
-/// What stands for an entry: its title, and its first words. A title of one word stands in many a page by chance, so that
+/// Phrases that stand for an entry: its title, and its first words. A title of one word stands in many a page by chance, so that
 /// it counts only where nothing else does.
 fn marks(entry: &Entry) -> Vec<String> {
     let title = entry.title.as_ref().and_then(title);

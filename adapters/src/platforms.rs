@@ -1,4 +1,4 @@
-//! What is known of the software behind a feed: one profile a platform, read from TOML, and which of them a document
+//! Profiles of the software behind feeds: one a platform, read from TOML, and the detection of the one that a document
 //! shows. Says nothing about when or how a feed is polled; reading a user's folder is its caller's business.
 //!
 //! ```
@@ -11,10 +11,10 @@
 //!     </item></channel></rss>"#);
 //! let platforms = Platforms::embedded();
 //! let digest = |comments| {
-//!     let window = slice(document(comments).as_bytes(), &Hints::default()).unwrap();
-//!     let found = platforms.detect(&Traces::of(&window));
+//!     let sliced = slice(document(comments).as_bytes(), &Hints::default()).unwrap();
+//!     let found = platforms.detect(&Traces::of(&sliced));
 //!     assert_eq!(found.platform, "livejournal");
-//!     content_digest(&window.entries[0].parse().0, platforms.get(&found.platform).map(|profile| &**profile))
+//!     content_digest(&sliced.entries[0].parse().0, platforms.get(&found.platform).map(|profile| &**profile))
 //! };
 //! assert_eq!(digest(0), digest(12), "an entry is not edited when somebody comments on it");
 //! ```
@@ -27,8 +27,11 @@ mod html;
 mod pattern;
 mod profile;
 mod scrub;
+mod sign;
+mod traces;
 
-pub use detect::{Detected, Kind, Sign, Traces, Weight};
+pub use check::{BadProfile, PROFILE_BYTES_MAX};
+pub use detect::{Detected, GENERIC};
 pub use history::{End, Recipe};
 pub use pattern::Pattern;
 pub use profile::{
@@ -36,6 +39,8 @@ pub use profile::{
     Order, Pings, Profile, Validators, Volatile,
 };
 pub use scrub::{Action, Field, Foreign, Scrub};
+pub use sign::{Sign, SignKind, Weight};
+pub use traces::Traces;
 
 use crate::{DIGEST_VERSION, Digest, Entry};
 use std::{
@@ -43,31 +48,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// The profile of a feed that no other recognises. Its scrubbers hold for every platform.
-pub const GENERIC: &str = "generic";
-
-/// How many bytes one profile may have.
-pub const PROFILE_BYTES_MAX: usize = 64 * 1024;
-
-/// How many profiles there may be, the embedded ones included.
+/// Limit of the profiles, the embedded ones included.
 pub const PROFILES_MAX: usize = 500;
 
 /// Every known platform.
 #[derive(Clone, Debug)]
 pub struct Platforms {
     profiles: BTreeMap<String, Arc<Profile>>,
-}
-
-/// What is wrong with a profile.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}: {key}: {problem}")]
-pub struct BadProfile {
-    /// The file's name.
-    pub file: String,
-    /// The key, dotted, with the place in lists: `detect[2].generator`; `line 3` when the TOML cannot be read.
-    pub key: String,
-    /// What is wrong, and what would do.
-    pub problem: String,
 }
 
 impl Platforms {
@@ -147,7 +134,7 @@ impl Platforms {
 }
 
 /// The content digest of an entry as its platform wants it: what churns without an edit is scrubbed from a copy first.
-/// What is shown of the entry keeps its text.
+/// The entry that is shown keeps its text.
 pub fn content_digest(entry: &Entry, profile: Option<&Profile>) -> Digest {
     profile.map_or_else(|| entry.digest(), |profile| profile.scrub(entry).digest())
 }

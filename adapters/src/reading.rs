@@ -1,4 +1,4 @@
-//! What formats and extensions read with: the scope and the dialect that an element stands in, the draft of an entry, and
+//! The common ground of formats and extensions: the scope and the dialect that an element stands in, the draft of an entry, and
 //! the constructs that several of them share; not what the elements of any one vocabulary mean.
 
 pub(crate) mod construct;

@@ -1,4 +1,4 @@
-//! What the formats are written in: characters, references, dates, URLs and markup; nothing of feeds.
+//! The text that formats are written in: characters, references, dates, URLs and markup; nothing of feeds.
 
 pub(crate) mod base64;
 pub mod date;
@@ -43,9 +43,20 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().filter(|&c| is_legal(c)).collect())
 }
 
-/// Whether XML 1.0 has this character (section 2.2, `Char`).
+/// True for a character of XML 1.0 (section 2.2, `Char`).
 pub fn is_legal(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}')
+}
+
+impl crate::Text {
+    /// Without white space around it, as titles are kept.
+    pub fn trimmed(self) -> Self {
+        let trimmed = trim(&self.value);
+        if trimmed.len() == self.value.len() {
+            return self;
+        }
+        Self { value: trimmed.to_owned(), ..self }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Which vocabulary a namespace means, with the spellings that feeds use for it; not what its elements mean.
 
-use crate::text::markup::{XHTML, XML};
+/// The namespace that `xml:` always means.
+pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
+
+/// The namespace of XHTML.
+pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
 /// A vocabulary that the adapters understand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,9 +17,10 @@ use everfeed::{
         position::Position,
         record::FeedNo,
         stamp::Stamp,
-        view::{Format, View},
+        view::View,
     },
     readers::ReadRequest,
+    render::Representation,
     store::redb::Config,
 };
 use redb::{Builder, Database, ReadableDatabase as _, TableDefinition};
@@ -106,13 +107,14 @@ impl Subject {
     }
 
     async fn read_pages(&self, round: usize) -> Result<f64> {
-        let view = View { feed: self.house.feed(), order: Order::MODIFIED, format: Format::Atom };
+        let view = View::all(self.house.feed(), Order::MODIFIED);
         let sinces: Vec<_> = self.sinces(round).into_iter().map(cursor).collect();
         // New ones in every round, so that no page is remembered.
         let readers = self.house.readers()?;
         let start = Instant::now();
         for since in &sinces {
-            let reading = ReadRequest::page(view, &format!("cursor:{since}"), "", PAGE_ITEMS)?;
+            let reading =
+                ReadRequest::page(view, Representation::ATOM, (&format!("cursor:{since}"), ""), PAGE_ITEMS)?;
             let body = readers.read(&reading).await?;
             ensure!(body.count == PAGE_ITEMS && body.degraded.is_none(), "a full page");
             black_box(body);

@@ -10,11 +10,9 @@ use crate::{
 use anyhow::Result;
 use bytes::Bytes;
 use everfeed::{
-    feed::{
-        order::Order,
-        view::{Format, View},
-    },
+    feed::{order::Order, view::View},
     readers::{Coding, ReadRequest},
+    render::Representation,
 };
 use std::{cell::RefCell, net::SocketAddr, time::Duration};
 use tokio::runtime::Handle;
@@ -31,8 +29,9 @@ pub(crate) async fn ask(report: &Report, askers: &Handle) -> Result<()> {
     );
     let (house, _) = House::new(1_000).await?;
     let served = house.serve().await?;
-    let view = View { feed: house.feed(), order: Order::MODIFIED, format: Format::Atom };
-    let page = house.readers()?.read(&ReadRequest::page(view, "", "", PAGE_ITEMS)?).await?;
+    let view = View::all(house.feed(), Order::MODIFIED);
+    let reading = ReadRequest::page(view, Representation::ATOM, ("", ""), PAGE_ITEMS)?;
+    let page = house.readers()?.read(&reading).await?;
     for (coding, headers, aim) in
         [(Coding::Identity, "", Aim::AtLeast(0.7)), (Coding::Gzip, "accept-encoding: gzip\r\n", Aim::None)]
     {
@@ -54,7 +53,7 @@ async fn contest(
     headers: &str,
 ) -> Result<(Spread, Spread)> {
     let expect = Answer { status: 200, body_bytes: body.len() };
-    let bare = Bare::serve(Format::Atom.content_type(), body).await?;
+    let bare = Bare::serve(Representation::ATOM.content_type(), body).await?;
     let request = get(&format!("/feeds/{NAME}.atom"), headers);
     let one = async |address| load(askers, address, request.clone(), expect, CONNECTIONS, ROUND).await;
     let cpu_of = |load: &Load| load.server_cpu_secs / load.answers as f64;

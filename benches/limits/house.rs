@@ -11,7 +11,8 @@ use everfeed::{
         stamp::Stamp,
     },
     notify::Notify,
-    readers::{self, Readers, Urls},
+    readers::{self, Readers},
+    render::Site,
     serve::{
         listen,
         long_poll::Waiters,
@@ -109,9 +110,9 @@ impl House {
 
     /// Readers that remember nothing yet.
     pub(crate) fn readers(&self) -> Result<Readers> {
-        let urls = Urls::new(&Url::parse("http://127.0.0.1:8080/")?, "");
+        let site = Site::new(&Url::parse("http://127.0.0.1:8080/")?, "");
         let (store, notify) = (self.store.clone(), self.notify.clone());
-        Ok(Readers::new(store, notify, Arc::new(System), Arc::new(urls), readers::Config::default()))
+        Ok(Readers::new(store, notify, Arc::new(System), Arc::new(site), readers::Config::default()))
     }
 
     /// Serves the feed on loopback: the whole consumer side, with a hub that refuses.
@@ -128,7 +129,6 @@ impl House {
             catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
             hub: no_hub(),
             waiters: waiters.clone(),
-            prefix: String::new(),
             stop: stop.clone(),
         };
         let service = stack::stack(Router::new(Arc::new(routes)), Metrics::default());

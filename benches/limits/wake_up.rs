@@ -9,11 +9,9 @@ use crate::{
 };
 use anyhow::{Context as _, Result, ensure};
 use everfeed::{
-    feed::{
-        order::Order,
-        view::{Format, View},
-    },
+    feed::{order::Order, view::View},
     readers::ReadRequest,
+    render::Representation,
 };
 use futures_util::{StreamExt as _, stream};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -90,14 +88,16 @@ fn tell(report: &Report, what: &str, waiters: usize, trials: &[Woken]) {
 
 /// The cursor at which everybody waits.
 async fn head(house: &House) -> Result<String> {
-    let view = View { feed: house.feed(), order: Order::MODIFIED_REVERSE, format: Format::Json };
-    Ok(house.readers()?.read(&ReadRequest::page(view, "", "", 1)?).await?.last_cursor.clone())
+    let view = View::all(house.feed(), Order::MODIFIED_REVERSE);
+    let reading = ReadRequest::page(view, Representation::JSON, ("", ""), 1)?;
+    Ok(house.readers()?.read(&reading).await?.last_cursor.clone())
 }
 
 async fn in_process(house: &mut House, waiters: usize) -> Result<Woken> {
     let readers = Arc::new(house.readers()?);
-    let view = View { feed: house.feed(), order: Order::MODIFIED, format: Format::Atom };
-    let reading = ReadRequest::page(view, &format!("cursor:{}", head(house).await?), "", 50)?;
+    let view = View::all(house.feed(), Order::MODIFIED);
+    let since = format!("cursor:{}", head(house).await?);
+    let reading = ReadRequest::page(view, Representation::ATOM, (&since, ""), 50)?;
     let deadline = tokio::time::Instant::now() + HOLD;
     let stop = CancellationToken::new();
     let mut waiting = JoinSet::new();

@@ -1,48 +1,41 @@
-//! A view: what a consumer reads, apart from where it stands; not how it is rendered.
+//! A view: the items of a feed that a consumer reads, and their order; not their representation, nor where the consumer
+//! stands.
 
 use super::{order::Order, record::FeedNo};
 use serde::{Deserialize, Serialize};
 
-/// A way to look at a feed. Two equal views at one position get the same bytes.
+/// The items to read and their order. Two reads of one view, from one position and in one representation, get the same
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct View {
-    /// Which feed.
+    /// The feed.
     pub feed: FeedNo,
-    /// In which order.
+    /// The order of its items.
     pub order: Order,
-    /// In which form.
-    pub format: Format,
+    /// The items that are shown.
+    pub filter: Filter,
 }
 
-/// The forms of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Format {
-    /// Atom 1.0 with `fo:` and `at:` elements: the Smart Feed.
-    Atom,
-    /// ActivityStreams 1.0 Collection: the Smart Feed as JSON.
-    Json,
-    /// Atom for ordinary readers: newest first, no tombstones, no cursors.
-    ClassicAtom,
-    /// RSS 2.0 for ordinary readers.
-    ClassicRss,
-}
-
-impl Format {
-    /// The media type, without parameters.
-    pub const fn media_type(self) -> &'static str {
-        match self {
-            Self::Atom | Self::ClassicAtom => "application/atom+xml",
-            Self::Json => "application/json",
-            Self::ClassicRss => "application/rss+xml",
-        }
+impl View {
+    /// All items of a feed in an order.
+    pub const fn all(feed: FeedNo, order: Order) -> Self {
+        Self { feed, order, filter: Filter::All }
     }
+}
 
-    /// The `Content-Type` header.
-    pub const fn content_type(self) -> &'static str {
+/// The choice of items that a view shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Filter {
+    /// Every item, tombstones included.
+    #[default]
+    All,
+}
+
+impl Filter {
+    /// Stable name, for the store.
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Atom | Self::ClassicAtom => "application/atom+xml; charset=utf-8",
-            Self::Json => "application/json; charset=utf-8",
-            Self::ClassicRss => "application/rss+xml; charset=utf-8",
+            Self::All => "all",
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     feed::view::View,
     layers::{FetchError, Request, parse_retry_after},
     readers::{ReadError, ReadRequest, Rendered},
+    render::Representation,
     secret::Secret,
     store::{StoreError, sub::Algo},
 };
@@ -24,6 +25,7 @@ use std::{
 #[derive(Clone, Debug)]
 pub(super) struct Push {
     pub(super) view: View,
+    pub(super) representation: Representation,
     /// The stored cursor; `None` until the feed is served.
     pub(super) acked: Option<String>,
     pub(super) callback: String,
@@ -87,9 +89,9 @@ pub(super) async fn deliver(shared: Arc<Shared>, push: Push) -> Outcome {
 
 async fn attempt(shared: &Shared, push: &Push) -> Result<Outcome, ReadError> {
     // A feed that is no longer on offer is not pushed; its subscriptions end with their leases.
-    let Some(link) = shared.link(push.view) else { return Ok(Outcome::Nothing) };
+    let Some(link) = shared.link(push.view, push.representation) else { return Ok(Outcome::Nothing) };
     let Some(acked) = push.acked.as_deref() else { return settle(shared, push).await };
-    let reading = ReadRequest::push(push.view, acked, push.items_max);
+    let reading = ReadRequest::push(push.view, push.representation, acked, push.items_max);
     if let Some(outcome) = unless_due(acked, &*shared.readers.read(&reading).await?) {
         return Ok(outcome);
     }
@@ -138,7 +140,7 @@ async fn settle(shared: &Shared, push: &Push) -> Result<Outcome, ReadError> {
 /// since the signature is over the bytes sent (W-18).
 fn request(shared: &Shared, push: &Push, link: &str, acked: &str, page: &Rendered) -> Option<Request> {
     let mut request = http::Request::post(push.callback.as_str())
-        .header(CONTENT_TYPE, push.view.format.content_type())
+        .header(CONTENT_TYPE, push.representation.content_type())
         .header(LINK, link)
         .header(USER_AGENT, &shared.user_agent)
         .header("smart-feed-prev", acked)

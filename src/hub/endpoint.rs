@@ -12,13 +12,8 @@ use super::{
     verify::Verdict,
 };
 use crate::{
-    feed::{
-        order::Order as FeedOrder,
-        page::PageQuery,
-        stamp::Stamp,
-        view::{Format, View},
-    },
-    readers::urls::Topic,
+    feed::{order::Order as FeedOrder, page::PageQuery, stamp::Stamp, view::View},
+    render::{Endpoint, Representation, Topic},
     store::{
         StoreError, Subscription, SubscriptionNo,
         sub::{Dialect, Intent, Pending, Start, Terms},
@@ -114,8 +109,8 @@ impl Hub {
             "This is a WebSub hub, for the feeds served here and no others. To subscribe, POST a form with\n\
              hub.mode=subscribe, hub.topic (the rel=self URL of a feed) and hub.callback to {}.\n\
              The feeds: {}",
-            self.shared.readers.urls().hub(),
-            self.shared.readers.urls().site().list()
+            self.shared.readers.site().hub(),
+            self.shared.readers.site().list()
         );
         Answer::new(StatusCode::OK, text)
     }
@@ -125,7 +120,11 @@ impl Hub {
             return Err(Answer::busy("the hub is stopping"));
         }
         let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let scope = scope_of(request.uri().path());
+        let scope = match self.shared.readers.site().endpoint(request.uri().path()) {
+            Some(Endpoint::HubOf(name)) => Some(name),
+            _ => None,
+        };
+        let scope = scope.as_deref();
         match form::parse(content_type, request.body())? {
             Asked::Publish(urls) => self.publish(&urls, scope).await,
             Asked::Change(change) => self.change(&change, scope).await,
@@ -138,7 +137,7 @@ impl Hub {
         room.map_err(|full| slow_down(full.wait))?;
         let known = |url: &str| match self.shared.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
-            None => self.resolve(url, scope).ok().map(|(view, _)| view.feed),
+            None => self.resolve(url, scope).ok().map(|topic| topic.view.feed),
         };
         let mut hinted = false;
         for url in urls {
@@ -167,21 +166,21 @@ impl Hub {
             return Err(Refusal::Bad { name: "hub.callback", why }.into());
         }
         let topics = change.topics.iter().map(|topic| self.resolve(topic, scope));
-        let topics: Vec<(View, String)> = topics.collect::<Result<_, _>>()?;
+        let topics: Vec<Subject> = topics.collect::<Result<_, _>>()?;
         let host = super::host_of(&change.callback);
         let room = self.subscribers.admit(&host, Instant::now()).await;
         room.map_err(|full| slow_down(full.wait))?;
         let grant = lease::grant(change.lease.as_deref(), &self.shared.config);
         let mut ordered = false;
         let mut awaited = Vec::new();
-        for (spelt, (view, topic)) in change.topics.iter().zip(topics) {
-            let key = Key { topic, callback: change.callback.clone() };
+        for (spelt, subject) in change.topics.iter().zip(topics) {
+            let key = Key { topic: subject.topic.clone(), callback: change.callback.clone() };
             if is_legacy(change) && change.mode == Mode::Unsubscribe && !self.shared.roster.knows(&key) {
                 // What is wanted is the case already; Google's hub said 204 too.
                 continue;
             }
-            let pending = self.pending(change, spelt, view, &grant).await?;
-            awaited.extend(self.order(key, view, pending, is_sync(change)).await?);
+            let pending = self.pending(change, spelt, subject.view, &grant).await?;
+            awaited.extend(self.order(key, &subject, pending, is_sync(change)).await?);
             ordered = true;
         }
         match change.verify {
@@ -193,25 +192,23 @@ impl Hub {
     }
 
     /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical URL.
-    fn resolve(&self, spelt: &str, scope: Option<&str>) -> Result<(View, String), Refusal> {
-        let urls = self.shared.readers.urls();
-        let Topic { name, order, format } = urls
-            .topic(&decode_unreserved(spelt))
-            .ok_or(Refusal::UnknownTopic("take the rel=self URL of a feed served here"))?;
+    fn resolve(&self, spelt: &str, scope: Option<&str>) -> Result<Subject, Refusal> {
+        let site = self.shared.readers.site();
+        let Topic { name, order, filter, representation } =
+            site.topic(spelt).ok_or(Refusal::UnknownTopic("take the rel=self URL of a feed served here"))?;
         let catalog = self.shared.catalog.snapshot();
         let feed = catalog.feed(&name).ok_or(Refusal::UnknownTopic("there is no such feed"))?.no;
         if scope.is_some_and(|scope| scope != name) {
             return Err(Refusal::UnknownTopic("this is the hub of another feed"));
         }
-        let order = match format {
-            Format::Atom | Format::Json => order,
-            // These have one URL and no order in it.
-            Format::ClassicAtom | Format::ClassicRss => FeedOrder::MODIFIED,
-        };
+        if !representation.is_pushed() {
+            return Err(Refusal::UnknownTopic("this representation is not pushed"));
+        }
         if order.reverse {
             return Err(Refusal::UnknownTopic("a feed grows at its new end; take the order without `-`"));
         }
-        Ok((View { feed, order, format }, urls.base(&name, order, format)))
+        let view = View { feed, order, filter };
+        Ok(Subject { view, representation, topic: site.base(&name, representation, order) })
     }
 
     async fn pending(
@@ -273,7 +270,7 @@ impl Hub {
     async fn order(
         &self,
         key: Key,
-        view: View,
+        subject: &Subject,
         pending: Pending,
         sync: bool,
     ) -> Result<Option<oneshot::Receiver<Verdict>>, Answer> {
@@ -284,13 +281,13 @@ impl Hub {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
             let order = Order { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
-            let sent = match self.shared.roster.way(&key, view.feed, Standing::Unverified, room) {
+            let sent = match self.shared.roster.way(&key, subject.view.feed, Standing::Unverified, room) {
                 Way::Full => return Err(Answer::busy("this hub has as many subscriptions as it takes")),
                 Way::Known(mailbox) => mailbox.send(order).await.is_ok(),
                 Way::New(orders, mailbox, ticket) => {
                     // Without waiting: a task whose first order never comes would never end.
                     let sent = mailbox.try_send(order).is_ok();
-                    let sub = unborn(&key, view, &pending.topic_as_sent);
+                    let sub = unborn(&key, subject, &pending.topic_as_sent);
                     self.start_one(SubscriptionTask::new(
                         self.shared.clone(),
                         key.clone(),
@@ -312,14 +309,22 @@ impl Hub {
     }
 }
 
+/// A topic of ours: what is pushed, and its canonical URL.
+struct Subject {
+    view: View,
+    representation: Representation,
+    topic: String,
+}
+
 /// How often an order is handed to another task after one that had just ended.
 const ORDER_TRIES: usize = 3;
 
 /// A subscription that nothing is known of yet.
-fn unborn(key: &Key, view: View, spelt: &str) -> Subscription {
+fn unborn(key: &Key, subject: &Subject, spelt: &str) -> Subscription {
     Subscription {
         no: SubscriptionNo(0),
-        view,
+        view: subject.view,
+        representation: subject.representation.name(),
         topic: key.topic.clone(),
         topic_as_sent: spelt.to_owned(),
         callback: key.callback.clone(),
@@ -381,55 +386,4 @@ fn is_legacy(change: &Change) -> bool {
 
 fn is_sync(change: &Change) -> bool {
     matches!(change.verify, Some(Verify::Sync { .. }))
-}
-
-/// The feed whose own hub a path is.
-fn scope_of(path: &str) -> Option<&str> {
-    let path = path.trim_end_matches('/').strip_suffix("/hub")?;
-    let (feeds, name) = path.rsplit_once('/')?;
-    feeds.ends_with("/feeds").then_some(name)
-}
-
-/// Undoes the escapes that change nothing (HUB-8, RFC 3986 section 6.2.2.2), so that every spelling of a topic is
-/// known.
-fn decode_unreserved(url: &str) -> String {
-    let mut parts = url.split('%');
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let byte = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match byte.filter(|b| b.is_ascii_alphanumeric() || b"-._~".contains(b)) {
-            Some(byte) => {
-                plain.push(byte.into());
-                plain.push_str(&part[2..]);
-            }
-            None => {
-                plain.push('%');
-                plain.push_str(part);
-            }
-        }
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // HUB-8.
-    #[test]
-    fn only_escapes_that_change_nothing_are_undone() {
-        let check = |url: &str, expect: &str| assert_eq!(decode_unreserved(url), expect);
-        check("http://h/feeds/%62log%2eatom%3Forder=created", "http://h/feeds/blog.atom%3Forder=created");
-        check("http://h/%7Euser/%C3%A9%2", "http://h/~user/%C3%A9%2");
-        check("plain", "plain");
-        check("%+1", "%+1");
-    }
-
-    #[test]
-    fn the_hub_of_a_feed_is_told_by_its_path() {
-        assert_eq!(scope_of("/hub"), None);
-        assert_eq!(scope_of("/feeds/blog/hub"), Some("blog"));
-        assert_eq!(scope_of("/smart/feeds/blog/hub/"), Some("blog"));
-        assert_eq!(scope_of("/feeds/hub"), None);
-    }
 }

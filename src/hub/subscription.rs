@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     feed::{record::Head, stamp::Stamp},
+    render::Representation,
     store::{
         StoreError, Subscription,
         sub::{Intent, Pending, Start},
@@ -329,6 +330,15 @@ impl SubscriptionTask {
 
     fn start_push(&mut self) {
         let Some(terms) = &self.sub.active else { return };
+        let Some(representation) = Representation::named(&self.sub.representation) else {
+            // Stored by a version that had it; the subscription ends with its lease.
+            warn!(
+                "`{}` is not pushed: there is no representation `{}`",
+                self.sub.topic, self.sub.representation
+            );
+            self.caught_up = true;
+            return;
+        };
         if self.changes.is_none() {
             self.changes = self.shared.notify.watch(self.sub.feed());
         }
@@ -338,6 +348,7 @@ impl SubscriptionTask {
         }
         let push = Push {
             view: self.sub.view,
+            representation,
             acked: self.sub.acked.clone(),
             callback: self.sub.callback.clone(),
             secret: terms.secret.clone(),

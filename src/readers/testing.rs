@@ -1,6 +1,6 @@
 //! Readers over a store in memory that counts its pages and can keep one back. Compiled for tests only.
 
-use super::{Config, ReadRequest, Readers, Urls};
+use super::{Config, ReadRequest, Readers};
 use crate::{
     clock::{Clock, Paused},
     feed::{
@@ -13,9 +13,10 @@ use crate::{
         record::{FeedNo, FeedRecord, Head},
         schedule::PollState,
         stamp::Stamp,
-        view::{Format, View},
+        view::View,
     },
     notify::Notify,
+    render::{Representation, Site},
     store::{Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo, memory::Memory},
 };
 use everfeed_adapters::{Digest, Entry, Key, Metadata, Text};
@@ -62,8 +63,8 @@ impl House {
         let clock: Arc<dyn Clock> = Arc::new(Paused::from(START.micros()));
         let store = Arc::new(Watched::new(clock.clone()));
         let notify = Arc::new(Notify::new());
-        let urls = Arc::new(Urls::new(&Url::parse("https://feeds.example/").unwrap(), prefix));
-        let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), urls, config);
+        let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), prefix));
+        let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, config);
         let record = store.register(NAME, "example.org/feed").await.unwrap();
         notify.moved(record.no, record.head());
         Self { store, notify, clock, readers: Arc::new(readers), feed: record.no }
@@ -103,8 +104,8 @@ impl House {
 
     /// A page of fifty in JSON.
     pub(crate) fn reading(&self, order: Order, since: &str, until: &str) -> ReadRequest {
-        let view = View { feed: self.feed, order, format: Format::Json };
-        ReadRequest::page(view, since, until, 50).unwrap()
+        let view = View::all(self.feed, order);
+        ReadRequest::page(view, Representation::JSON, (since, until), 50).unwrap()
     }
 }
 

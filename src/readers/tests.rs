@@ -7,9 +7,9 @@ use super::{
     ReadError, ReadRequest, Rendered,
     testing::{House, add, delete, edit, revive},
 };
-use crate::feed::{
-    order::Order,
-    view::{Format, View},
+use crate::{
+    feed::{order::Order, record::FeedNo, view::View},
+    render::Representation,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{task::JoinHandle, time::Instant};
@@ -147,8 +147,8 @@ async fn a_feed_that_is_not_read_yet_and_one_that_is_not_there_are_told_apart() 
     let reading = house.reading(Order::MODIFIED, "cursor:", "");
     assert!(matches!(house.readers.read(&reading).await, Err(ReadError::NotReady)));
     assert!(matches!(wait(&house, reading).await.unwrap(), Err(ReadError::NotReady)));
-    let view = View { feed: crate::feed::record::FeedNo(9), order: Order::MODIFIED, format: Format::Json };
-    let reading = ReadRequest::page(view, "", "", 1).unwrap();
+    let view = View::all(FeedNo(9), Order::MODIFIED);
+    let reading = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
     assert!(matches!(house.readers.read(&reading).await, Err(ReadError::UnknownFeed)));
     assert_eq!(house.store.pages(), 0);
 }
@@ -157,9 +157,9 @@ async fn a_feed_that_is_not_read_yet_and_one_that_is_not_there_are_told_apart() 
 async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
     // DESIGN section 2: the stored string, never recomputed.
     let house = House::of(1..=3).await;
-    let view = |format| View { feed: house.feed, order: Order::MODIFIED, format };
+    let view = View::all(house.feed, Order::MODIFIED);
     let odd = "01780272000_0_1";
-    let body = house.readers.read(&ReadRequest::push(view(Format::Atom), odd, 2)).await.unwrap();
+    let body = house.readers.read(&ReadRequest::push(view, Representation::ATOM, odd, 2)).await.unwrap();
     let text = String::from_utf8(body.body.to_vec()).unwrap();
     assert!(text.contains(&format!("<fo:prev_cursor>{odd}</fo:prev_cursor>")), "{text}");
     assert!(!text.contains("rel=\"next\"") && body.more, "SF-84");
@@ -167,6 +167,7 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
     let since = head(&house, Order::MODIFIED).await;
     house.change(vec![delete(1)]).await;
     let acked = since.strip_prefix("cursor:").unwrap();
-    let body = house.readers.read(&ReadRequest::push(view(Format::ClassicRss), acked, 2)).await.unwrap();
+    let body =
+        house.readers.read(&ReadRequest::push(view, Representation::CLASSIC_RSS, acked, 2)).await.unwrap();
     assert_eq!((body.count, body.last_cursor == acked), (0, false), "the cursor moves past what is left out");
 }

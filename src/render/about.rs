@@ -1,31 +1,28 @@
 //! The description document of a feed: how to reach it, which orders and positions it takes, what it knows of its past
 //! (SF-132..SF-134); not its items.
 
-use super::{identity, target, text::plain, urls::Site};
+use super::{document::Audience, identity, representation::Representation, target, text::plain, urls::Site};
 use crate::feed::{
     order::Order,
     record::{FeedRecord, Gap},
     stamp::Stamp,
-    view::Format::{Atom, ClassicAtom, ClassicRss, Json},
 };
-use serde::Serialize;
+use serde::{Serialize, ser::SerializeMap as _};
 use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
 
-/// What there is to say of a feed beyond its record.
+/// A feed and what there is to say of it beyond its record.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     /// The feed.
     pub feed: &'a FeedRecord,
-    /// Where it lives.
+    /// The root of its URLs.
     pub site: &'a Site,
     /// The legacy feed's URL, already without secrets; `None` when it is not for the public.
     pub upstream: Option<&'a str>,
-    /// Whether a hub takes subscriptions.
-    pub hub: bool,
-    /// What a request may ask for.
+    /// Defaults and caps of request parameters.
     pub caps: Caps,
 }
 
@@ -69,7 +66,7 @@ struct Description<'a> {
     history_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<Missed<'a>>,
-    access: Access,
+    access: Access<'a>,
     orders: Orders,
     default_order: &'static str,
     item_format: BTreeMap<&'static str, &'static str>,
@@ -85,31 +82,28 @@ struct Missed<'a> {
     found: String,
 }
 
-/// How to reach a feed.
-#[derive(Serialize)]
-pub(super) struct Access {
-    http_json: String,
-    http_atom: String,
-    http: String,
-    classic_atom: String,
-    classic_rss: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hub: Option<String>,
-    about: String,
+/// The URLs of a feed.
+pub(super) struct Access<'a> {
+    pub(super) site: &'a Site,
+    pub(super) name: &'a str,
 }
 
-impl Access {
-    pub(super) fn of(site: &Site, name: &str, hub: bool) -> Self {
-        let urls = site.feed(name);
-        Self {
-            http_json: urls.base(Json, Order::MODIFIED),
-            http_atom: urls.base(Atom, Order::MODIFIED),
-            http: urls.negotiated(),
-            classic_atom: urls.base(ClassicAtom, Order::MODIFIED),
-            classic_rss: urls.base(ClassicRss, Order::MODIFIED),
-            hub: hub.then(|| site.hub()),
-            about: urls.about(),
-        }
+impl Serialize for Access<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { site, name } = *self;
+        let mut access = serializer.serialize_map(None)?;
+        let mut urls = |audience, begins: &str| {
+            Representation::of(audience).try_for_each(|representation| {
+                let key = format!("{begins}_{}", representation.suffix());
+                access.serialize_entry(&key, &site.base(name, representation, Order::MODIFIED))
+            })
+        };
+        urls(Audience::Full, "http")?;
+        urls(Audience::Classic, "classic")?;
+        access.serialize_entry("http", &site.negotiated(name))?;
+        access.serialize_entry("hub", &site.hub())?;
+        access.serialize_entry("about", &site.about(name))?;
+        access.end()
     }
 }
 
@@ -140,12 +134,12 @@ impl Serialize for Orders {
     }
 }
 
-/// Whether a feed answers yet.
+/// The state of a feed in one word: does it answer yet?
 pub(super) fn state(feed: &FeedRecord) -> &'static str {
     if feed.is_ready() { "ready" } else { "starting" }
 }
 
-/// When the newest change was stored.
+/// Time of the newest change; `None` for a feed that never held anything.
 pub(super) fn updated(feed: &FeedRecord) -> Option<Stamp> {
     (feed.last_t != Stamp::ZERO).then_some(feed.last_t)
 }
@@ -174,13 +168,12 @@ impl<'a> Description<'a> {
             history: feed.history.name(),
             history_reason: feed.history.why(),
             gaps: feed.gaps.iter().map(Missed::of).collect(),
-            access: Access::of(site, &feed.name, about.hub),
+            access: Access { site, name: &feed.name },
             orders: Orders,
             default_order: Order::default().name(),
-            item_format: BTreeMap::from([
-                ("atom", "Atom 1.0 (RFC 4287) + RFC 6721"),
-                ("json", "ActivityStreams 1.0"),
-            ]),
+            item_format: Representation::of(Audience::Full)
+                .map(|representation| (representation.suffix(), representation.standard()))
+                .collect(),
             max: Limit { default: caps.max_default, cap: caps.max_cap },
             timeout: Limit { default: caps.timeout_default_secs, cap: caps.timeout_cap_secs },
         }

@@ -3,21 +3,16 @@
 
 use super::{
     about::{self, About, Caps, positions},
-    atom::construct,
+    document::Audience,
     identity,
     list::List,
+    representation::Representation,
     text::{plain, visible},
-    urls::{FeedUrls, Site},
+    urls::Site,
+    values,
     xml::{self, Xml},
 };
-use crate::feed::{
-    archive::History,
-    order::Order,
-    record::FeedRecord,
-    stamp::Stamp,
-    view::Format::{self, Atom, ClassicAtom, ClassicRss, Json},
-};
-
+use crate::feed::{archive::History, order::Order, record::FeedRecord, stamp::Stamp};
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -30,9 +25,6 @@ pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-u4na1wHAHgdpJlhHR+aX6UUBxYaW25hHCs/zqrwyThA='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("html/style.css");
-
-/// What an ordinary reader should subscribe to, in the order in which browsers offer it.
-const CLASSIC: [Format; 2] = [ClassicAtom, ClassicRss];
 
 /// The list of feeds. Autodiscovery leads to the classic views, which ordinary readers understand (C-1).
 pub fn list(list: &List<'_>) -> Vec<u8> {
@@ -65,31 +57,26 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
 }
 
 fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {
-    let urls = site.feed(&feed.name);
     page.open("li", &[]);
-    page.holding("h2", &[], |out| anchor(out, &urls.about(), &identity::name(feed)));
+    page.holding("h2", &[], |out| anchor(out, &site.about(&feed.name), &identity::name(feed)));
     page.open("p", &[("class", Some("quiet"))]);
     page.leaf("code", &[], &feed.name);
     summary(page, feed);
     page.close("p");
     page.open("ul", &[("class", Some("links"))]);
-    for (words, forms) in FORMS {
+    for (words, audience) in [("Newest posts:", Audience::Classic), ("Smart Feed:", Audience::Full)] {
         page.holding("li", &[], |out| {
             out.push_str(words);
-            for (format, name) in forms {
+            for representation in Representation::of(audience) {
                 out.push(' ');
-                anchor(out, &urls.base(format, Order::MODIFIED), name);
+                let url = site.base(&feed.name, representation, Order::MODIFIED);
+                anchor(out, &url, representation.syntax_title());
             }
         });
     }
     page.close("ul");
     page.close("li");
 }
-
-const FORMS: [(&str, [(Format, &str); 2]); 2] = [
-    ("Newest posts:", [(ClassicAtom, "Atom"), (ClassicRss, "RSS")]),
-    ("Smart Feed:", [(Atom, "Atom"), (Json, "JSON")]),
-];
 
 /// `· 1204 posts, 3 of them deleted · changed 2014-01-06 10:18 UTC`.
 fn summary(page: &mut Xml, feed: &FeedRecord) {
@@ -125,28 +112,26 @@ fn time(page: &mut Xml, at: Stamp) {
 pub fn about(about: &About<'_>) -> Vec<u8> {
     let About { feed, site, .. } = *about;
     let title = identity::name(feed);
-    let urls = site.feed(&feed.name);
+    let about_url = site.about(&feed.name);
     let mut page = Xml::html();
     page.open("html", &[("lang", Some("en"))]);
     page.open("head", &[]);
     head(&mut page, &title);
     discovery(&mut page, site, feed);
-    link(&mut page, "self", Some("text/html"), &urls.about());
-    if about.hub {
-        link(&mut page, "hub", None, &site.hub());
-    }
-    link(&mut page, "alternate", Some("application/json"), &urls.about());
+    link(&mut page, "self", Some("text/html"), &about_url);
+    link(&mut page, "hub", None, &site.hub());
+    link(&mut page, "alternate", Some("application/json"), &about_url);
     page.close("head");
     page.open("body", &[]);
     page.open("main", &[]);
     page.holding("nav", &[], |out| anchor(out, &site.list(), "All feeds"));
-    page.leaf("h1", &[("lang", feed.metadata.language.as_deref().and_then(construct::language))], &title);
+    page.leaf("h1", &[("lang", feed.metadata.language.as_deref().and_then(values::language))], &title);
     if let Some(description) = visible(feed.metadata.description.as_ref()) {
         page.leaf("p", &[], &plain(description));
     }
     facts(&mut page, about);
-    reading(&mut page, &urls);
-    following(&mut page, about, &urls);
+    reading(&mut page, site, &feed.name);
+    following(&mut page, site, &feed.name);
     asking(&mut page, &about.caps);
     finish(page)
 }
@@ -201,17 +186,18 @@ fn history(history: &History) -> Cow<'static, str> {
     }
 }
 
-fn reading(page: &mut Xml, urls: &FeedUrls<'_>) {
+fn reading(page: &mut Xml, site: &Site, name: &str) {
     page.leaf("h2", &[], "For a feed reader");
     page.leaf("p", &[], "The newest posts, newest first. Paste either address into your reader.");
     page.open("dl", &[]);
-    for (format, term) in [(ClassicAtom, "Atom"), (ClassicRss, "RSS")] {
-        address(page, term, &urls.base(format, Order::MODIFIED));
+    for representation in Representation::of(Audience::Classic) {
+        let url = site.base(name, representation, Order::MODIFIED);
+        address(page, representation.syntax_title(), &url);
     }
     page.close("dl");
 }
 
-fn following(page: &mut Xml, about: &About<'_>, urls: &FeedUrls<'_>) {
+fn following(page: &mut Xml, site: &Site, name: &str) {
     page.leaf("h2", &[], "For a program");
     page.leaf(
         "p",
@@ -220,14 +206,13 @@ fn following(page: &mut Xml, about: &About<'_>, urls: &FeedUrls<'_>) {
          then go on from each last_cursor.",
     );
     page.open("dl", &[]);
-    address(page, "Atom 1.0, RFC 6721", &urls.base(Atom, Order::MODIFIED));
-    address(page, "ActivityStreams 1.0", &urls.base(Json, Order::MODIFIED));
-    address(page, "As you accept", &urls.negotiated());
-    if about.hub {
-        address(page, "Hub (WebSub)", &about.site.hub());
+    for representation in Representation::of(Audience::Full) {
+        address(page, representation.standard(), &site.base(name, representation, Order::MODIFIED));
     }
+    address(page, "As you accept", &site.negotiated(name));
+    address(page, "Hub (WebSub)", &site.hub());
     page.close("dl");
-    let json = urls.base(Json, Order::MODIFIED);
+    let json = site.base(name, Representation::JSON, Order::MODIFIED);
     page.holding("pre", &[], |out| {
         code(out, &format!("curl '{json}&max=10'\ncurl '{json}&since=cursor:LAST_CURSOR'  # waits for news"));
     });
@@ -286,13 +271,13 @@ fn head(page: &mut Xml, title: &str) {
 
 fn discovery(page: &mut Xml, site: &Site, feed: &FeedRecord) {
     let title = identity::name(feed);
-    for format in CLASSIC {
-        let href = site.feed(&feed.name).base(format, Order::MODIFIED);
+    for representation in Representation::of(Audience::Classic) {
+        let href = site.base(&feed.name, representation, Order::MODIFIED);
         page.empty(
             "link",
             &[
                 ("rel", Some("alternate")),
-                ("type", Some(format.media_type())),
+                ("type", Some(representation.media_type())),
                 ("title", Some(&title)),
                 ("href", Some(&href)),
             ],

@@ -57,7 +57,7 @@ const RESERVED: &[&str] = &[
     "yield",
 ];
 
-/// Whether a function may be called by this name: `ident(.ident|[0-9+])*`, ASCII, no reserved words. When not, answer
+/// True where a function may be called by this name: `ident(.ident|[0-9+])*`, ASCII, no reserved words. When not, answer
 /// 400 without repeating it.
 pub fn is_callback(name: &str) -> bool {
     if name.len() > CALLBACK_BYTES_MAX {
@@ -91,14 +91,22 @@ fn are_indices(mut text: &str) -> bool {
     true
 }
 
+/// True for media types whose documents are script as they are.
+pub fn is_json(media_type: &str) -> bool {
+    media_type.starts_with("application/json") || media_type.contains("+json")
+}
+
 /// Wraps a document: JSON as it is, anything else as one string (SF-46). The comment in front keeps the name from
 /// being the first bytes of something else (Rosetta Flash); what could end a script element, or a line in old
 /// ECMAScript, is escaped. `name` has passed [`is_callback`].
 pub fn wrap(name: &str, media_type: &str, body: &[u8]) -> Vec<u8> {
     debug_assert!(is_callback(name), "the name was checked before");
     let text = String::from_utf8_lossy(body);
-    let is_json = media_type.starts_with("application/json") || media_type.contains("+json");
-    let json = if is_json { text } else { Cow::Owned(serde_json::Value::from(text.as_ref()).to_string()) };
+    let json = if is_json(media_type) {
+        text
+    } else {
+        Cow::Owned(serde_json::Value::from(text.as_ref()).to_string())
+    };
     let mut out = String::with_capacity(json.len() + json.len() / 8 + name.len() + 8);
     out.push_str("/**/");
     out.push_str(name);

@@ -11,17 +11,15 @@ use serde::Serialize;
 /// The feeds of a site.
 #[derive(Clone, Copy, Debug)]
 pub struct List<'a> {
-    /// Where they live.
+    /// The root of their URLs.
     pub site: &'a Site,
     /// The feeds, in the order in which they are shown.
     pub feeds: &'a [FeedRecord],
-    /// Whether a hub takes subscriptions.
-    pub hub: bool,
 }
 
 /// The list as JSON.
 pub fn json(list: &List<'_>) -> Vec<u8> {
-    let feeds = list.feeds.iter().map(|feed| Row::of(feed, list)).collect();
+    let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list.site)).collect();
     let feeds = Feeds { url: list.site.list(), feeds };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
 }
@@ -29,11 +27,11 @@ pub fn json(list: &List<'_>) -> Vec<u8> {
 #[derive(Serialize)]
 struct Feeds<'a> {
     url: String,
-    feeds: Vec<Row<'a>>,
+    feeds: Vec<FeedLine<'a>>,
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct FeedLine<'a> {
     name: &'a str,
     title: String,
     state: &'static str,
@@ -41,11 +39,11 @@ struct Row<'a> {
     live: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated: Option<String>,
-    access: Access,
+    access: Access<'a>,
 }
 
-impl<'a> Row<'a> {
-    fn of(feed: &'a FeedRecord, list: &List<'_>) -> Self {
+impl<'a> FeedLine<'a> {
+    fn of(feed: &'a FeedRecord, site: &'a Site) -> Self {
         Self {
             name: &feed.name,
             title: identity::name(feed).into_owned(),
@@ -53,7 +51,7 @@ impl<'a> Row<'a> {
             items: feed.total,
             live: feed.live,
             updated: about::updated(feed).map(Stamp::rfc3339),
-            access: Access::of(list.site, &feed.name, list.hub),
+            access: Access { site, name: &feed.name },
         }
     }
 }

@@ -1,25 +1,29 @@
 //! A small blog for the tests of every format: one feed, a post with everything, a bare post, a tombstone.
 
-use super::{Document, Site, Urls, page};
+use super::{
+    document::{Document, Links},
+    representation::Representation,
+    urls::Site,
+};
 use crate::feed::{
     item::{Content, Item, ItemDigests, ItemId, Reason},
     order::Order,
     page::Page,
     record::{FeedNo, FeedRecord},
     stamp::Stamp,
-    view::Format,
 };
 use everfeed_adapters::{
     Attribute, Body, Category, Date, Element, Enclosure, Entry, Link, Metadata, Node, Person, Source, Text,
     TextKind,
 };
 use std::sync::Arc;
+use url::Url;
 
 /// 2014-01-06T10:18:47Z.
 pub(super) const T: Stamp = Stamp::from_secs(1_389_003_527);
 
 pub(super) fn site() -> Site {
-    Site::new("http://127.0.0.1", "")
+    Site::new(&Url::parse("http://127.0.0.1").unwrap(), "")
 }
 
 pub(super) fn metadata() -> Metadata {
@@ -155,22 +159,25 @@ pub(super) fn page_of(items: Vec<Item>) -> Page {
     }
 }
 
-pub(super) fn urls(format: Format) -> Urls {
-    let site = site();
-    site.feed("x").of_view(format, Order::MODIFIED, Some(site.hub()), None)
+fn links(representation: Representation) -> Links {
+    site().links("x", representation, Order::MODIFIED, None)
 }
 
-/// The document of some items in a format, as text.
-pub(super) fn rendered(format: Format, items: Vec<Item>) -> String {
-    rendered_with(format, items, |_| {})
+/// The document of some items in a representation, as text.
+pub(super) fn rendered(representation: Representation, items: Vec<Item>) -> String {
+    rendered_with(representation, items, |_| {})
 }
 
 /// Likewise, after some changes to what goes around the page.
-pub(super) fn rendered_with(format: Format, items: Vec<Item>, change: impl FnOnce(&mut Around)) -> String {
+pub(super) fn rendered_with(
+    representation: Representation,
+    items: Vec<Item>,
+    change: impl FnOnce(&mut Around),
+) -> String {
     let mut around = Around {
         feed: feed(metadata()),
         page: page_of(items),
-        urls: urls(format),
+        links: links(representation),
         prev_cursor: None,
         ttl_mins: None,
     };
@@ -178,19 +185,18 @@ pub(super) fn rendered_with(format: Format, items: Vec<Item>, change: impl FnOnc
     around.page.record = Arc::new(around.feed.clone());
     let document = Document {
         page: &around.page,
-        format,
-        urls: &around.urls,
+        links: &around.links,
         prev_cursor: around.prev_cursor.as_deref(),
         ttl_mins: around.ttl_mins,
     };
-    String::from_utf8(page(&document)).unwrap()
+    String::from_utf8(representation.write(&document)).unwrap()
 }
 
 /// What goes into a document.
 pub(super) struct Around {
     pub(super) feed: FeedRecord,
     pub(super) page: Page,
-    pub(super) urls: Urls,
+    pub(super) links: Links,
     pub(super) prev_cursor: Option<String>,
     pub(super) ttl_mins: Option<u32>,
 }

@@ -1,17 +1,17 @@
 //! From the bytes of an upstream to the bytes of our documents: what its markup and its links come to.
 
-use super::samples::{live, rendered};
-use crate::feed::view::Format;
+use super::{
+    representation::Representation,
+    samples::{live, rendered},
+};
 use everfeed_adapters::{Hints, slice};
 
-const FORMATS: [Format; 4] = [Format::Atom, Format::ClassicAtom, Format::ClassicRss, Format::Json];
-
-/// The only entry of a document, rendered in a format.
-fn through(document: &str, format: Format) -> String {
+/// The only entry of a document, rendered in a representation.
+fn through(document: &str, representation: Representation) -> String {
     let hints = Hints { base_url: Some("http://example.org/feed"), ..Hints::default() };
     let window = slice(document.as_bytes(), &hints).unwrap();
     let (entry, _) = window.entries[0].parse();
-    rendered(format, vec![live(1, entry)])
+    rendered(representation, vec![live(1, entry)])
 }
 
 fn atom(inside: &str) -> String {
@@ -19,8 +19,8 @@ fn atom(inside: &str) -> String {
 }
 
 #[track_caller]
-fn check(inside: &str, format: Format, expect: &str) {
-    let found = through(&atom(inside), format);
+fn check(inside: &str, representation: Representation, expect: &str) {
+    let found = through(&atom(inside), representation);
     assert!(found.contains(expect), "no {expect} in\n{found}");
 }
 
@@ -29,14 +29,18 @@ fn a_value_of_xhtml_cannot_break_out_of_its_quotes() {
     // PARSING section 0.5.
     let content = r#"<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p title="x&quot; onmouseover=&quot;alert(1)">a</p></div></content>"#;
     let xhtml = r#"<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p title="x&quot; onmouseover=&quot;alert(1)">a</p></div></content>"#;
-    check(content, Format::Atom, xhtml);
-    check(content, Format::ClassicAtom, xhtml);
+    check(content, Representation::ATOM, xhtml);
+    check(content, Representation::CLASSIC_ATOM, xhtml);
     check(
         content,
-        Format::ClassicRss,
+        Representation::CLASSIC_RSS,
         r#"<description>&lt;p title="x&amp;quot; onmouseover=&amp;quot;alert(1)"&gt;a&lt;/p&gt;</description>"#,
     );
-    check(content, Format::Json, r#""content":"<p title=\"x&quot; onmouseover=&quot;alert(1)\">a</p>""#);
+    check(
+        content,
+        Representation::JSON,
+        r#""content":"<p title=\"x&quot; onmouseover=&quot;alert(1)\">a</p>""#,
+    );
 }
 
 #[test]
@@ -44,10 +48,14 @@ fn xhtml_keeps_its_vocabularies_and_reads_the_same_as_html() {
     let content = "<content type='xhtml'><div xmlns='http://www.w3.org/1999/xhtml'><a name='n'/><br/>\
          <math xmlns='http://www.w3.org/1998/Math/MathML'><mi>&nbsp;<![CDATA[<]]></mi></math></div></content>";
     let inside = "<a name=\"n\"></a><br/><math xmlns=\"http://www.w3.org/1998/Math/MathML\"><mi>\u{a0}&lt;</mi></math>";
-    check(content, Format::Atom, &format!("<div xmlns=\"http://www.w3.org/1999/xhtml\">{inside}</div>"));
     check(
         content,
-        Format::ClassicRss,
+        Representation::ATOM,
+        &format!("<div xmlns=\"http://www.w3.org/1999/xhtml\">{inside}</div>"),
+    );
+    check(
+        content,
+        Representation::CLASSIC_RSS,
         &inside.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"),
     );
 }
@@ -65,12 +73,12 @@ fn links_that_run_something_do_not_leave_the_house() {
     let rss = "<rss version='2.0'><channel><item><title>t</title><link>javascript:alert(1)</link>\
          <comments>javascript:alert(2)</comments><enclosure url='data:text/html,alert(3)' type='text/html'/>\
          <source url='javascript:alert(4)'>s</source><guid>x</guid></item></channel></rss>";
-    for format in FORMATS {
+    for representation in Representation::all() {
         for document in [atom.as_str(), rss] {
-            let found = through(document, format);
+            let found = through(document, representation);
             assert!(!found.contains("alert("), "{found}");
         }
-        assert!(through(&atom, format).contains("http://example.org/good"), "the others stay");
+        assert!(through(&atom, representation).contains("http://example.org/good"), "the others stay");
     }
     let (entry, _) = slice(rss.as_bytes(), &Hints::default()).unwrap().entries[0].parse();
     assert_eq!(entry.permalink(), Some("javascript:alert(1)"), "the entry keeps what it had");
@@ -79,5 +87,5 @@ fn links_that_run_something_do_not_leave_the_house() {
 #[test]
 fn html_is_passed_on_as_it_was() {
     let html = "<content type='html'>&lt;script>a()&lt;/script>&lt;b onclick=\"b()\">c</content>";
-    check(html, Format::Json, r#""content":"<script>a()</script><b onclick=\"b()\">c""#);
+    check(html, Representation::JSON, r#""content":"<script>a()</script><b onclick=\"b()\">c""#);
 }

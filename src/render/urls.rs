@@ -1,162 +1,235 @@
-//! The URLs that documents name: where a feed's views live under a site, and which links one view carries; not the
-//! router that answers them.
+//! Our URLs, both ways: the one grammar that prints them in documents and reads them back in requests and topics; not what
+//! answers at them.
 
-use crate::feed::{order::Order, view::Format};
+use super::{
+    document::{Alternate, Audience, Links},
+    representation::Representation,
+};
+use crate::feed::{order::Order, view::Filter};
+use percent_encoding::percent_decode_str;
+use std::{borrow::Cow, fmt};
+use url::Url;
 
-/// The place under which everything of ours is served.
+mod query;
+
+#[cfg(test)]
+mod tests;
+
+pub use query::{BadQuery, Query, asks_for_script};
+
+/// The root under which everything of ours is served, as consumers see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
+    /// The public URL, whose path a front proxy takes off.
+    public: Url,
+    /// Path below which our own paths live, in steps.
+    prefix: Vec<String>,
+    /// Both, as they stand before every path that we print.
     root: String,
 }
 
-/// The URLs of one feed.
-#[derive(Clone, Copy, Debug)]
-pub struct FeedUrls<'a> {
-    site: &'a Site,
-    name: &'a str,
+/// A path of ours, without the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// The list of feeds.
+    List,
+    /// The hub for every feed (SF-78).
+    Hub,
+    /// The hub for topics of the named feed only.
+    HubOf(String),
+    /// The description of the named feed.
+    About(String),
+    /// The named feed in the representation that the consumer prefers.
+    Negotiated(String),
+    /// The named feed in one representation.
+    Page(String, Representation),
 }
 
-/// The links of one document.
+/// A view in a representation, as a URL names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Urls {
-    /// Canonical base URL of the view, its order spelt out: `rel=self` and JSON `url`, the same on every page (SF-51, SF-58).
-    pub base: String,
-    /// The hub that takes subscriptions to `base`.
-    pub hub: Option<String>,
-    /// The next page, when the range holds more (SF-53). Pushes and classic views leave it out.
-    pub next: Option<String>,
-    /// Other forms of the feed, and its description.
-    pub alternates: Vec<Alternate>,
+pub struct Topic {
+    /// The feed's name.
+    pub name: String,
+    /// The order of its items.
+    pub order: Order,
+    /// The items that are shown.
+    pub filter: Filter,
+    /// The form in which they are written.
+    pub representation: Representation,
 }
 
-/// A link to another form of the same feed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alternate {
-    /// `alternate` or `describedby`.
-    pub rel: &'static str,
-    /// Where it is.
-    pub href: String,
-    /// What it is.
-    pub media_type: &'static str,
-    /// What a person would call it.
-    pub title: &'static str,
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::List => f.write_str("/feeds"),
+            Self::Hub => f.write_str("/hub"),
+            Self::HubOf(name) => write!(f, "/feeds/{name}/hub"),
+            Self::About(name) => write!(f, "/feeds/{name}/about"),
+            Self::Negotiated(name) => write!(f, "/feeds/{name}"),
+            Self::Page(name, representation) => match representation.audience() {
+                Audience::Full => write!(f, "/feeds/{name}.{}", representation.suffix()),
+                Audience::Classic => write!(f, "/feeds/{name}/{CLASSIC}{}", representation.suffix()),
+            },
+        }
+    }
+}
+
+/// The beginning of the file names for ordinary readers.
+const CLASSIC: &str = "classic.";
+
+impl Endpoint {
+    /// The endpoint at the end of these steps, unescaped.
+    fn at(steps: &[&str]) -> Option<Self> {
+        Some(match *steps {
+            [] | [""] | ["feeds"] | ["feeds", ""] => Self::List,
+            ["hub"] | ["hub", ""] => Self::Hub,
+            ["feeds", name, "hub"] | ["feeds", name, "hub", ""] => Self::HubOf(name.to_owned()),
+            ["feeds", name, "about"] => Self::About(name.to_owned()),
+            ["feeds", file] => match file.rsplit_once('.') {
+                None => Self::Negotiated(file.to_owned()),
+                Some((name, suffix)) => {
+                    Self::Page(name.to_owned(), Representation::with_suffix(Audience::Full, suffix)?)
+                }
+            },
+            ["feeds", name, file] => {
+                let suffix = file.strip_prefix(CLASSIC)?;
+                Self::Page(name.to_owned(), Representation::with_suffix(Audience::Classic, suffix)?)
+            }
+            _ => return None,
+        })
+    }
 }
 
 impl Site {
-    /// From the public origin and the prefix of our own paths, for instance `https://example.org` and `/smart`.
-    pub fn new(public_url: &str, prefix: &str) -> Self {
-        let prefix = prefix.trim_matches('/');
-        let origin = public_url.trim_end_matches('/');
-        let root = if prefix.is_empty() { origin.to_owned() } else { format!("{origin}/{prefix}") };
-        Self { root }
+    /// From the public URL and the prefix of our own paths, for instance `https://example.org/blog` and `/smart`.
+    pub fn new(public_url: &Url, prefix: &str) -> Self {
+        let prefix: Vec<String> =
+            prefix.split('/').filter(|step| !step.is_empty()).map(str::to_owned).collect();
+        let mut root = public_url.as_str().trim_end_matches('/').to_owned();
+        for step in &prefix {
+            root.push('/');
+            root.push_str(step);
+        }
+        Self { public: public_url.clone(), prefix, root }
     }
 
     /// The list of feeds.
     pub fn list(&self) -> String {
-        format!("{}/feeds", self.root)
+        self.print(&Endpoint::List)
     }
 
-    /// The hub for every feed (SF-78).
+    /// The hub for every feed.
     pub fn hub(&self) -> String {
-        format!("{}/hub", self.root)
+        self.print(&Endpoint::Hub)
     }
 
-    /// One feed.
-    pub const fn feed<'a>(&'a self, name: &'a str) -> FeedUrls<'a> {
-        FeedUrls { site: self, name }
-    }
-}
-
-impl FeedUrls<'_> {
-    /// The URL that negotiates the format.
-    pub fn negotiated(&self) -> String {
-        format!("{}/feeds/{}", self.site.root, self.name)
+    /// The description of a feed.
+    pub fn about(&self, name: &str) -> String {
+        self.print(&Endpoint::About(name.to_owned()))
     }
 
-    /// The description document.
-    pub fn about(&self) -> String {
-        format!("{}/about", self.negotiated())
+    /// The URL of a feed that negotiates the representation.
+    pub fn negotiated(&self, name: &str) -> String {
+        self.print(&Endpoint::Negotiated(name.to_owned()))
     }
 
-    /// The canonical base URL of a view (SF-43, SF-44). Classic views have one order, so it is not spelt.
-    pub fn base(&self, format: Format, order: Order) -> String {
-        let feed = self.negotiated();
-        match format {
-            Format::Atom => format!("{feed}.atom?order={order}"),
-            Format::Json => format!("{feed}.json?order={order}"),
-            Format::ClassicAtom => format!("{feed}/classic.atom"),
-            Format::ClassicRss => format!("{feed}/classic.rss"),
+    /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic (SF-43, SF-44, SF-58).
+    /// Classic representations have one order, so it is not spelt.
+    pub fn base(&self, name: &str, representation: Representation, order: Order) -> String {
+        match representation.audience() {
+            Audience::Full => self.page(name, representation, &Query { order, ..Query::default() }),
+            Audience::Classic => self.print(&Endpoint::Page(name.to_owned(), representation)),
         }
     }
 
-    /// The links of a document of this view.
-    pub fn of_view(&self, format: Format, order: Order, hub: Option<String>, next: Option<String>) -> Urls {
-        Urls { base: self.base(format, order), hub, next, alternates: self.alternates(format, order) }
+    /// A page of a view, its range spelt out.
+    pub fn page(&self, name: &str, representation: Representation, query: &Query) -> String {
+        format!("{}?{query}", self.print(&Endpoint::Page(name.to_owned(), representation)))
     }
 
-    /// The same feed in other forms, then its description. A classic view names only the other one: a reader that
-    /// followed it to the Smart Feed would find the oldest item first.
-    fn alternates(&self, format: Format, order: Order) -> Vec<Alternate> {
-        let others: &[Format] = match format {
-            Format::Atom => &[Format::Json, Format::ClassicAtom, Format::ClassicRss],
-            Format::Json => &[Format::Atom, Format::ClassicAtom, Format::ClassicRss],
-            Format::ClassicAtom => &[Format::ClassicRss],
-            Format::ClassicRss => &[Format::ClassicAtom],
-        };
-        let others = others.iter().map(|other| Alternate {
-            rel: "alternate",
-            href: self.base(*other, order),
+    /// The links of a document.
+    pub fn links(
+        &self,
+        name: &str,
+        representation: Representation,
+        order: Order,
+        next: Option<String>,
+    ) -> Links {
+        Links {
+            base: self.base(name, representation, order),
+            hub: self.hub(),
+            next,
+            alternates: self.alternates(name, representation, order),
+            about: self.about(name),
+        }
+    }
+
+    /// The `Link` header of pages and pushes: one header, self first, because there are subscribers that look at the first
+    /// link only (HUBS 5.3, HUB-19).
+    pub fn link_header(&self, name: &str, representation: Representation, order: Order) -> String {
+        format!("<{}>; rel=\"self\", <{}>; rel=\"hub\"", self.base(name, representation, order), self.hub())
+    }
+
+    /// The same feed in other representations. A classic one names only classic ones: a reader that followed it to the
+    /// Smart Feed would find the oldest item first.
+    fn alternates(&self, name: &str, own: Representation, order: Order) -> Vec<Alternate> {
+        let others =
+            Representation::all().filter(|other| *other != own && (other.is_classic() || !own.is_classic()));
+        let alternate = |other: Representation| Alternate {
+            href: self.base(name, other, order),
             media_type: other.media_type(),
-            title: title(*other),
-        });
-        let about = Alternate {
-            rel: "describedby",
-            href: self.about(),
-            media_type: "text/html",
-            title: "About this feed",
+            title: other.title(),
         };
-        others.chain([about]).collect()
+        others.map(alternate).collect()
     }
-}
 
-const fn title(format: Format) -> &'static str {
-    match format {
-        Format::Atom => "Smart Feed (Atom)",
-        Format::Json => "Smart Feed (JSON)",
-        Format::ClassicAtom => "Newest posts (Atom)",
-        Format::ClassicRss => "Newest posts (RSS)",
+    fn print(&self, endpoint: &Endpoint) -> String {
+        format!("{}{endpoint}", self.root)
     }
-}
 
-impl Urls {
-    /// A page for people about the feed.
-    pub(super) fn about(&self) -> &str {
-        let found = self.alternates.iter().find(|link| link.rel == "describedby");
-        found.map_or(&self.base, |link| &link.href)
+    /// The endpoint that the path of a request names. Whatever stands before the prefix in the public URL, a front proxy has
+    /// taken off.
+    pub fn endpoint(&self, path: &str) -> Option<Endpoint> {
+        self.endpoint_below("", path)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_stand_under_the_public_origin_and_the_prefix() {
-        let check = |site: Site, root: &str| {
-            assert_eq!(site.list(), format!("{root}/feeds"));
-            assert_eq!(site.hub(), format!("{root}/hub"));
-            let feed = site.feed("blog");
-            assert_eq!(
-                feed.base(Format::Json, Order::CREATED_REVERSE),
-                format!("{root}/feeds/blog.json?order=-created")
-            );
-            assert_eq!(
-                feed.base(Format::ClassicRss, Order::MODIFIED),
-                format!("{root}/feeds/blog/classic.rss")
-            );
-            assert_eq!(feed.about(), format!("{root}/feeds/blog/about"));
+    /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the host, escapes without
+    /// need, a slash at the end and a missing order do not matter (HUB-8, HUBS 5.3); a range is no part of a topic.
+    pub fn topic(&self, url: &str) -> Option<Topic> {
+        let url = Url::parse(url).ok()?;
+        if !self.is_own(&url) || url.fragment().is_some() {
+            return None;
+        }
+        let path = url.path().trim_end_matches('/');
+        let (name, representation) = match self.endpoint_below(self.public.path(), path)? {
+            Endpoint::Page(name, representation) => (name, representation),
+            Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
+            Endpoint::List | Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::About(_) => return None,
         };
-        check(Site::new("http://127.0.0.1:8080", ""), "http://127.0.0.1:8080");
-        check(Site::new("https://example.org/", "/smart/"), "https://example.org/smart");
+        let query = Query::parse(url.query().unwrap_or_default()).ok().filter(Query::is_whole)?;
+        let order = if representation.is_classic() { Order::default() } else { query.order };
+        Some(Topic { name, order, filter: Filter::All, representation })
+    }
+
+    /// The endpoint that a path names below another path and the prefix. Paths may escape what need not be escaped (RFC 3986
+    /// section 6.2.2.2).
+    fn endpoint_below(&self, above: &str, path: &str) -> Option<Endpoint> {
+        let unescaped = |step| percent_decode_str(step).decode_utf8().ok();
+        let steps: Vec<Cow<'_, str>> = path.split('/').skip(1).map(unescaped).collect::<Option<_>>()?;
+        let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
+        let above = above.split('/').filter(|step| !step.is_empty());
+        let mut rest = &steps[..];
+        for step in above.chain(self.prefix.iter().map(String::as_str)) {
+            rest = rest.strip_prefix(&[step])?;
+        }
+        Endpoint::at(rest)
+    }
+
+    /// True for URLs at our host and port, whichever of the two schemes a front proxy speaks.
+    fn is_own(&self, url: &Url) -> bool {
+        let is_default = |url: &Url| matches!(url.port_or_known_default(), Some(80 | 443));
+        let same_port = url.port_or_known_default() == self.public.port_or_known_default()
+            || (is_default(url) && is_default(&self.public));
+        matches!(url.scheme(), "http" | "https") && url.host() == self.public.host() && same_port
     }
 }

@@ -1,6 +1,9 @@
-//! Content negotiation: which of our types and codings a consumer prefers (RFC 9110 section 12.5); not the types' making.
+//! Content negotiation: the representation and the coding that a consumer prefers (RFC 9110 section 12.5).
 
-use crate::readers::Coding;
+use crate::{
+    readers::Coding,
+    render::{Audience, Representation, jsonp},
+};
 use http::{HeaderMap, HeaderName};
 use std::borrow::Cow;
 
@@ -11,33 +14,7 @@ pub(super) fn joined<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Co
     lines.map(Cow::Borrowed).reduce(|all, line| Cow::Owned(format!("{all}, {line}")))
 }
 
-/// The two forms of a Smart Feed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Smart {
-    /// `application/atom+xml`.
-    Atom,
-    /// `application/json`.
-    Json,
-}
-
-impl Smart {
-    const fn media_type(self) -> &'static str {
-        match self {
-            Self::Atom => "application/atom+xml",
-            Self::Json => "application/json",
-        }
-    }
-
-    /// Names under which consumers also mean this form.
-    const fn is_alias(self, range: &str) -> bool {
-        match self {
-            Self::Atom => matches!(range.as_bytes(), b"text/xml" | b"application/xml"),
-            Self::Json => matches!(range.as_bytes(), b"application/stream+json"),
-        }
-    }
-}
-
-/// How well a media range names a type: the most specific range decides its quality (RFC 9110 section 12.5.1).
+/// Degree to which a media range names a type: the most specific range decides its quality (RFC 9110 section 12.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
     Anything,
@@ -47,25 +24,29 @@ enum Fit {
     Exact,
 }
 
-/// The form to send (SF-48): Atom when nothing is asked, JSON under JSON-P, `None` when nothing that we have is
-/// acceptable. Quality is in thousandths.
-pub fn smart(accept: Option<&str>, jsonp: bool) -> Option<Smart> {
-    let offered = if jsonp { [Smart::Json, Smart::Atom] } else { [Smart::Atom, Smart::Json] };
+/// The representation to send where the URL names none (SF-48): Atom when nothing is asked, JSON under JSON-P, `None` when
+/// nothing that we have is acceptable. Quality is in thousandths.
+pub fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representation> {
+    let mut offered: Vec<Representation> = Representation::of(Audience::Full).collect();
+    if jsonp {
+        offered.sort_by_key(|representation| !jsonp::is_json(representation.media_type()));
+    }
     let ranges = media_ranges(accept.unwrap_or_default());
     if ranges.is_empty() {
-        return Some(offered[0]);
+        return offered.first().copied();
     }
-    let mut best: Option<((u16, bool), Smart)> = None;
-    for form in offered {
-        let fits = ranges.iter().filter_map(|(range, quality)| Some((fit(form, range, jsonp)?, *quality)));
+    let mut best: Option<((u16, bool), Representation)> = None;
+    for representation in offered {
+        let fits =
+            ranges.iter().filter_map(|(range, quality)| Some((fit(representation, range, jsonp)?, *quality)));
         // Of equally specific ranges the first counts.
         let Some((fit, quality)) = fits.first_max() else { continue };
         let rank = (quality, fit >= Fit::Alias);
         if quality > 0 && best.is_none_or(|(other, _)| rank > other) {
-            best = Some((rank, form));
+            best = Some((rank, representation));
         }
     }
-    best.map(|(_, form)| form)
+    best.map(|(_, representation)| representation)
 }
 
 /// The first of the greatest, where `Iterator::max_by_key` gives the last.
@@ -77,12 +58,14 @@ trait FirstMax: Iterator<Item = (Fit, u16)> + Sized {
 
 impl<I: Iterator<Item = (Fit, u16)>> FirstMax for I {}
 
-fn fit(form: Smart, range: &str, jsonp: bool) -> Option<Fit> {
-    if range == form.media_type() {
+fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> {
+    let media_type = representation.media_type();
+    let same_kind = |kind| media_type.strip_prefix(kind).is_some_and(|subtype| subtype.starts_with('/'));
+    if range == media_type {
         Some(Fit::Exact)
-    } else if form.is_alias(range) {
+    } else if representation.aliases().contains(&range) {
         Some(Fit::Alias)
-    } else if range == "application/*" {
+    } else if range.strip_suffix("/*").is_some_and(same_kind) {
         Some(Fit::SameKind)
     } else if jsonp && matches!(range, "application/javascript" | "text/javascript") {
         Some(Fit::Script)
@@ -91,7 +74,7 @@ fn fit(form: Smart, range: &str, jsonp: bool) -> Option<Fit> {
     }
 }
 
-/// Whether the consumer would rather have a page for people than JSON: `text/html` is named and not outdone.
+/// True where the consumer would rather have a page for people than JSON: `text/html` is named and not outdone.
 pub fn wants_html(accept: Option<&str>) -> bool {
     let ranges = media_ranges(accept.unwrap_or_default());
     let quality =
@@ -100,9 +83,10 @@ pub fn wants_html(accept: Option<&str>) -> bool {
     html > 0 && html >= quality(&["application/json"]).unwrap_or(0)
 }
 
-/// Whether an error is better told in JSON.
+/// True where an error is better told in JSON.
 pub fn wants_json(accept: Option<&str>) -> bool {
-    accept.is_some_and(|accept| accept.contains("json")) && smart(accept, false) == Some(Smart::Json)
+    accept.is_some_and(|accept| accept.contains("json"))
+        && representation(accept, false) == Some(Representation::JSON)
 }
 
 /// The content coding to send: brotli, then gzip, where the consumer takes them equally; none where it would rather
@@ -155,14 +139,13 @@ fn thousandths(text: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::vectors;
 
     #[test]
     fn every_accept_header_of_the_vectors_selects_the_expected_form() {
         // SF-47, SF-48.
-        for case in vectors::section("accept").unwrap_or_default() {
-            let form = smart(case["accept"].as_str(), case["callback"].as_bool().unwrap());
-            assert_eq!(form.map(Smart::media_type), case["expect"].as_str(), "{case}");
+        for case in testkit::data::section("accept") {
+            let form = representation(case["accept"].as_str(), case["callback"].as_bool().unwrap());
+            assert_eq!(form.map(Representation::media_type), case["expect"].as_str(), "{case}");
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) async fn list(routes: &Routes, request: &Parts) -> Result<Response, R
     let catalog = routes.catalog.snapshot();
     // Feeds that are no longer configured keep their memory, but are not served.
     let feeds: Vec<FeedRecord> = all.into_iter().filter(|feed| catalog.feed_no(feed.no).is_some()).collect();
-    let list = List { site: routes.readers.urls().site(), feeds: &feeds, hub: true };
+    let list = List { site: routes.readers.site(), feeds: &feeds };
     Ok(respond(request, || render::html::list(&list), || render::list::json(&list)))
 }
 
@@ -40,9 +40,8 @@ pub(super) async fn about(routes: &Routes, request: &Parts, name: &str) -> Resul
         (routes.readers.config().page_items_max, routes.waiters.timeout_max_secs());
     let about = About {
         feed: &feed,
-        site: routes.readers.urls().site(),
+        site: routes.readers.site(),
         upstream: upstream.as_deref(),
-        hub: true,
         caps: Caps {
             max_default: pull::ITEMS_DEFAULT.min(max_cap),
             max_cap,

@@ -1,6 +1,7 @@
 //! Which requests are held, for how long, and how many at once; not what wakes them.
 
-use super::{query::Query, rescue::Refusal};
+use super::rescue::Refusal;
+use crate::render::Query;
 use http::Method;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

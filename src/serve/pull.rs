@@ -1,19 +1,14 @@
 //! A pull: from a GET on a feed to its page, held if it asked for that; the page itself comes from the readers.
 
 use super::{
-    accept::{self, Smart},
-    query::Query,
+    accept,
     rescue::{Refusal, Response},
     router::Routes,
 };
 use crate::{
-    feed::{
-        record::Head,
-        stamp::Stamp,
-        view::{Format, View},
-    },
+    feed::{record::Head, stamp::Stamp, view::View},
     readers::{self, ReadRequest, Rendered},
-    render,
+    render::{self, Query, Representation},
 };
 use bytes::Bytes;
 use http::{
@@ -34,12 +29,12 @@ use tokio::time::Instant;
 /// Items on a page when the consumer does not say (SF-20).
 pub(super) const ITEMS_DEFAULT: usize = 50;
 
-/// A page of a Smart Feed; `form` is `None` on the negotiated URL.
+/// A page of a Smart Feed; without a representation on the negotiated URL.
 pub(super) async fn smart(
     routes: &Routes,
     request: &Parts,
     name: &str,
-    form: Option<Smart>,
+    named: Option<Representation>,
 ) -> Result<Response, Refusal> {
     let query = Query::parse(request.uri.query().unwrap_or_default())?;
     if query.callback.as_deref().is_some_and(|name| !render::jsonp::is_callback(name)) {
@@ -48,15 +43,12 @@ pub(super) async fn smart(
     }
     let feed = routes.feed(name)?;
     let accept = accept::joined(&request.headers, &ACCEPT);
-    let chosen = form.or_else(|| accept::smart(accept.as_deref(), query.callback.is_some()));
-    let format = match chosen.ok_or_else(Refusal::unacceptable)? {
-        Smart::Atom => Format::Atom,
-        Smart::Json => Format::Json,
-    };
-    let view = View { feed, order: query.order, format };
+    let chosen = named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
+    let representation = chosen.ok_or_else(Refusal::unacceptable)?;
+    let view = View::all(feed, query.order);
     let max = query.max.unwrap_or(ITEMS_DEFAULT).min(routes.readers.config().page_items_max);
-    let reading = ReadRequest::page(view, &query.since, &query.until, max)?;
-    let answer = Answer { routes, request, name, view, negotiated: form.is_none() };
+    let reading = ReadRequest::page(view, representation, (&query.since, &query.until), max)?;
+    let answer = Answer { routes, request, name, view, representation, negotiated: named.is_none() };
     if query.is_personal() {
         let body = read_or_hold(routes, request, &query, &reading).await?;
         return Ok(answer.personal(&body, query.callback.as_deref()).await);
@@ -69,11 +61,12 @@ pub(super) async fn classic(
     routes: &Routes,
     request: &Parts,
     name: &str,
-    format: Format,
+    representation: Representation,
 ) -> Result<Response, Refusal> {
     let feed = routes.feed(name)?;
-    let reading = ReadRequest::classic(feed, format, routes.readers.config().classic_items);
-    Answer { routes, request, name, view: reading.view(), negotiated: false }.shared(&reading).await
+    let reading = ReadRequest::classic(feed, representation, routes.readers.config().classic_items);
+    let view = reading.view();
+    Answer { routes, request, name, view, representation, negotiated: false }.shared(&reading).await
 }
 
 async fn read_or_hold(
@@ -102,6 +95,7 @@ struct Answer<'a> {
     request: &'a Parts,
     name: &'a str,
     view: View,
+    representation: Representation,
     negotiated: bool,
 }
 
@@ -126,7 +120,7 @@ impl Answer<'_> {
         let mut response = match callback {
             None => self.coded(body).await,
             Some(name) => {
-                let script = render::jsonp::wrap(name, self.view.format.media_type(), &body.body);
+                let script = render::jsonp::wrap(name, self.representation.media_type(), &body.body);
                 let mut response = Response::new(Full::from(Bytes::from(script)));
                 let headers = response.headers_mut();
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::jsonp::CONTENT_TYPE));
@@ -148,7 +142,7 @@ impl Answer<'_> {
         let coding = accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref());
         let mut response = Response::new(Full::from(body.coded(coding).await));
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.view.format.content_type()));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.representation.content_type()));
         if let Some(token) = coding.token() {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(token));
         }
@@ -167,13 +161,11 @@ impl Answer<'_> {
         self.link(headers);
     }
 
-    /// One combined header, self first: there are subscribers that look at the first link only (HUBS 5.3).
+    /// The links, and what the choice of representation depended on.
     fn link(&self, headers: &mut HeaderMap) {
-        let urls = self.routes.readers.urls();
-        let base = urls.base(self.name, self.view.order, self.view.format);
-        if let Ok(link) =
-            HeaderValue::try_from(format!("<{base}>; rel=\"self\", <{}>; rel=\"hub\"", urls.hub()))
-        {
+        let site = self.routes.readers.site();
+        let link = site.link_header(self.name, self.representation, self.view.order);
+        if let Ok(link) = HeaderValue::try_from(link) {
             headers.insert(LINK, link);
         }
         let vary = if self.negotiated { "accept, accept-encoding" } else { "accept-encoding" };
@@ -198,12 +190,7 @@ impl Answer<'_> {
     /// The validator of a view: its visible state, its form, the build that renders it, and the configuration that shows
     /// in it. Weak, since codings differ.
     fn etag(&self, head: Head) -> String {
-        let form = match self.view.format {
-            Format::Atom => "a",
-            Format::Json => "j",
-            Format::ClassicAtom => "ca",
-            Format::ClassicRss => "cr",
-        };
+        let form = self.representation.etag();
         let (t, head, order) = (head.last_t.micros(), head.metadata_rev, self.view.order);
         format!("W/\"{t:x}.{head:x}.{form}{order}.{}.{:x}\"", render::REVISION, self.setting())
     }
@@ -212,7 +199,7 @@ impl Answer<'_> {
     fn setting(&self) -> u32 {
         let readers = &self.routes.readers;
         let readers::Config { page_items_max, page_bytes_max, classic_items, .. } = readers.config();
-        let root = readers.urls().hub();
+        let root = readers.site().hub();
         crc32fast::hash(format!("{root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
     }
 

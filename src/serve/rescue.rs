@@ -1,7 +1,12 @@
 //! From refusals to responses, in one place: what the consumer is told, and what only the log is.
 
-use super::{accept, query};
-use crate::{feed::position::BadPosition, readers::ReadError, store::StoreError};
+use super::accept;
+use crate::{
+    feed::position::BadPosition,
+    readers::ReadError,
+    render::{Audience, BadQuery, Representation, urls::asks_for_script},
+    store::StoreError,
+};
 use bytes::Bytes;
 use http::{
     HeaderValue, StatusCode,
@@ -50,8 +55,14 @@ impl Refusal {
 
     /// 406, with what there is.
     pub fn unacceptable() -> Self {
-        let text = "nothing acceptable: this feed comes as application/atom+xml or application/json; \
-                    for RSS and ordinary readers take classic.rss or classic.atom below it";
+        let all = |audience, name: fn(Representation) -> String| {
+            Representation::of(audience).map(name).collect::<Vec<_>>().join(" or ")
+        };
+        let text = format!(
+            "nothing acceptable: this feed comes as {}; for ordinary readers take {} below it",
+            all(Audience::Full, |representation| representation.media_type().to_owned()),
+            all(Audience::Classic, |representation| format!("classic.{}", representation.suffix())),
+        );
         Self::new(StatusCode::NOT_ACCEPTABLE, text)
     }
 
@@ -79,7 +90,7 @@ impl Refusal {
     /// The response; JSON when the consumer prefers it, but never to a script, which could not read it (D-12).
     pub fn respond(self, request: &Parts) -> Response {
         let accept = accept::joined(&request.headers, &ACCEPT);
-        let script = query::asks_for_script(request.uri.query().unwrap_or_default());
+        let script = asks_for_script(request.uri.query().unwrap_or_default());
         let (media, body) = if !script && accept::wants_json(accept.as_deref()) {
             let body = serde_json::json!({"error": self.text, "status": self.status.as_u16()});
             ("application/json; charset=utf-8", body.to_string())
@@ -103,8 +114,8 @@ impl Refusal {
     }
 }
 
-impl From<query::BadQuery> for Refusal {
-    fn from(bad: query::BadQuery) -> Self {
+impl From<BadQuery> for Refusal {
+    fn from(bad: BadQuery) -> Self {
         Self::bad(bad.to_string())
     }
 }

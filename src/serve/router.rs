@@ -1,25 +1,19 @@
 //! From a path to what answers it; not the answers.
 
 use super::{
-    accept::Smart,
     discovery,
     long_poll::Waiters,
     pull,
     rescue::{Refusal, Response},
 };
 use crate::{
-    catalog::Catalog,
-    clock::Clock,
-    feed::{record::FeedNo, view::Format},
-    readers::Readers,
-    store::Store,
+    catalog::Catalog, clock::Clock, feed::record::FeedNo, readers::Readers, render::Endpoint, store::Store,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, request::Parts};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Full, Limited};
-use percent_encoding::percent_decode_str;
 use std::{
     convert::Infallible,
     sync::Arc,
@@ -54,8 +48,6 @@ pub struct Routes {
     pub hub: HubService,
     /// Room for held requests.
     pub waiters: Waiters,
-    /// Path below which our own paths live, without a slash at the end.
-    pub prefix: String,
     /// Ends held requests.
     pub stop: CancellationToken,
 }
@@ -69,49 +61,29 @@ impl Routes {
 
     /// 404, with the way to what there is.
     fn unknown(&self, what: &str) -> Refusal {
-        let list = self.readers.urls().site().list();
+        let list = self.readers.site().list();
         Refusal::unknown(format!("{what}; {list} lists the feeds there are"))
     }
 
     async fn answer(&self, request: &Parts, body: Option<Bytes>) -> Result<Response, Refusal> {
-        let Some(place) = self.place(request.uri.path()) else {
+        let Some(endpoint) = self.readers.site().endpoint(request.uri.path()) else {
             return Err(self.unknown("there is nothing here"));
         };
-        if matches!(place, Place::Hub) {
+        if matches!(endpoint, Endpoint::Hub | Endpoint::HubOf(_)) {
             return Ok(self.ask_hub(request, body.unwrap_or_default()).await);
         }
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return Err(Refusal::method("GET, HEAD, OPTIONS"));
         }
-        match place {
-            Place::Hub | Place::List => discovery::list(self, request).await,
-            Place::About(name) => discovery::about(self, request, &name).await,
-            Place::Smart(name, form) => pull::smart(self, request, &name, form).await,
-            Place::Classic(name, format) => pull::classic(self, request, &name, format).await,
-        }
-    }
-
-    /// What stands at a path, which may escape what need not be escaped (RFC 3986 section 6.2.2.2).
-    fn place(&self, path: &str) -> Option<Place> {
-        let path = percent_decode_str(path).decode_utf8().ok()?;
-        let path = path.strip_prefix(self.prefix.as_str())?;
-        let steps: Vec<&str> = path.split('/').collect();
-        Some(match steps[..] {
-            [""] | ["", ""] | ["", "feeds"] | ["", "feeds", ""] => Place::List,
-            ["", "hub"] | ["", "hub", ""] | ["", "feeds", _, "hub"] | ["", "feeds", _, "hub", ""] => {
-                Place::Hub
+        match endpoint {
+            Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::List => discovery::list(self, request).await,
+            Endpoint::About(name) => discovery::about(self, request, &name).await,
+            Endpoint::Negotiated(name) => pull::smart(self, request, &name, None).await,
+            Endpoint::Page(name, form) if form.is_classic() => {
+                pull::classic(self, request, &name, form).await
             }
-            ["", "feeds", file] => match file.rsplit_once('.') {
-                None => Place::Smart(file.to_owned(), None),
-                Some((name, "atom")) => Place::Smart(name.to_owned(), Some(Smart::Atom)),
-                Some((name, "json")) => Place::Smart(name.to_owned(), Some(Smart::Json)),
-                Some(_) => return None,
-            },
-            ["", "feeds", name, "about"] => Place::About(name.to_owned()),
-            ["", "feeds", name, "classic.atom"] => Place::Classic(name.to_owned(), Format::ClassicAtom),
-            ["", "feeds", name, "classic.rss"] => Place::Classic(name.to_owned(), Format::ClassicRss),
-            _ => return None,
-        })
+            Endpoint::Page(name, form) => pull::smart(self, request, &name, Some(form)).await,
+        }
     }
 
     async fn ask_hub(&self, request: &Parts, body: Bytes) -> Response {
@@ -121,16 +93,6 @@ impl Routes {
             Err(never) => match never {},
         }
     }
-}
-
-/// What a path leads to.
-enum Place {
-    List,
-    Hub,
-    About(String),
-    /// The form is `None` where it is negotiated.
-    Smart(String, Option<Smart>),
-    Classic(String, Format),
 }
 
 /// The service at the inside of the stack.

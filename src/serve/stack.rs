@@ -1,7 +1,10 @@
 //! The tower stack around the router, outermost layer first.
 
 use super::{rescue::Response, router::Router};
-use crate::telemetry::Metrics;
+use crate::{
+    render::{Representation, html, jsonp},
+    telemetry::Metrics,
+};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::Full;
@@ -39,18 +42,24 @@ where
         .service(router)
 }
 
-/// Counts an answer by the form that it has.
+/// Counts an answer by its content type and its status.
 fn counted<B>(response: http::Response<B>, metrics: &Metrics) -> http::Response<B> {
     let media = response
         .headers()
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    let form =
-        [("atom", "atom"), ("rss", "rss"), ("json", "json"), ("javascript", "jsonp"), ("html", "html")];
-    let form = form.into_iter().find(|(head, _)| media.contains(head)).map_or("other", |(_, form)| form);
-    metrics.request(form, response.status().as_u16());
+    metrics.request(label(media), response.status().as_u16());
     response
+}
+
+/// The label under which answers of a content type are counted.
+fn label(content_type: &str) -> &'static str {
+    match content_type {
+        jsonp::CONTENT_TYPE => "jsonp",
+        html::CONTENT_TYPE => "html",
+        other => Representation::label_of(other).unwrap_or("other"),
+    }
 }
 
 /// A span and a line at debug for every request. Refusals are logged where they are decided, so a 503 is no error here.

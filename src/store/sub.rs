@@ -19,6 +19,8 @@ pub struct Subscription {
     pub no: SubscriptionNo,
     /// What is pushed.
     pub view: View,
+    /// The stable name of the representation in which it is pushed.
+    pub representation: String,
     /// The canonical URL of the topic; with `callback` the key.
     pub topic: String,
     /// The topic as the subscriber spelt it: echoed in verifications (W-7).

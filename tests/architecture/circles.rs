@@ -16,9 +16,6 @@ const CIRCLES_LEFT: &[(&str, &str, &[&str])] = &[
     ("src", "feed/reconcile", &["decide", "flood_limiter"]),
     ("src", "hub", &["roster", "subscription"]),
     ("src", "serve", &["discovery", "pull", "router"]),
-    ("adapters/src", "", &["detect", "slice"]),
-    ("adapters/src", "", &["entry", "text", "vocabulary"]),
-    ("adapters/src", "platforms", &["detect", "profile"]),
 ];
 
 /// The modules of one folder: which needs which, and one place where it does.

@@ -21,7 +21,8 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("ingest", &["adapters", "feed", "store", "notify", "catalog", "layers"]),
     ("serve", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
     ("proxy", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
-    ("hub", &["adapters", "feed", "store", "notify", "catalog", "readers", "layers", "auth"]),
+    // `render` for representations and the URLs of topics.
+    ("hub", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
     ("xmpp", &["adapters", "feed", "render", "store", "notify", "catalog", "readers", "layers", "auth"]),
     (
         "config",

@@ -22,6 +22,7 @@ const FIELDS_FREE: &[&str] = &[
     "FeedStatus",
     "Explanation",
     "Profile",
+    "SignTable",
 ];
 
 /// Names that every component may use for its own.
@@ -33,16 +34,13 @@ const TYPES_LEFT: &[&str] = &[
     "AbsenceState",
     "ArchiveWalk",
     "Commit",
-    "Cutter",
     "Decided",
-    "Draft",
     "Feed",
     "FeedRecord",
     "FeedSpec",
     "Memory",
     "ObservationRecord",
     "PollState",
-    "Raw",
     "Run",
     "Shared",
     "StagedPage",

@@ -9,9 +9,6 @@ const NEVER_FIRST: [&str; 7] = ["What", "Who", "Whether", "When", "Where", "How"
 
 /// How many comments of a part still begin so, at most. The list only shrinks, and ends empty.
 const LEFT: &[(&str, usize)] = &[
-    ("adapters/benches", 8),
-    ("adapters/src", 275),
-    ("adapters/tests", 14),
     ("benches", 8),
     ("examples", 1),
     ("src/app", 83),

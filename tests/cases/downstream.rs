@@ -9,7 +9,8 @@ use bytes::Bytes;
 use everfeed::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     clock::Clock,
-    readers::{Config, Readers, Urls},
+    readers::{Config, Readers},
+    render::Site,
     serve::{
         long_poll::Waiters,
         router::{HubService, Router, Routes},
@@ -27,10 +28,10 @@ use url::Url;
 
 /// What a GET on the feed's site answers.
 async fn get(blog: &Blog, target: &str) -> String {
-    let urls = Arc::new(Urls::new(&Url::parse("https://feeds.example/").unwrap(), ""));
+    let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), ""));
     let clock: Arc<dyn Clock> = blog.clock.clone();
     let readers =
-        Readers::new(blog.store.clone(), blog.notify.clone(), clock.clone(), urls, Config::default());
+        Readers::new(blog.store.clone(), blog.notify.clone(), clock.clone(), site, Config::default());
     let hub = HubService::new(tower::service_fn(|request: Request<Bytes>| async move {
         Ok::<_, Infallible>(Response::new(request.into_body()))
     }));
@@ -43,7 +44,6 @@ async fn get(blog: &Blog, target: &str) -> String {
         catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
         hub,
         waiters: Waiters::new(10, Duration::from_secs(300)),
-        prefix: String::new(),
         stop: CancellationToken::new(),
     };
     let service = stack(Router::new(Arc::new(routes)), Metrics::default());

@@ -16,7 +16,7 @@ use everfeed::{
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{FaultNote, Moved, PollState, Whose},
         stamp::Stamp,
-        view::{Format, View},
+        view::View,
     },
     secret::Secret,
     store::{
@@ -289,7 +289,8 @@ fn sub(feed: FeedNo) -> Subscription {
     let start = Start::Given("1_0_1".into());
     Subscription {
         no: SubscriptionNo::default(),
-        view: View { feed, order: Order::MODIFIED, format: Format::Atom },
+        view: View::all(feed, Order::MODIFIED),
+        representation: "atom".into(),
         topic: "https://feeds.example/feeds/blog.atom".into(),
         topic_as_sent: "https://feeds.example/feeds/blog.atom?".into(),
         callback: "https://reader.example/callback".into(),

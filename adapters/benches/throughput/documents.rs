@@ -80,7 +80,7 @@ fn gather(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether quick-xml reads the text to its end.
+/// True when quick-xml reads the text to its end.
 fn is_readable(text: &str) -> bool {
     let mut reader = Reader::from_str(text);
     loop {

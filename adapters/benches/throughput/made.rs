@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// How a document carries its posts.
+/// Format in which a document carries its posts.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
     /// RSS as WordPress writes it: `content:encoded` in CDATA beside a short description.

@@ -1,4 +1,4 @@
-//! How fast documents are read, beside the bare tokens of the same bytes and beside feed-rs: one thread, all sides in turn
+//! Throughput of reading, beside the bare tokens of the same bytes and beside feed-rs: one thread, all sides in turn
 //! in one process. No test: the machine is what it is, so figures are printed and only counts are asserted.
 //!
 //! `cargo bench -p everfeed-adapters` measures every set, `cargo bench -p everfeed-adapters -- recorded` some of them.

@@ -12,12 +12,12 @@ const ROUNDS: usize = 9;
 /// Every side reads at least so many bytes in a round, small sets several times over.
 const BYTES_MIN: usize = 8_000_000;
 
-/// What the sides made of a set, in the order of [`Side::ALL`].
+/// Results of the sides on a set, in the order of [`Side::ALL`].
 pub(crate) struct Cost {
     pub(crate) sides: Vec<SideCost>,
 }
 
-/// What one side made of it.
+/// Result of one side.
 pub(crate) struct SideCost {
     pub(crate) side: Side,
     /// Documents that it refused.

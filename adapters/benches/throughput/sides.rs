@@ -1,4 +1,4 @@
-//! What is compared: tokens, feed-rs and ourselves, each reading one document. What they found is counted, so that no
+//! The sides that are compared: tokens, feed-rs and ourselves, each reading one document. What they found is counted, so that no
 //! optimiser leaves the work out and nobody is fast by refusing.
 
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use quick_xml::events::Event;
 
 use crate::documents::Document;
 
-/// Where the documents came from. With it relative references are resolved, as they are in service.
+/// URL of the documents. With it relative references are resolved, as they are in service.
 const BASE_URL: &str = "https://blog.example/feed/";
 
 /// One way to read a document.
@@ -22,7 +22,7 @@ pub(crate) enum Side {
     /// quick-xml from bytes, with a buffer and the decoding that feed-rs uses.
     DecodedTokens,
     FeedRs,
-    /// What an unchanged document costs: cut, with keys and raw digests.
+    /// The cost of an unchanged document: cut, with keys and raw digests.
     Slice,
     /// Every entry parsed.
     Parse,
@@ -65,9 +65,9 @@ impl Side {
 
     fn ours(self, document: &Document) -> bool {
         let hints = Hints { base_url: Some(BASE_URL), ..Hints::default() };
-        let Ok(window) = slice(document.text.as_bytes(), &hints) else { return false };
+        let Ok(sliced) = slice(document.text.as_bytes(), &hints) else { return false };
         if self != Self::Slice {
-            for raw in &window.entries {
+            for raw in &sliced.entries {
                 let (entry, notes) = raw.parse();
                 if self == Self::Digest {
                     black_box(entry.digest());
@@ -75,7 +75,7 @@ impl Side {
                 black_box((entry, notes));
             }
         }
-        black_box(window);
+        black_box(sliced);
         true
     }
 }

@@ -1,6 +1,6 @@
 //! Dublin Core and its terms: second choices for fields that the formats have too; nothing else of them is understood.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::{Draft, Rank, add, add_person, person};
 use crate::text::{date, present};
 use crate::{Category, Element, Metadata, Text};

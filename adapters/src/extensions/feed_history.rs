@@ -1,6 +1,6 @@
 //! Feed History: `fh:stateful`, `fh:prev` and their successors (LEGACY H-1 to H-20). The links of RFC 5005 are links.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::Scope;
 use crate::text::present;
 use crate::{Element, History, Metadata, Note};
@@ -53,7 +53,7 @@ impl Metadata {
         self.link("prev-archive").or(prev).or_else(previous)
     }
 
-    /// Whether the publisher says that the document is the whole feed: `fh:complete` (H-20) or `fh:stateful` false (H-2).
+    /// True when the publisher says that the document is the whole feed: `fh:complete` (H-20) or `fh:stateful` false (H-2).
     pub fn is_complete(&self) -> bool {
         self.history.complete || self.history.stateful == Some(false)
     }

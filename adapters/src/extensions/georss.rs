@@ -1,22 +1,22 @@
-//! Where on Earth an entry is: GeoRSS Simple and GML, and W3C Basic Geo. A view of markup that is kept; no map.
+//! The location of an entry: GeoRSS Simple and GML, and W3C Basic Geo. A view of markup that is kept; no map.
 
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Entry};
 
-/// How many points one shape may have; a shape with more says nothing.
+/// Limit of the points of one shape; a shape with more says nothing.
 const POINTS_MAX: usize = 16_384;
 
 /// A place or an area on Earth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Location {
-    /// What the points are.
+    /// Shape that the points form.
     pub shape: Shape,
     /// The points as longitude and latitude in degrees (WGS 84), in that order, as GeoJSON has them; where the source
     /// names another reference system, its coordinates as they are.
     pub points: Vec<[f64; 2]>,
 }
 
-/// What the points of a location are.
+/// Shape that the points of a location form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One point.

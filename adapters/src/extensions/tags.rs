@@ -12,7 +12,7 @@ const ITUNES: &str = "http://www.itunes.com/";
 /// The scheme of a `media:category` that names none (Media RSS 1.5.1).
 const MEDIA: &str = "http://search.yahoo.com/mrss/category_schema";
 
-/// How many keywords of one `itunes:keywords` are read; Apple allowed twelve.
+/// Limit of the keywords of one `itunes:keywords` are read; Apple allowed twelve.
 const KEYWORDS_MAX: usize = 256;
 
 /// The categories that the foreign markup of an entry or a feed names.

@@ -4,7 +4,7 @@ use crate::text::trim;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Entry};
 
-/// What an entry answers: one `thr:in-reply-to` (RFC 4685 section 3).
+/// The entry that another one answers: one `thr:in-reply-to` (RFC 4685 section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InReplyTo<'e> {
     /// `ref`: the id of the entry that is answered, byte-exact.
@@ -18,7 +18,7 @@ pub struct InReplyTo<'e> {
 }
 
 impl Entry {
-    /// What this entry answers, in document order.
+    /// The entries that this one answers, in document order.
     pub fn in_reply_to(&self) -> impl Iterator<Item = InReplyTo<'_>> {
         named(&self.foreign, Vocabulary::Thread, "in-reply-to").map(|element| InReplyTo {
             reference: element.attribute("ref"),
@@ -35,7 +35,7 @@ impl Entry {
         replies.find(|link| link.media_type.as_deref().is_some_and(is_feed)).map(|link| link.href.as_str())
     }
 
-    /// How many comments the publisher counts: `thr:total`, else `slash:comments`. It churns; no edit of the entry.
+    /// Number of comments that the publisher counts: `thr:total`, else `slash:comments`. It churns; no edit of the entry.
     pub fn comments_total(&self) -> Option<u64> {
         let total = named(&self.foreign, Vocabulary::Thread, "total").next();
         let slash = || named(&self.foreign, Vocabulary::Slash, "comments").next();

@@ -1,11 +1,11 @@
 //! `at:deleted-entry` (RFC 6721): an entry that the publisher says is gone. Whether to believe it is decided elsewhere.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
 use crate::{Deletion, Element, Note};
 
-/// Whether the element is a tombstone.
+/// True for a tombstone.
 pub(crate) fn is_deletion(element: &Element) -> bool {
     element.name == "deleted-entry" && Vocabulary::of(&element.ns) == Vocabulary::Tombstones
 }

@@ -2,7 +2,7 @@
 
 mod source;
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::construct::{category, generator, link, picture};
 use crate::reading::text_construct::{body, fragment, text};
 use crate::reading::{Draft, Rank, Scope, add, add_person, person};

@@ -1,7 +1,7 @@
 //! The Channel Definition Format (W3C NOTE-CDFsubmit, 1997): what its elements and attributes mean. What makes a browser's
 //! channel of it (USAGE, LOGIN, LOG) is kept as it is.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::construct::{alternate_link, picture};
 use crate::reading::untyped_text::title;
 use crate::reading::{Draft, Rank, Scope, add};
@@ -98,7 +98,7 @@ fn icon(href: &str, scope: &Scope) -> Link {
     Link { rel: "icon".to_owned(), ..alternate_link(scope.resolve(href)) }
 }
 
-/// How often the channel changes: `<INTERVALTIME DAY="1" HOUR="12" MIN="0"/>`, seconds.
+/// Interval between changes of the channel: `<INTERVALTIME DAY="1" HOUR="12" MIN="0"/>`, seconds.
 fn interval_secs(schedule: &Element) -> Option<u32> {
     let interval = schedule.elements().find(|child| child.name.eq_ignore_ascii_case("intervaltime"))?;
     let secs = [("day", 86_400), ("hour", 3600), ("min", 60)].iter().try_fold(0_u32, |sum, (name, unit)| {

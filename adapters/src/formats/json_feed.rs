@@ -1,9 +1,9 @@
 //! JSON Feed 1.0 and 1.1: what its members mean. Where its items begin and end is found elsewhere.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::construct::{alternate_link, picture};
 use crate::reading::{Draft, Rank, Scope, add, add_person, person};
-use crate::text::json::Value;
+use crate::text::json::JsonValue;
 use crate::text::{present, visible};
 use crate::{Attribute, Body, Category, Element, Enclosure, Link, Metadata, Node, Note, Person, Text};
 
@@ -14,24 +14,24 @@ pub const MEMBERS: &str = "urn:everfeed:json-feed";
 
 const MEDIA: &str = "http://search.yahoo.com/mrss/";
 
-/// How many items of a document without a version are looked at for the shape of JSON Feed.
+/// Number of items of a document without a version that are searched for the shape of JSON Feed.
 const SHAPE_ITEMS_MAX: usize = 16;
 
-/// What is known of a JSON document at a glance.
-pub(crate) struct Shape<'t> {
-    pub(crate) root: Value<'t>,
-    pub(crate) items: Option<Value<'t>>,
+/// Outline of a JSON Feed, known before its items are read.
+pub(crate) struct JsonOutline<'t> {
+    pub(crate) root: JsonValue<'t>,
+    pub(crate) items: Option<JsonValue<'t>>,
     /// It names a version of JSON Feed.
     pub(crate) versioned: bool,
     /// Which, under feedparser's names.
     pub(crate) version: &'static str,
 }
 
-impl<'t> Shape<'t> {
+impl<'t> JsonOutline<'t> {
     /// Looks at a text that begins with an object; `None` when it is no JSON Feed. The version says so, or else a title
     /// and items of which one has what only items of a JSON Feed have.
     pub(crate) fn of(text: &'t str) -> Option<Self> {
-        let root = Value::first(text).filter(|root| root.is_object())?;
+        let root = JsonValue::first(text).filter(|root| root.is_object())?;
         let mut shape = Self { root, items: None, versioned: false, version: "json" };
         let mut titled = false;
         for (name, value) in root.members() {
@@ -58,8 +58,8 @@ impl<'t> Shape<'t> {
     }
 }
 
-/// Whether one of the items has a content by the names of JSON Feed, or, if the document has a title, an id and a URL.
-fn holds_items(items: Value<'_>, titled: bool) -> bool {
+/// True when one of the items has a content by the names of JSON Feed, or, if the document has a title, an id and a URL.
+fn holds_items(items: JsonValue<'_>, titled: bool) -> bool {
     items.elements().take(SHAPE_ITEMS_MAX).any(|item| {
         let has =
             |wanted: &str| item.members().any(|(name, value)| name == wanted && value.scalar().is_some());
@@ -68,9 +68,9 @@ fn holds_items(items: Value<'_>, titled: bool) -> bool {
 }
 
 /// Reads the members of the document that are not its items.
-pub(crate) fn metadata(root: Value<'_>, scope: &Scope, notes: &mut Notes) -> Metadata {
+pub(crate) fn metadata(root: JsonValue<'_>, scope: &Scope, notes: &mut Notes) -> Metadata {
     let mut metadata = Metadata { language: scope.language.clone(), ..Metadata::default() };
-    let mut foreign = Foreign::default();
+    let mut foreign = FeedMembers::default();
     for (name, value) in root.members().filter(|(_, value)| value.whole) {
         let text = || value.string().as_deref().and_then(present);
         let link =
@@ -127,7 +127,7 @@ pub(crate) fn item(json: &str, draft: &mut Draft<'_>) {
     if serde_json::from_str::<serde::de::IgnoredAny>(json).is_err() {
         draft.notes().add(Note::Mismatched);
     }
-    let Some(item) = Value::first(json) else { return };
+    let Some(item) = JsonValue::first(json) else { return };
     let (mut html, mut plain) = (None, None);
     for (name, value) in item.members() {
         let text = || value.string().as_deref().and_then(present);
@@ -174,11 +174,11 @@ pub(crate) fn item(json: &str, draft: &mut Draft<'_>) {
 }
 
 /// The HTML is the content, and the plain text only where there is none; beside it, it is kept as what it is.
-fn bodies(html: Option<String>, plain: Option<Value<'_>>, scope: &Scope, draft: &mut Draft<'_>) {
+fn bodies(html: Option<String>, plain: Option<JsonValue<'_>>, scope: &Scope, draft: &mut Draft<'_>) {
     if let (Some(_), Some(plain)) = (&html, plain) {
         keep("content_text", plain, draft);
     }
-    let plain = || plain.and_then(Value::string).and_then(visible).map(Text::plain);
+    let plain = || plain.and_then(JsonValue::string).and_then(visible).map(Text::plain);
     let text = html.map(|html| scope.html(html)).or_else(plain);
     draft.content(Rank::Native, text.map(|text| Body { text, ..Body::default() }));
 }
@@ -202,7 +202,7 @@ fn thumbnail(url: String) -> Element {
 }
 
 /// One person, a list of people (1.1), or, against the spec, a name.
-fn people<'p>(value: Value<'p>, scope: &'p Scope) -> impl Iterator<Item = Person> + 'p {
+fn people<'p>(value: JsonValue<'p>, scope: &'p Scope) -> impl Iterator<Item = Person> + 'p {
     let one = (!value.is_array()).then_some(value);
     let many = value.is_array().then(|| value.elements());
     one.into_iter().chain(many.into_iter().flatten()).filter_map(move |person| {
@@ -224,7 +224,7 @@ fn people<'p>(value: Value<'p>, scope: &'p Scope) -> impl Iterator<Item = Person
 }
 
 /// An attachment. Its duration has no place in an enclosure, so the member is kept as well.
-fn enclosure(file: Value<'_>, scope: &Scope) -> Option<Enclosure> {
+fn enclosure(file: JsonValue<'_>, scope: &Scope) -> Option<Enclosure> {
     let mut found = Enclosure::default();
     for (name, value) in file.members() {
         let text = || present(&value.scalar()?);
@@ -240,7 +240,7 @@ fn enclosure(file: Value<'_>, scope: &Scope) -> Option<Enclosure> {
 }
 
 /// The URL of a hub that speaks WebSub; a hub of another kind is no link that a subscriber could follow.
-fn hub_url(hub: Value<'_>) -> Option<String> {
+fn hub_url(hub: JsonValue<'_>) -> Option<String> {
     let (mut url, mut kind) = (None, None);
     for (name, value) in hub.members() {
         match name.as_str() {
@@ -254,19 +254,19 @@ fn hub_url(hub: Value<'_>) -> Option<String> {
     url.filter(|_| kind.as_ref().is_none_or(speaks))
 }
 
-/// Whether an object, or one of a list, has members that are not among these.
-fn says_more(value: Value<'_>, known: &[&str]) -> bool {
-    let odd = |object: Value<'_>| object.members().any(|(name, _)| !known.contains(&name.as_str()));
+/// True when an object, or one of a list, has members that are not among these.
+fn says_more(value: JsonValue<'_>, known: &[&str]) -> bool {
+    let odd = |object: JsonValue<'_>| object.members().any(|(name, _)| !known.contains(&name.as_str()));
     if value.is_array() { value.elements().any(odd) } else { odd(value) }
 }
 
-fn keep(name: &str, value: Value<'_>, draft: &mut Draft<'_>) {
+fn keep(name: &str, value: JsonValue<'_>, draft: &mut Draft<'_>) {
     if value.text != "null" {
         draft.keep(member(name, value));
     }
 }
 
-fn member(name: &str, value: Value<'_>) -> Element {
+fn member(name: &str, value: JsonValue<'_>) -> Element {
     let name = Attribute {
         name: "name".to_owned(),
         value: crate::text::clean(name).into_owned(),
@@ -283,15 +283,15 @@ fn member(name: &str, value: Value<'_>) -> Element {
 
 /// Members of the document that no field covers.
 #[derive(Default)]
-struct Foreign {
+struct FeedMembers {
     elements: Vec<Element>,
 }
 
 /// Limit of the members of a document that are kept though no field covers them; the rest is dropped with a note.
 const MEMBERS_MAX: usize = 1024;
 
-impl Foreign {
-    fn keep(&mut self, name: &str, value: Value<'_>, notes: &mut Notes) {
+impl FeedMembers {
+    fn keep(&mut self, name: &str, value: JsonValue<'_>, notes: &mut Notes) {
         if value.text == "null" {
             return;
         }

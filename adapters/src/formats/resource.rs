@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use url::Url;
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::Scope;
 use crate::reading::construct::alternate_link;
 use crate::text::encoding;
@@ -15,17 +15,17 @@ use crate::{Body, Digest, Enclosure, Entry, Link, Metadata, Text, TextKind};
 /// A document that is not looked into.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
-    /// What it was asked for by, and so its identity.
+    /// The URL that it was requested by, and so its identity.
     url: String,
-    /// Where it was found, which its own relative references are relative to.
+    /// The URL where it was found, the base of its relative references.
     base: Option<Url>,
     content_type: Option<String>,
     bytes: Box<[u8]>,
 }
 
-/// What to do with bytes of a media type.
+/// ResourceKind of a resource by its media type.
 #[derive(Debug, PartialEq, Eq)]
-enum Kind {
+enum ResourceKind {
     Plain,
     Html,
     /// Text of another type.
@@ -42,7 +42,7 @@ impl Resource {
         &self.url
     }
 
-    /// What can be said of a feed that is one document.
+    /// Metadata of the feed that is one document.
     pub(crate) fn metadata(&self) -> Metadata {
         Metadata {
             title: Some(Text::plain(title(&self.url))),
@@ -65,25 +65,28 @@ impl Resource {
         let media_type = self.media_type();
         let kind = kind(&media_type);
         let text = match kind {
-            Kind::Binary => {
+            ResourceKind::Binary => {
                 Text { kind: TextKind::Base64, value: BASE64_STANDARD.encode(&self.bytes), ..Text::default() }
             }
-            Kind::Plain | Kind::Html | Kind::Text => {
+            ResourceKind::Plain | ResourceKind::Html | ResourceKind::Text => {
                 let decoded = encoding::decode(&self.bytes, self.content_type.as_deref());
                 decoded.note.into_iter().for_each(|note| notes.add(note));
                 match kind {
-                    Kind::Html => Scope { base: self.base.clone(), ..Scope::default() }.html(decoded.text),
+                    ResourceKind::Html => {
+                        Scope { base: self.base.clone(), ..Scope::default() }.html(decoded.text)
+                    }
                     _ => Text::plain(decoded.text),
                 }
             }
         };
-        let file = (kind == Kind::Binary).then(|| Enclosure {
+        let file = (kind == ResourceKind::Binary).then(|| Enclosure {
             url: self.url.clone(),
             media_type: Some(media_type.to_string()),
             length: Some(self.bytes.len().to_string()),
             title: None,
         });
-        let named = (kind == Kind::Text || kind == Kind::Binary).then(|| media_type.to_string());
+        let named =
+            (kind == ResourceKind::Text || kind == ResourceKind::Binary).then(|| media_type.to_string());
         let entry = Entry {
             id: Some(self.url.clone()),
             title: Some(Text::plain(title(&self.url))),
@@ -104,13 +107,13 @@ impl Resource {
         let named = self.content_type.as_deref().and_then(without_charset);
         let is_text = || !self.bytes.contains(&0) || self.is_wide();
         match named {
-            Some(named) if kind(&named) == Kind::Binary || is_text() => Cow::Owned(named),
+            Some(named) if kind(&named) == ResourceKind::Binary || is_text() => Cow::Owned(named),
             None if std::str::from_utf8(&self.bytes).is_ok() && is_text() => Cow::Borrowed("text/plain"),
             _ => Cow::Borrowed("application/octet-stream"),
         }
     }
 
-    /// Whether a zero byte says nothing, since every second one of a text is.
+    /// True for wide characters: a zero byte says nothing there, since every second byte of a text is one.
     fn is_wide(&self) -> bool {
         let label = self.content_type.as_deref().unwrap_or_default().to_ascii_lowercase();
         [b"\xFF\xFE", b"\xFE\xFF"].iter().any(|mark| self.bytes.starts_with(*mark))
@@ -131,11 +134,11 @@ fn without_charset(content_type: &str) -> Option<String> {
     Some(std::iter::once(essence.as_str()).chain(kept).collect::<Vec<_>>().join("; "))
 }
 
-fn kind(media_type: &str) -> Kind {
+fn kind(media_type: &str) -> ResourceKind {
     let essence = media_type.split(';').next().unwrap_or_default();
     match essence {
-        "text/plain" => Kind::Plain,
-        "text/html" | "application/xhtml+xml" => Kind::Html,
+        "text/plain" => ResourceKind::Plain,
+        "text/html" | "application/xhtml+xml" => ResourceKind::Html,
         "application/json"
         | "application/xml"
         | "application/javascript"
@@ -145,11 +148,11 @@ fn kind(media_type: &str) -> Kind {
         | "application/toml"
         | "application/sql"
         | "application/x-www-form-urlencoded"
-        | "application/x-ndjson" => Kind::Text,
+        | "application/x-ndjson" => ResourceKind::Text,
         _ if essence.starts_with("text/") || essence.ends_with("+xml") || essence.ends_with("+json") => {
-            Kind::Text
+            ResourceKind::Text
         }
-        _ => Kind::Binary,
+        _ => ResourceKind::Binary,
     }
 }
 

@@ -3,7 +3,7 @@
 mod cloud;
 mod rhythm;
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::construct::{self, alternate_link, is_web_url};
 use crate::reading::untyped_text::{html, title};
 use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, person};

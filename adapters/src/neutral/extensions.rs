@@ -9,8 +9,8 @@ mod source;
 use serde_json::{Value, json};
 
 use super::{Fields, detail, person, put};
-use crate::entry::notes::Notes;
 use crate::extensions::georss::{Location, Shape};
+use crate::note::Notes;
 use crate::reading::{Scope, person as persons, text_construct};
 use crate::text::present;
 use crate::vocabulary::Vocabulary;

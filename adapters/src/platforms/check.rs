@@ -2,12 +2,27 @@
 //! the key.
 
 use super::{
-    BadProfile, GENERIC, PROFILE_BYTES_MAX,
-    detect::Weight,
+    detect::GENERIC,
     history::Recipe,
     profile::{Complete, Conditional, Profile, Validators},
+    sign::Weight,
 };
 use std::fmt::Display;
+
+/// Limit of the length of one profile, bytes.
+pub const PROFILE_BYTES_MAX: usize = 64 * 1024;
+
+/// A profile that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {key}: {problem}")]
+pub struct BadProfile {
+    /// The file's name.
+    pub file: String,
+    /// The key, dotted, with the place in lists: `detect[2].generator`; `line 3` when the TOML cannot be read.
+    pub key: String,
+    /// The mistake, and what would do.
+    pub problem: String,
+}
 
 /// Reads one profile.
 pub(super) fn read(file: &str, text: &str) -> Result<Profile, BadProfile> {
@@ -76,7 +91,7 @@ fn detection(profile: &Profile) -> Option<(String, String)> {
     })
 }
 
-/// What may stand in braces in a path.
+/// Placeholders that may stand in braces in a path.
 const PLACEHOLDERS: &[&str] =
     &["permalink", "post", "user", "blog", "forum", "topic", "category", "term", "tag", "title", "page"];
 

@@ -1,4 +1,4 @@
-//! How a platform's older posts are reached: recipes as values, checked, in the order in which they are worth trying. The
+//! Recipes for the older posts of a platform, as values, checked, in the order in which they are worth trying. The
 //! walking is done elsewhere.
 
 use serde::Deserialize;
@@ -13,7 +13,7 @@ pub enum Recipe {
         param: String,
         /// The number of the first page after the feed itself.
         start: u32,
-        /// What follows the last page.
+        /// Signs that the page before was the last.
         end: Vec<End>,
         /// A query added to every page, without `?`.
         #[serde(default)]
@@ -31,7 +31,7 @@ pub enum Recipe {
         /// The most entries that are given at once.
         #[serde(default)]
         count_max: Option<u32>,
-        /// What follows the last page.
+        /// Signs that the page before was the last.
         end: Vec<End>,
     },
     /// One parameter lifts the limit: `?all=1`.
@@ -63,21 +63,21 @@ pub enum Recipe {
         template: String,
         /// The number of the first page after the feed itself.
         start: u32,
-        /// What follows the last page.
+        /// Signs that the page before was the last.
         end: Vec<End>,
     },
     /// One document a month or day: `/{year}/{month}/{day}.html`.
     Calendar {
         /// The path, with `{year}`, `{month}` and perhaps `{day}`.
         template: String,
-        /// Whether the document is a feed; else a web page.
+        /// True when the document is a feed; else it is a web page.
         feed: bool,
     },
     /// Another interface of the platform: `/api/read?start={offset}&num={count}`.
     Interface {
         /// The path, with `{offset}`, `{page}` or `{before}`, and perhaps `{count}`.
         template: String,
-        /// What the answer is: `tumblr-xml`, `squarespace-json`.
+        /// Kind of the answer: `tumblr-xml`, `squarespace-json`.
         document: String,
         /// The most entries that are given at once.
         #[serde(default)]
@@ -85,7 +85,7 @@ pub enum Recipe {
     },
 }
 
-/// What tells that the page before was the last.
+/// Sign that the page before was the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {

@@ -5,31 +5,32 @@ use regex::Regex;
 use std::{ops::Range, sync::OnceLock};
 
 /// A start tag.
-struct Tag<'t> {
+struct TagSpan<'t> {
     name: &'t str,
     /// The whole tag, `<` and `>` included.
     text: &'t str,
     place: Range<usize>,
 }
 
-/// Where the images whose `src` is wanted stand.
+/// Spans of the images whose `src` is wanted.
 pub(super) fn images(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
-    let is_wanted = |tag: &Tag<'_>| tag.name.eq_ignore_ascii_case("img") && attribute_is(tag, "src", &wanted);
+    let is_wanted =
+        |tag: &TagSpan<'_>| tag.name.eq_ignore_ascii_case("img") && attribute_is(tag, "src", &wanted);
     starts(text, 0).filter(is_wanted).map(|tag| tag.place).collect()
 }
 
-/// Where the links whose `href` is wanted stand, what they hold included.
+/// Spans of the links whose `href` is wanted, with their contents.
 pub(super) fn anchors(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     blocks_of(text, |tag| tag.name.eq_ignore_ascii_case("a") && attribute_is(tag, "href", &wanted))
 }
 
-/// Where the elements whose start tag is wanted stand, what they hold included.
+/// Spans of the elements whose start tag is wanted, with their contents.
 pub(super) fn blocks(text: &str, wanted: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     blocks_of(text, |tag| wanted(tag.text))
 }
 
 /// Elements from their start tag to the end tag that closes it. One that nothing closes stays, as does all after it.
-fn blocks_of(text: &str, wanted: impl Fn(&Tag<'_>) -> bool) -> Vec<Range<usize>> {
+fn blocks_of(text: &str, wanted: impl Fn(&TagSpan<'_>) -> bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(tag) = starts(text, from).find(&wanted) {
@@ -47,8 +48,8 @@ fn is_void(name: &str) -> bool {
     ["img", "br", "hr", "input", "embed", "wbr"].iter().any(|void| name.eq_ignore_ascii_case(void))
 }
 
-/// Where the element that this tag opens ends.
-fn closing(text: &str, tag: &Tag<'_>) -> Option<usize> {
+/// End of the element that this tag opens.
+fn closing(text: &str, tag: &TagSpan<'_>) -> Option<usize> {
     let mut depth = 1_usize;
     let mut from = tag.place.end;
     loop {
@@ -71,7 +72,7 @@ fn closing(text: &str, tag: &Tag<'_>) -> Option<usize> {
 }
 
 /// The start tags from a place on.
-fn starts(text: &str, from: usize) -> impl Iterator<Item = Tag<'_>> {
+fn starts(text: &str, from: usize) -> impl Iterator<Item = TagSpan<'_>> {
     let mut from = from;
     std::iter::from_fn(move || {
         loop {
@@ -80,7 +81,7 @@ fn starts(text: &str, from: usize) -> impl Iterator<Item = Tag<'_>> {
             from = at + 1;
             if !name.is_empty() {
                 from = at + memchr::memchr(b'>', &text.as_bytes()[at..])? + 1;
-                return Some(Tag { name, text: &text[at..from], place: at..from });
+                return Some(TagSpan { name, text: &text[at..from], place: at..from });
             }
         }
     })
@@ -91,7 +92,7 @@ fn name_of(inside: &str) -> &str {
     &inside[..end]
 }
 
-fn attribute_is(tag: &Tag<'_>, name: &str, wanted: &impl Fn(&str) -> bool) -> bool {
+fn attribute_is(tag: &TagSpan<'_>, name: &str, wanted: &impl Fn(&str) -> bool) -> bool {
     static ATTRIBUTE: OnceLock<Regex> = OnceLock::new();
     let attribute = ATTRIBUTE.get_or_init(|| {
         Regex::new(r#"\s([A-Za-z]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"#).expect("a constant, tested")

@@ -4,10 +4,10 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::fmt;
 
-/// How many bytes a pattern may have.
+/// Limit of the length of a pattern, bytes.
 const PATTERN_BYTES_MAX: usize = 1000;
 
-/// How many bytes a compiled pattern may take.
+/// Limit of the memory of a compiled pattern, bytes.
 const COMPILED_BYTES_MAX: usize = 256 * 1024;
 
 /// A regular expression in the syntax of the `regex` crate, which knows no backtracking: time is linear in the text.
@@ -45,24 +45,24 @@ impl Pattern {
         self.0.as_str()
     }
 
-    /// Whether it occurs in a text.
+    /// True when it occurs in a text.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
-    /// What the group `stable` matches in a text; `None` when the pattern does not match or has no such group.
+    /// The match of the group `stable` in a text; `None` when the pattern does not match or has no such group.
     pub fn stable<'t>(&self, text: &'t str) -> Option<&'t str> {
         self.group("stable", text)
     }
 
-    /// What a named group matches in a text.
+    /// The match of a named group in a text.
     pub(super) fn group<'t>(&self, name: &str, text: &'t str) -> Option<&'t str> {
         // Captures cost more than a match, and most patterns have no such group.
         let has = self.0.capture_names().flatten().any(|group| group == name);
         has.then(|| self.0.captures(text))??.name(name).map(|found| found.as_str())
     }
 
-    /// Where it occurs, from left to right.
+    /// Its occurrences, from left to right.
     pub(super) fn places<'t>(
         &self,
         text: &'t str,

@@ -1,16 +1,16 @@
 //! One platform's profile: its schema. Detection, scrubbing and checks stand beside it.
 
 use super::{
-    detect::{Kind, Sign, Weight},
     history::Recipe,
     pattern::Pattern,
     scrub::{self, Scrub},
+    sign::{Sign, SignKind, Weight},
 };
 use crate::{Entry, Metadata};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// What is known of one platform. A profile narrows what a document may prove and never widens it: it can mark an
+/// Facts about one platform. A profile narrows what a document may prove and never widens it: it can mark an
 /// observation as partial or ask for more confirmations, never for fewer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,7 +18,7 @@ pub struct Profile {
     /// The file's name without `.toml`: what a configuration calls the platform.
     #[serde(skip)]
     pub name: String,
-    /// What people call it.
+    /// Name for people.
     pub title: String,
     /// It stands in front of another platform's feed (FeedBurner) and counts only when that one is not recognised.
     #[serde(default)]
@@ -26,49 +26,49 @@ pub struct Profile {
     /// By what a document shows that it comes from here.
     #[serde(default)]
     pub detect: Vec<Sign>,
-    /// Where the posts are.
+    /// Feeds of posts.
     #[serde(default)]
     pub feeds: Feeds,
-    /// Where the comments are.
+    /// Feeds of comments.
     #[serde(default)]
     pub comments: Comments,
     /// Ways to older entries, the best first; empty when there is none.
     #[serde(default)]
     pub history: Vec<Recipe>,
-    /// What entries are called.
+    /// Ids of entries.
     #[serde(default)]
     pub ids: Ids,
-    /// What churns in entries without an edit.
+    /// Scrubbers of everything that churns in entries without an edit.
     #[serde(default)]
     pub scrub: Vec<Scrub>,
-    /// What its server does.
+    /// Behaviour of its server.
     #[serde(default)]
     pub http: Http,
-    /// What its dates mean.
+    /// Meaning of its dates.
     #[serde(default)]
     pub dates: Dates,
     /// In which order a document shows its entries.
     #[serde(default)]
     pub order: Order,
-    /// How many entries a document holds unless its owner says otherwise.
+    /// Number of entries of a document unless its owner says otherwise.
     #[serde(default)]
     pub window: Option<u32>,
-    /// Whether a document shows the whole feed.
+    /// Condition under which a document shows the whole feed.
     #[serde(default)]
     pub complete: Complete,
     /// The feed is a log of events: what leaves it is never deleted.
     #[serde(default)]
     pub event_log: bool,
-    /// What deletions need beyond the ordinary.
+    /// Demands on deletions beyond the ordinary.
     #[serde(default)]
     pub deletions: Deletions,
-    /// How it tells others of new posts.
+    /// Notifications of new posts to others.
     #[serde(default)]
     pub pings: Pings,
-    /// What else is worth knowing, a sentence each.
+    /// Other facts worth knowing, a sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Where these values come from: source files, documentation, issues.
+    /// Sources of these values: source files, documentation, issues.
     pub sources: Vec<String>,
     /// The scrubbers above and those that hold everywhere.
     #[serde(skip)]
@@ -78,12 +78,12 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Whether the generator that a head names is this platform, beyond doubt. Everything else that a document shows may
+    /// True when the generator that the metadata names is this platform, beyond doubt. Everything else that a document shows may
     /// come from a plugin, a theme, or what stands in front of it.
     pub fn is_named_by(&self, metadata: &Metadata) -> bool {
         let Some(generator) = metadata.generator.as_ref().map(ToString::to_string) else { return false };
         let names = |sign: &Sign| match &sign.kind {
-            Kind::Generator(pattern) => sign.weight == Weight::Strong && pattern.is_match(&generator),
+            SignKind::Generator(pattern) => sign.weight == Weight::Strong && pattern.is_match(&generator),
             _ => false,
         };
         self.detect.iter().any(names)
@@ -108,23 +108,23 @@ pub struct Comments {
     pub post: Vec<String>,
 }
 
-/// What entries are called.
+/// Ids of entries.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ids {
-    /// What the platform takes as id.
+    /// The part of an entry that the platform takes as id.
     pub from: IdSource,
-    /// What an id looks like. Its group `stable` is what outlives a move of the site; without one the id is all there is.
+    /// Pattern of an id. Its group `stable` outlives a move of the site; without one the whole id counts.
     pub pattern: Option<Pattern>,
-    /// What the id of a comment looks like.
+    /// Pattern of the id of a comment.
     pub comment: Option<Pattern>,
     /// Ids as the platform writes them; a check that `pattern` means them.
     pub examples: Vec<String>,
-    /// What changes every id at once.
+    /// Events that change every id at once.
     pub volatile: Volatile,
 }
 
-/// Where the id of an entry stands.
+/// Part of an entry that holds its id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdSource {
@@ -137,7 +137,7 @@ pub enum IdSource {
     OriginalLink,
 }
 
-/// What changes every id of a site at once, so that old and new ones are matched by `stable` before anything is
+/// Event that changes every id of a site at once, so that old and new ones are matched by `stable` before anything is
 /// taken for deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -151,7 +151,7 @@ pub enum Volatile {
     Site,
 }
 
-/// What its server does with requests.
+/// Behaviour of the platform's server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Http {
@@ -161,7 +161,7 @@ pub struct Http {
     pub send_both_validators: bool,
     /// Its validators do not change with a deletion: 304 for ever. Only an unconditional request shows it.
     pub hides_deletes: bool,
-    /// What a 200 to a conditional request holds.
+    /// Body of a 200 to a conditional request.
     pub conditional: Conditional,
     /// It answers `A-IM: feed` with a part of the feed.
     pub delta_on_request: bool,
@@ -190,18 +190,18 @@ pub enum Validators {
     None,
 }
 
-/// What a 200 to a conditional request holds.
+/// Body of a 200 to a conditional request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conditional {
     /// The whole window.
     #[default]
     Full,
-    /// What has changed since, under status 200: absence from it proves nothing.
+    /// The changes since, under status 200: absence from it proves nothing.
     Delta,
 }
 
-/// What its dates mean.
+/// Meaning of the platform's dates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dates {
@@ -213,7 +213,7 @@ pub struct Dates {
     pub feed_id_churns: bool,
 }
 
-/// What an entry's `updated` means.
+/// Meaning of an entry's `updated`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntryUpdated {
@@ -222,26 +222,26 @@ pub enum EntryUpdated {
     Unknown,
     /// There is none.
     Absent,
-    /// When the entry was edited last.
+    /// Date of the last edit of the entry.
     Edited,
-    /// When it was published anew; edits leave it alone.
+    /// Date of a new publication; edits leave it alone.
     Republished,
     /// It moves without an edit.
     Churns,
 }
 
-/// What a feed's `updated` means.
+/// Meaning of a feed's `updated`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeedUpdated {
     /// It depends on the template.
     #[default]
     Unknown,
-    /// When an entry was edited last.
+    /// Date of the last edit of an entry.
     Edited,
     /// The date of the newest entry.
     NewestEntry,
-    /// When the document was made: it says nothing.
+    /// Date of the document itself: it says nothing.
     Built,
 }
 
@@ -262,28 +262,28 @@ pub enum Order {
     PinnedPublished,
 }
 
-/// Whether a document shows the whole feed, so that what leaves it has left the feed.
+/// Condition under which a document shows the whole feed, so that what leaves it has left the feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Complete {
     /// Never: it shows a window.
     #[default]
     Never,
-    /// When the total that the document names is reached.
+    /// Complete if the document shows as many entries as the total that it names.
     Total,
     /// Unless the owner has set a limit, which the document does not say. The profile's word alone is no proof.
     UnlessLimited,
 }
 
-/// What deletions need beyond the ordinary. A profile can only raise.
+/// Demands on deletions beyond the ordinary. A profile can only raise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Deletions {
-    /// How many whole documents must agree that an entry is gone; at least 2.
+    /// Number of whole documents that must agree that an entry is gone; at least 2.
     pub confirmations_min: Option<u32>,
 }
 
-/// How it tells others of new posts.
+/// Notifications of new posts to others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pings {
@@ -291,7 +291,7 @@ pub struct Pings {
     pub xml_rpc: bool,
     /// The services that it pings when nobody says otherwise.
     pub xml_rpc_default: Vec<String>,
-    /// Where an rssCloud registration goes: a path, or a URL.
+    /// Endpoint of rssCloud registrations: a path, or a URL.
     pub rss_cloud: Option<String>,
     /// Its WebSub hub: a path, or a URL.
     pub hub: Option<String>,

@@ -12,20 +12,20 @@ const SCRUBBERS_VERSION: u32 = 1;
 /// Longer texts are compared as they are, so that no pattern costs more than a poll may.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
 
-/// How often one scrubber may find something in one text.
+/// Limit of the matches of one scrubber in one text.
 const FINDS_MAX: usize = 1000;
 
 /// One thing that churns.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Raw")]
 pub struct Scrub {
-    /// What is left out.
+    /// The part that is left out.
     pub action: Action,
-    /// Why: what it is and what moves it.
+    /// Reason: what it is and what moves it.
     pub why: String,
 }
 
-/// What is left out. Patterns are matched against URLs with `&amp;` decoded.
+/// The part that is left out. Patterns are matched against URLs with `&amp;` decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Every place of a text that the pattern matches.
@@ -117,7 +117,7 @@ impl TryFrom<Raw> for Scrub {
 }
 
 impl Scrub {
-    /// Whether an entry holds what it leaves out.
+    /// True when an entry holds anything that it leaves out.
     pub fn finds(&self, entry: &Entry) -> bool {
         let is_text =
             |field| text_of(entry, field).is_some_and(|text| self.action.apply(text, field).is_some());
@@ -181,7 +181,7 @@ pub(super) fn version(scrubbers: &[Scrub]) -> u32 {
 }
 
 impl Action {
-    /// What it leaves of a text; `None` when that is the text itself.
+    /// The scrubbed text; `None` when nothing changes.
     fn apply(&self, text: &Text, field: Field) -> Option<String> {
         let value = text.value.as_str();
         let is_markup = text.kind != TextKind::Plain && field != Field::Title;

@@ -1,6 +1,6 @@
 //! The draft of an entry: several vocabularies may offer the same field, and the best offer wins.
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::reading::construct::alternate_link;
 use crate::reading::{Dialect, Scope, VALUES_MAX, add, add_categories, add_person, has_room, language_tag};
 use crate::text::{date, present};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use url::Url;
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::text::markup::XML;
 use crate::text::{html, present, uri};
 use crate::{Element, Note, Text, TextKind};

@@ -2,36 +2,36 @@
 
 use std::sync::Arc;
 
-use super::{ENTRIES_MAX, Inside, Marks, RawEntry};
-use crate::detect::NotAFeed;
-use crate::entry::notes::Notes;
-use crate::formats::json_feed::{self, Shape};
+use super::keys::EntryNames;
+use crate::formats::json_feed::{self, JsonOutline};
+use crate::note::Notes;
 use crate::reading::Scope;
-use crate::text::json::Value;
+use crate::text::json::JsonValue;
 use crate::text::json::list::{Objects, Piece};
 use crate::text::present;
-use crate::{Digest, Key, Metadata, Note};
+use crate::{ENTRIES_MAX, Metadata, NotAFeed, Note, RawEntry};
 
-/// What was found.
-pub(super) struct Cut {
+/// A JSON Feed in pieces.
+pub(super) struct CutItems {
     pub(super) version: &'static str,
     pub(super) metadata: Metadata,
-    pub(super) entries: Vec<(RawEntry, Marks)>,
+    pub(super) entries: Vec<(RawEntry, EntryNames)>,
     pub(super) notes: Notes,
     /// As with markup: no item is whole, and the one that the document is cut in may be what there is.
     pub(super) lost: bool,
 }
 
 /// Cuts a text that was recognised as a JSON Feed.
-pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
-    let Some(shape) = Shape::of(text) else { return Err(NotAFeed::Empty) };
+pub(super) fn cut(text: &str, scope: &Scope) -> Result<CutItems, NotAFeed> {
+    let Some(shape) = JsonOutline::of(text) else { return Err(NotAFeed::Empty) };
     let mut notes = Notes::default();
     let metadata = json_feed::metadata(shape.root, scope, &mut notes);
     // Languages are those of the feed and of an item, not of a text.
     let inherited = Arc::new(Scope { language: None, ..scope.clone() });
     let is_strict = is_strict(shape.root.text) && !goes_on(text, shape.root);
     let bracket = if is_strict { None } else { bracket(text, &shape) };
-    let mut read = Read { inherited: &inherited, entries: Vec::new(), lost: false, cut: None, number: 0 };
+    let mut read =
+        ItemReader { inherited: &inherited, entries: Vec::new(), lost: false, cut: None, number: 0 };
     let mut is_closed = shape.root.whole;
     // The rest may be missing; that a brace is, somewhere before, is no such thing.
     let is_ended = is_closed || text.trim_end().ends_with('}');
@@ -55,7 +55,7 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
             }
         }
     }
-    let Read { mut entries, lost, cut, .. } = read;
+    let ItemReader { mut entries, lost, cut, .. } = read;
     let has_list = shape.items.is_some() || bracket.is_some();
     let lost = entries.is_empty() && (lost || (!has_list && speaks_of_items(text)));
     entries.extend(cut.filter(|_| lost));
@@ -70,19 +70,19 @@ pub(super) fn cut(text: &str, scope: &Scope) -> Result<Cut, NotAFeed> {
     if !has_list && shape.root.whole {
         notes.add(Note::Other("it has no list of items".to_owned()));
     }
-    Ok(Cut { version: shape.version, metadata, entries, notes, lost })
+    Ok(CutItems { version: shape.version, metadata, entries, notes, lost })
 }
 
 /// Items while they are read.
-struct Read<'p> {
+struct ItemReader<'p> {
     inherited: &'p Arc<Scope>,
-    entries: Vec<(RawEntry, Marks)>,
+    entries: Vec<(RawEntry, EntryNames)>,
     lost: bool,
-    cut: Option<(RawEntry, Marks)>,
+    cut: Option<(RawEntry, EntryNames)>,
     number: usize,
 }
 
-impl Read<'_> {
+impl ItemReader<'_> {
     /// Takes what stands at one place of the list; false when there is no room for more.
     fn piece(&mut self, piece: Piece<'_>, notes: &mut Notes) -> bool {
         if self.entries.len() >= ENTRIES_MAX {
@@ -91,7 +91,8 @@ impl Read<'_> {
         }
         self.number += 1;
         let number = self.number;
-        let entry = |item| (raw(item, self.inherited), marks(item));
+        let entry =
+            |item: JsonValue<'_>| (RawEntry::of_json(item.text, Arc::clone(self.inherited)), names(item));
         match piece {
             Piece::Whole(item) if item.whole && item.is_object() => self.entries.push(entry(item)),
             Piece::Whole(item) => {
@@ -117,15 +118,15 @@ fn is_strict(json: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(json).is_ok()
 }
 
-/// Whether a list seems to go on behind the end of the document: a bracket too many closed all of it.
-fn goes_on(text: &str, root: Value<'_>) -> bool {
+/// True when a list seems to go on behind the end of the document: a bracket too many closed all of it.
+fn goes_on(text: &str, root: JsonValue<'_>) -> bool {
     let behind = text[root.text.len()..].trim_start().strip_prefix(',');
     behind.is_some_and(|behind| behind.trim_start().starts_with('{'))
 }
 
-/// Where the list of items begins in a text that is not quite JSON. If no member of the document is one, the likeliest
+/// Start of the list of items in a text that is not quite JSON. If no member of the document is one, the likeliest
 /// reason is that something before it was never closed.
-fn bracket(text: &str, shape: &Shape<'_>) -> Option<usize> {
+fn bracket(text: &str, shape: &JsonOutline<'_>) -> Option<usize> {
     if let Some(items) = shape.items {
         return items.is_array().then(|| items.text.as_ptr().addr() - text.as_ptr().addr());
     }
@@ -133,7 +134,7 @@ fn bracket(text: &str, shape: &Shape<'_>) -> Option<usize> {
     lists.find(|at| text[at + 1..].trim_start().starts_with('{'))
 }
 
-/// Whether members that only items have stand anywhere, in a text in which no list of items was found.
+/// True when members that only items have stand anywhere, in a text in which no list of items was found.
 fn speaks_of_items(text: &str) -> bool {
     let holds = |at: usize| {
         let value = &text[at..];
@@ -144,7 +145,7 @@ fn speaks_of_items(text: &str) -> bool {
     names.iter().any(|name| members_of(text, name).any(holds))
 }
 
-/// Where the values of the members of this name begin, whatever they are in.
+/// Starts of the values of the members of this name, whatever they are in.
 fn members_of<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     memchr::memmem::find_iter(text.as_bytes(), name).filter_map(move |at| {
         let value = text[at + name.len()..].trim_start().strip_prefix(':')?.trim_start();
@@ -152,27 +153,19 @@ fn members_of<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> +
     })
 }
 
-fn raw(item: Value<'_>, scope: &Arc<Scope>) -> RawEntry {
-    RawEntry {
-        key: Key::Digest(String::new()),
-        raw: Digest::of(item.text.as_bytes()),
-        inside: Inside::Item { json: item.text.into(), scope: Arc::clone(scope) },
-    }
-}
-
-/// What may name an item. The spec has an item without id discarded (LEGACY J-10); but a post that its readers see is not
+/// The names of an item. The spec has an item without id discarded (LEGACY J-10); but a post that its readers see is not
 /// lost for the want of a name, so that one is known by its URL, its title or its digest, like one of RSS.
-fn marks(item: Value<'_>) -> Marks {
-    let mut marks = Marks::default();
+fn names(item: JsonValue<'_>) -> EntryNames {
+    let mut names = EntryNames::default();
     for (name, value) in item.members() {
         let field = match name.as_str() {
-            "id" => &mut marks.id,
-            "url" => &mut marks.link,
-            "title" => &mut marks.title,
+            "id" => &mut names.id,
+            "url" => &mut names.link,
+            "title" => &mut names.title,
             _ => continue,
         };
         let text = if name == "id" { value.scalar() } else { value.string() };
         *field = text.as_deref().and_then(present);
     }
-    marks
+    names
 }

@@ -8,7 +8,7 @@ use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
 use crate::vocabulary::Vocabulary;
 
-/// What a child of an entry may hold.
+/// Contents that a child of an entry may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaf {
     /// Perhaps an entry of somebody else: foreign markup, Atom's XML content.
@@ -50,7 +50,7 @@ impl Leaf {
     }
 }
 
-/// Whether elements of this name hold text in feeds, and are not HTML's.
+/// True for names of elements that hold text in feeds, and are not HTML's.
 pub(super) fn is_name_of_text(local: &str) -> bool {
     const NAMES: &[&str] = &[
         "title",
@@ -84,7 +84,7 @@ pub(super) fn is_name_of_text(local: &str) -> bool {
     NAMES.iter().any(|name| local.eq_ignore_ascii_case(name))
 }
 
-/// Whether an element that is open at the start of a text ends in it before it begins anew, and before an entry begins or
+/// True when an element that is open at the start of a text ends in it before it begins anew, and before an entry begins or
 /// ends: then what opened before was a mere mention, as in `<description>the <item> element</description>`.
 pub(super) fn ends_first(name: &str, text: &str) -> bool {
     let is_part = |c: char| !(c.is_whitespace() || matches!(c, '>' | '/' | '<'));
@@ -115,7 +115,7 @@ fn of_construct(raw: &str) -> Leaf {
     }
 }
 
-/// Whether nothing of a vocabulary that entries borrow from holds an entry.
+/// True for a vocabulary that entries borrow from and of which no element holds an entry.
 fn is_of_text(vocabulary: Vocabulary) -> bool {
     matches!(
         vocabulary,

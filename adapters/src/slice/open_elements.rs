@@ -6,7 +6,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct OpenElements<'t> {
     names: Vec<&'t str>,
-    /// How often each name is open, so that a stray end tag costs one look. Counted from the first end tag on that closes
+    /// Number of open elements of each name, so that a stray end tag costs one look. Counted from the first end tag on that closes
     /// something else than the innermost element: in a sound document there is none.
     counts: Option<HashMap<&'t str, u32>>,
 }

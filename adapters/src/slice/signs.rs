@@ -5,7 +5,7 @@ use crate::text::markup::split;
 /// From how many characters in a row on that could not be decoded a text was read in the wrong encoding.
 const UNDECODED_MIN: usize = 16;
 
-/// Whether something that looks like the tag of an entry stands outside of sound comments and CDATA sections.
+/// True when something that looks like the tag of an entry stands outside of sound comments and CDATA sections.
 pub(super) fn hold_entry(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'<', rest.as_bytes()) {
@@ -28,7 +28,7 @@ fn sound_length(text: &str, opening: &str, closing: &str) -> Option<usize> {
     Some(opening.len() + closing_at + closing.len())
 }
 
-/// Whether an entry's start or end tag begins behind this `<`, whatever its prefix and case.
+/// True when an entry's start or end tag begins behind this `<`, whatever its prefix and case.
 fn is_entry_tag(tag: &str) -> bool {
     let name = tag.strip_prefix('/').unwrap_or(tag);
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, ':' | '_' | '-' | '.');
@@ -36,7 +36,7 @@ fn is_entry_tag(tag: &str) -> bool {
     local.eq_ignore_ascii_case("item") || local.eq_ignore_ascii_case("entry")
 }
 
-/// Whether the text is UTF-16 or UTF-32 in which one stray byte moved all that follows: the bytes of each ASCII character
+/// True for UTF-16 or UTF-32 in which one stray byte moved all that follows: the bytes of each ASCII character
 /// are then swapped, or those of all characters are none.
 fn is_shifted(text: &str) -> bool {
     let mut undecoded = 0;

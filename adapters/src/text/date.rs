@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use chrono::{Datelike, NaiveDate};
 
-use crate::entry::notes::Notes;
+use crate::note::Notes;
 use crate::{Date, Note};
 
 /// Longer texts are no dates, in bytes.
@@ -58,7 +58,7 @@ pub(crate) fn read(raw: &str, notes: &mut Notes) -> Option<Date> {
     Some(Date { raw, at_us })
 }
 
-/// What has been understood so far.
+/// The parts that have been understood so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Parts {
     date: Option<NaiveDate>,

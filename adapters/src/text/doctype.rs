@@ -6,16 +6,16 @@ use std::collections::HashMap;
 
 use super::entities::{self, Resolved};
 
-/// How far into a document declarations are looked for, in bytes.
+/// Length of the part of a document that is searched for declarations, bytes.
 const DECLARATIONS_BYTES_MAX: usize = 64 << 10;
 
-/// How long a name may be, in bytes.
+/// Limit of the length of a name, bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// How many entities a document may declare; the rest stay unknown. HTML 4 has 252.
+/// Limit of the entities that a document declares; the rest stay unknown. HTML 4 has 252.
 const ENTITIES_MAX: usize = 256;
 
-/// How long the replacement of one entity may be when everything in it is replaced, in bytes; that of a longer one is
+/// Limit of the replacement of one entity when everything in it is replaced, in bytes; that of a longer one is
 /// unknown.
 const REPLACEMENT_BYTES_MAX: usize = 4096;
 

@@ -19,7 +19,7 @@ pub struct Decoded<'a> {
     pub note: Option<Note>,
 }
 
-/// How far into a document an XML declaration is looked for, in bytes. The standard says 0; blogs print blank lines.
+/// Length of the part of a document that is searched for an XML declaration, bytes. The standard says 0; blogs print blank lines.
 const DECLARATION_BYTES_MAX: usize = 2048;
 
 /// From this many multi-byte sequences on, valid UTF-8 is no accident, whatever the label says.
@@ -205,7 +205,7 @@ fn normalise(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(normal)
 }
 
-/// How much of a document is looked at at once.
+/// Length of the part of a document that is looked at at once.
 const BLOCK_BYTES: usize = 1024;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use htmlize::{ENTITIES, ENTITY_MAX_LENGTH};
 
 use super::is_legal;
 
-/// What a reference stands for, given what is between `&` and `;`. Names are those of HTML 5, XML's among them; numbers
+/// The character that a reference stands for, given the text between `&` and `;`. Names are those of HTML 5, XML's among them; numbers
 /// 128 to 159 are windows-1252, which is what their writers meant. `None`: unknown, it stays text.
 pub fn resolve(reference: &str) -> Option<Resolved> {
     if let Some(number) = reference.strip_prefix('#') {
@@ -41,7 +41,7 @@ fn named(name: &str) -> Option<Resolved> {
     }
 }
 
-/// What a known reference becomes.
+/// Replacement of a known reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolved {
     /// This character.
@@ -109,7 +109,7 @@ pub(crate) fn unescape_into(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// Where the next ampersand is. In escaped HTML it is so near that a search is not worth its preparation.
+/// Position of the next ampersand. In escaped HTML it is so near that a search is not worth its preparation.
 fn ampersand(bytes: &[u8]) -> Option<usize> {
     const NEAR_BYTES: usize = 16;
     let near = &bytes[..bytes.len().min(NEAR_BYTES)];
@@ -135,7 +135,7 @@ fn found(after: &str) -> Option<(Resolved, usize)> {
     resolve(after.get(..end)?).map(|resolved| (resolved, end + 1))
 }
 
-/// Whether the text holds at least one reference that means something.
+/// True when the text holds at least one reference that means something.
 pub fn holds_reference(text: &str) -> bool {
     memchr::memchr_iter(b'&', text.as_bytes()).any(|at| found(&text[at + 1..]).is_some())
 }

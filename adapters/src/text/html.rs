@@ -8,7 +8,7 @@ use super::entities::unescape;
 use super::markup::push_text;
 use super::uri;
 
-/// How many bytes one text may gain by what is resolved in it; later references stay as they are. It keeps a long base
+/// Limit of the bytes that one text gains when references are resolved in it; later references stay as they are. It keeps a long base
 /// and a million short references from becoming gigabytes.
 pub(crate) const GAIN_BYTES_MAX: usize = 1 << 20;
 
@@ -35,12 +35,12 @@ const URL_ATTRIBUTES: [&str; 16] = [
 /// Attributes that hold URLs with descriptors, separated by commas.
 const CANDIDATE_ATTRIBUTES: [&str; 2] = ["srcset", "imagesrcset"];
 
-/// What an attribute says when its relative references are resolved; `None` when that is what it says already.
+/// An attribute with its relative references resolved; `None` when nothing changes.
 pub(crate) fn resolve_attribute(name: &str, value: &str, base: &Url) -> Option<String> {
     resolve_held(Holding::of(name)?, value, base)
 }
 
-/// What an attribute holds of which references may be relative.
+/// Kind of the references in an attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holding {
     Url,
@@ -65,7 +65,7 @@ fn resolve_held(holding: Holding, value: &str, base: &Url) -> Option<String> {
     }
 }
 
-/// Whether a reference means something else where the fragment is shown than where it was written. A fragment identifier
+/// True for a reference that means something else where the fragment is shown than where it was written. A fragment identifier
 /// points into the same text wherever that is; what has a scheme is the same everywhere.
 pub(crate) fn is_relative(reference: &str) -> bool {
     !reference.is_empty() && !reference.starts_with('#') && !uri::is_absolute(reference)
@@ -116,7 +116,7 @@ pub(crate) fn absolutise<'h>(html: &'h str, base: Option<&Url>) -> Cow<'h, str> 
             at = html[open..].find("-->").map_or(html.len(), |end| open + end);
             continue;
         }
-        let mut tag = Tag { html, at: open + 1 };
+        let mut tag = HtmlTag { html, at: open + 1 };
         if html.as_bytes().get(open + 1).is_some_and(u8::is_ascii_alphabetic) {
             tag.skip(|b| !matches!(b, b'>' | b'/') && !b.is_ascii_whitespace());
             let element = &html[open + 1..tag.at];
@@ -171,7 +171,7 @@ fn push_value(out: &mut String, value: &str) {
 /// Elements whose content is no markup, so that no tag stands in it.
 const RAW: [&str; 4] = ["script", "style", "textarea", "xmp"];
 
-/// Where the content of such an element ends: at its end tag or with the fragment.
+/// End of the content of such an element: at its end tag or with the fragment.
 fn end_of_raw(html: &str, from: usize, element: &str) -> usize {
     let ends = |at: usize| {
         let after = html.as_bytes()[at..].strip_prefix(b"</").unwrap_or_default();
@@ -182,12 +182,12 @@ fn end_of_raw(html: &str, from: usize, element: &str) -> usize {
 }
 
 /// A start tag while its attributes are read (HTML section 13.2.5.32 and on, as far as places matter).
-struct Tag<'h> {
+struct HtmlTag<'h> {
     html: &'h str,
     at: usize,
 }
 
-impl<'h> Tag<'h> {
+impl<'h> HtmlTag<'h> {
     fn peek(&self) -> Option<u8> {
         self.html.as_bytes().get(self.at).copied()
     }

@@ -8,19 +8,19 @@ use super::clean;
 
 pub(crate) mod list;
 
-/// How many members or elements of one value are looked at; the rest is passed over.
+/// Limit of the members or elements of one value that are looked at; the rest is passed over.
 pub(crate) const VALUES_MAX: usize = 1 << 20;
 
 /// A value where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Value<'t> {
+pub(crate) struct JsonValue<'t> {
     /// As written, without the white space around it.
     pub(crate) text: &'t str,
-    /// Whether its end was found; if not, the text was cut in it.
+    /// True when its end was found; if not, the text was cut in it.
     pub(crate) whole: bool,
 }
 
-impl<'t> Value<'t> {
+impl<'t> JsonValue<'t> {
     /// The value at the start of a text; `None` when there is nothing.
     pub(crate) fn first(text: &'t str) -> Option<Self> {
         let start = skip_space(text, 0);
@@ -101,7 +101,7 @@ impl<'t> Value<'t> {
 }
 
 /// The next element of a list, `at` being anywhere before it; leaves `at` behind it.
-fn next_value<'t>(text: &'t str, at: &mut usize) -> Option<Value<'t>> {
+fn next_value<'t>(text: &'t str, at: &mut usize) -> Option<JsonValue<'t>> {
     *at = skip(text, *at, |b| is_space(b) || matches!(b, b',' | b':'));
     match text.as_bytes().get(*at)? {
         b']' | b'}' => {
@@ -109,7 +109,7 @@ fn next_value<'t>(text: &'t str, at: &mut usize) -> Option<Value<'t>> {
             None
         }
         _ => {
-            let value = Value::at(text, *at);
+            let value = JsonValue::at(text, *at);
             *at += value.text.len();
             Some(value)
         }
@@ -117,18 +117,18 @@ fn next_value<'t>(text: &'t str, at: &mut usize) -> Option<Value<'t>> {
 }
 
 /// The next member of an object. One that was cut before its value began is none.
-fn next_member<'t>(text: &'t str, at: &mut usize) -> Option<(String, Value<'t>)> {
+fn next_member<'t>(text: &'t str, at: &mut usize) -> Option<(String, JsonValue<'t>)> {
     let name = next_value(text, at)?;
     let colon = skip_space(text, *at);
     let value = match text.as_bytes().get(colon)? {
         b':' => {
             *at = skip_space(text, colon + 1);
             match text.as_bytes().get(*at)? {
-                b',' | b'}' | b']' => Value { text: "null", whole: true },
+                b',' | b'}' | b']' => JsonValue { text: "null", whole: true },
                 _ => next_value(text, at)?,
             }
         }
-        _ => Value { text: "null", whole: true },
+        _ => JsonValue { text: "null", whole: true },
     };
     Some((name.string().unwrap_or_else(|| name.text.to_owned()), value))
 }
@@ -146,7 +146,7 @@ fn skip(text: &str, at: usize, passed: impl Fn(u8) -> bool) -> usize {
     rest.iter().position(|b| !passed(*b)).map_or(text.len(), |found| at + found)
 }
 
-/// Where the value that begins here ends; `None` when the text was cut in it.
+/// End of the value that begins here; `None` when the text was cut in it.
 fn end_of(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     match bytes[start] {
@@ -181,7 +181,7 @@ fn end_of(text: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// Where the string that begins here ends. A quote ends it only if what may follow a string follows; in valid JSON that
+/// End of the string that begins here. A quote ends it only if what may follow a string follows; in valid JSON that
 /// is every quote without a backslash, elsewhere it passes over those that somebody forgot to escape.
 fn end_of_string(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
@@ -255,8 +255,8 @@ fn digits(rest: &mut &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn value(text: &str) -> Value<'_> {
-        Value::first(text).unwrap()
+    fn value(text: &str) -> JsonValue<'_> {
+        JsonValue::first(text).unwrap()
     }
 
     fn members(text: &str) -> Vec<(String, &str, bool)> {
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(elements("{\"1\":{},\"7\":[2]}"), ["{}", "[2]"], "a list with a gap, as PHP writes it");
         assert_eq!(elements("\"no list\""), [""; 0]);
         assert!(members("[1]").is_empty());
-        assert_eq!(Value::first(" \n"), None);
+        assert_eq!(JsonValue::first(" \n"), None);
     }
 
     #[test]
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn valid_json_is_read_as_a_strict_parser_reads_it() {
         let text = r#"{"a":[{"b":"\u00e9 \ud83d\ude00 \"q\", [x]: {y}"},-1.5,null,true],"c":{"d":[[],{}]},"e":"x\\"}"#;
-        fn strict(value: &serde_json::Value, ours: Value<'_>) {
+        fn strict(value: &serde_json::Value, ours: JsonValue<'_>) {
             match value {
                 serde_json::Value::Object(members) => {
                     let found: Vec<_> = ours.members().collect();

@@ -10,18 +10,14 @@ mod write;
 pub use escape::{push_attribute, push_text};
 pub use write::{can_be_written, write_element, write_nodes};
 
-/// How deep elements may nest; the tags of what is deeper are dropped and its text stays. libxml2 takes documents of 256
+/// Limit of the nesting of elements; the tags of deeper ones are dropped and their text stays. libxml2 takes documents of 256
 /// levels, of which a feed needs a few for itself.
 pub const DEPTH_MAX: usize = 240;
 
-/// How many attributes one element may have; the rest are dropped.
+/// Limit of the attributes of one element; the rest are dropped.
 pub(crate) const ATTRIBUTES_MAX: usize = 256;
 
-/// The namespace that `xml:` always means.
-pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
-
-/// The namespace of XHTML.
-pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
+pub use crate::vocabulary::{XHTML, XML};
 
 /// The namespace of links in SVG and MathML.
 pub const XLINK: &str = "http://www.w3.org/1999/xlink";
@@ -35,7 +31,7 @@ pub(crate) fn split(name: &str) -> (&str, &str) {
     }
 }
 
-/// Whether the text may stand as a local name or a prefix (Namespaces in XML 1.0, `NCName`).
+/// True for a text that may stand as a local name or a prefix (Namespaces in XML 1.0, `NCName`).
 pub(crate) fn is_name(text: &str) -> bool {
     // Nearly every name; the rule below is the same and slower.
     let is_plain = |b: &u8| matches!(b, b'a'..=b'z' | b'A'..=b'Z' | b'_');

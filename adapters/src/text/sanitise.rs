@@ -13,10 +13,10 @@ use super::{clean, uri};
 
 mod load;
 
-/// How long a fragment may be, in bytes. Posts of this size hold their pictures as `data:` URLs.
+/// Limit of a fragment, bytes. Posts of this size hold their pictures as `data:` URLs.
 const HTML_BYTES_MAX: usize = 8 << 20;
 
-/// What the names of a post's own anchors begin with, so that none of them takes the place of a name of the page.
+/// Prefix of the names of a post's own anchors, so that none of them takes the place of a name of the page.
 const OWN: &str = "post-";
 
 /// The fragment without scripts, handlers, styles, forms, frames and plug-ins, and without URLs that could run something.
@@ -25,7 +25,7 @@ const OWN: &str = "post-";
 ///
 /// A fragment that is too long, or nested so deeply that a browser would choke on it, comes out as its own source, escaped.
 ///
-/// What comes out is safe inside an element of an HTML page (not inside a `script`, a `style`, an attribute or a comment),
+/// The result is safe inside an element of an HTML page (not inside a `script`, a `style`, an attribute or a comment),
 /// and sanitising it again changes nothing.
 ///
 /// ```
@@ -92,7 +92,7 @@ static POST: LazyLock<Builder<'static>> = LazyLock::new(|| {
     builder
 });
 
-/// What old and new posts are written with beyond the library's own list.
+/// Elements of old and new posts beyond the library's own list.
 const MORE_TAGS: &[&str] =
     &["address", "audio", "big", "font", "main", "picture", "section", "source", "tfoot", "track", "video"];
 
@@ -138,7 +138,7 @@ fn filter<'v>(element: &str, attribute: &str, value: &'v str) -> Option<Cow<'v, 
     }
 }
 
-/// Whether a page may load something from there: of the schemes only the web's.
+/// True for a URL that a page may load something from: of the schemes only the web's.
 fn may_be_fetched(url: &str) -> bool {
     let is_web =
         |scheme: &str| url.trim().get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));

@@ -17,7 +17,7 @@ pub fn resolve(base: Option<&Url>, reference: &str) -> String {
     }
 }
 
-/// How long a base may be, in bytes: it comes to stand before every relative reference.
+/// Limit of a base, bytes: it comes to stand before every relative reference.
 pub const BASE_BYTES_MAX: usize = 2048;
 
 /// The base inside an element with this `xml:base`. `None`: it is none, and the base around it stays. A base has to be a
@@ -34,7 +34,7 @@ pub fn rebase(base: Option<&Url>, reference: &str) -> Option<Url> {
     found.ok().filter(|url| !url.cannot_be_a_base() && url.as_str().len() <= BASE_BYTES_MAX)
 }
 
-/// Whether the reference begins with a scheme (RFC 3986 section 3.1).
+/// True when the reference begins with a scheme (RFC 3986 section 3.1).
 pub fn is_absolute(reference: &str) -> bool {
     let Some((scheme, _)) = reference.split_once(':') else { return false };
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -122,7 +122,7 @@ const IMAGES: [&str; 7] = [
     "data:image/bmp",
 ];
 
-/// Whether a link may lead there: a relative reference, or one of the [`SCHEMES`]. Browsers pass over white space and
+/// True for the target of a link that may be followed: a relative reference, or one of the [`SCHEMES`]. Browsers pass over white space and
 /// control characters in a scheme, so they are passed over here.
 ///
 /// ```
@@ -135,7 +135,7 @@ pub fn may_be_followed(url: &str) -> bool {
     scheme(url).is_none_or(|scheme| SCHEMES.contains(&scheme.as_str()))
 }
 
-/// Whether the URL is the data of an image that holds no script.
+/// True for the data of an image that holds no script.
 pub fn is_image_data(url: &str) -> bool {
     IMAGES.iter().any(|image| {
         let url = url.trim_start();
@@ -144,7 +144,7 @@ pub fn is_image_data(url: &str) -> bool {
     })
 }
 
-/// Whether a browser would find no scheme in the reference.
+/// True when a browser would find no scheme in the reference.
 pub fn is_relative(reference: &str) -> bool {
     scheme(reference).is_none()
 }

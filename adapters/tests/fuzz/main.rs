@@ -24,7 +24,7 @@ use checks::Sound;
 /// A document of at most 300 kB that takes longer than this has hung, even in a debug build on a busy machine.
 const CASE_SECS_MAX: u64 = 10;
 
-/// How many panics there were, those that a guard caught included.
+/// Number of panics, those that a guard caught included.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 
 /// The case that runs, and the second of the run in which it began.

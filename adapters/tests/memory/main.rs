@@ -1,4 +1,4 @@
-//! How much memory a document may cost, for the worst documents that we could think of: what `slice` takes at its peak, what
+//! Memory that a document may cost, for the worst documents that we could think of: what `slice` takes at its peak, what
 //! a window keeps, and what the parse of one entry takes. In a binary of its own, because it counts what is allocated.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
@@ -12,14 +12,14 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// The size of every document, in bytes. Larger ones show smaller multiples.
 const DOCUMENT_BYTES: usize = 1 << 20;
 
-/// What slicing takes at its peak, in multiples of the document: a text of single bytes may be three times as long in
+/// Peak of slicing, in multiples of the document: a text of single bytes may be three times as long in
 /// UTF-8, an entry owns its part of it, and the key is cut out of that by way of two more copies.
 const SLICE_TIMES: usize = 10;
 
-/// What the parse of one entry takes at its peak, in multiples of the document, which is one entry here.
+/// Peak of parsing one entry, in multiples of the document, which is one entry here.
 const PARSE_TIMES: usize = 10;
 
-/// What is taken besides, in bytes, whatever the size of the document: the most elements that one tree may have.
+/// Memory besides, in bytes, whatever the size of the document: the most elements that one tree may have.
 const BESIDES_BYTES: usize = 16 << 20;
 
 /// Bytes that some work takes at its peak, above what was there before.
@@ -369,7 +369,7 @@ fn no_document_takes_more_than_a_small_multiple_of_its_size() {
     for (name, document) in documents().into_iter() {
         assert!(document.len() <= DOCUMENT_BYTES + 1_000_000, "{name}");
         let hints = Hints { base_url: Some("http://example.org/"), ..Hints::default() };
-        let (taken, window) = peak(|| slice(&document, &hints));
+        let (taken, sliced) = peak(|| slice(&document, &hints));
         let mut line = format!("{name:40} slice {:6.2}", times(taken, document.len()));
         let mut check = |what: &str, taken: usize, limit: usize| {
             if taken > limit * document.len() + BESIDES_BYTES {
@@ -377,17 +377,17 @@ fn no_document_takes_more_than_a_small_multiple_of_its_size() {
             }
         };
         check("slicing", taken, SLICE_TIMES);
-        if let Ok(window) = window {
-            let one = window.entries.iter().step_by(97).map(|raw| {
+        if let Ok(sliced) = sliced {
+            let one = sliced.entries.iter().step_by(97).map(|raw| {
                 let (taken, (entry, _)) = peak(|| raw.parse());
                 let (digesting, _) = peak(|| entry.digest());
                 taken.max(digesting)
             });
             let one = one.max().unwrap_or(0);
             check("one entry", one, PARSE_TIMES);
-            line += &format!(" one entry {:6.2} of {}", times(one, document.len()), window.entries.len());
-            if window.entries.len() == 1 {
-                let (taken, _) = peak(|| neutral(&window));
+            line += &format!(" one entry {:6.2} of {}", times(one, document.len()), sliced.entries.len());
+            if sliced.entries.len() == 1 {
+                let (taken, _) = peak(|| neutral(&sliced));
                 line += &format!(" neutral {:6.2}", times(taken, document.len()));
             }
         }

@@ -1,10 +1,10 @@
-//! The scoring of the shared corpus: what each `op` of an expectation means. A port of the corpus's own `score.py`, and to
+//! The scoring of the corpus: what each `op` of an expectation means. A port of the corpus's own `score.py`, and to
 //! be changed only with it.
 
 use everfeed_adapters::text::entities::unescape;
 use serde_json::Value;
 
-/// Whether a document's line of neutral form meets its expectations, and which checks failed.
+/// Result of a document's line of neutral form against its expectations, with the checks that failed.
 pub(crate) struct Verdict {
     pub(crate) met: bool,
     pub(crate) failed: Vec<String>,

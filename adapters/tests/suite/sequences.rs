@@ -5,16 +5,16 @@ use std::path::Path;
 
 use everfeed_adapters::{Digest, Hints, Key, slice};
 
-use crate::{json, shared};
+use testkit::data::{json, large};
 
 type Seen = BTreeMap<String, Digest>;
 
 fn read(path: &Path) -> Seen {
     let bytes = std::fs::read(path).unwrap();
-    let window =
+    let sliced =
         slice(&bytes, &Hints::default()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut seen = Seen::new();
-    for raw in &window.entries {
+    for raw in &sliced.entries {
         let (Key::Id(id) | Key::Link(id) | Key::Title(id) | Key::Digest(id)) = &raw.key;
         // Of two with one id the manifests count the first.
         seen.entry(id.clone()).or_insert_with(|| raw.parse().0.digest());
@@ -38,7 +38,7 @@ struct Score {
 /// POLLING 1.3: `edited_core` must be seen, and nothing outside `edited_any` may be.
 #[test]
 fn keys_and_edits_of_every_step_are_those_of_the_manifests() {
-    let Some(folder) = shared("sequences") else { return };
+    let Some(folder) = large("sequences", "keys and edits of every real feed") else { return };
     let mut score = Score::default();
     let mut folders: Vec<_> =
         std::fs::read_dir(&folder).unwrap().map(|found| found.unwrap().path()).collect();

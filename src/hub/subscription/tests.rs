@@ -2,11 +2,7 @@
 
 use super::*;
 use crate::{
-    feed::{
-        order::Order as FeedOrder,
-        record::FeedNo,
-        view::{Format, View},
-    },
+    feed::{order::Order as FeedOrder, record::FeedNo, view::View},
     store::{
         SubscriptionNo,
         sub::{Algo, Dialect, Terms},
@@ -35,7 +31,8 @@ fn pending(intent: Intent, attempts: u32, next_try: Stamp) -> Pending {
 fn sub() -> Subscription {
     Subscription {
         no: SubscriptionNo(1),
-        view: View { feed: FeedNo(1), order: FeedOrder::MODIFIED, format: Format::Atom },
+        view: View::all(FeedNo(1), FeedOrder::MODIFIED),
+        representation: "atom".into(),
         topic: "t".into(),
         topic_as_sent: "t".into(),
         callback: "http://s/cb".into(),

@@ -14,7 +14,8 @@ use crate::{
     hub::{Callbacks, Config, Counts, Hub, Parts},
     layers::{FetchError, Request},
     notify::Notify,
-    readers::{self, Readers, Urls},
+    readers::{self, Readers},
+    render::Site,
     store::{Commit, Store, Subscription, memory::Memory},
 };
 use bytes::Bytes;
@@ -366,9 +367,9 @@ fn hub(
     net: &Net,
     config: &Config,
 ) -> Hub {
-    let urls = Arc::new(Urls::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
+    let site = Arc::new(Site::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
     let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
-    let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), urls, limits);
+    let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, limits);
     let feed = |no, name, origin| RegisteredFeed {
         no,
         settings: FeedSettings::new(name, Url::parse(origin).unwrap()),

@@ -2,10 +2,7 @@
 
 use super::*;
 use crate::{
-    feed::{
-        order::Order,
-        view::{Format, View},
-    },
+    feed::{order::Order, view::View},
     ingest::{
         testing::{House, ONE, START_SECS, Scripted, TWO, Trouble, ok, ok_with, status},
         transact::TRIES_MAX,
@@ -129,7 +126,8 @@ fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Subscrip
     };
     Subscription {
         no: SubscriptionNo::default(),
-        view: View { feed: feed.no, order: Order::MODIFIED, format: Format::Atom },
+        view: View::all(feed.no, Order::MODIFIED),
+        representation: "atom".into(),
         topic: "http://me.example/feeds/blog.atom".into(),
         topic_as_sent: "http://me.example/feeds/blog.atom".into(),
         callback: callback.into(),

@@ -17,13 +17,8 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     // SF-132..SF-134, D-1.
     let (mut feed, site) = (feed(metadata()), site());
     feed.history = History::Complete;
-    let about = About {
-        feed: &feed,
-        site: &site,
-        upstream: Some("http://example.org/index.rdf"),
-        hub: true,
-        caps: CAPS,
-    };
+    let about =
+        About { feed: &feed, site: &site, upstream: Some("http://example.org/index.rdf"), caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(
         found,
@@ -67,16 +62,15 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     let (mut feed, site) = (feed(metadata()), site());
     feed.first_cursor = None;
     feed.last_t = crate::feed::stamp::Stamp::ZERO;
-    let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
+    let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["state"], "starting");
     assert_eq!(found["history"], "unknown");
     for absent in ["updated", "upstream"] {
         assert_eq!(found.get(absent), None);
     }
-    assert_eq!(found["access"].get("hub"), None);
     feed.history = History::Partial("a page of the archives is missing (404)".into());
-    let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
+    let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["history"], "partial");
     assert_eq!(found["history_reason"], "a page of the archives is missing (404)");
@@ -85,7 +79,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
 #[test]
 fn the_list_names_every_feed_and_the_ways_to_it() {
     let (feeds, site) = ([feed(metadata()), feed(Default::default())], site());
-    let list = List { site: &site, feeds: &feeds, hub: false };
+    let list = List { site: &site, feeds: &feeds };
     let found: Value = serde_json::from_slice(&list::json(&list)).unwrap();
     assert_eq!(found["url"], "http://127.0.0.1/feeds");
     assert_eq!(found["feeds"].as_array().unwrap().len(), 2);
@@ -104,7 +98,7 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
     let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
     let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
     feed.gaps = vec![Gap { at, event: WindowEvent::Gap, before, after }];
-    let about = About { feed: &feed, site: &site, upstream: None, hub: false, caps: CAPS };
+    let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     let expect = value!([{"before": "1_0_2", "after": "3_0_4", "found": "2014-01-06T10:18:47Z"}]);
     assert_eq!(found["gaps"], expect);

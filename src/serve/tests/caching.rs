@@ -107,7 +107,7 @@ async fn a_copy_from_under_another_configuration_is_not_fresh() {
 }
 
 fn setting_prefix(site: &Site) -> String {
-    let hub = site.house.readers.urls().hub();
+    let hub = site.house.readers.site().hub();
     hub.trim_start_matches(ROOT).trim_end_matches("/hub").to_owned()
 }
 

@@ -75,7 +75,6 @@ impl Site {
             catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
             hub: hub(),
             waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
-            prefix: setting.prefix.to_owned(),
             stop: CancellationToken::new(),
         };
         Self { house, routes: Arc::new(routes) }

@@ -2,12 +2,7 @@
 
 use super::rig::{NAMESPACE, Rig, START};
 use crate::{
-    feed::{
-        order::Order,
-        record::FeedNo,
-        stamp::Stamp,
-        view::{Format, View},
-    },
+    feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
     secret::Secret,
     store::{
         StoreError, Subscription, SubscriptionNo,
@@ -45,7 +40,8 @@ pub(crate) fn sub(feed: FeedNo, callback: &str) -> Subscription {
     };
     Subscription {
         no: SubscriptionNo::default(),
-        view: View { feed, order: Order::MODIFIED, format: Format::Atom },
+        view: View::all(feed, Order::MODIFIED),
+        representation: "atom".into(),
         topic: "https://feeds.example/feeds/blog.atom".into(),
         topic_as_sent: "https://feeds.example/feeds/blog.atom?".into(),
         callback: callback.into(),

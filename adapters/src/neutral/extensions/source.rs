@@ -1,4 +1,4 @@
-//! Where an aggregated entry came from, in the neutral form.
+//! The source of an aggregated entry, in the neutral form.
 
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ fn scrubs(toml: &str) -> Vec<Scrub> {
     toml::from_str::<File>(toml).unwrap().scrub
 }
 
-/// What is left of a content, with this `[[scrub]]`.
+/// The rest of a content, with this `[[scrub]]`.
 fn check(rule: &str, content: &str, expect: &str) {
     let entry =
         Entry { content: Some(Body { text: Text::html(content), ..Body::default() }), ..Entry::default() };

@@ -26,7 +26,7 @@ pub(super) fn month(word: &str) -> Option<u32> {
     Some(*month)
 }
 
-/// Whether a word is an English weekday.
+/// True for an English weekday.
 pub(super) fn is_weekday(word: &str) -> bool {
     const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     DAYS.iter().any(|day| word.starts_with(day))

@@ -1,22 +1,22 @@
 //! The objects of a list in JSON that is broken: where one cannot be read, the list goes on at what looks like the next.
 //! Of JSON that is sound it finds what a strict parser would; which JSON is sound is its caller's business.
 
-use super::{Value, end_of, end_of_string, is_space, skip, skip_space};
+use super::{JsonValue, end_of, end_of_string, is_space, skip, skip_space};
 use memchr::memmem;
 
-/// How often the text, in its own length, is looked at to find out whether objects of it are sound. An object that is not
+/// Limit of the work, in lengths of the text, to find out whether objects of it are sound. An object that is not
 /// may look so up to the end of the text, and so may the next one.
 const LOOKS_MAX: usize = 4;
 
-/// What stands at one place of the list.
+/// One piece of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'t> {
     /// An object, readable, if not always as it was meant.
-    Whole(Value<'t>),
+    Whole(JsonValue<'t>),
     /// Something that is none, up to where the next one begins.
     Lost,
     /// An object that the text ends in.
-    Cut(Value<'t>),
+    Cut(JsonValue<'t>),
 }
 
 /// The pieces of a list, and how it ended.
@@ -24,11 +24,11 @@ pub(crate) enum Piece<'t> {
 pub(crate) struct Objects<'t> {
     text: &'t str,
     at: usize,
-    /// What every object of the list seems to begin with, as written, quotes included.
+    /// The text that every object of the list seems to begin with, as written, quotes included.
     name: Option<&'t str>,
     /// Bytes that may still be looked at.
     budget: usize,
-    /// Whether the end of the list was found.
+    /// True when the end of the list was found.
     pub(crate) is_closed: bool,
 }
 
@@ -44,13 +44,13 @@ impl<'t> Objects<'t> {
         objects
     }
 
-    /// Whether something begins here as the objects of the list do.
+    /// True when the text here begins as the objects of the list do.
     fn begins(&self, at: usize) -> bool {
         let name = self.name.unwrap_or("\"id\"");
         begins_with(self.text, at, name)
     }
 
-    /// Where the next object begins, after a comma or a bracket that closes something.
+    /// Start of the next object, after a comma or a bracket that closes something.
     fn next_start(&self, from: usize) -> Option<usize> {
         let (text, name) = (self.text, self.name.unwrap_or("\"id\""));
         let hits = memmem::find_iter(text.as_bytes().get(from..)?, name.as_bytes());
@@ -74,7 +74,7 @@ impl<'t> Objects<'t> {
     fn object(&mut self, start: usize) -> Piece<'t> {
         if let Some(end) = self.sound(start) {
             self.at = end;
-            return Piece::Whole(Value { text: &self.text[start..end], whole: true });
+            return Piece::Whole(JsonValue { text: &self.text[start..end], whole: true });
         }
         let next = self.next_start(start + 1);
         let piece = &self.text[start..next.unwrap_or(self.text.len())];
@@ -82,7 +82,7 @@ impl<'t> Objects<'t> {
         match end_of(readable, 0) {
             Some(end) if next.is_none() || end == readable.len() => {
                 self.at = start + end;
-                Piece::Whole(Value { text: &readable[..end], whole: true })
+                Piece::Whole(JsonValue { text: &readable[..end], whole: true })
             }
             _ if next.is_some() => {
                 self.at = start + piece.len();
@@ -90,7 +90,7 @@ impl<'t> Objects<'t> {
             }
             _ => {
                 self.at = self.text.len();
-                Piece::Cut(Value { text: piece, whole: false })
+                Piece::Cut(JsonValue { text: piece, whole: false })
             }
         }
     }
@@ -115,7 +115,7 @@ impl<'t> Iterator for Objects<'t> {
                 None
             }
             _ => {
-                let value = Value::at(text, self.at);
+                let value = JsonValue::at(text, self.at);
                 let behind = skip_space(text, self.at + value.text.len());
                 self.at = match text.as_bytes().get(behind) {
                     Some(b',' | b']') if value.whole => behind,
@@ -147,9 +147,9 @@ fn begins_with(text: &str, at: usize, name: &str) -> bool {
         && bytes.get(skip_space(text, first + name.len())) == Some(&b':')
 }
 
-/// Where one stands in a list or an object.
+/// State of the scan of a list or an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum ScanState {
     /// A list; nothing but lists and objects so far.
     List,
     /// A list with something else in it.
@@ -159,18 +159,18 @@ enum Inside {
     /// Behind a name.
     Named,
     /// Behind a colon.
-    Value,
+    JsonValue,
     /// Behind a value.
     Valued,
 }
 
-/// Where the object ends that begins here, if brackets close what they opened, colons stand behind names only, and no list
+/// End of the object that begins here, if brackets close what they opened, colons stand behind names only, and no list
 /// of words goes on with an object that looks like the next one; and how far that was looked at. A missing quote, brace
 /// or bracket shows by one of them, mostly soon.
 fn sound_end(text: &str, start: usize, limit: usize, name: &str) -> (Option<usize>, usize) {
     let bytes = text.as_bytes();
     // One byte a level, on the heap: nesting costs no more than the text that it takes.
-    let mut open: Vec<Inside> = Vec::new();
+    let mut open: Vec<ScanState> = Vec::new();
     let mut at = start;
     while at < limit {
         let inside = open.last().copied();
@@ -181,41 +181,41 @@ fn sound_end(text: &str, start: usize, limit: usize, name: &str) -> (Option<usiz
             }
             b'{' | b'[' => {
                 let is_odd = match inside {
-                    None | Some(Inside::List | Inside::Value) => false,
-                    Some(Inside::Scalars) => begins_with(text, at, name),
-                    Some(Inside::Name | Inside::Named | Inside::Valued) => true,
+                    None | Some(ScanState::List | ScanState::JsonValue) => false,
+                    Some(ScanState::Scalars) => begins_with(text, at, name),
+                    Some(ScanState::Name | ScanState::Named | ScanState::Valued) => true,
                 };
                 if is_odd {
                     return (None, at);
                 }
-                open.push(if bytes[at] == b'{' { Inside::Name } else { Inside::List });
+                open.push(if bytes[at] == b'{' { ScanState::Name } else { ScanState::List });
                 at += 1;
                 continue;
             }
             b'}' | b']' => {
-                let is_list = matches!(inside, Some(Inside::List | Inside::Scalars));
+                let is_list = matches!(inside, Some(ScanState::List | ScanState::Scalars));
                 if is_list != (bytes[at] == b']') {
                     return (None, at);
                 }
                 open.pop();
                 match open.last() {
                     None => return (Some(at + 1), at + 1),
-                    Some(Inside::Value) => (at + 1, Inside::Valued),
+                    Some(ScanState::JsonValue) => (at + 1, ScanState::Valued),
                     Some(outside) => (at + 1, *outside),
                 }
             }
-            b':' if inside == Some(Inside::Named) => (at + 1, Inside::Value),
+            b':' if inside == Some(ScanState::Named) => (at + 1, ScanState::JsonValue),
             b':' => return (None, at),
             b',' => match inside {
-                Some(list @ (Inside::List | Inside::Scalars)) => (at + 1, list),
-                _ => (at + 1, Inside::Name),
+                Some(list @ (ScanState::List | ScanState::Scalars)) => (at + 1, list),
+                _ => (at + 1, ScanState::Name),
             },
             _ => {
                 let Some(end) = end_of(text, at) else { return (None, limit) };
                 match inside {
-                    Some(Inside::List | Inside::Scalars) => (end, Inside::Scalars),
-                    Some(Inside::Value) => (end, Inside::Valued),
-                    _ => (end, Inside::Named),
+                    Some(ScanState::List | ScanState::Scalars) => (end, ScanState::Scalars),
+                    Some(ScanState::JsonValue) => (end, ScanState::Valued),
+                    _ => (end, ScanState::Named),
                 }
             }
         };

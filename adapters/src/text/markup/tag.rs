@@ -1,4 +1,4 @@
-//! Where a tag ends whose quotes do not match, which is where its writer most likely meant it to; and the attributes of any
+//! The end of a tag whose quotes do not match, as its writer most likely meant it; and the attributes of any
 //! tag, by the rules of HTML.
 
 /// Names and values as they stand between quotes, or without; the value of an attribute that has none is empty.
@@ -36,7 +36,7 @@ impl<'t> Iterator for Attributes<'t> {
     }
 }
 
-/// How far behind the bracket in a quoted value the closing quote is looked for, in bytes.
+/// Limit of the search for the closing quote behind a bracket in a quoted value, bytes.
 const BRACKETED_VALUE_BYTES_MAX: usize = 1024;
 
 /// The length of the tag that the text begins with, by the rules of HTML (a quote opens a value only behind `=`) and one
@@ -52,8 +52,8 @@ pub(crate) fn length(text: &str) -> Option<usize> {
             b'>' => return Some(at),
             b'<' => return Some(at - 1),
             b'"' | b'\'' if valued => match value(&bytes[at..], byte)? {
-                Value::Closed(length) => at += length,
-                Value::Open(length) => return Some(at + length),
+                AttributeValue::Closed(length) => at += length,
+                AttributeValue::Open(length) => return Some(at + length),
             },
             _ => {}
         }
@@ -62,32 +62,32 @@ pub(crate) fn length(text: &str) -> Option<usize> {
     None
 }
 
-enum Value {
+enum AttributeValue {
     /// The value and its closing quote have this many bytes.
     Closed(usize),
     /// It has no closing quote; the tag ends so many bytes behind the opening one.
     Open(usize),
 }
 
-fn value(bytes: &[u8], quote: u8) -> Option<Value> {
+fn value(bytes: &[u8], quote: u8) -> Option<AttributeValue> {
     let closing = memchr::memchr2(quote, b'<', bytes);
     let bracket = match closing {
-        Some(at) if bytes[at] == quote => return Some(Value::Closed(at + 1)),
+        Some(at) if bytes[at] == quote => return Some(AttributeValue::Closed(at + 1)),
         Some(at) => at,
         // Nothing more begins here: either the text ends inside the value, or only this tag's own end is left.
-        None => return memchr::memchr(b'>', bytes).map(|end| Value::Open(end + 1)),
+        None => return memchr::memchr(b'>', bytes).map(|end| AttributeValue::Open(end + 1)),
     };
     let near = &bytes[bracket..bytes.len().min(bracket + BRACKETED_VALUE_BYTES_MAX)];
     if let Some(closing) = memchr::memchr(quote, near).map(|at| bracket + at)
         && closes(&bytes[closing + 1..])
     {
-        return Some(Value::Closed(closing + 1));
+        return Some(AttributeValue::Closed(closing + 1));
     }
     let end = memchr::memchr(b'>', &bytes[..bracket]);
-    Some(Value::Open(end.map_or(bracket, |end| end + 1)))
+    Some(AttributeValue::Open(end.map_or(bracket, |end| end + 1)))
 }
 
-/// Whether what follows a quote is the end of a tag or another attribute.
+/// True when the end of a tag or another attribute follows a quote.
 fn closes(after: &[u8]) -> bool {
     let rest = after.trim_ascii_start();
     if rest.starts_with(b">") || rest.starts_with(b"/>") {

@@ -20,7 +20,7 @@ fn rewritten(markup: &str) -> String {
     out
 }
 
-/// What some markup looks like after it was read and written anew.
+/// Some markup after it was read and written anew.
 fn check(markup: &str, expect: &str) {
     assert_eq!(rewritten(markup), expect, "{markup}");
     assert_eq!(rewritten(expect), expect, "written anew once more");

@@ -26,7 +26,7 @@ pub(crate) enum Token<'t> {
     Literal(&'t str),
 }
 
-/// How often, on average, a byte may be looked at once more because a tag before it was broken. It keeps hostile input
+/// Limit of how often, on average, a byte is looked at once more because a tag before it was broken. It keeps hostile input
 /// linear; a document in which every tag is broken needs two or three.
 const MENDINGS_MAX: usize = 16;
 
@@ -36,9 +36,9 @@ const SECTION: &str = "<![CDATA[";
 /// The tokens of a text.
 pub(crate) struct Tokens<'t> {
     text: &'t str,
-    /// Where the next token begins.
+    /// Start of the next token.
     at: usize,
-    /// How many bytes were looked at in vain; see [`MENDINGS_MAX`].
+    /// Number of bytes that were looked at in vain; see [`MENDINGS_MAX`].
     wasted: usize,
     mended: bool,
     cut: Option<usize>,
@@ -49,12 +49,12 @@ impl<'t> Tokens<'t> {
         Self { text, at: 0, wasted: 0, mended: false, cut: None }
     }
 
-    /// Where the tag, comment or CDATA section begins inside which the text ended.
+    /// Start of the tag, comment or CDATA section inside which the text ended.
     pub(crate) fn cut_at(&self) -> Option<usize> {
         self.cut
     }
 
-    /// Whether a broken tag was met.
+    /// True when a broken tag was met.
     pub(crate) fn is_mended(&self) -> bool {
         self.mended
     }
@@ -67,7 +67,7 @@ impl<'t> Tokens<'t> {
             let kind = match bytes.get(start)? {
                 b'<' if self.at_loose_bracket(start) => {
                     self.at = start + 1;
-                    Some(Kind::Text)
+                    Some(TokenKind::Text)
                 }
                 b'<' => {
                     let construct = self.construct(start);
@@ -92,11 +92,11 @@ impl<'t> Tokens<'t> {
                 }
                 _ => {
                     self.at = memchr::memchr(b'<', &bytes[start..]).map_or(bytes.len(), |end| start + end);
-                    Some(Kind::Text)
+                    Some(TokenKind::Text)
                 }
             };
             let Some(kind) = kind else { continue };
-            if matches!(kind, Kind::OddTag) {
+            if matches!(kind, TokenKind::OddTag) {
                 self.cut_at_bracket(start);
             }
             let Some(token) = kind.token(&self.text[start..self.at]) else { continue };
@@ -104,8 +104,8 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// What begins at a `<`, if it is of interest, and its length; `None` when it has no end, or an odd one.
-    fn construct(&self, start: usize) -> Option<(Option<Kind>, usize)> {
+    /// The token that begins at a `<`, if it is of interest, and its length; `None` when it has no end, or an odd one.
+    fn construct(&self, start: usize) -> Option<(Option<TokenKind>, usize)> {
         let rest = &self.text.as_bytes()[start..];
         // The offset keeps what opens a construct from closing it too.
         let end = |from: usize, closing: &[u8]| {
@@ -113,11 +113,11 @@ impl<'t> Tokens<'t> {
         };
         match rest.get(1)? {
             b'!' if rest.starts_with(b"<!--") => Some((None, end(4, b"-->")?)),
-            b'!' if rest.starts_with(b"<![CDATA[") => Some((Some(Kind::Literal), literal_length(rest)?)),
+            b'!' if rest.starts_with(b"<![CDATA[") => Some((Some(TokenKind::Literal), literal_length(rest)?)),
             b'!' => Some((None, document_type(&self.text[start..])?)),
             b'?' => end(1, b"?>").filter(|length| *length > b"<?>".len()).map(|length| (None, length)),
             _ => tag_length(rest).map(|(length, holds_bracket)| {
-                (Some(if holds_bracket { Kind::OddTag } else { Kind::Tag }), length)
+                (Some(if holds_bracket { TokenKind::OddTag } else { TokenKind::Tag }), length)
             }),
         }
     }
@@ -202,7 +202,7 @@ impl<'t> Tokens<'t> {
     /// After all of the text was looked at for the end of something. A tag (its quotes do not
     /// match) ends where it was meant to, an odd declaration behind the next `>` or before the next `<`; a comment or a CDATA section runs to the end
     /// of the text, which is cut then.
-    fn mend(&mut self, start: usize) -> Option<Option<Kind>> {
+    fn mend(&mut self, start: usize) -> Option<Option<TokenKind>> {
         let rest = &self.text[start..];
         let is_declaration = rest.starts_with("<!") || rest.starts_with("<?");
         let end = if is_comment_or_section(rest) || self.is_worn_out() {
@@ -219,7 +219,7 @@ impl<'t> Tokens<'t> {
         };
         self.at = self.text.len();
         self.go_back(start + end);
-        Some((!is_declaration).then_some(Kind::OddTag))
+        Some((!is_declaration).then_some(TokenKind::OddTag))
     }
 }
 
@@ -235,7 +235,7 @@ fn declaration_length(text: &str) -> Option<usize> {
     Some(1 + end + usize::from(inside[end] == b'>'))
 }
 
-/// Whether a text ends between two quotes.
+/// True for a text that ends between two quotes.
 fn is_in_quotes(text: &str) -> bool {
     let mut open = None;
     for quote in text.bytes().filter(|b| matches!(b, b'"' | b'\'')) {
@@ -247,9 +247,9 @@ fn is_in_quotes(text: &str) -> bool {
     open.is_some()
 }
 
-/// What has a token.
+/// TokenKind of markup that is a token.
 #[derive(Clone, Copy)]
-enum Kind {
+enum TokenKind {
     Tag,
     /// With a `<` somewhere in it.
     OddTag,
@@ -257,7 +257,7 @@ enum Kind {
     Literal,
 }
 
-impl Kind {
+impl TokenKind {
     fn token(self, raw: &str) -> Option<Token<'_>> {
         Some(match self {
             Self::Tag | Self::OddTag => return tag(raw),

@@ -8,7 +8,7 @@ use crate::text::markup::{ATTRIBUTES_MAX, DEPTH_MAX, XHTML, XML, is_name, split}
 use crate::vocabulary::conventional;
 use crate::{Attribute, Element, Node, Note};
 
-/// How many elements one tree may have; as with depth, the text of the rest stays.
+/// Limit of the elements of one tree; as with depth, the text of the rest stays.
 pub(crate) const ELEMENTS_MAX: usize = 32_768;
 
 /// The note on an element that is too deep or too large.
@@ -18,10 +18,10 @@ pub(crate) fn limit_note() -> Note {
     ))
 }
 
-/// How many namespace declarations may be in force at once; the rest are dropped.
+/// Limit of the namespace declarations in force at once; the rest are dropped.
 const BINDINGS_MAX: usize = 256;
 
-/// How long a namespace or a prefix may be, in bytes; longer ones are as good as not declared. Every element of the
+/// Limit of a namespace or a prefix, bytes; longer ones are as good as not declared. Every element of the
 /// namespace holds it, so without this limit a short document could take any amount of memory.
 const NAMESPACE_BYTES_MAX: usize = 256;
 
@@ -61,7 +61,7 @@ impl Bindings {
     }
 }
 
-/// Whether two prefixes are the same. They are too short for the comparison that is made for long texts.
+/// True for equal prefixes. They are too short for the comparison that is made for long texts.
 fn is_same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().eq(b.bytes())
 }
@@ -98,7 +98,7 @@ pub(crate) fn grow_record(markup: &str, outside: &Bindings) -> Option<Grown> {
     grown(grower, markup)
 }
 
-/// How many bytes of markup there are to a node where room for them is made before they are known.
+/// Bytes of markup to a node, by which room for nodes is made before they are known.
 const NODE_BYTES_USUAL: usize = 64;
 
 /// For how many nodes room is made then.
@@ -138,9 +138,9 @@ struct Grower<'t, 'b> {
 struct Open<'t> {
     name: &'t str,
     element: Element,
-    /// How many declarations there were before its own.
+    /// Number of declarations before its own.
     declared: usize,
-    /// Where its children begin among the nodes.
+    /// Index of its first child among the nodes.
     first: usize,
 }
 
@@ -357,7 +357,7 @@ impl Element {
         }
     }
 
-    /// How many elements the tree has, this one included.
+    /// Number of elements of the tree, this one included.
     pub(crate) fn size(&self) -> usize {
         1 + self.elements().map(Self::size).sum::<usize>()
     }

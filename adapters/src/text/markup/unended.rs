@@ -3,18 +3,18 @@
 
 use crate::text::markup::split;
 
-/// Where an entry ends in a text that began before it; `None` when none does, or another entry begins first, as in a whole
+/// End of an entry in a text that began before it; `None` when none does, or another entry begins first, as in a whole
 /// entry that somebody put into a comment.
 pub(crate) fn entry_end(text: &str) -> Option<usize> {
     entry_tags(text).next().and_then(|(at, is_end)| is_end.then_some(at))
 }
 
-/// Where the first entry begins or ends in a text.
+/// Start or end of the first entry in a text.
 pub(crate) fn entry_tag(text: &str) -> Option<usize> {
     entry_tags(text).next().map(|(at, _)| at)
 }
 
-/// Where the tags of entries stand, and whether they are end tags.
+/// Positions of the tags of entries, and true for end tags.
 fn entry_tags(text: &str) -> impl Iterator<Item = (usize, bool)> {
     memchr::memchr_iter(b'<', text.as_bytes()).filter_map(|at| {
         let tag = &text[at + 1..];
@@ -27,7 +27,7 @@ fn entry_tags(text: &str) -> impl Iterator<Item = (usize, bool)> {
     })
 }
 
-/// How long the inside of a CDATA section is that runs over the end of its entry, and how much of the text belongs to the
+/// Length of the inside of a CDATA section that runs over the end of its entry, and of the text that belongs to the
 /// section: up to a misspelt end if there is one, else up to the end of the entry.
 pub(crate) fn section(inside: &str) -> Option<(usize, usize)> {
     let end = entry_end(inside)?;

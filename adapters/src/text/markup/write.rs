@@ -7,7 +7,7 @@ use super::tree::is_void;
 use super::{ATTRIBUTES_MAX, DEPTH_MAX, XHTML, XML, push_attribute, push_text};
 use crate::{Attribute, Element, Node};
 
-/// How many namespace declarations of ours may be in force at once. An attribute that needs one more is left out, an
+/// Limit of the namespace declarations of ours in force at once. An attribute that needs one more is left out, an
 /// element loses its tags: every look-up goes through all of them.
 const DECLARATIONS_MAX: usize = 256;
 
@@ -42,7 +42,7 @@ pub fn write_nodes(out: &mut String, nodes: &[Node], declared: &[(&str, &str)]) 
     Writer::new(out, declared).nodes(nodes, 0);
 }
 
-/// Whether an element's own tags can be written so that every parser takes them: a name in ASCII, and a namespace that is
+/// True when an element's own tags can be written so that every parser takes them: a name in ASCII, and a namespace that is
 /// an URI reference and may be bound to a prefix.
 pub fn can_be_written(element: &Element) -> bool {
     is_name(&element.name) && is_namespace(&element.ns) && element.ns != XML
@@ -52,7 +52,7 @@ struct Writer<'w> {
     out: &'w mut String,
     /// The (prefix, namespace) pairs in force, innermost last. The empty prefix is the default namespace.
     scope: Vec<(Cow<'w, str>, Cow<'w, str>)>,
-    /// How many of them are the caller's.
+    /// Number of those that are the caller's.
     outside: usize,
     /// The number of the next prefix that is made up. It never goes back, so that looking for a free one is cheap
     /// whatever prefixes a document has taken.
@@ -151,7 +151,7 @@ impl<'w> Writer<'w> {
         written
     }
 
-    /// What a prefix means here.
+    /// The namespace of a prefix here.
     fn namespace(&self, prefix: &str) -> Option<&str> {
         self.scope.iter().rev().find(|(bound, _)| bound == prefix).map(|(_, ns)| ns.as_ref())
     }

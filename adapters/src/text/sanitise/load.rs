@@ -1,13 +1,13 @@
-//! Whether a fragment is light enough for the parser of a browser, whose work grows with the square of what is nested in
+//! Test that a fragment is light enough for the parser of a browser, whose work grows with the square of what is nested in
 //! it. An estimate from the tags alone: it catches what nests openly, and their number bounds the rest.
 
 use std::collections::HashMap;
 
-/// How many tags and references a fragment may have. Ordinary posts have hundreds, and one whose nesting is hidden from the estimate
+/// Limit of the tags and references of a fragment. Ordinary posts have hundreds, and one whose nesting is hidden from the estimate
 /// needs four tags a level.
 pub(super) const MARKS_MAX: usize = 20_000;
 
-/// How many elements may be open at once.
+/// Limit of the elements that are open at once.
 pub(super) const OPEN_MAX: usize = 256;
 
 /// Elements that never hold another of their kind, whose end tags posts leave out, or that have none.
@@ -16,7 +16,7 @@ const FLAT: [&str; 25] = [
     "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr", "base",
 ];
 
-/// Whether it may be parsed.
+/// True when it may be parsed.
 pub(super) fn is_light(html: &str) -> bool {
     let mut open: HashMap<String, usize> = HashMap::new();
     let mut depth = 0;

@@ -1,4 +1,4 @@
-//! What no parser may choke on, and what is done about it.
+//! Tests of markup that would make parsers fail, and of what is written in its place.
 
 use super::*;
 

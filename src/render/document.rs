@@ -1,0 +1,70 @@
+//! A page with what stands around it in a document; not how a syntax writes it.
+
+use crate::feed::{page::Page, record::FeedRecord};
+
+/// Readers that a document is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// Smart Feed consumers: every item, tombstones and cursors included.
+    Full,
+    /// Ordinary feed readers: the newest posts, newest first; no tombstones, no cursors.
+    Classic,
+}
+
+/// A page and what goes around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// The page as read back from the store. For the classic audience: newest first, tombstones left out.
+    pub page: &'a Page,
+    /// The links to carry.
+    pub links: &'a Links,
+    /// The cursor before the page's first item, byte for byte as the subscription keeps it: this is a push
+    /// (SF-85). Pushes have no next page (SF-84).
+    pub prev_cursor: Option<&'a str>,
+    /// Minutes that a copy stays fresh, in RSS only.
+    pub ttl_mins: Option<u32>,
+}
+
+/// The links of one document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Links {
+    /// Canonical base URL of the view, its order spelt out: `rel=self` and JSON `url`, the same on every page (SF-51, SF-58).
+    pub base: String,
+    /// The hub that takes subscriptions to `base`.
+    pub hub: String,
+    /// The next page, when the range holds more (SF-53). Pushes and classic documents leave it out.
+    pub next: Option<String>,
+    /// Other representations of the feed.
+    pub alternates: Vec<Alternate>,
+    /// The page for people about the feed.
+    pub about: String,
+}
+
+/// A link to another representation of the same feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternate {
+    /// Its URL.
+    pub href: String,
+    /// Its media type.
+    pub media_type: &'static str,
+    /// Its name for people.
+    pub title: String,
+}
+
+impl<'a> Document<'a> {
+    /// The feed, in the page's own snapshot.
+    pub(super) fn feed(&self) -> &'a FeedRecord {
+        &self.page.record
+    }
+
+    /// The next page, where one may be named: not in pushes, and classic documents end where they end.
+    pub(super) fn next(&self, audience: Audience) -> Option<&'a str> {
+        let goes_on = audience == Audience::Full && self.page.more && self.prev_cursor.is_none();
+        self.links.next.as_deref().filter(|_| goes_on)
+    }
+
+    /// A guess that saves most reallocations: old blogs write a few kilobytes an entry.
+    pub(super) fn capacity_bytes(&self) -> usize {
+        2048 + 4096 * self.page.items.len()
+    }
+}

@@ -1,0 +1,7 @@
+//! XML namespaces that our documents declare or leave out.
+
+pub(super) const ATOM: &str = "http://www.w3.org/2005/Atom";
+pub(super) const SMART_FEED: &str = "http://fanout.org/protocol/atom";
+pub(super) const TOMBSTONES: &str = "http://purl.org/atompub/tombstones/1.0";
+pub(super) const PUBLISHING: &str = "http://www.w3.org/2007/app";
+pub(super) const FEED_HISTORY: &str = "http://purl.org/syndication/history/1.0";

@@ -1,0 +1,243 @@
+//! Representations: syntax and audience of a page, and the one table of all that follows from them. A new syntax is a
+//! writer below this module with its tests, a variant and a row here; not how our URLs are spelt.
+
+use super::document::{Audience, Document};
+
+mod atom;
+
+mod rss;
+
+mod activity_streams;
+
+/// The form in which a page is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Syntax {
+    /// Atom 1.0; for the full audience with `fo:` and `at:` elements.
+    Atom,
+    /// ActivityStreams 1.0 Collection.
+    ActivityStreams,
+    /// RSS 2.0.
+    Rss,
+}
+
+/// Everything that follows from a syntax.
+struct SyntaxRow {
+    /// The end of its file names in URLs; part of stable names, and its label in metrics.
+    suffix: &'static str,
+    /// Its name for people.
+    title: &'static str,
+    /// The standards that its items keep to.
+    standard: &'static str,
+    /// The `Content-Type` header.
+    content_type: &'static str,
+    /// Media types under which consumers also mean it.
+    aliases: &'static [&'static str],
+    /// Its letter in ETags.
+    etag: &'static str,
+    /// The audiences that it is offered to.
+    audiences: &'static [Audience],
+    /// True where subscribers may be pushed it.
+    is_pushed: bool,
+    /// Writes a document for one of the audiences.
+    write: fn(&Document<'_>, Audience) -> Vec<u8>,
+}
+
+impl Syntax {
+    /// All syntaxes, in the order in which they are offered and documented.
+    const ALL: [Self; 3] = [Self::Atom, Self::ActivityStreams, Self::Rss];
+
+    /// The table.
+    const fn row(self) -> &'static SyntaxRow {
+        match self {
+            Self::Atom => &SyntaxRow {
+                suffix: "atom",
+                title: "Atom",
+                standard: "Atom 1.0 (RFC 4287) + RFC 6721",
+                content_type: "application/atom+xml; charset=utf-8",
+                aliases: &["text/xml", "application/xml"],
+                etag: "a",
+                audiences: &[Audience::Full, Audience::Classic],
+                is_pushed: true,
+                write: atom::document,
+            },
+            Self::ActivityStreams => &SyntaxRow {
+                suffix: "json",
+                title: "JSON",
+                standard: "ActivityStreams 1.0",
+                content_type: "application/json; charset=utf-8",
+                aliases: &["application/stream+json"],
+                etag: "j",
+                audiences: &[Audience::Full],
+                is_pushed: true,
+                write: activity_streams::document,
+            },
+            Self::Rss => &SyntaxRow {
+                suffix: "rss",
+                title: "RSS",
+                standard: "RSS 2.0",
+                content_type: "application/rss+xml; charset=utf-8",
+                aliases: &[],
+                etag: "r",
+                audiences: &[Audience::Classic],
+                is_pushed: true,
+                write: rss::document,
+            },
+        }
+    }
+
+    /// The media type, without parameters.
+    fn media_type(self) -> &'static str {
+        let content_type = self.row().content_type;
+        content_type.split_once(';').map_or(content_type, |(media_type, _)| media_type)
+    }
+}
+
+/// Syntax and audience of a page. Only those that are on offer can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Representation {
+    syntax: Syntax,
+    audience: Audience,
+}
+
+impl Representation {
+    /// The Smart Feed in Atom.
+    pub const ATOM: Self = Self { syntax: Syntax::Atom, audience: Audience::Full };
+    /// The Smart Feed in JSON.
+    pub const JSON: Self = Self { syntax: Syntax::ActivityStreams, audience: Audience::Full };
+    /// Atom for ordinary readers.
+    pub const CLASSIC_ATOM: Self = Self { syntax: Syntax::Atom, audience: Audience::Classic };
+    /// RSS for ordinary readers.
+    pub const CLASSIC_RSS: Self = Self { syntax: Syntax::Rss, audience: Audience::Classic };
+
+    /// All that are on offer, those for the full audience first.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        Self::of(Audience::Full).chain(Self::of(Audience::Classic))
+    }
+
+    /// All that an audience is offered; the first is what it gets when it does not say.
+    pub fn of(audience: Audience) -> impl Iterator<Item = Self> + Clone {
+        let offered = move |syntax: &Syntax| syntax.row().audiences.contains(&audience);
+        Syntax::ALL.into_iter().filter(offered).map(move |syntax| Self { syntax, audience })
+    }
+
+    /// The representation with this stable name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|representation| representation.name() == name)
+    }
+
+    /// The representation for an audience whose files end so.
+    pub fn with_suffix(audience: Audience, suffix: &str) -> Option<Self> {
+        Self::of(audience).find(|representation| representation.suffix() == suffix)
+    }
+
+    /// Stable name, for the store: `atom`, `classic-atom`.
+    pub fn name(self) -> String {
+        match self.audience {
+            Audience::Full => self.suffix().to_owned(),
+            Audience::Classic => format!("classic-{}", self.suffix()),
+        }
+    }
+
+    /// The readers that it is for.
+    pub const fn audience(self) -> Audience {
+        self.audience
+    }
+
+    /// True for ordinary readers: no tombstones, no cursors, no next page, one order.
+    pub const fn is_classic(self) -> bool {
+        matches!(self.audience, Audience::Classic)
+    }
+
+    /// True where subscribers may be pushed it.
+    pub const fn is_pushed(self) -> bool {
+        self.syntax.row().is_pushed
+    }
+
+    /// The end of its file names in URLs.
+    pub const fn suffix(self) -> &'static str {
+        self.syntax.row().suffix
+    }
+
+    /// The `Content-Type` header.
+    pub const fn content_type(self) -> &'static str {
+        self.syntax.row().content_type
+    }
+
+    /// The media type, without parameters.
+    pub fn media_type(self) -> &'static str {
+        self.syntax.media_type()
+    }
+
+    /// Media types under which consumers also mean it.
+    pub const fn aliases(self) -> &'static [&'static str] {
+        self.syntax.row().aliases
+    }
+
+    /// The name of its syntax for people.
+    pub const fn syntax_title(self) -> &'static str {
+        self.syntax.row().title
+    }
+
+    /// Its name for people, who see feeds of both audiences side by side.
+    pub fn title(self) -> String {
+        let audience = match self.audience {
+            Audience::Full => "Smart Feed",
+            Audience::Classic => "Newest posts",
+        };
+        format!("{audience} ({})", self.syntax_title())
+    }
+
+    /// The standards that its items keep to.
+    pub const fn standard(self) -> &'static str {
+        self.syntax.row().standard
+    }
+
+    /// Its mark in ETags: no two representations have the same.
+    pub fn etag(self) -> String {
+        let audience = if self.is_classic() { "c" } else { "" };
+        format!("{audience}{}", self.syntax.row().etag)
+    }
+
+    /// The label under which answers of this content type are counted, when it is that of a page.
+    pub fn label_of(content_type: &str) -> Option<&'static str> {
+        let syntax = Syntax::ALL.into_iter().find(|syntax| syntax.row().content_type == content_type)?;
+        Some(syntax.row().suffix)
+    }
+
+    /// The document's bytes, UTF-8.
+    pub fn write(self, document: &Document<'_>) -> Vec<u8> {
+        (self.syntax.row().write)(document, self.audience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_representation_is_told_from_the_others_by_each_of_its_names() {
+        let all: Vec<_> = Representation::all().collect();
+        let constants = [
+            Representation::ATOM,
+            Representation::JSON,
+            Representation::CLASSIC_ATOM,
+            Representation::CLASSIC_RSS,
+        ];
+        assert!(constants.iter().all(|constant| all.contains(constant)), "{all:?}");
+        for names in [
+            all.iter().map(|each| each.name()).collect::<HashSet<_>>(),
+            all.iter().map(|each| each.etag()).collect(),
+            all.iter().map(|each| each.title()).collect(),
+            all.iter().map(|each| format!("{:?} {}", each.audience(), each.suffix())).collect(),
+        ] {
+            assert_eq!(names.len(), all.len(), "{names:?}");
+        }
+        for each in all {
+            assert_eq!(Representation::named(&each.name()), Some(each));
+            assert_eq!(Representation::with_suffix(each.audience(), each.suffix()), Some(each));
+            assert_eq!(Representation::label_of(each.content_type()), Some(each.suffix()));
+        }
+        assert_eq!(Representation::with_suffix(Audience::Full, "rss"), None);
+    }
+}

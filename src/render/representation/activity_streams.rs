@@ -1,0 +1,371 @@
+//! ActivityStreams 1.0: a page as a Collection of Activities (SF-49..SF-55); not AS 2.0, and not AS inside Atom.
+
+use crate::{
+    feed::{
+        item::{Content, Item, plausible},
+        record::FeedRecord,
+        stamp::Stamp,
+    },
+    render::{
+        document::{Audience, Document},
+        identity, target,
+        text::{body_html, html, plain, visible},
+        values,
+    },
+};
+use everfeed_adapters as adapters;
+use serde::{Serialize, Serializer};
+use std::borrow::Cow;
+
+#[cfg(test)]
+mod tests;
+
+/// Writes the document.
+pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
+    let Document { page, links, prev_cursor, .. } = *document;
+    let feed = document.feed();
+    let service = Actor::service(feed);
+    let collection = Collection {
+        count: page.items.len(),
+        total_items: feed.total,
+        url: &links.base,
+        links: Hubs { hub: [&links.hub] },
+        prev_cursor,
+        last_cursor: &page.last_cursor,
+        next: document.next(audience),
+        items: page.items.iter().map(|item| Activity::of(item, &service)).collect(),
+    };
+    let mut out = Vec::with_capacity(document.capacity_bytes());
+    serde_json::to_writer(&mut out, &collection).expect("strings and numbers always serialize into memory");
+    out
+}
+
+#[derive(Serialize)]
+struct Collection<'a> {
+    count: usize,
+    #[serde(rename = "totalItems")]
+    total_items: u64,
+    url: &'a str,
+    links: Hubs<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prev_cursor: Option<&'a str>,
+    last_cursor: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<&'a str>,
+    items: Vec<Activity<'a>>,
+}
+
+/// Where to subscribe (PUSH X-3).
+#[derive(Serialize)]
+struct Hubs<'a> {
+    hub: [&'a str; 1],
+}
+
+/// What happened to an item: its `published` and `updated` are T, those of its object the publisher's.
+#[derive(Serialize)]
+struct Activity<'a> {
+    id: String,
+    published: Date,
+    updated: Date,
+    verb: &'static str,
+    actor: Cow<'a, Actor<'a>>,
+    object: Object<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<Cow<'a, str>>,
+    created: Date,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// Of a tombstone: when its item was first missed, and when it was last seen (POLLING 2.7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_missing: Option<Date>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_seen: Option<Date>,
+}
+
+/// A person, or the feed itself.
+#[derive(Clone, Serialize)]
+struct Actor<'a> {
+    #[serde(rename = "objectType")]
+    object_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(rename = "displayName")]
+    display_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    email: Option<&'a str>,
+}
+
+/// The post itself. A tombstone keeps its type and id only.
+#[derive(Default, Serialize)]
+struct Object<'a> {
+    #[serde(rename = "objectType")]
+    object_type: &'static str,
+    id: &'a str,
+    #[serde(rename = "displayName", skip_serializing_if = "Option::is_none")]
+    display_name: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Cow<'a, str>>,
+    /// Of content that is no HTML: its media type, and how its bytes are written.
+    #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<Actor<'a>>,
+    /// All of them, when there are more than `author` can say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    authors: Vec<Actor<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contributors: Vec<Actor<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<Date>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated: Option<Date>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<Tag<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attachments: Vec<Attachment<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replies: Option<Replies<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rights: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Source<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tag<'a> {
+    #[serde(rename = "objectType")]
+    object_type: &'static str,
+    #[serde(rename = "displayName")]
+    display_name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    term: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scheme: Option<&'a str>,
+}
+
+/// A file beside the post.
+#[derive(Serialize)]
+struct Attachment<'a> {
+    #[serde(rename = "objectType")]
+    object_type: &'static str,
+    #[serde(rename = "displayName", skip_serializing_if = "Option::is_none")]
+    display_name: Option<&'a str>,
+    url: Cow<'a, str>,
+    #[serde(rename = "mimeType", skip_serializing_if = "Option::is_none")]
+    mime_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Replies<'a> {
+    url: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(rename = "displayName", skip_serializing_if = "Option::is_none")]
+    display_name: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<Cow<'a, str>>,
+}
+
+/// RFC 3339.
+struct Date(Stamp);
+
+impl Serialize for Date {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.rfc3339())
+    }
+}
+
+impl<'a> Activity<'a> {
+    fn of(item: &'a Item, service: &'a Actor<'a>) -> Self {
+        let entry = item.entry();
+        let author = entry.and_then(|entry| entry.authors.iter().find_map(Actor::person));
+        let (object, reason, first_missing, last_seen) = match &item.content {
+            Content::Live(entry) => (Object::live(item, entry), None, None, None),
+            Content::Gone { reason, first_missing, last_seen } => {
+                (Object::stripped(item), Some(reason.code()), *first_missing, *last_seen)
+            }
+        };
+        Self {
+            id: item.id.to_string(),
+            published: Date(item.modified),
+            updated: Date(item.modified),
+            verb: verb(item),
+            actor: author.map_or(Cow::Borrowed(service), Cow::Owned),
+            title: object.display_name.clone(),
+            object,
+            created: Date(item.created),
+            deleted: reason.map(|_| true),
+            reason,
+            first_missing: first_missing.map(Date),
+            last_seen: last_seen.map(Date),
+        }
+    }
+}
+
+fn verb(item: &Item) -> &'static str {
+    match item.content {
+        Content::Gone { .. } => "delete",
+        Content::Live(_) if item.modified == item.created => "post",
+        Content::Live(_) => "update",
+    }
+}
+
+impl<'a> Actor<'a> {
+    fn person(person: &'a adapters::Person) -> Option<Self> {
+        Some(Self {
+            object_type: "person",
+            id: None,
+            display_name: values::person_name(person)?,
+            url: person.uri.as_deref().and_then(target::link),
+            email: person.email.as_deref(),
+        })
+    }
+
+    /// Who acts when an entry names nobody. Made of what never changes: were it the feed's author of today, an item
+    /// would change without a new T.
+    fn service(feed: &'a FeedRecord) -> Self {
+        Self {
+            object_type: "service",
+            id: Some(identity::iri(feed)),
+            display_name: identity::host(feed),
+            url: None,
+            email: None,
+        }
+    }
+}
+
+const ARTICLE: &str = "article";
+
+impl<'a> Object<'a> {
+    fn stripped(item: &'a Item) -> Self {
+        Self { object_type: ARTICLE, id: &item.iri, ..Self::default() }
+    }
+
+    fn live(item: &'a Item, entry: &'a adapters::Entry) -> Self {
+        let mut authors: Vec<_> = entry.authors.iter().filter_map(Actor::person).collect();
+        let Inside { content, mime_type, encoding } =
+            entry.content.as_ref().map_or_else(Inside::default, Inside::of);
+        Self {
+            object_type: ARTICLE,
+            id: &item.iri,
+            display_name: entry.title.as_ref().map(plain).filter(|title| !title.is_empty()),
+            summary: visible(entry.summary.as_ref()).map(html),
+            content,
+            mime_type,
+            encoding,
+            url: target::permalink(entry),
+            author: authors.first().cloned(),
+            authors: if authors.len() > 1 { std::mem::take(&mut authors) } else { Vec::new() },
+            contributors: entry.contributors.iter().filter_map(Actor::person).collect(),
+            published: plausible(item.published_us).map(Date),
+            updated: Some(Date(item.updated())),
+            tags: entry.categories.iter().map(Tag::of).collect(),
+            attachments: attachments(entry),
+            replies: entry.comments.as_deref().and_then(target::link).map(|url| Replies { url }),
+            rights: visible(entry.rights.as_ref()).map(plain),
+            language: entry.language.as_deref().and_then(values::language),
+            source: entry.source.as_deref().map(Source::of),
+        }
+    }
+}
+
+/// Content, and what it is when it is no HTML.
+#[derive(Default)]
+struct Inside<'a> {
+    content: Option<Cow<'a, str>>,
+    mime_type: Option<&'a str>,
+    encoding: Option<&'static str>,
+}
+
+impl<'a> Inside<'a> {
+    /// What has a media type of its own is given as it is, bytes in base64 (seed "Arbitrary Content Types").
+    fn of(body: &'a adapters::Body) -> Self {
+        let is_base64 = body.text.kind == adapters::TextKind::Base64;
+        if body.media_type.is_none() && !is_base64 {
+            return Self { content: body_html(body), ..Self::default() };
+        }
+        let Some(text) = visible(Some(&body.text)) else { return Self::default() };
+        let unnamed = if is_base64 { "application/octet-stream" } else { "text/plain" };
+        Self {
+            content: Some(Cow::Borrowed(&text.value)),
+            mime_type: Some(body.media_type.as_deref().and_then(values::media_type).unwrap_or(unnamed)),
+            encoding: is_base64.then_some("base64"),
+        }
+    }
+}
+
+impl<'a> Tag<'a> {
+    fn of(category: &'a adapters::Category) -> Self {
+        let label = category.label.as_deref().filter(|label| *label != category.term);
+        Self {
+            object_type: "tag",
+            display_name: label.unwrap_or(&category.term),
+            term: label.map(|_| category.term.as_str()),
+            scheme: category.scheme.as_deref(),
+        }
+    }
+}
+
+impl<'a> Source<'a> {
+    fn of(source: &'a adapters::Source) -> Self {
+        Self {
+            id: source.id.as_deref(),
+            display_name: source.title.as_ref().map(plain),
+            url: source.url().and_then(target::link),
+        }
+    }
+}
+
+/// Enclosures, and content that the entry only points to.
+fn attachments(entry: &adapters::Entry) -> Vec<Attachment<'_>> {
+    let enclosures = entry.enclosures.iter().filter_map(|enclosure| {
+        let mut attachment = Attachment::of(&enclosure.url, enclosure.media_type.as_deref())?;
+        attachment.display_name = enclosure.title.as_deref();
+        attachment.length =
+            values::length(enclosure.length.as_deref()).and_then(|length| length.parse().ok());
+        Some(attachment)
+    });
+    let body = entry.content.as_ref();
+    let pointed = body.and_then(|body| Attachment::of(body.src.as_deref()?, body.media_type.as_deref()));
+    enclosures.chain(pointed).collect()
+}
+
+impl<'a> Attachment<'a> {
+    fn of(url: &'a str, media_type: Option<&'a str>) -> Option<Self> {
+        let mime_type = media_type.and_then(values::media_type);
+        Some(Self {
+            object_type: object_type(mime_type),
+            display_name: None,
+            url: target::image(url)?,
+            mime_type,
+            length: None,
+        })
+    }
+}
+
+fn object_type(mime_type: Option<&str>) -> &'static str {
+    match mime_type.and_then(|mime_type| mime_type.split('/').next()) {
+        Some("audio") => "audio",
+        Some("image") => "image",
+        Some("video") => "video",
+        _ => "file",
+    }
+}

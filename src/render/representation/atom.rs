@@ -1,0 +1,121 @@
+//! Atom 1.0, for Smart Feed consumers with `fo:` and `at:` elements, for ordinary readers without; not what an item
+//! may look like in other formats.
+
+use crate::{
+    feed::stamp::Stamp,
+    render::{
+        document::{Audience, Document},
+        generator::GENERATOR,
+        identity, namespaces as ns, target,
+        text::visible,
+        values,
+        xml::Xml,
+    },
+};
+use std::collections::HashSet;
+
+mod entry;
+
+mod construct;
+mod declared;
+
+#[cfg(test)]
+mod tests;
+
+const MEDIA_TYPE: &str = "application/atom+xml";
+
+/// Writes the document.
+pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
+    let mut xml = Xml::document(document.capacity_bytes());
+    let language = document.feed().metadata.language.as_deref().and_then(values::language);
+    let mut attributes = vec![("xmlns", Some(ns::ATOM))];
+    if audience == Audience::Full {
+        attributes.extend([
+            ("xmlns:fo", Some(ns::SMART_FEED)),
+            ("xmlns:at", Some(ns::TOMBSTONES)),
+            ("xmlns:app", Some(ns::PUBLISHING)),
+        ]);
+    }
+    attributes.push(("xml:lang", language));
+    xml.open("feed", &attributes);
+    head(&mut xml, document, audience);
+    if audience == Audience::Full {
+        position(&mut xml, document);
+    }
+    for item in &document.page.items {
+        entry::item(&mut xml, item, audience);
+    }
+    xml.close("feed");
+    xml.finish()
+}
+
+/// What RFC 4287 section 4.1.1 asks of a feed, in a page without entries too (A-1..A-4).
+fn head(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
+    let feed = document.feed();
+    let metadata = &feed.metadata;
+    xml.leaf("id", &[], &identity::iri(feed));
+    construct::text(xml, "title", &identity::title(feed), audience);
+    if let Some(subtitle) = visible(metadata.description.as_ref()) {
+        construct::text(xml, "subtitle", subtitle, audience);
+    }
+    xml.leaf("updated", &[], &updated(feed.last_t).rfc3339());
+    if !construct::people(xml, "author", &metadata.authors) {
+        xml.open("author", &[]);
+        xml.leaf("name", &[], &identity::name(feed));
+        xml.close("author");
+    }
+    links(xml, document, audience);
+    construct::people(xml, "contributor", &metadata.contributors);
+    construct::categories(xml, &metadata.categories);
+    if let Some(rights) = visible(metadata.rights.as_ref()) {
+        construct::text(xml, "rights", rights, audience);
+    }
+    if let Some(icon) = metadata.icon.as_deref().and_then(target::image) {
+        xml.leaf("icon", &[], &icon);
+    }
+    if let Some(logo) = metadata.image.as_ref().and_then(|image| target::image(&image.url)) {
+        xml.leaf("logo", &[], &logo);
+    }
+    xml.leaf("generator", &[("version", Some(GENERATOR.version))], GENERATOR.name);
+}
+
+/// A feed that never held anything has no T; Atom wants a date all the same, and it must not be the time of asking.
+fn updated(last_t: Stamp) -> Stamp {
+    const NEVER: Stamp = Stamp::from_secs(946_684_800); // 2000-01-01
+    if last_t == Stamp::ZERO { NEVER } else { last_t }
+}
+
+fn links(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
+    let links = document.links;
+    let own_type = Some(MEDIA_TYPE);
+    xml.empty("link", &[("rel", Some("self")), ("type", own_type), ("href", Some(&links.base))]);
+    xml.empty("link", &[("rel", Some("hub")), ("href", Some(&links.hub))]);
+    if let Some(next) = document.next(audience) {
+        xml.empty("link", &[("rel", Some("next")), ("type", own_type), ("href", Some(next))]);
+    }
+    // The site comes first, as it is what a person would call the alternate.
+    let mut alternates = HashSet::new();
+    if let Some(site) = document.feed().metadata.link("alternate").and_then(target::link) {
+        alternates.insert("text/html");
+        xml.empty("link", &[("rel", Some("alternate")), ("type", Some("text/html")), ("href", Some(&site))]);
+    }
+    for other in links.alternates.iter().filter(|other| alternates.insert(other.media_type)) {
+        link(xml, "alternate", other.media_type, &other.title, &other.href);
+    }
+    link(xml, "describedby", "text/html", "About this feed", &links.about);
+}
+
+fn link(xml: &mut Xml, rel: &str, media_type: &str, title: &str, href: &str) {
+    let attributes =
+        [("rel", Some(rel)), ("type", Some(media_type)), ("title", Some(title)), ("href", Some(href))];
+    xml.empty("link", &attributes);
+}
+
+/// Where the page stands (SF-56, SF-57, SF-83, SF-85). No `count` in Atom (SF-62).
+fn position(xml: &mut Xml, document: &Document<'_>) {
+    xml.leaf("fo:total", &[], &document.feed().total.to_string());
+    if let Some(prev) = document.prev_cursor {
+        xml.leaf("fo:prev_cursor", &[], prev);
+    }
+    xml.leaf("fo:last_cursor", &[], &document.page.last_cursor);
+}

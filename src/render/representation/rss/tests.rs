@@ -1,0 +1,225 @@
+//! RSS documents line by line.
+
+use crate::{
+    render::representation::Representation,
+    render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
+};
+use everfeed_adapters::{
+    Attribute, Body, Element, Enclosure, Entry, Image, Metadata, Person, Text, TextKind,
+};
+use std::sync::Arc;
+
+fn item(entry: Entry) -> Vec<String> {
+    let document = rendered(Representation::CLASSIC_RSS, vec![live(1, entry)]);
+    part(&document, "<item", "</item>").into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_channel_has_what_rss_demands() {
+    // R-1, R-5, R-11, L-3.
+    let document = rendered_with(Representation::CLASSIC_RSS, vec![], |around| {
+        around.ttl_mins = Some(60);
+        around.feed.metadata = Arc::new(Metadata {
+            language: Some("en-GB".into()),
+            rights: Some(Text::plain("© Ann")),
+            image: Some(Image { url: "http://example.org/i.png".into(), ..Image::default() }),
+            ..(*around.feed.metadata).clone()
+        });
+    });
+    assert_eq!(
+        part(&document, "<channel>", "</channel>"),
+        [
+            "<channel>",
+            "<title>Old &amp; good</title>",
+            "<link>http://example.org/</link>",
+            "<description>A blog</description>",
+            "<language>en-GB</language>",
+            "<copyright>© Ann</copyright>",
+            "<lastBuildDate>Mon, 06 Jan 2014 10:18:47 GMT</lastBuildDate>",
+            concat!("<generator>everfeed ", env!("CARGO_PKG_VERSION"), "</generator>"),
+            "<ttl>60</ttl>",
+            "<image>",
+            "<url>http://example.org/i.png</url>",
+            "<title>Old &amp; good</title>",
+            "<link>http://example.org/</link>",
+            "</image>",
+            r#"<atom:link rel="self" type="application/rss+xml" href="http://127.0.0.1/feeds/x/classic.rss"/>"#,
+            r#"<atom:link rel="hub" href="http://127.0.0.1/hub"/>"#,
+            "</channel>",
+        ]
+    );
+}
+
+#[test]
+fn a_channel_without_a_site_leads_to_the_page_about_it() {
+    let document =
+        rendered_with(Representation::CLASSIC_RSS, vec![], |around| around.feed.metadata = Arc::default());
+    assert_eq!(
+        part(&document, "<title>", "<description>"),
+        [
+            "<title>example.org</title>",
+            "<link>http://127.0.0.1/feeds/x/about</link>",
+            "<description>example.org</description>",
+        ]
+    );
+    assert!(!document.contains("<ttl>"));
+}
+
+#[test]
+fn a_post_keeps_what_rss_can_say() {
+    // R-2..R-9.
+    let document = rendered(Representation::CLASSIC_RSS, vec![rich()]);
+    assert_eq!(
+        part(&document, "<item", "</item>"),
+        [
+            "<item>",
+            "<title>Fish &amp; chips</title>",
+            "<link>http://example.org/1?a=b&amp;c=d</link>",
+            "<description>1 &amp;lt; 2</description>",
+            "<content:encoded>&lt;p&gt;hi &amp;amp; bye&lt;/p&gt;</content:encoded>",
+            "<author>ann@example.org (Ann)</author>",
+            r#"<category domain="http://example.org/tags">fish</category>"#,
+            "<comments>http://example.org/1#comments</comments>",
+            r#"<enclosure url="http://example.org/a.mp3" length="1234" type="audio/mpeg"/>"#,
+            r#"<media:content url="http://example.org/b.mp3" fileSize="1234" type="audio/mpeg"/>"#,
+            r#"<guid isPermaLink="false">tag:example.org,2005:1</guid>"#,
+            "<pubDate>Tue, 15 Nov 2005 03:22:41 GMT</pubDate>",
+            "<dc:rights>© Ann</dc:rights>",
+            r#"<source url="http://example.com/feed">Elsewhere</source>"#,
+            r#"<media:credit role="author">Ann &amp; Bob</media:credit>"#,
+            "</item>",
+        ]
+    );
+}
+
+#[test]
+fn deleted_posts_are_left_out() {
+    // R-8.
+    let document = rendered(Representation::CLASSIC_RSS, vec![gone(3), bare()]);
+    assert!(!document.contains("tag:example.org,2005:3") && document.matches("<item>").count() == 1);
+}
+
+#[test]
+fn an_item_has_a_title_or_a_description() {
+    // R-2.
+    assert!(item(Entry::default()).contains(&"<title>tag:example.org,2005:1</title>".into()));
+    let linked = Entry { links: vec![link("alternate", "http://e/1")], ..Entry::default() };
+    assert!(item(linked).contains(&"<title>http://e/1</title>".into()));
+    let content = Some(Body { text: Text::plain("a < b"), ..Body::default() });
+    let lines = item(Entry { content, ..Entry::default() });
+    assert_eq!(lines[1], "<description>a &amp;lt; b</description>");
+    assert!(!lines.iter().any(|line| line.starts_with("<title>")));
+}
+
+#[test]
+fn only_the_permalink_is_a_permalink_guid() {
+    // R-3.
+    let guid = |iri: &str, permalink: &str| {
+        let entry = Entry { links: vec![link("alternate", permalink)], ..Entry::default() };
+        let mut item = live(1, entry);
+        item.iri = iri.into();
+        let document = rendered(Representation::CLASSIC_RSS, vec![item]);
+        part(&document, "<guid", "<guid")[0].contains("\"true\"")
+    };
+    assert!(guid("http://e/1", "http://e/1"));
+    assert!(!guid("http://e/?p=1", "http://e/1"));
+    assert!(!guid("urn:uuid:1", "urn:uuid:1"));
+}
+
+#[test]
+fn authors_without_an_address_are_creators() {
+    // R-7, L-11.
+    let person = |name: &str, email: Option<&str>| Person {
+        name: Some(name.into()),
+        email: email.map(str::to_owned),
+        ..Person::default()
+    };
+    let check = |authors: Vec<Person>, expect: &[&str]| {
+        let lines = item(Entry { authors, ..Entry::default() });
+        let found: Vec<_> =
+            lines.iter().filter(|line| line.contains("author>") || line.contains("creator>")).collect();
+        assert_eq!(found, expect);
+    };
+    check(vec![person("Ann", None)], &["<dc:creator>Ann</dc:creator>"]);
+    check(vec![person("Ann", Some("not one"))], &["<dc:creator>Ann</dc:creator>"]);
+    check(vec![person("a@b", Some("a@b"))], &["<author>a@b</author>"]);
+    check(
+        vec![person("Ann", Some("a@b")), person("Bob", None)],
+        &["<dc:creator>Ann</dc:creator>", "<dc:creator>Bob</dc:creator>"],
+    );
+}
+
+#[test]
+fn one_enclosure_and_no_file_twice() {
+    // R-6, L-9.
+    let enclosure = |url: &str| Enclosure { url: url.into(), ..Enclosure::default() };
+    let media = Element {
+        ns: super::MEDIA.into(),
+        prefix: "m".into(),
+        name: "content".into(),
+        attributes: vec![Attribute {
+            name: "url".into(),
+            value: "http://e/b".into(),
+            ..Attribute::default()
+        }],
+        ..Element::default()
+    };
+    let lines = item(Entry {
+        enclosures: vec![enclosure("http://e/a"), enclosure("http://e/b"), enclosure("http://e/c")],
+        foreign: vec![media],
+        ..Entry::default()
+    });
+    let files: Vec<_> = lines.iter().filter(|line| line.contains("http://e/")).collect();
+    assert_eq!(
+        files,
+        [
+            r#"<enclosure url="http://e/a" length="0" type="application/octet-stream"/>"#,
+            r#"<media:content url="http://e/c"/>"#,
+            r#"<media:content url="http://e/b"/>"#,
+        ]
+    );
+}
+
+#[test]
+fn foreign_markup_does_not_repeat_our_own() {
+    // R-7.
+    let element = |ns: &str, name: &str| Element { ns: ns.into(), name: name.into(), ..Element::default() };
+    let foreign = vec![
+        element("", "guid"),
+        element(super::DUBLIN_CORE, "creator"),
+        element(super::DUBLIN_CORE, "publisher"),
+        element(super::CONTENT, "encoded"),
+        element("http://fanout.org/protocol/atom", "id"),
+        element("http://www.w3.org/2005/Atom", "link"),
+        element("http://www.w3.org/2005/Atom", "updated"),
+    ];
+    let lines = item(Entry { foreign, ..Entry::default() });
+    assert_eq!(lines[4..], ["<dc:publisher/>", "<atom:updated/>", "</item>"]);
+}
+
+#[test]
+fn a_document_that_is_an_item_is_described_or_enclosed() {
+    let of = |kind, media_type: &str, value: &str| {
+        let text = Text { kind, value: value.into(), ..Text::default() };
+        Entry {
+            content: Some(Body { text, media_type: Some(media_type.into()), ..Body::default() }),
+            title: Some(Text::plain("x")),
+            ..Entry::default()
+        }
+    };
+    let json = item(of(TextKind::Plain, "application/json", "{\"a\":\"<b>\"}")).concat();
+    assert!(json.contains("<description>{\"a\":\"&amp;lt;b&amp;gt;\"}</description>"), "{json}");
+    let file = Enclosure {
+        url: "http://e/x.png".into(),
+        media_type: Some("image/png".into()),
+        length: Some("6".into()),
+        title: None,
+    };
+    let picture = Entry { enclosures: vec![file], ..of(TextKind::Base64, "image/png", "iVBORw0K") };
+    let picture = item(picture).concat();
+    assert!(
+        picture.contains(r#"<enclosure url="http://e/x.png" length="6" type="image/png"/>"#),
+        "{picture}"
+    );
+    assert!(!picture.contains("iVBORw0K"), "RSS has no place for bytes");
+}

@@ -1,0 +1,175 @@
+//! The query of a page request, both ways: since, until, max, order, timeout, callback; not what they select.
+
+use crate::feed::order::{Order, UnknownOrder};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::fmt;
+use thiserror::Error;
+use url::form_urlencoded;
+
+/// The parameters of a page request. Positions as written, decoded once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// After this position; empty when absent.
+    pub since: String,
+    /// Before this position; empty when absent.
+    pub until: String,
+    /// Items at most; `None` for the server's default. Clamped by whoever knows the cap.
+    pub max: Option<usize>,
+    /// The order of the items.
+    pub order: Order,
+    /// Seconds to hold an empty answer; `None` when not given.
+    pub timeout_secs: Option<u64>,
+    /// The JSON-P function; `None` for no JSON-P.
+    pub callback: Option<String>,
+}
+
+/// A query that cannot be meant: always the consumer's mistake, always 400.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadQuery {
+    /// A parameter of ours was given twice.
+    #[error("the parameter `{0}` is given more than once")]
+    Twice(&'static str),
+    /// `max` is no positive integer.
+    #[error("`max` must be a whole number of at least 1")]
+    Max,
+    /// `timeout` is no integer.
+    #[error("`timeout` must be a whole number of seconds, 0 or more")]
+    Timeout,
+    /// `order` is none of ours.
+    #[error(transparent)]
+    Order(#[from] UnknownOrder),
+}
+
+/// The parameters that have a meaning; all others are ignored and never echoed (SF-43).
+const OURS: [&str; 6] = ["since", "until", "max", "order", "timeout", "callback"];
+
+impl Query {
+    /// Reads a raw query string.
+    pub fn parse(raw: &str) -> Result<Self, BadQuery> {
+        let mut values: [Option<String>; 6] = Default::default();
+        for (key, value) in form_urlencoded::parse(raw.as_bytes()) {
+            let Some(at) = OURS.iter().position(|name| *name == key) else { continue };
+            if values[at].replace(value.into_owned()).is_some() {
+                return Err(BadQuery::Twice(OURS[at]));
+            }
+        }
+        let [since, until, max, order, timeout, callback] = values.map(Option::unwrap_or_default);
+        Self {
+            since,
+            until,
+            max: count(&max)
+                .map_err(|()| BadQuery::Max)?
+                .map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
+            order: if order.is_empty() { Order::default() } else { order.parse()? },
+            timeout_secs: count(&timeout).map_err(|()| BadQuery::Timeout)?,
+            callback: Some(callback).filter(|name| !name.is_empty()),
+        }
+        .checked()
+    }
+
+    fn checked(self) -> Result<Self, BadQuery> {
+        if self.max == Some(0) { Err(BadQuery::Max) } else { Ok(self) }
+    }
+
+    /// True while the whole view is meant, and nothing is said of the answer.
+    pub(super) fn is_whole(&self) -> bool {
+        let Self { since, until, max, order: _, timeout_secs, callback } = self;
+        since.is_empty() && until.is_empty() && max.is_none() && timeout_secs.is_none() && callback.is_none()
+    }
+
+    /// True where the answer belongs to this one request and must not be cached (D-26).
+    pub fn is_personal(&self) -> bool {
+        !self.since.is_empty()
+            || !self.until.is_empty()
+            || self.timeout_secs.is_some()
+            || self.callback.is_some()
+    }
+}
+
+/// Everything but unreserved characters is escaped in a query value.
+const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+impl fmt::Display for Query {
+    /// The order always, all else when it is there.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "order={}", self.order)?;
+        if !self.since.is_empty() {
+            write!(f, "&since={}", utf8_percent_encode(&self.since, QUERY_VALUE))?;
+        }
+        if let Some(max) = self.max {
+            write!(f, "&max={max}")?;
+        }
+        if !self.until.is_empty() {
+            write!(f, "&until={}", utf8_percent_encode(&self.until, QUERY_VALUE))?;
+        }
+        if let Some(secs) = self.timeout_secs {
+            write!(f, "&timeout={secs}")?;
+        }
+        if let Some(callback) = &self.callback {
+            write!(f, "&callback={}", utf8_percent_encode(callback, QUERY_VALUE))?;
+        }
+        Ok(())
+    }
+}
+
+/// True where a raw query, good or bad, asks for JSON-P.
+pub fn asks_for_script(raw: &str) -> bool {
+    form_urlencoded::parse(raw.as_bytes()).any(|(key, value)| key == "callback" && !value.is_empty())
+}
+
+/// Digits only; more than fit are as many as fit. Empty is absent.
+fn count(text: &str) -> Result<Option<u64>, ()> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if !text.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(());
+    }
+    Ok(Some(text.parse().unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::position::Position;
+
+    fn status(raw: &str) -> u16 {
+        let positions =
+            |query: Query| Position::parse(&query.since).and(Position::parse(&query.until)).is_ok();
+        if Query::parse(raw).is_ok_and(positions) { 200 } else { 400 }
+    }
+
+    #[test]
+    fn every_query_of_the_vectors_is_decoded_or_refused_as_expected() {
+        // SF-20, SF-42, SF-43, D-9.
+        for case in testkit::data::section("queries") {
+            let raw = case["raw"].as_str().unwrap();
+            if let Some(expect) = case["expect_status"].as_u64() {
+                assert_eq!(u64::from(status(raw)), expect, "{case}");
+            }
+            let Ok(query) = Query::parse(raw) else { continue };
+            if let Some(since) = case["decoded"]["since"].as_str() {
+                assert_eq!(query.since, since, "{case}");
+            }
+            if let Some(callback) = case["decoded"]["callback"].as_str() {
+                assert_eq!(query.callback.as_deref().unwrap_or_default(), callback, "{case}");
+            }
+            if let Some(order) = case["decoded"]["order"].as_str() {
+                assert_eq!(query.order.name(), order, "{case}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_too_large_is_clamped_and_not_refused() {
+        let query = Query::parse("max=99999999999999999999&timeout=99999999999999999999").unwrap();
+        assert_eq!((query.max, query.timeout_secs), (Some(usize::MAX), Some(u64::MAX)));
+    }
+
+    #[test]
+    fn an_unknown_order_is_refused_and_an_unknown_parameter_is_not() {
+        assert_eq!(Query::parse("order=best"), Err(BadQuery::Order(UnknownOrder)));
+        assert_eq!(Query::parse("_=1&_=2&utm_source=x"), Ok(Query::default()));
+        assert_eq!(Query::parse("order=created&order=created"), Err(BadQuery::Twice("order")));
+    }
+}

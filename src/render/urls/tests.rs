@@ -1,0 +1,134 @@
+//! Every URL that we print leads back to what it names, and every spelling that means the same leads there too.
+
+use super::{Endpoint, Query, Site, Topic};
+use crate::{
+    feed::{order::Order, view::Filter},
+    render::representation::Representation,
+};
+use proptest::{option, prelude::*, sample::select};
+use url::Url;
+
+fn site(public: &str, prefix: &str) -> Site {
+    Site::new(&Url::parse(public).unwrap(), prefix)
+}
+
+fn any_representation() -> impl Strategy<Value = Representation> {
+    select(Representation::all().collect::<Vec<_>>())
+}
+
+fn any_name() -> impl Strategy<Value = String> {
+    "[a-z0-9][a-z0-9-]{0,10}"
+}
+
+fn any_endpoint() -> impl Strategy<Value = Endpoint> {
+    prop_oneof![
+        Just(Endpoint::List),
+        Just(Endpoint::Hub),
+        any_name().prop_map(Endpoint::HubOf),
+        any_name().prop_map(Endpoint::About),
+        any_name().prop_map(Endpoint::Negotiated),
+        (any_name(), any_representation()).prop_map(|(name, form)| Endpoint::Page(name, form)),
+    ]
+}
+
+fn any_query() -> impl Strategy<Value = Query> {
+    let numbers = (option::of(1_usize..), option::of(any::<u64>()));
+    let callback = option::of(".{1,8}");
+    (".{0,12}", ".{0,12}", numbers, select(Order::ALL.to_vec()), callback).prop_map(
+        |(since, until, (max, timeout_secs), order, callback)| Query {
+            since,
+            until,
+            max,
+            order,
+            timeout_secs,
+            callback,
+        },
+    )
+}
+
+fn any_site() -> impl Strategy<Value = Site> {
+    let public = select(vec!["http://127.0.0.1:8080", "https://Example.org/", "https://example.org/a/b/"]);
+    let prefix = select(vec!["", "/smart", "a/b/"]);
+    (public, prefix).prop_map(|(public, prefix)| site(public, prefix))
+}
+
+proptest! {
+    #[test]
+    fn every_endpoint_that_is_printed_is_read_back(site in any_site(), endpoint in any_endpoint()) {
+        let url = Url::parse(&site.print(&endpoint)).unwrap();
+        let path = url.path().strip_prefix(site.public.path().trim_end_matches('/')).unwrap();
+        prop_assert_eq!(site.endpoint(path), Some(endpoint));
+    }
+
+    #[test]
+    fn every_query_that_is_printed_is_read_back(query in any_query(), form in any_representation()) {
+        let url = Url::parse(&site("http://127.0.0.1", "").page("blog", form, &query)).unwrap();
+        prop_assert_eq!(Query::parse(url.query().unwrap()), Ok(query));
+    }
+
+    #[test]
+    fn every_base_url_is_the_topic_of_its_view(
+        site in any_site(),
+        name in any_name(),
+        representation in any_representation(),
+        order in select(Order::ALL.to_vec()),
+    ) {
+        let base = site.base(&name, representation, order);
+        let order = if representation.is_classic() { Order::MODIFIED } else { order };
+        let topic = Topic { name, order, filter: Filter::All, representation };
+        prop_assert_eq!(site.topic(&base), Some(topic));
+    }
+}
+
+#[test]
+fn urls_stand_under_the_public_origin_and_the_prefix() {
+    let check = |site: Site, root: &str| {
+        assert_eq!(site.list(), format!("{root}/feeds"));
+        assert_eq!(site.hub(), format!("{root}/hub"));
+        assert_eq!(site.about("blog"), format!("{root}/feeds/blog/about"));
+        assert_eq!(
+            site.base("blog", Representation::JSON, Order::CREATED_REVERSE),
+            format!("{root}/feeds/blog.json?order=-created")
+        );
+        assert_eq!(
+            site.base("blog", Representation::CLASSIC_RSS, Order::MODIFIED),
+            format!("{root}/feeds/blog/classic.rss")
+        );
+    };
+    check(site("http://127.0.0.1:8080", ""), "http://127.0.0.1:8080");
+    check(site("https://example.org/", "/smart/"), "https://example.org/smart");
+}
+
+#[test]
+fn a_page_with_a_range_is_printed_as_consumers_are_used_to_it() {
+    // SF-53.
+    let query =
+        Query { since: "cursor:1_0_2".into(), max: Some(5), until: "time:9 ü".into(), ..Query::default() };
+    assert_eq!(
+        site("http://h", "").page("blog", Representation::ATOM, &query),
+        "http://h/feeds/blog.atom?order=modified&since=cursor%3A1_0_2&max=5&until=time%3A9%20%C3%BC"
+    );
+}
+
+#[test]
+fn a_topic_is_known_by_its_other_spellings_too() {
+    // HUB-8, HUBS 5.3.
+    let site = site("http://example.org:8080/", "");
+    let check = |url: &str, known: bool| assert_eq!(site.topic(url).is_some(), known, "{url}");
+    check("http://EXAMPLE.org:8080/feeds/blog.atom", true);
+    check("https://example.org:8080/feeds/blog.atom/?order=created", true);
+    check("http://example.org:8080/feeds/blog", true);
+    check("http://example.org:8080/feeds/%62log%2eatom?%6frder=cre%61ted", true);
+    check("http://example.org:8080/feeds/blog.atom%3Forder=created", false);
+    check("http://example.org:8080/feeds%2Fblog.atom", false);
+    check("http://example.org:8080/feeds/blog.atom?order=best", false);
+    check("http://example.org:8080/feeds/blog.atom?since=cursor:", false);
+    check("http://example.org:8080/feeds/blog.atom?max=5", false);
+    check("http://example.org:8080/feeds/blog.atom#x", false);
+    check("http://example.com:8080/feeds/blog.atom", false);
+    check("http://example.org/feeds/blog.atom", false);
+    check("http://example.org:8080/other/blog.atom", false);
+    check("http://example.org:8080/feeds/blog/about", false);
+    check("ftp://example.org:8080/feeds/blog.atom", false);
+    check("/feeds/blog.atom", false);
+}
