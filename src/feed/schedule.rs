@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 mod calendar;
 mod interval;
 mod next;
+mod retry_after;
 
-pub use next::{Answer, Document, Failure, Outcome, host_not_before, next};
+pub use next::{Answer, Document, Failure, Outcome, next};
+pub use retry_after::{host_pause_until, retry_after_secs};
 
 #[cfg(test)]
 mod tests;

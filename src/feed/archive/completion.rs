@@ -16,9 +16,6 @@ pub(super) const PAUSE_SECS: u64 = 86_400;
 /// How often that is done before the gap is taken for final.
 const ROUNDS_MAX: u8 = 7;
 
-/// The longest `Retry-After` that is believed, as for polls.
-const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
-
 impl ArchiveWalk {
     /// Whether a damaged page may come whole the second time. Archives that nobody ever mended are not asked for twice, all of
     /// them: after the first one the walk is not whole anyhow.
@@ -57,7 +54,7 @@ impl ArchiveWalk {
 
     /// Asks for the same page later: soon, then once a day, then never.
     pub(super) fn again(&mut self, why: String, retry_after_secs: Option<u64>, now: Stamp) {
-        let asked = retry_after_secs.unwrap_or(0).min(RETRY_AFTER_SECS_MAX);
+        let asked = retry_after_secs.unwrap_or(0);
         if let Some(wait_secs) = AGAIN_SECS.get(usize::from(self.tries)) {
             self.tries += 1;
             self.next_at = now.plus_secs((*wait_secs).max(asked));

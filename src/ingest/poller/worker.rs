@@ -322,7 +322,7 @@ impl<'a> Worker<'a> {
             }
         };
         let now = self.now();
-        if let Some((host, until)) = polled.hold {
+        if let Some((host, until)) = polled.host_pause {
             self.pauses.pause(host, until, now);
         }
         self.saving.note(feed, &polled.state, polled.is_saved);
@@ -352,7 +352,7 @@ impl<'a> Worker<'a> {
             Ended::Stopped => return,
             Ended::Panicked => return self.lanes.walks.put(feed, now.plus_secs(BROKEN_SECS)),
         };
-        if let Some((host, until)) = stepped.hold {
+        if let Some((host, until)) = stepped.host_pause {
             self.pauses.pause(host, until, now);
         }
         self.agenda.walks.remove(&feed);
@@ -380,7 +380,7 @@ impl<'a> Worker<'a> {
         {
             self.agenda.checked.remove(host);
         }
-        if let Some((host, until)) = checked.hold {
+        if let Some((host, until)) = checked.host_pause {
             self.pauses.pause(host, until, now);
         }
         if let Some(at) = checked.next_at {
