@@ -8,15 +8,15 @@ use super::{
     retry::VERIFY_GIVE_UP_SECS,
     roster::{Key, Room, Standing, Way},
     sign,
-    subscription::{Order, SubscriptionTask},
+    subscription::{self, Order, Place},
     verify::Verdict,
 };
 use crate::{
     feed::{order::Order as FeedOrder, page::PageQuery, stamp::Stamp, view::View},
     render::{Endpoint, Representation, Topic},
     store::{
-        StoreError, Subscription, SubscriptionNo,
-        sub::{Dialect, Intent, Pending, Start, Terms},
+        StoreError,
+        subscriptions::{Dialect, Intent, Pending, Start, Terms},
     },
 };
 use bytes::Bytes;
@@ -287,14 +287,10 @@ impl Hub {
                 Way::New(orders, mailbox, ticket) => {
                     // Without waiting: a task whose first order never comes would never end.
                     let sent = mailbox.try_send(order).is_ok();
-                    let sub = unborn(&key, subject, &pending.topic_as_sent);
-                    self.start_one(SubscriptionTask::new(
-                        self.shared.clone(),
-                        key.clone(),
-                        ticket,
-                        sub,
-                        orders,
-                    ));
+                    let place = Place { shared: self.shared.clone(), key: key.clone(), ticket };
+                    let representation = subject.representation.name();
+                    let task = subscription::begin(place, subject.view, representation, orders);
+                    self.start_one(&key.topic, task);
                     sent
                 }
             };
@@ -318,25 +314,6 @@ struct Subject {
 
 /// How often an order is handed to another task after one that had just ended.
 const ORDER_TRIES: usize = 3;
-
-/// A subscription that nothing is known of yet.
-fn unborn(key: &Key, subject: &Subject, spelt: &str) -> Subscription {
-    Subscription {
-        no: SubscriptionNo(0),
-        view: subject.view,
-        representation: subject.representation.name(),
-        topic: key.topic.clone(),
-        topic_as_sent: spelt.to_owned(),
-        callback: key.callback.clone(),
-        active: None,
-        lease_until: Stamp::ZERO,
-        pending: None,
-        acked: None,
-        attempts: 0,
-        next_try: Stamp::ZERO,
-        failure: None,
-    }
-}
 
 /// The synchronous answer (P03-2): verified, or not.
 async fn conclude(

@@ -3,8 +3,9 @@
 use super::{Context, FeedSpec, Upstream};
 use crate::{
     feed::{record::FeedNo, schedule::PollState},
-    store::StoreError,
+    store::{StoreError, listing},
 };
+use futures_util::TryStreamExt as _;
 use jobs::Parts;
 use std::{
     collections::{BTreeMap, HashMap},
@@ -54,7 +55,7 @@ impl Poller {
         feeds: Vec<FeedSpec>,
     ) -> Result<Self, StoreError> {
         let now = context.now();
-        let mut saved: HashMap<FeedNo, PollState> = context.store.polls().await?.into_iter().collect();
+        let mut saved: HashMap<FeedNo, PollState> = listing::polls(&*context.store).try_collect().await?;
         let mut state_of = |feed: &FeedSpec| {
             let url = feed.bare_url();
             match saved.remove(&feed.no) {
@@ -63,9 +64,11 @@ impl Poller {
             }
         };
         let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
-        for record in context.store.feeds().await? {
+        let mut records = listing::feeds(&*context.store);
+        while let Some(record) = records.try_next().await? {
             context.notify.moved(record.no, record.head());
         }
+        drop(records);
         let feeds: Feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
         Ok(Self { parts: Parts { context, upstream }, wanted, states: Arc::new(RwLock::new(states)) })

@@ -129,10 +129,8 @@ impl Job for RecallJob {
 impl RecallJob {
     async fn recall(&self) -> Result<Recalled, StoreError> {
         let (store, feed) = (&self.parts.context.store, self.spec.no);
-        let record = store.feed(feed).await?;
-        let state = store.polls().await?.into_iter().find(|(no, _)| *no == feed).map(|(_, state)| state);
-        let walk = store.walks().await?.into_iter().find(|(no, _)| *no == feed).map(|(_, walk)| walk);
-        Ok(Recalled { record, state, walk })
+        let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
+        Ok(Recalled { record, state, walk: store.walk(feed).await? })
     }
 }
 

@@ -21,8 +21,9 @@ use crate::{
         polls::{Poll, Polled},
         walks::Stepped,
     },
-    store::StoreError,
+    store::{StoreError, listing},
 };
+use futures_util::TryStreamExt as _;
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
@@ -151,13 +152,14 @@ impl<'a> Worker<'a> {
             stop,
             wanted,
             feeds: feeds.clone(),
-            pauses: HostPauses::new(store.hosts().await?),
+            pauses: HostPauses::new(listing::host_pauses(&**store).try_collect().await?),
             lanes: Lanes::default(),
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
         };
-        let mut walks: HashMap<FeedNo, ArchiveWalk> = store.walks().await?.into_iter().collect();
-        for record in store.feeds().await? {
+        let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(&**store).try_collect().await?;
+        let mut records = listing::feeds(&**store);
+        while let Some(record) = records.try_next().await? {
             let Some(spec) = feeds.get(&record.no) else { continue };
             match poller.status(record.no) {
                 Some(state) => worker.lanes.polls.put(record.no, state.next_at),
