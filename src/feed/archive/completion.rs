@@ -16,9 +16,6 @@ pub(super) const PAUSE_SECS: u64 = 86_400;
 /// Number of such pauses before the gap counts as final.
 const ROUNDS_MAX: u8 = 7;
 
-/// The longest `Retry-After` that is believed, as for polls.
-const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
-
 impl LastWalk {
     /// Record of a walk that is at its end.
     pub fn of(walk: &ArchiveWalk, now: Stamp) -> Self {
@@ -65,7 +62,7 @@ impl ArchiveWalk {
 
     /// Asks for the same page later: soon, then once a day, then never.
     pub(super) fn again(&mut self, why: String, retry_after_secs: Option<u64>, now: Stamp) {
-        let asked = retry_after_secs.unwrap_or(0).min(RETRY_AFTER_SECS_MAX);
+        let asked = retry_after_secs.unwrap_or(0);
         if let Some(wait_secs) = AGAIN_SECS.get(usize::from(self.tries)) {
             self.tries += 1;
             self.next_at = now.plus_secs((*wait_secs).max(asked));
