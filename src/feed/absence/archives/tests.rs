@@ -1,4 +1,4 @@
-//! The rules by which a walk proves an absence, one after the other, by name.
+//! Absence from whole walks, one rule by name after the other.
 
 use super::*;
 
