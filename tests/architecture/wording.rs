@@ -11,20 +11,13 @@ const NEVER_FIRST: [&str; 7] = ["What", "Who", "Whether", "When", "Where", "How"
 const LEFT: &[(&str, usize)] = &[
     ("benches", 8),
     ("examples", 1),
-    ("src/app", 83),
-    ("src/cli", 52),
-    ("src/clock", 1),
-    ("src/config", 20),
     ("src/feed", 323),
     ("src/hub", 56),
     ("src/ingest", 127),
-    ("src/layers", 28),
-    ("src/notify", 2),
     ("src/readers", 15),
     ("src/render", 30),
     ("src/serve", 44),
     ("src/store", 66),
-    ("src/telemetry", 3),
     ("tests", 69),
 ];
 
