@@ -30,7 +30,7 @@ mod paging;
 
 mod guard;
 
-mod codec;
+mod stored;
 
 #[cfg(test)]
 mod conformance;

@@ -5,7 +5,6 @@
 //! places. So an item that is missing although two that stood behind it are still there did not roll off.
 
 use super::{item::ItemId, stamp::Stamp};
-use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 
 mod anchors;
@@ -34,11 +33,12 @@ pub use proof::{Proof, RequiredProof, Suspect};
 pub use recurrence::{AbsenceTrust, DoubtReason, Recurrence};
 pub use window_event::WindowEvent;
 
-use direction::Direction;
-use pinned::Pinned;
+pub(crate) use direction::{Direction, NewestEnd};
+pub(crate) use permalink_check::PageFinding;
+pub(crate) use pinned::Pinned;
 
 /// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Coverage {
     /// The whole document, to a request without validators: FULL-U.
     Unconditional,
@@ -66,7 +66,7 @@ pub struct ShownItem {
 }
 
 /// One item of the remembered window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowItem {
     /// The item.
     pub id: ItemId,
@@ -81,37 +81,37 @@ pub struct WindowItem {
 }
 
 /// What is remembered of a feed's documents for the sake of what is missing from the next.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AbsenceState {
     /// The last full document, newest first, with what is missed since at its old place.
     pub rows: Vec<WindowItem>,
     /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
-    lengths: VecDeque<u16>,
-    orientation: Direction,
+    pub(crate) lengths: VecDeque<u16>,
+    pub(crate) orientation: Direction,
     /// What the last document was taken for.
-    taken: DocumentStanding,
+    pub(crate) taken: DocumentStanding,
     /// Full documents in a row whose order could not be followed.
-    unstable: u8,
+    pub(crate) unstable: u8,
     /// When the last full document was read.
-    seen_at: Stamp,
+    pub(crate) seen_at: Stamp,
     /// Since when too much is missing at once to believe it.
     pub held_since: Option<Stamp>,
     /// Rises with every audit that bears out the conditional answer before it, falls with every other:
     /// [`TRUSTED`] and more counts as proof, [`CAUGHT`] and less is taken for a part of the feed.
-    trust: i8,
+    pub(crate) trust: i8,
     /// What every conditional answer since the last audit lacked.
-    lacked: Option<LackedItems>,
+    pub(crate) lacked: Option<LackedItems>,
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
-    ended: (Stamp, u16),
+    pub(crate) ended: (Stamp, u16),
     /// What was missing and came back.
     pub returns: Recurrence,
     /// Whether what rolls off is missing from inside.
-    sticky: Pinned,
+    pub(crate) sticky: Pinned,
 }
 
 /// What a document was taken for, and so what the same document says when it comes again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum DocumentStanding {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DocumentStanding {
     /// For the feed as it is: the remembered rows, without those that are missed, are its own.
     #[default]
     Judged,
@@ -124,12 +124,12 @@ enum DocumentStanding {
 }
 
 /// Items that conditional answers lacked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct LackedItems {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LackedItems {
     /// How many answers.
-    answers: u32,
+    pub(crate) answers: u32,
     /// What each of them lacked.
-    ids: Vec<ItemId>,
+    pub(crate) ids: Vec<ItemId>,
 }
 
 /// What proof a tombstone needs (POLLING 2.3).

@@ -39,7 +39,7 @@ impl CheckResult {
 }
 
 /// What is known of a missed item's page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PermalinkCheck {
     /// When its page is asked for next; `None`: not any more.
     pub due: Option<Stamp>,
@@ -48,15 +48,15 @@ pub struct PermalinkCheck {
     /// How often it was asked for.
     pub asked: u8,
     /// Since when it has not been found, if it has not.
-    not_found_since: Option<Stamp>,
+    pub(crate) not_found_since: Option<Stamp>,
     /// Requests in a row that brought nothing.
-    silent: u8,
-    finding: PageFinding,
+    pub(crate) silent: u8,
+    pub(crate) finding: PageFinding,
 }
 
 /// What the answers come to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum PageFinding {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PageFinding {
     /// Nothing for or against.
     #[default]
     Open,

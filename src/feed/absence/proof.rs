@@ -5,10 +5,9 @@ use super::{
     full_document::DocumentContext, recurrence::DOUBTED_SECS,
 };
 use crate::feed::{item::flapping_secs, stamp::Stamp};
-use serde::{Deserialize, Serialize};
 
 /// What is known of an item that is missed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// When it was first missed.
     pub since: Stamp,
@@ -43,7 +42,7 @@ pub struct RequiredProof {
 }
 
 /// Why an item is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// Missing although what stood behind it is still there: `absent-bracketed`.
     Bracketed(Suspect),

@@ -1,9 +1,7 @@
 //! What happened to a window as a whole, as an operator should know it.
 
-use serde::{Deserialize, Serialize};
-
 /// What happened to the window as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WindowEvent {
     /// Nothing of the last window is in this one: items may be missing between the two.
     Gap,

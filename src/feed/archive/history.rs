@@ -1,10 +1,9 @@
 //! How far back a feed's memory reaches, and why no further (H-4, H-11).
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How far back a feed's memory reaches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum History {
     /// To the first document that we saw; nobody said whether there was more before.
     #[default]

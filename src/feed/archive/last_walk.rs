@@ -2,10 +2,9 @@
 
 use super::{ArchiveWalk, History};
 use crate::feed::stamp::Stamp;
-use serde::{Deserialize, Serialize};
 
 /// The last walk through a feed's archives that came to its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastWalk {
     /// When it began.
     pub began_at: Stamp,
