@@ -79,9 +79,9 @@ impl<'a> Check<'a> {
         stop: &CancellationToken,
     ) -> Result<Option<Checked>, Failure> {
         let (context, feed) = (self.context, self.feed);
-        let last = context.store.known(feed.no, Vec::new()).await.map_err(Failure::ours)?.last;
-        let Some(id) = last.absence.probe_due(context.now()) else {
-            return Ok(Some(Checked { next_at: last.absence.probe_at(), ..Checked::default() }));
+        let last = context.store.known(feed.no, Vec::new()).await.map_err(Failure::ours)?.window;
+        let Some(id) = last.absence.due_check(context.now()) else {
+            return Ok(Some(Checked { next_at: last.absence.next_check_at(), ..Checked::default() }));
         };
         let item = context.store.item(feed.no, id).await.map_err(Failure::ours)?;
         let item = item.ok_or_else(|| Failure::ours("a missed item is not in the store"))?;
@@ -144,14 +144,14 @@ impl<'a> Check<'a> {
             // Where nobody was asked and nothing came of it there is nothing to tell.
             let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
             let observed = tells.then(|| ObservationRecord::of_page(&decisions, id, said, now));
-            let (changes, last) = (decisions.changes, Some(decisions.last));
+            let (changes, last) = (decisions.changes, Some(decisions.window));
             Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, events))
         });
         let (receipt, events) = committed.await?.expect("every result is committed");
         context.metrics.probe(word(said));
         context.announce(feed, &receipt, started);
         events.into_iter().for_each(|event| tell(feed, event));
-        Ok(receipt.feed.probe_at)
+        Ok(receipt.feed.next_check_at)
     }
 }
 

@@ -129,7 +129,8 @@ impl Poller {
             if feed.is_none() || walks.get(&record.no).is_some_and(is_over) {
                 walks.remove(&record.no);
             }
-            let due = feed.zip(record.walked.as_ref()).and_then(|(feed, walked)| feed.walks_again_at(walked));
+            let due =
+                feed.zip(record.last_walk.as_ref()).and_then(|(feed, walked)| feed.walks_again_at(walked));
             if !walks.contains_key(&record.no) {
                 again.extend(due.map(|due| (record.no, due)));
             }

@@ -48,6 +48,9 @@ mod clock;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+mod golden;
+
 /// A kind of value, with its own versions.
 pub(super) trait Kind: Stored {
     /// Its name, in errors and golden files.

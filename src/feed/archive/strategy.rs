@@ -23,21 +23,21 @@ pub enum Strategy {
     },
 }
 
-/// How pages are counted.
+/// Numbering of pages in their addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedPages {
     pub(crate) place: CounterPlace,
     /// The number in the address of the page that is being read.
     pub(crate) at: u64,
-    /// Whether entries are counted; else pages.
+    /// True when entries are counted; else pages.
     pub(crate) entries: bool,
     /// The number of the first entry, where entries are counted.
     pub(crate) start: u64,
-    /// What else stands in every address.
+    /// Other parameters of every address.
     pub(crate) with: Vec<(String, String)>,
 }
 
-/// Where the number stands.
+/// Part of the address that holds the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CounterPlace {
     Query(String),
@@ -45,7 +45,7 @@ pub(crate) enum CounterPlace {
     Path(String),
 }
 
-/// What follows a page.
+/// Successor of a page.
 pub(super) enum NextPage {
     Page(String),
     /// It was the last, and the oldest.
@@ -55,7 +55,7 @@ pub(super) enum NextPage {
 }
 
 impl Strategy {
-    /// Whether the publisher's own links lead the way; else we count.
+    /// True when the publisher's own links lead the way; else we count.
     pub(super) fn follows_links(&self) -> bool {
         matches!(self, Self::Archives | Self::Pages { .. })
     }
@@ -70,7 +70,7 @@ impl Strategy {
         }
     }
 
-    /// Whether it counts pages, in the order of the live document, and is at the one after that.
+    /// True when it counts pages, in the order of the live document, and is at the one after that.
     pub(super) fn asks_for_the_second_page(&self) -> bool {
         matches!(self, Self::CountedPages(counted) if !counted.entries && counted.with.is_empty())
     }
@@ -128,7 +128,7 @@ impl CountedPages {
     }
 }
 
-/// Whether the document itself shows that it is everything.
+/// True when the document itself shows that it is everything.
 pub(super) fn shows_all(live: &WalkedDocument<'_>) -> bool {
     let shown = live.keys.len() as u64;
     live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total <= shown)

@@ -39,7 +39,7 @@ impl Probes {
     pub(super) fn new(records: Vec<FeedRecord>) -> Self {
         let mut queue = Queue::default();
         for record in records {
-            if let Some(at) = record.probe_at {
+            if let Some(at) = record.next_check_at {
                 queue.put(record.no, at);
             }
         }

@@ -34,7 +34,7 @@ impl ArchiveReader<'_> {
             return Some(later);
         }
         let Ok(record) = context.store.feed(feed.no).await else { return Some(later) };
-        let due = record.walked.as_ref().and_then(|walked| feed.walks_again_at(walked));
+        let due = record.last_walk.as_ref().and_then(|walked| feed.walks_again_at(walked));
         if due.is_none_or(|due| due > context.now()) {
             return Some(Stepped { next_at: due, ..later });
         }

@@ -59,7 +59,7 @@ impl ArchiveReader<'_> {
         if !walk.is_done() {
             return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, hold }));
         }
-        let walked = store.feed(feed.no).await.map_err(Failure::ours)?.walked;
+        let walked = store.feed(feed.no).await.map_err(Failure::ours)?.last_walk;
         let next_at = walked.and_then(|walked| feed.walks_again_at(&walked));
         Ok(Some(Stepped { walk: None, next_at, wants_poll, hold }))
     }

@@ -10,12 +10,12 @@ stored_newtypes! { Pinned }
 
 stored_structs! {
     AbsenceState {
-        rows, lengths, orientation, taken, unstable, seen_at, held_since, trust, lacked, ended, returns, sticky,
+        items, lengths, direction, last_document, unstable, seen_at, quarantined_since, trust, lacked, ended, recurrence, pinned,
     }
-    WindowItem { id, dated, tombstone_count, is_weak, missing }
+    WindowItem { id, dated, tombstone_count, is_weak, suspect }
     LackedItems { answers, ids }
     Suspect {
-        since, last_seen, counted_at, count, audited, strong, behind, backfilled, probe, before_few,
+        since, last_seen, counted_at, count, audited, strong, behind, backfilled, permalink_check, before_few,
     }
     PermalinkCheck { due, last, asked, not_found_since, silent, finding }
     Recurrence { seen, ended, doubted, off }

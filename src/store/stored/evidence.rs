@@ -8,5 +8,5 @@ impl Kind for Evidence {
 }
 
 stored_structs! {
-    Evidence { reason, observed_at, when, comment, missing, missed }
+    Evidence { reason, observed_at, when, comment, suspect, archive_suspect }
 }

@@ -25,8 +25,8 @@ stored_newtypes! { FeedNo }
 
 stored_structs! {
     FeedRecord {
-        no, name, namespace, rev, last_t, total, live, metadata, metadata_rev, id_rule, first_cursor, history, walked,
-        gaps, window, probe_at,
+        no, name, namespace, rev, last_t, total, live, metadata, metadata_rev, id_rule, first_cursor, history, last_walk,
+        gaps, window, next_check_at,
     }
     WindowFigures { quarantined_since, suspects, deferred, reformatted_at }
     Gap { at, event, before, after }

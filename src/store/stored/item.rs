@@ -20,7 +20,7 @@ impl Kind for Item {
 stored_newtypes! { ItemId KeyHash }
 
 stored_structs! {
-    Item { id, iri, modified, created, revived, published_us, content, tombstone_count, seen }
+    Item { id, iri, modified, created, revived, published_us, content, tombstone_count, digests }
     ItemDigests { raw, content, version }
 }
 

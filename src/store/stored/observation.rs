@@ -12,7 +12,7 @@ impl Kind for ObservationRecord {
 
 stored_structs! {
     ObservationRecord {
-        at, class, partial, again, entries, new, edited, revived, missing, suspects, rolled_off, gone, events, remark,
+        at, coverage, partial, again, entries, new, edited, revived, missing, suspects, rolled_off, gone, events, remark,
         page,
     }
 }

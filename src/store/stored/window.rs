@@ -11,8 +11,8 @@ impl Kind for WindowState {
 }
 
 stored_structs! {
-    WindowState { window, absence, held, reformatted_at, missed }
+    WindowState { entries, absence, deferred, reformatted_at, archive_suspects }
     WindowEntry { key, id, raw, dated, tombstone_count, is_weak, changed_polls }
-    DeferredEdit { id, key, until, entry, published_us, seen }
+    DeferredEdit { id, key, until, entry, published_us, digests }
     ArchiveSuspect { id, since, last_seen, walks }
 }

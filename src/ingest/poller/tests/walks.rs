@@ -94,7 +94,7 @@ async fn a_feed_is_served_in_time_though_an_archive_fails_and_what_comes_late_co
     assert_eq!(titles(&house, feed.no).await, ["two", "three", "one"]);
     assert_eq!(house.store.feed(feed.no).await.unwrap().history, History::Complete);
     assert_eq!(
-        house.store.known(feed.no, vec![]).await.unwrap().last.window.len(),
+        house.store.known(feed.no, vec![]).await.unwrap().window.entries.len(),
         1,
         "the window is the live one"
     );
