@@ -16,7 +16,7 @@ use crate::{
         item::{Item, ItemId},
         observation_record::ObservationRecord,
         reconcile::reconcile_probe,
-        schedule::{Failure, PollState},
+        schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
     },
     store::Commit,
@@ -44,15 +44,12 @@ pub struct Checked {
     pub next_at: Option<Stamp>,
     /// True when a request was sent, so that its host is to be left alone for a while.
     pub asked: bool,
-    /// A host that gets no requests until then.
-    pub hold: Option<(String, Stamp)>,
+    /// A pause of a host, and its end.
+    pub host_pause: Option<(String, Stamp)>,
 }
 
 /// Seconds until a check that failed on our side is made again.
 const CHECK_AGAIN_SECS: u64 = 60;
-
-/// The longest a host is left alone on the word of one page, as for polls.
-const HOLD_SECS_MAX: u64 = 7 * 86_400;
 
 impl<'a> Check<'a> {
     /// A check for this feed.
@@ -95,7 +92,7 @@ impl<'a> Check<'a> {
             () = stop.cancelled() => return Ok(None),
         };
         let now = context.now();
-        let (said, hold) = match reply {
+        let (said, host_pause) = match reply {
             PageReply::Deferred { wait_secs } => {
                 let next_at = Some(now.plus_secs(wait_secs.max(1)));
                 return Ok(Some(Checked { next_at, ..Checked::default() }));
@@ -103,16 +100,15 @@ impl<'a> Check<'a> {
             PageReply::Failed => (CheckResult::Nothing, None),
             PageReply::Elsewhere => (CheckResult::Elsewhere, None),
             PageReply::Answer(answer) => {
-                let hold = answer.hold.clone();
-                let hold = hold.map(|(host, secs)| (host, now.plus_secs(secs.min(HOLD_SECS_MAX))));
+                let host_pause = answer.host.clone().zip(pause(&answer, feed, self.state, now));
                 let item = Arc::clone(&item);
-                (compute(move || said(&answer, &item)).await?, hold)
+                (compute(move || said(&answer, &item)).await?, host_pause)
             }
         };
         debug!(feed.name = %feed.name, %id, url, "The page of a missed item says: {said:?}");
         self.record(&item, said).await?;
         let next_at = self.answered(id, said).await?;
-        Ok(Some(Checked { next_at, asked: true, hold }))
+        Ok(Some(Checked { next_at, asked: true, host_pause }))
     }
 
     /// Keeps the result, if the feed is recorded: without it, its documents play to another end.
@@ -159,6 +155,12 @@ impl<'a> Check<'a> {
 fn page_of(feed: &FeedSpec, item: &Arc<Item>) -> Option<String> {
     let reach = OwnOrigins::new(feed.url.clone(), feed.aliases.clone());
     reach.mapped(item.entry()?.permalink()?)
+}
+
+/// End of the pause of the host that gave an answer.
+pub(super) fn pause(answer: &PageAnswer, feed: &FeedSpec, state: &PollState, now: Stamp) -> Option<Stamp> {
+    let status = Some(answer.status.as_u16());
+    host_pause_until(state, &feed.policy, status, answer.retry_after_secs, now)
 }
 
 /// What an answer means.

@@ -173,7 +173,7 @@ async fn a_probe_says_who_asks_and_why_and_carries_no_validators() {
     house.poll(&feed, &state.state).await;
     let probed = house.check(&feed, &state.state).await;
     let until = house.context.now().plus_secs(600);
-    assert_eq!((probed.asked, probed.hold), (true, Some(("blog.example".into(), until))));
+    assert_eq!((probed.asked, probed.host_pause), (true, Some(("blog.example".into(), until))));
     let seen = house.seen.lock().unwrap().last().unwrap().clone();
     assert_eq!(seen.url, PAGE);
     let header = |name: &str| seen.headers.get(name).map(|value| value.to_str().unwrap().to_owned());

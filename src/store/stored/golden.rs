@@ -298,13 +298,8 @@ fn samples() -> Vec<Sample> {
         next_check_at: Some(AT),
         ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
     };
-    let shown = WindowItem {
-        id: ID,
-        dated: Some(5),
-        tombstone_count: 1,
-        is_weak: true,
-        suspect: Some(suspect()),
-    };
+    let shown =
+        WindowItem { id: ID, dated: Some(5), tombstone_count: 1, is_weak: true, suspect: Some(suspect()) };
     let window = WindowState {
         entries: vec![WindowEntry {
             key: KEY,
@@ -377,7 +372,11 @@ fn samples() -> Vec<Sample> {
         started_at: AT,
         feed: "http://example.org/rss".into(),
         ways: vec![(Strategy::Pages { rel: "next".into() }, "http://example.org/rss?page=2".into())],
-        phase: WalkPhase::Paused { url: "http://example.org/rss?page=3".into(), why: "500".into(), rounds: 2 },
+        phase: WalkPhase::Paused {
+            url: "http://example.org/rss?page=3".into(),
+            why: "500".into(),
+            rounds: 2,
+        },
         next_at: AT,
         pages: 3,
         on_way: 2,
