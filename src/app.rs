@@ -14,7 +14,9 @@ use crate::{
         admin::Admin,
         listen,
         long_poll::Waiters,
-        router::{HubService, Router, Routes},
+        context::ServeContext,
+        own_mounts::{HubService, own_mounts},
+        router::Router,
         stack,
     },
     store::{Store, redb::Redb},
@@ -78,16 +80,15 @@ impl App {
             platforms: config.platforms.profiles(),
         };
         let house = House::new(explainer, notify, poller.clone(), hub.clone(), waiters.clone());
-        let routes = Routes {
+        let context = ServeContext {
             readers,
             store: store.clone(),
             clock,
             catalog: catalog.clone(),
-            hub: hub_service(hub.clone()),
             waiters,
             stop: front.clone(),
         };
-        let service = stack::stack(Router::new(Arc::new(routes)), metrics.clone());
+        let service = stack::stack(Router::new(own_mounts(Arc::new(context), hub_service(hub.clone()))), metrics.clone());
         let admin = Admin::new(Arc::new(house), metrics);
         let (address, admin_address) = (listener.local_addr()?, admin_listener.local_addr()?);
         let connections_max = config.server.connections_max;

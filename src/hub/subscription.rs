@@ -3,12 +3,14 @@
 
 use super::{
     Shared,
+    command::Command,
     deliver::{self, Moved, Outcome, Push},
     lease, retry,
     roster::{Key, Standing, Ticket},
     verify::{self, Answered, Question, Verdict},
 };
 use crate::{
+    catalog::CatalogSnapshot,
     feed::{record::Head, stamp::Stamp},
     render::Representation,
     store::{
@@ -24,38 +26,26 @@ use tracing::{debug, info, warn};
 #[cfg(test)]
 mod tests;
 
-/// A request that was accepted, on its way to the subscription's task.
-#[derive(Debug)]
-pub(super) struct Order {
-    /// What it asks for.
-    pub(super) pending: Pending,
-    /// Told when the request is kept and so survives us.
-    pub(super) kept: oneshot::Sender<Result<(), StoreError>>,
-    /// Told what the first try came to, in the synchronous dialect. Who waits here wants one try only unless the
-    /// pending request says otherwise.
-    pub(super) verdict: Option<oneshot::Sender<Verdict>>,
-}
-
 /// A subscription at work.
 pub(super) struct SubscriptionTask {
     shared: Arc<Shared>,
     key: Key,
     ticket: Ticket,
     sub: Subscription,
-    orders: mpsc::Receiver<Order>,
+    commands: mpsc::Receiver<Command>,
     changes: Option<watch::Receiver<Head>>,
+    catalog: Option<watch::Receiver<Arc<CatalogSnapshot>>>,
     question: Option<BoxFuture<'static, Answered>>,
     awaiting: Option<oneshot::Sender<Verdict>>,
     push: Option<BoxFuture<'static, Outcome>>,
     /// Nothing to push until the feed moves.
     caught_up: bool,
     items_max: usize,
-    readers: u64,
-    /// What is in memory is not in the store yet; saved again at this moment.
+    /// Time of the next try to save what is in memory and not in the store yet.
     unsaved: Option<Stamp>,
 }
 
-/// What is to be done next. Decided from the row and the time alone.
+/// The next thing to do. Decided from the row and the time alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Write the row again.
@@ -70,13 +60,13 @@ enum Step {
     Refresh,
     /// Deliver.
     Push,
-    /// Nothing is left to live for.
+    /// The subscription has ended; its task stops.
     End,
     /// Wait, at the longest until then.
     Wait(Stamp),
 }
 
-/// What keeps a step from being taken.
+/// Reasons not to take a step yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
     asking: bool,
@@ -86,7 +76,7 @@ struct UnderWay {
 
 /// The longest sleep, seconds: a clock that is set is noticed at the latest then.
 const SLEEP_MAX_SECS: u64 = 600;
-/// How soon our own troubles are tried again, seconds.
+/// Wait after troubles of our own, seconds.
 const OURS_SECS: u64 = 5;
 
 impl SubscriptionTask {
@@ -96,26 +86,27 @@ impl SubscriptionTask {
         key: Key,
         ticket: Ticket,
         mut sub: Subscription,
-        orders: mpsc::Receiver<Order>,
+        commands: mpsc::Receiver<Command>,
     ) -> Self {
         if sub.attempts == 0 {
             // An acknowledgement clears the count only; what belongs to an older failure is over too.
             (sub.failure, sub.next_try) = (None, Stamp::ZERO);
         }
         let items_max = shared.config.push_items_max.max(1);
+        let catalog = Some(shared.catalog.watch());
         Self {
             shared,
             key,
             ticket,
             sub,
-            orders,
+            commands,
             changes: None,
+            catalog,
             question: None,
             awaiting: None,
             push: None,
             caught_up: false,
             items_max,
-            readers: 1,
             unsaved: None,
         }
     }
@@ -136,13 +127,13 @@ impl SubscriptionTask {
 
     async fn live(&mut self) {
         let stop = self.shared.stop.clone();
-        // A new subscription begins with the order that made it.
+        // A new subscription begins with the command that made it.
         if self.sub.no.0 == 0 {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                order = self.orders.recv() => match order {
-                    Some(order) => self.accept(order).await,
+                command = self.commands.recv() => match command {
+                    Some(command) => self.accept(command).await,
                     None => return,
                 }
             }
@@ -164,10 +155,12 @@ impl SubscriptionTask {
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,
-                        order = self.orders.recv() => if let Some(order) = order { self.accept(order).await },
+                        command = self.commands.recv() => if let Some(command) = command { self.accept(command).await },
                         answered = or_never(&mut self.question) => self.answered(answered).await,
                         outcome = or_never(&mut self.push) => self.pushed(outcome).await,
                         () = changed(&mut self.changes), if self.caught_up => self.caught_up = false,
+                        // A feed that is served again may have waited for its pushes.
+                        () = changed(&mut self.catalog), if self.caught_up => self.caught_up = false,
                         // A feed that was never announced wakes nobody, so look whether it is there by now.
                         () = tokio::time::sleep(Duration::from_micros(left_us)) => {
                             self.caught_up &= self.changes.is_some();
@@ -197,23 +190,23 @@ impl SubscriptionTask {
             (Some(_), 0) => Standing::Well,
             (Some(_), _) => Standing::Failing,
         };
-        self.shared.roster.note(&self.key, self.ticket, standing, self.readers);
+        self.shared.roster.note(&self.key, self.ticket, standing);
     }
 
-    /// Takes an order. It is acknowledged once it is kept; the newest one counts.
-    async fn accept(&mut self, order: Order) {
-        let before = self.sub.pending.replace(order.pending);
+    /// Takes a command. It is acknowledged once it is kept; the newest one counts.
+    async fn accept(&mut self, command: Command) {
+        let before = self.sub.pending.replace(command.pending);
         match self.shared.store.put_sub(self.sub.clone()).await {
             Ok(no) => {
                 self.sub.no = no;
                 self.question = None;
-                self.awaiting = order.verdict;
+                self.awaiting = command.verdict;
                 // Nobody there to hear it means that the consumer hung up; the request stands all the same.
-                let _ = order.kept.send(Ok(()));
+                let _ = command.kept.send(Ok(()));
             }
             Err(error) => {
                 self.sub.pending = before;
-                let _ = order.kept.send(Err(error));
+                let _ = command.kept.send(Err(error));
             }
         }
     }
@@ -384,7 +377,6 @@ impl SubscriptionTask {
                 (self.sub.attempts, self.sub.next_try, self.sub.failure) = (0, Stamp::ZERO, None);
                 self.caught_up = !moved.more;
                 self.items_max = self.shared.config.push_items_max.max(1);
-                self.readers = moved.readers.unwrap_or(self.readers);
             }
             Ok(false) => self.reload().await,
             Err(error) => {
@@ -541,8 +533,8 @@ async fn or_never<T>(slot: &mut Option<BoxFuture<'static, T>>) -> T {
     }
 }
 
-/// The next change of the feed; never, for a feed that is not announced.
-async fn changed(changes: &mut Option<watch::Receiver<Head>>) {
+/// The next change; never, where nothing is watched, such as a feed that is not announced.
+async fn changed<T>(changes: &mut Option<watch::Receiver<T>>) {
     match changes {
         Some(receiver) => {
             if receiver.changed().await.is_err() {

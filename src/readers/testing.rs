@@ -180,7 +180,7 @@ impl Watched {
         self.pages.load(Ordering::SeqCst)
     }
 
-    /// Whether pages fail from now on.
+    /// Makes pages fail from now on, or no longer.
     pub(crate) fn break_down(&self, broken: bool) {
         self.broken.store(broken, Ordering::SeqCst);
     }

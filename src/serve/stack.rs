@@ -1,15 +1,19 @@
-//! The tower stack around the router, outermost layer first.
+//! The tower layers around the router and around our own mounts, outermost first.
 
-use super::{rescue::Response, router::Router};
+use super::{
+    body::{self, Body, Response},
+    mount::MountService,
+    router::Router,
+};
 use crate::{
     render::{Representation, html, jsonp},
     telemetry::Metrics,
 };
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use http_body_util::Full;
+use http_body_util::BodyExt;
 use std::{any::Any, convert::Infallible};
-use tower::{BoxError, Service, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder, util::BoxCloneSyncService};
 use tower_http::{
     catch_panic::CatchPanicLayer,
     classify::{ServerErrorsAsFailures, SharedClassifier},
@@ -32,14 +36,25 @@ pub fn stack<B>(
 + 'static
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B::Error: Into<BoxError>,
 {
     ServiceBuilder::new()
         .layer(trace()) // Outermost: its span covers everything below.
         .map_response(move |response| counted(response, &metrics)) // Sees every answer, preflights and apologies too.
-        .layer(cors()) // Answers preflights itself, and marks refusals too.
-        .layer(CatchPanicLayer::custom(apologise)) // One broken request is one 500.
         .service(router)
+}
+
+/// A mount of our own paths in its layers.
+pub(super) fn own<S>(service: S) -> MountService
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+{
+    let layers = ServiceBuilder::new()
+        .layer(cors()) // Answers preflights itself, and marks refusals too.
+        .map_response(|response: http::Response<_>| response.map(BodyExt::boxed_unsync))
+        .layer(CatchPanicLayer::custom(apologise)); // One broken request is one 500.
+    BoxCloneSyncService::new(layers.service(service))
 }
 
 /// Counts an answer by its content type and its status.
@@ -92,7 +107,7 @@ fn cors() -> CorsLayer {
 fn apologise(_: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!("A request handler panicked; this is a bug");
     let mut response =
-        Response::new(Full::from("the server has a problem of its own; its operator can see it\n"));
+        Response::new(body::whole("the server has a problem of its own; its operator can see it\n"));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -14,8 +14,6 @@ const CIRCLES_LEFT: &[(&str, &str, &[&str])] = &[
     ("src", "feed", &["archive", "reconcile", "record"]),
     ("src", "feed/absence", &["full_document", "proof"]),
     ("src", "feed/reconcile", &["decide", "flood_limiter"]),
-    ("src", "hub", &["roster", "subscription"]),
-    ("src", "serve", &["discovery", "pull", "router"]),
 ];
 
 /// The modules of one folder: which needs which, and one place where it does.

@@ -81,7 +81,7 @@ impl Call {
     }
 }
 
-/// What a callback does with a request.
+/// Answer of a callback to a request.
 pub(super) struct Reply {
     pub(super) after_secs: u64,
     pub(super) result: Result<Response<Bytes>, FetchError>,
@@ -115,7 +115,7 @@ impl Reply {
         self
     }
 
-    /// What a subscriber does that means it.
+    /// The answer of a subscriber that means it.
     pub(super) fn willing(call: &Call) -> Self {
         match call.param("hub.challenge") {
             Some(challenge) => Self::body(challenge),
@@ -174,7 +174,7 @@ impl Net {
         self.on(Reply::willing);
     }
 
-    /// What was received since this was last asked.
+    /// The requests received since this was last asked.
     pub(super) fn taken(&self) -> Vec<Call> {
         std::mem::take(&mut self.0.lock().unwrap().calls)
     }

@@ -1,4 +1,4 @@
-//! What the pages for people link to, and what they never do.
+//! Links of the pages for people, and things that they never do.
 
 use super::{CONTENT_SECURITY_POLICY, STYLE, about, list};
 use crate::{

@@ -15,7 +15,7 @@ fn names(key: &str) -> Vec<String> {
     vectors::all().map(|all| serde_json::from_value(all["jsonp"][key].clone()).unwrap()).unwrap_or_default()
 }
 
-/// What a script hands to the function.
+/// The argument that a script hands to the function.
 fn argument<'a>(script: &'a str, name: &str) -> &'a str {
     let inside = script.strip_prefix(&format!("/**/{name}(")).and_then(|rest| rest.strip_suffix(");"));
     inside.unwrap_or_else(|| panic!("{script}"))
