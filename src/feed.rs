@@ -27,6 +27,3 @@ pub mod archive;
 pub mod observation_record;
 
 pub mod schedule;
-
-#[cfg(test)]
-pub(crate) mod vectors;

@@ -2,16 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/origin.rs"]
-mod origin;
-
 use everfeed::{
     app::App,
     cli::demo::blog::{self, Blog, Deed},
     config::Config,
 };
-use origin::{Origin, ok};
 use std::{
     fmt::Write as _,
     path::Path,
@@ -19,6 +14,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
+use testkit::publisher::{Answer, Publisher, ok};
 use tokio::{
     net::TcpListener,
     time::{Instant, sleep},
@@ -29,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A feed of these posts, the title of one of which would steer a terminal.
-fn posts(letters: &str) -> origin::Answer {
+fn posts(letters: &str) -> Answer {
     let mut items = String::new();
     for letter in letters.chars() {
         let minute = u32::from(letter) - u32::from('a');
@@ -58,9 +54,9 @@ async fn run(arguments: Vec<String>) -> (String, String, bool) {
     tokio::task::spawn_blocking(run).await.unwrap()
 }
 
-fn config(folder: &Path, origin: &Origin, admin: &str) -> String {
+fn config(folder: &Path, publisher: &Publisher, admin: &str) -> String {
     let path = |name: &str| folder.join(name).display().to_string();
-    let url = origin.url("/rss.xml");
+    let url = publisher.url("/rss.xml");
     format!(
         "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"{admin}\"\nshutdown_secs = 5\n\
          public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
@@ -75,12 +71,12 @@ fn config(folder: &Path, origin: &Origin, admin: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_to_the_same_end() {
     let folder = tempfile::tempdir().unwrap();
-    let origin = Origin::start().await;
-    origin.says(posts("zyxwvut"));
-    let given = Config::parse("test", &config(folder.path(), &origin, "127.0.0.1:0")).unwrap();
+    let publisher = Publisher::start().await;
+    publisher.says(posts("zyxwvut"));
+    let given = Config::parse("test", &config(folder.path(), &publisher, "127.0.0.1:0")).unwrap();
     let app = App::start(given).await.unwrap();
     let file = folder.path().join("everfeed.toml");
-    std::fs::write(&file, config(folder.path(), &origin, &app.admin_address().to_string())).unwrap();
+    std::fs::write(&file, config(folder.path(), &publisher, &app.admin_address().to_string())).unwrap();
     let file = file.display().to_string();
     let explain = async |rest: &[&str]| {
         let rest = rest.iter().map(|word| (*word).to_owned());
@@ -102,7 +98,7 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
     until(&["quick"], "7 items, 7 of them alive").await;
     until(&["usual"], "7 items, 7 of them alive").await;
     // One is taken out of the middle; an older one moves up.
-    origin.says(posts("zyxvuts"));
+    publisher.says(posts("zyxvuts"));
     let gone = until(&["quick", "http://blog.example/?p=w"], "deleted at").await;
     assert!(gone.contains("absent-bracketed") && gone.contains("2 documents without it"), "{gone}");
     let open = until(&["usual", "http://blog.example/w.html"], "suspected").await;
@@ -139,7 +135,7 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
 async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_same_end() {
     let folder = tempfile::tempdir().unwrap();
     let now = SystemTime::now();
-    let made = |seed: u64, origin: &str| Blog::new(origin.to_owned(), seed, now);
+    let made = |seed: u64, publisher: &str| Blog::new(publisher.to_owned(), seed, now);
     let deletes = |seed: &u64| matches!(made(*seed, "http://x").act(now), Deed::Deleted(_));
     let seed = (0..).find(deletes).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -198,12 +194,12 @@ async fn a_post_whose_page_is_gone_is_explained_by_its_page_and_plays_to_the_sam
 async fn a_feed_in_which_what_is_missing_keeps_coming_back_says_so() {
     // POLLING 2.4, the last row: one machine of the publisher's has `w`, another has not.
     let folder = tempfile::tempdir().unwrap();
-    let origin = Origin::start().await;
-    origin.says(posts("zyxwvut"));
-    let given = Config::parse("test", &config(folder.path(), &origin, "127.0.0.1:0")).unwrap();
+    let publisher = Publisher::start().await;
+    publisher.says(posts("zyxwvut"));
+    let given = Config::parse("test", &config(folder.path(), &publisher, "127.0.0.1:0")).unwrap();
     let app = App::start(given).await.unwrap();
     let file = folder.path().join("everfeed.toml");
-    std::fs::write(&file, config(folder.path(), &origin, &app.admin_address().to_string())).unwrap();
+    std::fs::write(&file, config(folder.path(), &publisher, &app.admin_address().to_string())).unwrap();
     let explain =
         || run(vec!["explain".into(), "--config".into(), file.display().to_string(), "usual".into()]);
     let started = Instant::now();
@@ -213,7 +209,7 @@ async fn a_feed_in_which_what_is_missing_keeps_coming_back_says_so() {
     }
     let told = loop {
         for (letters, missing) in [("zyxvuts", true), ("zyxwvut", false)] {
-            origin.says(posts(letters));
+            publisher.says(posts(letters));
             loop {
                 let (told, error, _) = explain().await;
                 if told.contains("\n  suspected   ") == missing {

@@ -6,13 +6,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/ask.rs"]
-mod ask;
-#[allow(dead_code, reason = "each test binary uses a part of it")]
 #[path = "support/house.rs"]
 mod house;
 
-use ask::ask;
 use everfeed::{
     app::App,
     clock::System,
@@ -32,13 +28,16 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     num::NonZeroU32,
+    ops::Deref,
     path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
+use testkit::{
+    client::ask,
+    publisher::{Answer, Publisher, with_headers},
+};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
     task::JoinHandle,
     time::{sleep, timeout},
 };
@@ -53,93 +52,44 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Documents by path and query; anything else is 404, and nothing at all 410. `{site}` in them is the publisher's own address.
 type Documents = BTreeMap<String, String>;
 
-/// A publisher. It ends when it is dropped.
-struct Publisher {
-    address: SocketAddr,
-    requests: Arc<Mutex<Vec<String>>>,
-    /// Who asks for this gets no answer.
+/// A publisher of documents. Who asks for the silent path gets no answer.
+struct Archives {
+    publisher: Publisher,
     silent: Arc<Mutex<Option<String>>>,
-    task: JoinHandle<()>,
 }
 
-impl Publisher {
+impl Archives {
     async fn start(documents: Documents) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let documents = Arc::new(documents);
-        let (requests, silent) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
-        let (shown, log, hushed) = (documents.clone(), requests.clone(), silent.clone());
-        let task = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (shown, log, hushed) = (shown.clone(), log.clone(), hushed.clone());
-                // A client that goes away early is part of the tests.
-                tokio::spawn(async move { drop(answer(stream, address, &shown, &log, &hushed).await) });
+        let silent: Arc<Mutex<Option<String>>> = Arc::default();
+        let hushed = silent.clone();
+        let publisher = Publisher::of(move |asked| {
+            assert!(asked.header("if-none-match").is_empty(), "an import asks unconditionally");
+            if hushed.lock().unwrap().as_deref() == Some(asked.path()) {
+                return Answer::Silence;
             }
+            let (status, body) = match documents.get(asked.path()).map(String::as_str) {
+                None => (404, "nothing"),
+                Some("") => (410, "nothing any more"),
+                Some(body) => (200, body),
+            };
+            let etag = format!("\"{}\"", asked.path());
+            let site = format!("http://{}", asked.header("host"));
+            with_headers(status, &[("etag", &etag)], body.replace("{site}", &site))
         });
-        Self { address, requests, silent, task }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
-    }
-
-    fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
+        Self { publisher: publisher.await, silent }
     }
 
     fn silence(&self, path: Option<&str>) {
         *self.silent.lock().unwrap() = path.map(str::to_owned);
     }
-
-    async fn asked_for(&self, path: &str) {
-        let asked = async {
-            while self.requests().iter().all(|asked| asked != path) {
-                sleep(LOOK).await;
-            }
-        };
-        timeout(PATIENCE, asked)
-            .await
-            .unwrap_or_else(|_| panic!("{path} is asked for: {:?}", self.requests()));
-    }
 }
 
-impl Drop for Publisher {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
+impl Deref for Archives {
+    type Target = Publisher;
 
-async fn answer(
-    mut stream: TcpStream,
-    address: SocketAddr,
-    documents: &Documents,
-    log: &Mutex<Vec<String>>,
-    silent: &Mutex<Option<String>>,
-) -> std::io::Result<()> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") && head.len() < 16 << 10 {
-        head.push(stream.read_u8().await?);
+    fn deref(&self) -> &Publisher {
+        &self.publisher
     }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    assert!(!head.contains("if-none-match"), "an import asks unconditionally");
-    log.lock().unwrap().push(path.clone());
-    if silent.lock().unwrap().as_deref() == Some(path.as_str()) {
-        return stream.read_u8().await.map(drop);
-    }
-    let found = documents.get(&path).cloned();
-    let (status, body) = match found {
-        None => (404, "nothing".to_owned()),
-        Some(body) if body.is_empty() => (410, "nothing any more".to_owned()),
-        Some(body) => (200, body),
-    };
-    let body = body.replace("{site}", &format!("http://{address}"));
-    let text = format!(
-        "HTTP/1.1 {status} CheckResult\r\nconnection: close\r\netag: \"{path}\"\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(text.as_bytes()).await?;
-    stream.shutdown().await
 }
 
 /// A process, as far as ingest goes.
@@ -255,12 +205,12 @@ fn documents(rows: &[(&str, String)]) -> Documents {
 
 /// Reads all of it and holds it against the posts 1..=6, oldest first.
 async fn check(what: &str, rows: &[(&str, String)], requests: &[&str]) {
-    let publisher = Publisher::start(documents(rows)).await;
+    let publisher = Archives::start(documents(rows)).await;
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
-    assert_eq!(process.read().await, History::Complete, "{what}: {:?}", publisher.requests());
+    assert_eq!(process.read().await, History::Complete, "{what}: {:?}", publisher.paths());
     assert_eq!(process.titles().await, ["p1", "p2", "p3", "p4", "p5", "p6"], "{what}");
-    assert_eq!(publisher.requests(), requests, "{what}");
+    assert_eq!(publisher.paths(), requests, "{what}");
     assert_eq!(process.store.known(process.feed, vec![]).await.unwrap().last.window.len(), 2, "{what}");
     let staged = process.store.staged(process.feed).await.unwrap();
     assert!(!staged.waits() && staged.walk.unwrap().is_done(), "{what}: only traces are kept");
@@ -375,7 +325,7 @@ fn four() -> Vec<(&'static str, String)> {
 
 #[tokio::test]
 async fn a_process_that_is_killed_in_the_middle_goes_on_where_it_was() {
-    let publisher = Publisher::start(documents(&four())).await;
+    let publisher = Archives::start(documents(&four())).await;
     let folder = tempfile::tempdir().unwrap();
     publisher.silence(Some("/a2"));
     let process = Process::start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
@@ -385,11 +335,11 @@ async fn a_process_that_is_killed_in_the_middle_goes_on_where_it_was() {
     process.kill().await;
 
     publisher.silence(None);
-    let before = publisher.requests().len();
+    let before = publisher.paths().len();
     let process = Process::start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
     assert_eq!(process.read().await, History::Complete);
     assert_eq!(process.titles().await, ["p1", "p2", "p3", "p4", "p5", "p6"]);
-    let asked = publisher.requests().split_off(before);
+    let asked = publisher.paths().split_off(before);
     assert!(asked.iter().all(|path| path != "/a3"), "what was staged is not asked for again: {asked:?}");
     assert!(asked.contains(&"/a1".to_owned()) && asked.last().unwrap() == "/feed", "{asked:?}");
     process.stop().await;
@@ -397,7 +347,7 @@ async fn a_process_that_is_killed_in_the_middle_goes_on_where_it_was() {
 
 #[tokio::test]
 async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
-    let publisher = Publisher::start(documents(&four())).await;
+    let publisher = Archives::start(documents(&four())).await;
     let folder = tempfile::tempdir().unwrap();
     publisher.silence(Some("/a2"));
     let import = Import { serve_after_secs: 1, ..AT_ONCE };
@@ -427,7 +377,7 @@ async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
 }
 
 /// A house of one feed, and what it answers with JSON.
-async fn house(folder: &Path, publisher: &Publisher, import: &str) -> App {
+async fn house(folder: &Path, publisher: &Archives, import: &str) -> App {
     let config = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\n\
          public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
@@ -457,7 +407,7 @@ async fn the_operator_and_consumers_are_told_how_far_back_it_reaches_and_why() {
     // H-11.
     let mut rows = four();
     rows[3].1.clear();
-    let publisher = Publisher::start(documents(&rows)).await;
+    let publisher = Archives::start(documents(&rows)).await;
     let folder = tempfile::tempdir().unwrap();
     let app = house(folder.path(), &publisher, "again_secs = 864000").await;
     served(&app).await;
@@ -479,7 +429,7 @@ async fn the_operator_and_consumers_are_told_how_far_back_it_reaches_and_why() {
 
 #[tokio::test]
 async fn the_operator_is_told_how_far_a_walk_is_and_of_what_came_late() {
-    let publisher = Publisher::start(documents(&four())).await;
+    let publisher = Archives::start(documents(&four())).await;
     let folder = tempfile::tempdir().unwrap();
     publisher.silence(Some("/a2"));
     let app = house(folder.path(), &publisher, "serve_after_secs = 1").await;

@@ -5,23 +5,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/ask.rs"]
-mod ask;
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/origin.rs"]
-mod origin;
-
-use ask::ask;
 use bytes::Bytes;
 use everfeed::{app::App, config::Config};
 use http::Method;
 use http_body_util::{BodyExt as _, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use origin::{Origin, ok};
 use serde_json::Value;
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 use tempfile::TempDir;
+use testkit::client::{self, ask};
+use testkit::publisher::{Answer, Publisher, ok};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -36,11 +29,11 @@ const GLANCE: Duration = Duration::from_millis(10);
 /// A house with one feed of three posts.
 struct House {
     app: App,
-    origin: Origin,
+    publisher: Publisher,
     _folder: TempDir,
 }
 
-fn rss(posts: usize) -> origin::Answer {
+fn rss(posts: usize) -> Answer {
     let post = |n: usize| format!("<item><guid>{n}</guid><title>Post {n}</title></item>");
     let posts: String = (1..=posts).rev().map(post).collect();
     let text = format!("<rss version=\"2.0\"><channel><title>blog</title>{posts}</channel></rss>");
@@ -50,17 +43,17 @@ fn rss(posts: usize) -> origin::Answer {
 impl House {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let origin = Origin::start().await;
-        origin.says(rss(3));
+        let publisher = Publisher::start().await;
+        publisher.says(rss(3));
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nshutdown_secs = 5\n\
              public_url = \"http://feeds.example\"\n[store]\npath = {:?}\n\
              [[feed]]\nname = \"blog\"\nurl = \"{}\"\n",
             folder.path().join("everfeed.redb").display().to_string(),
-            origin.url("/rss.xml")
+            publisher.url("/rss.xml")
         );
         let app = App::start(Config::parse("the test's configuration", &config).unwrap()).await.unwrap();
-        let house = Self { app, origin, _folder: folder };
+        let house = Self { app, publisher, _folder: folder };
         let served = async {
             while house.get("/feeds/blog").await.status != 200 {
                 sleep(GLANCE).await;
@@ -74,7 +67,7 @@ impl House {
         self.app.address()
     }
 
-    async fn get(&self, target: &str) -> ask::Answer {
+    async fn get(&self, target: &str) -> client::Answer {
         ask(self.at(), Method::GET, target, &[], "").await.unwrap()
     }
 
@@ -250,8 +243,8 @@ async fn a_long_poll_is_answered_by_the_change_and_by_nothing_before() {
     line.say(&format!("GET /feeds/blog.json?since=cursor:{since} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
     house.holds(1).await;
     assert!(timeout(Duration::from_millis(100), line.0.read_u8()).await.is_err(), "not a byte yet");
-    house.origin.says(rss(4));
-    let form = format!("hub.mode=publish&hub.url={}", house.origin.url("/rss.xml"));
+    house.publisher.says(rss(4));
+    let form = format!("hub.mode=publish&hub.url={}", house.publisher.url("/rss.xml"));
     let headers = [("content-type", "application/x-www-form-urlencoded")];
     let hinted = ask(house.at(), Method::POST, "/hub", &headers, &form).await.unwrap();
     assert!((200..300).contains(&hinted.status), "{hinted:?}");

@@ -6,15 +6,12 @@
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 #[path = "support/house.rs"]
 mod house;
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/origin.rs"]
-mod origin;
 
 use everfeed::{feed::schedule::Whose, layers::ClientConfig};
 use flate2::{Compression, write::GzEncoder};
 use house::{House, Mirror};
-use origin::{Answer, Origin, head, ok, with_headers};
 use std::io::Write;
+use testkit::publisher::{Answer, Publisher, head, ok, with_headers};
 
 const RSS: &str = "application/rss+xml";
 
@@ -44,26 +41,26 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Serves a good document, then the bad answer twice, then a good one with one more item.
-async fn check(bad: impl Fn(&Origin) -> Answer, whose: Whose, expect: &str) {
-    let origin = Origin::start().await;
-    let mut house = House::new("blog", &origin.url("/rss"), &limits()).await;
+async fn check(bad: impl Fn(&Publisher) -> Answer, whose: Whose, expect: &str) {
+    let publisher = Publisher::start().await;
+    let mut house = House::new("blog", &publisher.url("/rss"), &limits()).await;
     let mut mirror = Mirror::default();
     let no = house.feed.no;
 
-    origin.says(with_headers(200, &[("etag", "\"1\""), ("content-type", RSS)], document(2).as_bytes()));
+    publisher.says(with_headers(200, &[("etag", "\"1\""), ("content-type", RSS)], document(2).as_bytes()));
     assert!(house.poll().await.is_saved);
     mirror.pull(&*house.store, no).await;
     let (good, record) = (house.state.clone(), house.store.feed(no).await.unwrap());
     assert_eq!((record.total, record.is_ready()), (2, true));
 
-    origin.says(bad(&origin));
+    publisher.says(bad(&publisher));
     for failures in 1..=2 {
         let polled = house.poll().await;
         assert!(!polled.is_saved);
         let state = polled.state;
         let fault = state.fault.clone().expect("a fault is remembered");
         assert!(fault.text.contains(expect), "{:?} does not say {expect:?}", fault.text);
-        assert!(!fault.text.contains(&origin.url("")), "no address in {:?}", fault.text);
+        assert!(!fault.text.contains(&publisher.url("")), "no address in {:?}", fault.text);
         assert_eq!((fault.whose, state.failures), (whose, failures));
         assert_eq!(state.good_at, good.good_at);
         // Nothing that was learned is lost (FRB 016).
@@ -78,14 +75,14 @@ async fn check(bad: impl Fn(&Origin) -> Answer, whose: Whose, expect: &str) {
     let first_failure = house.state.fault.clone().unwrap().since;
     assert!(first_failure < house.state.polled_at.unwrap(), "since the first of the run");
 
-    origin.says(ok(RSS, document(3).as_bytes()));
+    publisher.says(ok(RSS, document(3).as_bytes()));
     assert!(house.poll().await.is_saved);
     assert_eq!((house.state.fault.clone(), house.state.failures), (None, 0));
     let news = mirror.pull(&*house.store, no).await;
     assert_eq!(news.len(), 1);
     assert!(mirror.equals(&*house.store, no).await);
     assert!(
-        origin.requests().iter().all(|request| request.starts_with("GET /rss HTTP/1.1\r\n")),
+        publisher.requests().iter().all(|request| request.starts_with("GET /rss HTTP/1.1\r\n")),
         "FRB 050, 060"
     );
 }
@@ -168,7 +165,7 @@ async fn a_gigabyte() {
 
 #[tokio::test]
 async fn a_redirect_to_a_private_address() {
-    let other = Origin::start().await;
+    let other = Publisher::start().await;
     other.says(ok(RSS, document(9).as_bytes()));
     let to = |url: String| with_headers(301, &[("location", &url)], b"");
     check_upstream(to(other.url("/rss")), "not on the public internet").await;
@@ -180,8 +177,8 @@ async fn a_redirect_to_a_private_address() {
 
 #[tokio::test]
 async fn a_redirect_loop() {
-    let origin = |origin: &Origin| with_headers(302, &[("location", &origin.url("/rss"))], b"");
-    check(origin, Whose::Upstream, "back to where it came from").await;
+    let publisher = |publisher: &Publisher| with_headers(302, &[("location", &publisher.url("/rss"))], b"");
+    check(publisher, Whose::Upstream, "back to where it came from").await;
 }
 
 #[tokio::test]
@@ -197,9 +194,9 @@ async fn what_is_not_http() {
 
 #[tokio::test]
 async fn a_304_to_an_unconditional_request() {
-    let origin = Origin::start().await;
-    let mut house = House::new("blog", &origin.url("/rss"), &limits()).await;
-    origin.says(with_headers(304, &[], b""));
+    let publisher = Publisher::start().await;
+    let mut house = House::new("blog", &publisher.url("/rss"), &limits()).await;
+    publisher.says(with_headers(304, &[], b""));
     house.poll().await;
     let fault = house.state.fault.clone().unwrap();
     assert_eq!((fault.whose, fault.text.as_str()), (Whose::Upstream, "the answer was not valid HTTP"));
@@ -208,7 +205,7 @@ async fn a_304_to_an_unconditional_request() {
 
 #[tokio::test]
 async fn a_host_that_does_not_answer() {
-    let gone = Origin::start().await.url("/rss");
+    let gone = Publisher::start().await.url("/rss");
     let mut house = House::new("blog", &gone, &limits()).await;
     house.poll().await;
     let fault = house.state.fault.clone().unwrap();
@@ -222,17 +219,17 @@ async fn a_host_that_does_not_answer() {
 #[tokio::test]
 async fn a_document_that_merely_ends_early_gives_its_whole_entries() {
     // DESIGN section 4: what the length does not betray counts up to the cut.
-    let origin = Origin::start().await;
-    let mut house = House::new("blog", &origin.url("/rss"), &limits()).await;
+    let publisher = Publisher::start().await;
+    let mut house = House::new("blog", &publisher.url("/rss"), &limits()).await;
     let whole = document(3);
     let cut = whole.find("<title>post 1</title>").unwrap() + 12;
-    origin.says(ok(RSS, &whole.as_bytes()[..cut]));
+    publisher.says(ok(RSS, &whole.as_bytes()[..cut]));
     house.poll().await;
     assert_eq!(house.state.fault, None);
     let remark = house.state.remark.clone().unwrap();
     assert!(remark.contains("ends early"), "{remark}");
     assert_eq!(house.store.feed(house.feed.no).await.unwrap().total, 2);
-    origin.says(ok(RSS, whole.as_bytes()));
+    publisher.says(ok(RSS, whole.as_bytes()));
     house.poll().await;
     assert_eq!((house.state.remark.clone(), house.store.feed(house.feed.no).await.unwrap().total), (None, 3));
 }

@@ -2,10 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/origin.rs"]
-mod origin;
-
 use everfeed::{
     clock::System,
     feed::record::FeedNo,
@@ -17,8 +13,8 @@ use everfeed::{
         redb::{self, Redb},
     },
 };
-use origin::{Origin, with_headers};
 use std::{path::Path, sync::Arc, time::Duration};
+use testkit::publisher::{Answer, Publisher, with_headers};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -72,7 +68,7 @@ impl Process {
     }
 }
 
-fn document(items: usize) -> origin::Answer {
+fn document(items: usize) -> Answer {
     let item = |n: usize| format!("<item><guid>{n}</guid><title>post {n}</title></item>");
     let items_text: String = (1..=items).rev().map(item).collect();
     let text = format!("<rss version=\"2.0\"><channel><title>blog</title>{items_text}</channel></rss>");
@@ -84,9 +80,9 @@ async fn a_restart_forgets_nothing_and_asks_for_nothing_twice() {
     // FRB 010, 015, 016, 037.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("everfeed.redb");
-    let origin = Origin::start().await;
-    let url = origin.url("/rss");
-    origin.says(document(2));
+    let publisher = Publisher::start().await;
+    let url = publisher.url("/rss");
+    publisher.says(document(2));
     let process = Process::start(&file, &url).await;
     process.wait_for(2).await;
     process.stop().await;
@@ -95,11 +91,11 @@ async fn a_restart_forgets_nothing_and_asks_for_nothing_twice() {
         let process = Process::start(&file, &url).await;
         let known = process.poller.status(process.feed).unwrap();
         assert_eq!((known.failures, known.etag), (0, Some(format!("\"{}\"", items - 1))));
-        assert_eq!(origin.requests().len(), items - 2, "a start polls nothing that is not due");
-        origin.says(document(items));
+        assert_eq!(publisher.requests().len(), items - 2, "a start polls nothing that is not due");
+        publisher.says(document(items));
         process.notify.hint(process.feed);
         process.wait_for(items as u64).await;
-        let request = origin.requests().pop().unwrap();
+        let request = publisher.requests().pop().unwrap();
         assert!(request.contains(&format!("if-none-match: \"{}\"\r\n", items - 1)), "{request}");
         assert!(request.contains("if-modified-since: today\r\n"), "{request}");
         process.stop().await;

@@ -6,12 +6,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "support/ask.rs"]
-mod ask;
 #[path = "support/old_blog.rs"]
 mod old_blog;
 
-use ask::ask;
 use everfeed::{app::App, config::Config};
 use http::Method;
 use old_blog::{OldBlog, Truth};
@@ -23,6 +20,7 @@ use std::{
     path::Path,
     time::Duration,
 };
+use testkit::client::ask;
 use tokio::{
     sync::watch,
     time::{sleep, timeout},

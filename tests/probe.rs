@@ -2,11 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/origin.rs"]
-mod origin;
-
-use origin::{Origin, ok, with_headers};
 use serde_json::Value;
 use std::{
     fs,
@@ -14,6 +9,7 @@ use std::{
     path::Path,
     process::{Command, Stdio},
 };
+use testkit::publisher::{Publisher, ok, with_headers};
 
 /// What a run of the program came to.
 #[derive(Debug)]
@@ -50,8 +46,8 @@ fn probe(arguments: &[&str], input: &[u8]) -> CheckResult {
 }
 
 /// Probes a path of a publisher.
-async fn probe_url(origin: &Origin, more: &'static [&'static str]) -> CheckResult {
-    let url = origin.url("/feed.xml");
+async fn probe_url(publisher: &Publisher, more: &'static [&'static str]) -> CheckResult {
+    let url = publisher.url("/feed.xml");
     let run = move || probe(&[&[url.as_str()], more].concat(), b"");
     tokio::task::spawn_blocking(run).await.unwrap()
 }
@@ -70,9 +66,9 @@ const RSS: &str = r#"<?xml version="1.0" encoding="ISO-8859-1"?>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
-    let origin = Origin::start().await;
-    origin.says(ok("text/xml; charset=utf-8", RSS.as_bytes()));
-    let said = probe_url(&origin, &[]).await;
+    let publisher = Publisher::start().await;
+    publisher.says(ok("text/xml; charset=utf-8", RSS.as_bytes()));
+    let said = probe_url(&publisher, &[]).await;
     assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
     let first = said.out.lines().next().unwrap();
     let named =
@@ -80,7 +76,7 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
     assert_eq!(first, format!("RSS 2.0 by Serendipity: {named}"));
     let second: Vec<_> = said.out.lines().nth(1).unwrap().split(" · ").collect();
     let bytes = format!("{} bytes", RSS.len());
-    assert_eq!(second, [&origin.url("/feed.xml"), "text/xml; charset=utf-8", &bytes, "UTF-8"]);
+    assert_eq!(second, [&publisher.url("/feed.xml"), "text/xml; charset=utf-8", &bytes, "UTF-8"]);
     assert_eq!(said.fact("title"), "An old blog");
     assert_eq!(said.fact("site"), "http://blog.example/");
     let platform = "Serendipity: the generator is Serendipity; a window of 15 entries by default";
@@ -92,7 +88,7 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
     );
     assert_eq!(
         said.fact("history"),
-        format!("fh:prev {} Serendipity: ?all=1 shows everything", origin.url("/2004/01.xml"))
+        format!("fh:prev {} Serendipity: ?all=1 shows everything", publisher.url("/2004/01.xml"))
     );
     assert!(said.fact("absence").contains("fh:stateful is true"), "{said:?}");
     assert!(said.fact("absence").contains("never that of an entry with a weak name: 1 of 3"), "{said:?}");
@@ -107,7 +103,7 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
             "   3  title (weak)                                                       Untitled",
         ]
     );
-    let requests = origin.requests();
+    let requests = publisher.requests();
     assert_eq!(requests.len(), 1, "one GET, and no other: {requests:?}");
     let head = requests[0].to_ascii_lowercase();
     assert!(head.starts_with("get /feed.xml http/1.1\r\n"), "{head}");
@@ -120,15 +116,15 @@ async fn a_document_at_a_url_is_told_as_polling_would_see_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_platform_is_recognised_by_the_headers_of_the_answer_too() {
-    let origin = Origin::start().await;
+    let publisher = Publisher::start().await;
     let item = "<item><link>http://e.example/1</link><title>one</title></item>";
     let plain = format!("<rss version='2.0'><channel><title>t</title>{item}</channel></rss>");
-    origin.says(with_headers(200, &[("content-type", "text/xml")], plain.as_bytes()));
-    let said = probe_url(&origin, &[]).await;
+    publisher.says(with_headers(200, &[("content-type", "text/xml")], plain.as_bytes()));
+    let said = probe_url(&publisher, &[]).await;
     assert_eq!((said.fact("platform").as_str(), said.fact("history").as_str()), NOTHING);
     let link = ("link", "<https://e.example/wp-json/>; rel=\"https://api.w.org/\"");
-    origin.says(with_headers(200, &[("content-type", "text/xml"), link], plain.as_bytes()));
-    let said = probe_url(&origin, &[]).await;
+    publisher.says(with_headers(200, &[("content-type", "text/xml"), link], plain.as_bytes()));
+    let said = probe_url(&publisher, &[]).await;
     assert!(said.out.starts_with("RSS 2.0 by WordPress: 1 entry, named by its link; a way"), "{said:?}");
     assert!(said.fact("history").contains("WordPress: ?paged=2"), "{said:?}");
 }
@@ -138,38 +134,38 @@ const NOTHING: (&str, &str) = ("none is recognised", "no way to older entries is
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redirects_and_credentials_are_those_of_polling() {
-    let origin = Origin::start().await;
-    origin.says(with_headers(301, &[("location", "/feed.xml")], b""));
-    let said = probe_url(&origin, &[]).await;
+    let publisher = Publisher::start().await;
+    publisher.says(with_headers(301, &[("location", "/feed.xml")], b""));
+    let said = probe_url(&publisher, &[]).await;
     assert_eq!(said.code, 1);
     assert!(said.err.contains("it leads back to where it came from"), "{said:?}");
     assert!(said.err.contains("the publisher's or lies in the network"), "{said:?}");
 
-    origin.says(ok("text/xml", RSS.as_bytes()));
-    let url = origin.url("/feed.xml").replace("http://", "http://jo:secret@");
+    publisher.says(ok("text/xml", RSS.as_bytes()));
+    let url = publisher.url("/feed.xml").replace("http://", "http://jo:secret@");
     let said = tokio::task::spawn_blocking(move || probe(&[&url], b"")).await.unwrap();
     assert!(said.out.contains("http://***@127.0.0.1") && !said.out.contains("secret"), "{said:?}");
-    assert!(origin.requests().last().unwrap().contains("authorization: Basic am86c2VjcmV0"));
+    assert!(publisher.requests().last().unwrap().contains("authorization: Basic am86c2VjcmV0"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_says_whose_fault_it_is() {
-    let origin = Origin::start().await;
-    origin.says(with_headers(404, &[], b"gone"));
-    let said = probe_url(&origin, &[]).await;
+    let publisher = Publisher::start().await;
+    publisher.says(with_headers(404, &[], b"gone"));
+    let said = probe_url(&publisher, &[]).await;
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     let expect = "the publisher answered 404 Not Found; the fault is the publisher's\n";
-    assert_eq!(said.err, format!("everfeed: no feed at {}: {expect}", origin.url("/feed.xml")));
+    assert_eq!(said.err, format!("everfeed: no feed at {}: {expect}", publisher.url("/feed.xml")));
 
-    origin.says(with_headers(401, &[], b""));
-    let said = probe_url(&origin, &[]).await;
+    publisher.says(with_headers(401, &[], b""));
+    let said = probe_url(&publisher, &[]).await;
     assert!(said.err.contains("wants credentials (401); give them in the URL"), "{said:?}");
 
-    origin.says(ok(
+    publisher.says(ok(
         "text/html",
         b"<!DOCTYPE html><html><head><title>Parked</title></head><body>hi</body></html>",
     ));
-    let said = probe_url(&origin, &["--json"]).await;
+    let said = probe_url(&publisher, &["--json"]).await;
     assert_eq!(said.code, 1);
     let expect = "the document is an HTML page, not a feed (its title is \"Parked\")";
     assert!(said.err.contains(expect) && said.err.contains("who answered with it as text/html"), "{said:?}");
@@ -177,13 +173,13 @@ async fn an_error_says_whose_fault_it_is() {
     assert_eq!((&line["ok"], &line["error"]), (&false.into(), &expect.into()));
 
     let link = "<link rel=alternate type=application/rss+xml title='All\u{9B}' href='/rss.xml'>";
-    origin.says(ok("text/html", format!("<html><head>{link}</head></html>").as_bytes()));
-    let said = probe_url(&origin, &[]).await;
+    publisher.says(ok("text/html", format!("<html><head>{link}</head></html>").as_bytes()));
+    let said = probe_url(&publisher, &[]).await;
     let expect =
-        format!("; ask for one of the feeds that it names: {} (All\\u{{9b}})\n", origin.url("/rss.xml"));
+        format!("; ask for one of the feeds that it names: {} (All\\u{{9b}})\n", publisher.url("/rss.xml"));
     assert!(said.err.ends_with(&expect), "{said:?}");
 
-    drop(origin);
+    drop(publisher);
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let said = probe(&[&format!("http://{free}/")], b"");
     assert_eq!(said.code, 1);
@@ -222,14 +218,14 @@ fn standard_input_is_a_document_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_document_is_a_resource_when_it_is_asked_for_as_one() {
-    let origin = Origin::start().await;
-    origin.says(ok("image/png", b"\x89PNG\r\n\x1A\n"));
-    let said = probe_url(&origin, &["--resource"]).await;
+    let publisher = Publisher::start().await;
+    publisher.says(ok("image/png", b"\x89PNG\r\n\x1A\n"));
+    let said = probe_url(&publisher, &["--resource"]).await;
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.starts_with("A resource: 1 entry, named by its url\n"), "{said:?}");
     assert_eq!(said.fact("absence"), "never: the document is the only entry");
     assert!(said.out.ends_with("8  feed.xml\n"), "{said:?}");
-    assert!(origin.requests()[0].contains("accept: */*\r\n"));
+    assert!(publisher.requests()[0].contains("accept: */*\r\n"));
 }
 
 #[test]
@@ -372,13 +368,13 @@ fn a_configuration_brings_its_platforms() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_configured_feed_has_the_platform_that_it_is_given() {
-    let origin = Origin::start().await;
+    let publisher = Publisher::start().await;
     for (platform, expect) in
         [("wordpress", "WordPress: the configuration says so"), ("none", "none: the configuration says so")]
     {
-        origin.says(ok("text/xml", RSS.as_bytes()));
+        publisher.says(ok("text/xml", RSS.as_bytes()));
         let folder = tempfile::tempdir().unwrap();
-        let url = origin.url("/feed.xml");
+        let url = publisher.url("/feed.xml");
         let text = format!("[[feed]]\nname = \"blog\"\nurl = {url:?}\nplatform = {platform:?}\n");
         write(folder.path(), "everfeed.toml", &text);
         let config = folder.path().join("everfeed.toml").to_str().unwrap().to_owned();

@@ -1,20 +1,9 @@
-//! The specification's JSON-P vectors (D-12), read from beside the checkout or from `EVERFEED_VECTORS`.
+//! The specification's JSON-P vectors (D-12).
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 use everfeed::render::jsonp::{CONTENT_TYPE, is_callback, wrap};
 use serde_json::Value;
-use std::path::PathBuf;
-
-fn vectors() -> Option<Value> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/spec/VECTORS.json");
-    let path = std::env::var_os("EVERFEED_VECTORS").map_or_else(|| PathBuf::from(beside), PathBuf::from);
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: no vectors at {}", path.display());
-        return None;
-    };
-    Some(serde_json::from_str::<Value>(&text).unwrap()["jsonp"].clone())
-}
 
 fn names(vectors: &Value, key: &str) -> Vec<String> {
     let names: Vec<String> = serde_json::from_value(vectors[key].clone()).unwrap();
@@ -24,18 +13,18 @@ fn names(vectors: &Value, key: &str) -> Vec<String> {
 
 #[test]
 fn names_are_told_apart_as_the_vectors_say() {
-    let Some(vectors) = vectors() else { return };
-    for name in names(&vectors, "valid_callbacks") {
+    let vectors = &testkit::data::vectors()["jsonp"];
+    for name in names(vectors, "valid_callbacks") {
         assert!(is_callback(&name), "{name:?} is valid");
     }
-    for name in names(&vectors, "invalid_callbacks") {
+    for name in names(vectors, "invalid_callbacks") {
         assert!(!is_callback(&name), "{name:?} is invalid");
     }
 }
 
 #[test]
 fn bodies_are_wrapped_as_the_vectors_say() {
-    let Some(vectors) = vectors() else { return };
+    let vectors = &testkit::data::vectors()["jsonp"];
     let bodies = vectors["bodies"].as_array().unwrap();
     assert!(!bodies.is_empty());
     for case in bodies {

@@ -8,10 +8,7 @@ use everfeed::{
     feed::absence::WindowEvent,
 };
 use serde::Deserialize;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Deserialize)]
 struct Manifest {
@@ -75,15 +72,6 @@ const fn numbers([adds, renamed, edits, tombstones, resurrections, held, gaps]: 
     Numbers { adds, renamed, edits, tombstones, resurrections, held, gaps }
 }
 
-fn sequences() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/sequences");
-    if !folder.exists() {
-        eprintln!("skipped: the sequences are not at {}", folder.display());
-        return None;
-    }
-    Some(folder)
-}
-
 /// The names of the items to which this happened.
 fn names(step: &Step, is: impl Fn(&Kind) -> bool) -> BTreeSet<String> {
     step.changes.iter().filter(|change| is(&change.kind)).map(|change| change.name.clone()).collect()
@@ -131,7 +119,7 @@ fn score(manifest: &Manifest, steps: &[Step], wrong: &mut Vec<String>) -> Number
 
 #[tokio::test]
 async fn what_every_real_feed_comes_to_at_its_own_times_is_known() {
-    let Some(folder) = sequences() else { return };
+    let Some(folder) = testkit::data::large("sequences", "replay of every real feed") else { return };
     let mut wrong = Vec::new();
     let mut all = Vec::new();
     for folder in feeds(&folder).unwrap() {

@@ -6,19 +6,12 @@
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 #[path = "support/house.rs"]
 mod house;
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-#[path = "support/origin.rs"]
-mod origin;
 
-use everfeed::{feed::item::Item, layers::ClientConfig};
+use everfeed::{app::replay::feeds, feed::item::Item, layers::ClientConfig};
 use house::{House, Mirror};
-use origin::{Origin, ok};
 use serde::Deserialize;
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{collections::BTreeSet, path::Path, time::Instant};
+use testkit::publisher::{Publisher, ok};
 
 #[derive(Deserialize)]
 struct Manifest {
@@ -55,20 +48,6 @@ struct Score {
     wrong: Vec<String>,
 }
 
-fn sequences() -> Option<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/sequences");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        eprintln!("skipped: the sequences are not at {}", folder.display());
-        return None;
-    };
-    let mut folders: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.join("manifest.json").exists())
-        .collect();
-    folders.sort();
-    Some(folders)
-}
-
 /// The id of an entry as the manifests name it: guid, `atom:id` or `rdf:about`, else link, else title, trimmed.
 fn id_of(item: &Item) -> String {
     let entry = item.entry().expect("the sequences delete nothing in so many words");
@@ -80,12 +59,12 @@ fn id_of(item: &Item) -> String {
 async fn play(folder: &Path) -> Score {
     let manifest: Manifest =
         serde_json::from_slice(&std::fs::read(folder.join("manifest.json")).unwrap()).unwrap();
-    let origin = Origin::start().await;
-    let mut house = House::new("feed", &origin.url("/feed.xml"), &ClientConfig::default()).await;
+    let publisher = Publisher::start().await;
+    let mut house = House::new("feed", &publisher.url("/feed.xml"), &ClientConfig::default()).await;
     let mut mirror = Mirror::default();
     let mut score = Score::default();
     for (n, version) in manifest.versions.iter().enumerate() {
-        origin.says(ok("application/xml", &std::fs::read(folder.join(&version.file)).unwrap()));
+        publisher.says(ok("application/xml", &std::fs::read(folder.join(&version.file)).unwrap()));
         house.poll().await;
         assert_eq!(house.state.fault, None, "{} of {}", version.file, folder.display());
         let news = mirror.pull(&*house.store, house.feed.no).await;
@@ -151,7 +130,8 @@ impl Score {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mirror_of_every_real_feed_equals_the_store_after_each_version() {
-    let Some(folders) = sequences() else { return };
+    let Some(folder) = testkit::data::large("sequences", "a mirror of every real feed") else { return };
+    let folders = feeds(&folder).unwrap();
     println!(
         "{:28} {:>5} {:>6} {:>7} {:>10} {:>7} {:>12} {:>6} {:>6}",
         "sequence", "steps", "added", "renamed", "reappeared", "edited", "missed edits", "wrong", "secs"

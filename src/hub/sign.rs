@@ -49,12 +49,11 @@ pub(super) const fn usual(dialect: Dialect) -> Algo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::vectors;
 
     // HUB-23, W-18.
     #[test]
     fn every_signature_is_the_one_that_another_tool_computed() {
-        for case in vectors::section("hub_signature").unwrap_or_default() {
+        for case in testkit::data::section("hub_signature") {
             let bytes = |key: &str| hex::decode(case[key].as_str().unwrap()).unwrap();
             for (method, expect) in case["x_hub_signature"].as_object().unwrap() {
                 let algo = parse(method).unwrap();

@@ -139,12 +139,11 @@ fn thousandths(text: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::vectors;
 
     #[test]
     fn every_accept_header_of_the_vectors_selects_the_expected_form() {
         // SF-47, SF-48.
-        for case in vectors::section("accept").unwrap_or_default() {
+        for case in testkit::data::section("accept") {
             let form = representation(case["accept"].as_str(), case["callback"].as_bool().unwrap());
             assert_eq!(form.map(Representation::media_type), case["expect"].as_str(), "{case}");
         }

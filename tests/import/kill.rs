@@ -1,9 +1,6 @@
 //! The real process, killed in the middle of an import again and again, beside one that nobody disturbs.
 
-use crate::{
-    ask::ask,
-    publisher::{Past, Publisher},
-};
+use crate::publisher::{Past, start};
 use http::Method;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde_json::Value;
@@ -14,6 +11,7 @@ use std::{
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
+use testkit::{client::ask, publisher::Publisher};
 use tokio::time::sleep;
 
 /// Longer than anything here takes: pages are read a second apart.
@@ -39,7 +37,7 @@ impl Process {
              [store]\npath = {:?}\n[[feed]]\nname = \"blog\"\nid_namespace = \"blog\"\nurl = \"{}\"\n\
              import = {{ serve_after_secs = 3600, page_gap_secs = 0 }}\n",
             folder.path().join("everfeed.redb").display().to_string(),
-            publisher.url()
+            publisher.url("/feed")
         );
         std::fs::write(folder.path().join("everfeed.toml"), config).unwrap();
         let child = spawn(folder.path());
@@ -99,13 +97,13 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
     println!("EVERFEED_SEED={seed}");
     let mut chance = StdRng::seed_from_u64(seed);
     let past = Past { archives: 7, posts: 6, bytes: 400, pause: Duration::from_millis(400) };
-    let (calm, rough) = (Publisher::start(past).await, Publisher::start(past).await);
+    let (calm, rough) = (start(past).await, start(past).await);
     let (undisturbed, mut killed) = (Process::start(&calm), Process::start(&rough));
     let mut kills = 0;
     // Around every other document, the live one first, and around the commit of them all.
     for documents in [1, 2, 4, 5, 7, 8, 8] {
         let begun = Instant::now();
-        let asked = || rough.asked.lock().unwrap().iter().collect::<BTreeSet<_>>().len();
+        let asked = || rough.paths().into_iter().collect::<BTreeSet<_>>().len();
         while asked() < documents {
             assert!(begun.elapsed() < PATIENCE, "document {documents} is asked for");
             sleep(LOOK).await;
@@ -123,7 +121,7 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
     assert_eq!(titles, oldest_first);
     assert!(expect.iter().all(|[id, _, content]| !id.is_empty() && content.len() > 300));
     assert_eq!(found, expect);
-    let asked = rough.asked.lock().unwrap().clone();
+    let asked = rough.paths();
     println!("{kills} kills, {} requests for {} documents", asked.len(), past.archives + 1);
     // What is staged is not asked for again: a kill cuts off one request, and the live document is read last once more.
     assert!(asked.len() <= past.archives + 2 + kills, "{asked:?}");

@@ -5,9 +5,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
-#[path = "../support/ask.rs"]
-#[allow(dead_code, reason = "each test binary uses a part of it")]
-mod ask;
 mod kill;
 mod memory;
 mod publisher;

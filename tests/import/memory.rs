@@ -1,6 +1,6 @@
 //! The peak of a process that reads a thousand archives, beside the bytes of the archives.
 
-use crate::publisher::{Past, Publisher};
+use crate::publisher::{Past, start};
 use everfeed::{
     clock::System,
     feed::archive::History,
@@ -36,7 +36,7 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     let pages = std::env::var("EVERFEED_PAGES").ok().and_then(|text| text.parse().ok()).unwrap_or(1000);
     let past = Past { archives: pages, posts: 20, bytes: 5 << 10, pause: Duration::ZERO };
     let archives = past.document(0).len() * pages;
-    let publisher = Publisher::start(past).await;
+    let publisher = start(past).await;
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(System);
     let store = Redb::open(&folder.path().join("everfeed.redb"), &redb::Config::default(), clock.clone());
@@ -47,7 +47,7 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
     let no = store.register("blog", "blog").await.unwrap().no;
     let import = Import { serve_after_secs: 3600, page_gap_secs: 0, ..Import::default() };
-    let url = Url::parse(&publisher.url()).unwrap();
+    let url = Url::parse(&publisher.url("/feed")).unwrap();
     let feed = FeedSpec { import: Some(import), ..FeedSpec::new(no, "blog", url) };
     let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();
     let stop = CancellationToken::new();
@@ -56,7 +56,7 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     let mut walked = 0.0;
     while !store.feed(no).await.unwrap().is_ready() {
         assert!(begun.elapsed() < Duration::from_secs(600), "it comes to an end");
-        if publisher.asked.lock().unwrap().len() <= pages {
+        if publisher.paths().len() <= pages {
             walked = status("VmHWM");
         }
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,17 +1,8 @@
 //! An old blog with a long past: its live document and its archives, made when they are asked for, so that they cost the
-//! test no memory; over plain sockets.
+//! test no memory.
 
-use std::{
-    fmt::Write as _,
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    task::JoinHandle,
-};
+use std::{fmt::Write as _, time::Duration};
+use testkit::publisher::{Publisher, with_headers};
 
 /// How much there is.
 #[derive(Clone, Copy)]
@@ -26,58 +17,14 @@ pub(crate) struct Past {
     pub(crate) pause: Duration,
 }
 
-/// A publisher. It ends when it is dropped.
-pub(crate) struct Publisher {
-    address: SocketAddr,
-    /// The paths asked for.
-    pub(crate) asked: Arc<Mutex<Vec<String>>>,
-    task: JoinHandle<()>,
-}
-
-impl Publisher {
-    pub(crate) async fn start(past: Past) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let log = asked.clone();
-        let task = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                // A reader that is killed breaks its connection; that is part of the tests.
-                tokio::spawn({
-                    let log = log.clone();
-                    async move { drop(answer(stream, past, &log).await) }
-                });
-            }
-        });
-        Self { address, asked, task }
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}/feed", self.address)
-    }
-}
-
-impl Drop for Publisher {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn answer(mut stream: TcpStream, past: Past, log: &Mutex<Vec<String>>) -> std::io::Result<()> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") && head.len() < 16 << 10 {
-        head.push(stream.read_u8().await?);
-    }
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    let number = path.strip_prefix("/archive/").and_then(|number| number.parse().ok());
-    let body = past.document(number.unwrap_or(past.archives));
-    log.lock().unwrap().push(path);
-    tokio::time::sleep(past.pause).await;
-    let head = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
-    stream.shutdown().await
+/// Starts the publisher of a past.
+pub(crate) async fn start(past: Past) -> Publisher {
+    Publisher::of(move |asked| {
+        let number = asked.path().strip_prefix("/archive/").and_then(|number| number.parse().ok());
+        let body = past.document(number.unwrap_or(past.archives));
+        with_headers(200, &[], body).after(past.pause)
+    })
+    .await
 }
 
 impl Past {

@@ -5,13 +5,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod blogs;
 mod consumer;
-mod origin;
 mod process;
 mod subscriber;
 
+use blogs::Blogs;
 use consumer::{Consumer, Mirror};
-use origin::Origin;
 use process::Process;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use std::{sync::Arc, time::Duration};
@@ -32,12 +32,12 @@ async fn nothing_is_lost_however_often_it_is_killed() {
     let seed = number("EVERFEED_SEED", u64::from(std::process::id()));
     println!("killing {kills} times, EVERFEED_SEED={seed}");
     let mut chance = StdRng::seed_from_u64(seed);
-    let origin = Arc::new(Origin::start(FEEDS, seed).await);
+    let blogs = Arc::new(Blogs::start(FEEDS, seed).await);
     let subscriber = Arc::new(Subscriber::start().await);
-    let mut process = Process::new(&origin);
+    let mut process = Process::new(&blogs);
     process.start().await;
-    let consumers: Vec<_> = origin.names().map(|name| Consumer::start(&process, name)).collect();
-    for name in origin.names() {
+    let consumers: Vec<_> = blogs.names().map(|name| Consumer::start(&process, name)).collect();
+    for name in blogs.names() {
         process.subscribe(name, &subscriber.callback(name)).await;
     }
     for _ in 0..kills {
@@ -46,10 +46,10 @@ async fn nothing_is_lost_however_often_it_is_killed() {
         process.kill();
         process.start().await;
     }
-    origin.rest();
+    blogs.rest();
     let mut figures = Figures::default();
-    for (name, consumer) in origin.names().zip(consumers) {
-        let truth = origin.truth(name);
+    for (name, consumer) in blogs.names().zip(consumers) {
+        let truth = blogs.truth(name);
         let mirror = consumer.settled(&truth, SETTLE).await;
         assert_eq!(mirror.contents(), truth, "{name}: a mirror by long poll holds what the feed held");
         let store = process.walk(name).await;

@@ -1,8 +1,8 @@
 //! The process that is killed: its configuration, its life and death, and plain questions to it.
 
 use crate::{
+    blogs::Blogs,
     consumer::{Mirror, client},
-    origin::Origin,
 };
 use serde_json::Value;
 use std::{
@@ -25,7 +25,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn new(origin: &Origin) -> Self {
+    pub(crate) fn new(blogs: &Blogs) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (port, admin_port) = (free_port(), free_port());
         let base = format!("http://127.0.0.1:{port}");
@@ -36,11 +36,10 @@ impl Process {
              [store]\npath = {:?}\n[hub]\ncallbacks_private = true\n",
             store.display().to_string()
         );
-        for blog in origin.blogs() {
+        for (name, url) in blogs.feeds() {
             let _ = write!(
                 config,
-                "[[feed]]\nname = \"{}\"\nurl = \"{}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n",
-                blog.name, blog.url
+                "[[feed]]\nname = \"{name}\"\nurl = \"{url}\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n"
             );
         }
         std::fs::write(folder.path().join("everfeed.toml"), config).expect("a writable folder");

@@ -1,22 +1,15 @@
 //! A subscriber that takes pushes, sometimes after saying that it does not, and checks their chain.
 
 use crate::consumer::Mirror;
-use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full};
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use sha2::Sha256;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    convert::Infallible,
-    net::SocketAddr,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
-use tokio::net::TcpListener;
+use testkit::publisher::{Answer, Asked, Publisher, ok, with_headers};
 
 /// What one subscription has received.
 #[derive(Clone, Default)]
@@ -30,7 +23,7 @@ pub(crate) struct Chain {
 }
 
 pub(crate) struct Subscriber {
-    address: SocketAddr,
+    callbacks: Publisher,
     chains: Arc<Mutex<BTreeMap<String, Chain>>>,
 }
 
@@ -39,26 +32,14 @@ const DENY_EVERY: usize = 7;
 
 impl Subscriber {
     pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback address");
-        let address = listener.local_addr().unwrap();
         let chains: Arc<Mutex<BTreeMap<String, Chain>>> = Arc::default();
         let kept = chains.clone();
-        tokio::spawn(async move {
-            loop {
-                let (stream, _) = listener.accept().await.expect("a connection");
-                let chains = kept.clone();
-                tokio::spawn(async move {
-                    let answer = service_fn(|request: Request<Incoming>| answer(request, chains.clone()));
-                    let http = hyper::server::conn::http1::Builder::new();
-                    let _ = http.serve_connection(TokioIo::new(stream), answer).await;
-                });
-            }
-        });
-        Self { address, chains }
+        let callbacks = Publisher::of(move |asked| answer(asked, &mut kept.lock().unwrap())).await;
+        Self { callbacks, chains }
     }
 
     pub(crate) fn callback(&self, name: &str) -> String {
-        format!("http://{}/{name}", self.address)
+        self.callbacks.url(&format!("/{name}"))
     }
 
     /// The chain of a feed, once its mirror equals the store or no more time is left.
@@ -74,32 +55,15 @@ impl Subscriber {
     }
 }
 
-async fn answer(
-    request: Request<Incoming>,
-    chains: Arc<Mutex<BTreeMap<String, Chain>>>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (head, body) = request.into_parts();
-    let Ok(body) = body.collect().await.map(http_body_util::Collected::to_bytes) else {
-        return Ok(status(StatusCode::BAD_REQUEST));
-    };
-    if head.method == Method::GET {
-        let query = head.uri.query().unwrap_or_default();
+fn answer(asked: &Asked, chains: &mut BTreeMap<String, Chain>) -> Answer {
+    if !asked.is_post() {
+        let query = asked.path().split_once('?').map_or("", |(_, query)| query);
         let challenge = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "hub.challenge");
-        let challenge = challenge.map(|(_, value)| value.into_owned()).unwrap_or_default();
-        return Ok(Response::new(Full::from(challenge)));
+        return ok("text/plain", challenge.map(|(_, value)| value.into_owned()).unwrap_or_default());
     }
-    let name = head.uri.path().trim_start_matches('/').to_owned();
-    let signature =
-        head.headers.get("x-hub-signature").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let mut chains = chains.lock().unwrap();
-    let denied = chains.entry(name).or_default().take(&body, signature);
-    Ok(status(if denied { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::NO_CONTENT }))
-}
-
-fn status(code: StatusCode) -> Response<Full<Bytes>> {
-    let mut response = Response::default();
-    *response.status_mut() = code;
-    response
+    let name = asked.path().trim_start_matches('/').to_owned();
+    let denied = chains.entry(name).or_default().take(&asked.body, asked.header("x-hub-signature"));
+    with_headers(if denied { 503 } else { 204 }, &[], "")
 }
 
 impl Chain {

@@ -5,26 +5,18 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _}
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt::Write as _,
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    sync::watch,
-    task::JoinHandle,
-};
+use testkit::publisher::{Publisher, with_headers};
+use tokio::sync::watch;
 
 /// Entries, live or deleted, that the feed shows: those changed last.
 const WINDOW_ENTRIES: usize = 40;
-/// Bytes of a request head at most.
-const HEAD_BYTES_MAX: usize = 16 << 10;
 
 /// A blog. It ends when it is dropped.
 pub(crate) struct OldBlog {
-    address: SocketAddr,
+    publisher: Publisher,
     shared: Arc<Shared>,
-    task: JoinHandle<()>,
 }
 
 struct Shared {
@@ -46,8 +38,6 @@ struct State {
 
 impl OldBlog {
     pub(crate) async fn start(seed: u64) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let state = State {
             chance: StdRng::seed_from_u64(seed),
             posts: Truth::new(),
@@ -56,45 +46,44 @@ impl OldBlog {
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), read: watch::Sender::new(0) });
         let serving = shared.clone();
-        let task = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let serving = serving.clone();
-                // A poll that is cut off by a restart is part of the test.
-                tokio::spawn(async move { drop(serve(stream, &serving).await) });
+        let publisher = Publisher::of(move |asked| {
+            let state = serving.state();
+            let etag = format!("\"{}\"", state.version);
+            let version = state.version;
+            serving.read.send_if_modified(|read| std::mem::replace(read, version.max(*read)) < version);
+            if asked.header("if-none-match") == etag {
+                return with_headers(304, &[("etag", &etag)], "");
             }
+            with_headers(200, &[("etag", &etag), ("content-type", "application/atom+xml")], state.atom())
         });
-        Self { address, shared, task }
+        Self { publisher: publisher.await, shared }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/atom.xml", self.address)
+        self.publisher.url("/atom.xml")
     }
 
     /// Changes something, at random.
     pub(crate) fn change(&self) {
-        self.state().change();
+        self.shared.state().change();
     }
 
     /// What a perfect reader would know.
     pub(crate) fn truth(&self) -> Truth {
-        self.state().posts.clone()
+        self.shared.state().posts.clone()
     }
 
     /// Waits until the feed as it is now has been read.
     pub(crate) async fn is_read(&self) {
-        let version = self.state().version;
+        let version = self.shared.state().version;
         let mut read = self.shared.read.subscribe();
         read.wait_for(|read| *read >= version).await.unwrap();
     }
-
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-impl Drop for OldBlog {
-    fn drop(&mut self) {
-        self.task.abort();
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,26 +131,4 @@ impl State {
         }
         out + "</feed>"
     }
-}
-
-async fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_BYTES_MAX {
-        head.push(stream.read_u8().await?);
-    }
-    let (version, text) = {
-        let state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        (state.version, state.atom())
-    };
-    let etag = format!("\"{version}\"");
-    let known = String::from_utf8_lossy(&head).contains(&format!("if-none-match: {etag}\r\n"));
-    let (status, body) = if known { ("304 Not Modified", "") } else { ("200 OK", text.as_str()) };
-    let length = if known { String::new() } else { format!("content-length: {}\r\n", body.len()) };
-    let answer = format!(
-        "HTTP/1.1 {status}\r\netag: {etag}\r\n{length}content-type: application/atom+xml\r\nconnection: close\r\n\r\n{body}"
-    );
-    stream.write_all(answer.as_bytes()).await?;
-    stream.shutdown().await?;
-    shared.read.send_if_modified(|read| std::mem::replace(read, version.max(*read)) < version);
-    Ok(())
 }

@@ -1,6 +1,7 @@
-//! The documents that are damaged: our fixtures, the shared corpora where they are at hand, and small documents of every format.
+//! The documents that are damaged: our fixtures, the large corpora where they are at hand, and small documents of every format.
 
 use std::path::{Path, PathBuf};
+use testkit::data::{large, vendored};
 
 /// Larger documents cost time and show nothing more.
 const BYTES_MAX: u64 = 60_000;
@@ -18,8 +19,11 @@ const OWN: &[&str] = &[
 pub(crate) fn documents() -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut documents: Vec<Vec<u8>> = OWN.iter().map(|document| document.as_bytes().to_vec()).collect();
-    for folder in ["tests/fixtures", "../../shared/corpus", "../../shared/sequences"] {
-        gather(&root.join(folder), &mut documents);
+    gather(&root.join("tests/fixtures"), &mut documents);
+    // The odd documents are part of the corpus.
+    gather(&large("corpus", "damage to the corpus").unwrap_or_else(|| vendored("corpus")), &mut documents);
+    if let Some(sequences) = large("sequences", "damage to the sequences") {
+        gather(&sequences, &mut documents);
     }
     documents
 }

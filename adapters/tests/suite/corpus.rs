@@ -1,4 +1,4 @@
-//! The shared corpus: how many of its documents come out as other parsers and our own eyes say they should, by class.
+//! The corpus: how many of its documents come out as other parsers and our own eyes say they should, by class.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use everfeed_adapters::{Hints, neutral_line, slice};
 use serde_json::Value;
 
+use testkit::data::{json, large, vendored};
+
 use crate::score::score;
-use crate::{json, shared};
 
 /// Documents of each class, and how many of them must be met in full: just below what is reached.
 const THRESHOLDS: [(&str, usize, usize); 6] = [
@@ -57,9 +58,19 @@ fn line(path: &Path, expect: &Value) -> Value {
 
 #[test]
 fn the_classes_of_the_corpus_score_as_before() {
-    let Some(folder) = shared("corpus") else { return };
+    let Some(folder) = large("corpus", "classes of the corpus") else { return };
+    check(&folder, &THRESHOLDS);
+}
+
+#[test]
+fn every_odd_document_comes_out_as_it_should() {
+    check(&vendored("corpus"), &[("edge", 30, 30)]);
+}
+
+/// Holds the documents of a folder to the number of each class that must be met.
+fn check(folder: &Path, thresholds: &[(&str, usize, usize)]) {
     let mut scores: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-    for (path, expect) in documents(&folder) {
+    for (path, expect) in documents(folder) {
         let line = line(&path, &expect);
         if expect["must_fail"] == true {
             assert_eq!(line["ok"], false, "{} is no feed", path.display());
@@ -77,7 +88,7 @@ fn the_classes_of_the_corpus_score_as_before() {
     for (class, (met, documents)) in &scores {
         println!("{class:24} {met:5} {documents:9} {:6.1}", 100.0 * *met as f64 / *documents as f64);
     }
-    for (class, documents, least) in THRESHOLDS {
+    for &(class, documents, least) in thresholds {
         let (met, found) = scores[class];
         assert_eq!(found, documents, "documents of class {class}");
         assert!(met >= least, "{class}: only {met} of {found} documents are met, not {least}");
@@ -88,7 +99,7 @@ fn the_classes_of_the_corpus_score_as_before() {
 #[test]
 #[ignore = "writes a file for another program"]
 fn lines_of_the_corpus_can_be_written() {
-    let folder = shared("corpus").unwrap();
+    let folder = large("corpus", "lines of the corpus").unwrap();
     let lines: Vec<_> =
         documents(&folder).iter().map(|(path, expect)| line(path, expect).to_string()).collect();
     let path = std::env::var("EVERFEED_LINES").unwrap();

@@ -1,18 +1,16 @@
-//! Every date of the shared vectors and of the corpus.
+//! Every date of the vectors, and of the collection that came with the corpus.
 
 use everfeed_adapters::text::date::parse;
 
-use crate::{json, shared};
+use testkit::data::{json, section, vendored};
 
 /// LEGACY section 4: the instants are our decisions.
 #[test]
 fn every_date_vector_means_what_it_says() {
-    let Some(path) = shared("spec/VECTORS.json") else { return };
-    let vectors = json(&path);
-    let dates = vectors["dates"].as_array().unwrap();
+    let dates = section("dates");
     assert_eq!(dates.len(), 133);
     let mut wrong = Vec::new();
-    for vector in dates {
+    for vector in &dates {
         let raw = vector["raw"].as_str().unwrap();
         let expect = vector["expect"]
             .as_str()
@@ -26,8 +24,7 @@ fn every_date_vector_means_what_it_says() {
 
 #[test]
 fn every_date_of_the_corpus_means_what_it_says() {
-    let Some(path) = shared("corpus/dates.json") else { return };
-    let corpus = json(&path);
+    let corpus = json(&vendored("vectors/dates.json"));
     let wrong: Vec<_> = corpus["dates"]
         .as_array()
         .unwrap()

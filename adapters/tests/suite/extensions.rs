@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use everfeed_adapters::text::markup::write_element;
 use everfeed_adapters::{Element, Entry, Hints, InReplyTo, Location, Metadata, Node, Shape, Window, slice};
 
-use crate::shared;
+use testkit::data::large;
 
 fn read(document: &str) -> Window {
     let hints = Hints { base_url: Some("http://example.org/feed"), ..Hints::default() };
@@ -166,7 +166,9 @@ fn hubs_are_found_under_either_relation() {
 /// Whatever the corpus holds of foreign markup can be written into another document and read back the same.
 #[test]
 fn foreign_markup_survives_being_written() {
-    let folders = ["corpus", "sequences"].into_iter().filter_map(shared);
+    let folders = ["corpus", "sequences"]
+        .into_iter()
+        .filter_map(|name| large(name, "foreign markup of every document"));
     let files: Vec<_> = folders.flat_map(|folder| documents(&folder)).collect();
     let mut elements = 0;
     for path in &files {

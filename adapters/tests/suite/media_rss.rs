@@ -6,7 +6,7 @@ use everfeed_adapters::text::markup::write_element;
 use everfeed_adapters::{Element, Hints, Node, slice};
 
 use crate::extensions::documents;
-use crate::shared;
+use testkit::data::large;
 
 const MEDIA: &str = "http://search.yahoo.com/mrss/";
 
@@ -53,11 +53,12 @@ fn theirs(document: &str) -> Objects {
     objects.collect()
 }
 
-/// 79 entries of the shared corpora. They differ where feed-rs gives one medium the title of another, once where it drops
+/// 79 entries of the large corpora. They differ where feed-rs gives one medium the title of another, once where it drops
 /// a URL without scheme, and once where it takes the page of a player for the medium.
 #[test]
 fn every_medium_that_feed_rs_finds_is_found() {
-    let folders = ["corpus", "sequences"].into_iter().filter_map(shared);
+    let folders =
+        ["corpus", "sequences"].into_iter().filter_map(|name| large(name, "media that feed-rs finds"));
     let files: Vec<_> = folders.flat_map(|folder| documents(&folder)).collect();
     let (mut entries, mut same, mut better, mut players, mut lost) = (0, 0, 0, 0, Vec::new());
     for path in &files {

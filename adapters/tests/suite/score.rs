@@ -1,4 +1,4 @@
-//! The scoring of the shared corpus: what each `op` of an expectation means. A port of the corpus's own `score.py`, and to
+//! The scoring of the corpus: what each `op` of an expectation means. A port of the corpus's own `score.py`, and to
 //! be changed only with it.
 
 use everfeed_adapters::text::entities::unescape;

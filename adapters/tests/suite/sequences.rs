@@ -5,7 +5,7 @@ use std::path::Path;
 
 use everfeed_adapters::{Digest, Hints, Key, slice};
 
-use crate::{json, shared};
+use testkit::data::{json, large};
 
 type Seen = BTreeMap<String, Digest>;
 
@@ -38,7 +38,7 @@ struct Score {
 /// POLLING 1.3: `edited_core` must be seen, and nothing outside `edited_any` may be.
 #[test]
 fn keys_and_edits_of_every_step_are_those_of_the_manifests() {
-    let Some(folder) = shared("sequences") else { return };
+    let Some(folder) = large("sequences", "keys and edits of every real feed") else { return };
     let mut score = Score::default();
     let mut folders: Vec<_> =
         std::fs::read_dir(&folder).unwrap().map(|found| found.unwrap().path()).collect();

@@ -1,7 +1,6 @@
 //! Every scenario of the vectors, over a listing in a vector, with groups that share a stamp.
 
 use super::*;
-use crate::feed::vectors;
 use serde_json::Value;
 use std::{cell::Cell, convert::Infallible};
 
@@ -78,7 +77,7 @@ fn position(case: &Value, name: &str) -> Option<Position> {
 #[test]
 fn every_scenario_of_the_vectors_gives_the_expected_page() {
     // SF-18..SF-20, SF-25..SF-29, SF-120..SF-129, D-1..D-3, D-8, D-10.
-    for scenario in vectors::section("scenarios").unwrap_or_default() {
+    for scenario in testkit::data::section("scenarios") {
         let listing = listing(&scenario["items_now"]);
         for case in scenario["cases"].as_array().unwrap() {
             check_case(&listing, case, &format!("{} {case}", scenario["name"]));
@@ -119,7 +118,7 @@ fn check_case(listing: &Plain, case: &Value, name: &str) {
 #[test]
 fn every_cursor_of_the_vectors_is_made_and_held() {
     // SF-122..SF-126, D-7.
-    for case in vectors::section("toc").unwrap_or_default() {
+    for case in testkit::data::section("toc") {
         let ids: Vec<String> = match case.get("group") {
             Some(group) => {
                 group.as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()).collect()

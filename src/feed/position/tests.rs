@@ -1,7 +1,6 @@
 //! Every position spec of the vectors.
 
 use super::*;
-use crate::feed::vectors;
 use serde_json::{Value, json};
 
 fn neutral(parsed: Result<Option<Position>, BadPosition>) -> Value {
@@ -35,7 +34,7 @@ fn neutral(parsed: Result<Option<Position>, BadPosition>) -> Value {
 #[test]
 fn every_position_spec_of_the_vectors_is_read_as_expected() {
     // SF-21, SF-25..SF-29, D-8, D-9.
-    for case in vectors::section("position_specs").unwrap_or_default() {
+    for case in testkit::data::section("position_specs") {
         let raw = case["raw"].as_str().unwrap();
         let mut expect = case["expect"].clone();
         expect.as_object_mut().unwrap().remove("precision");

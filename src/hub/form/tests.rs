@@ -1,7 +1,6 @@
 //! Forms, good and bad.
 
 use super::*;
-use crate::feed::vectors;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 const GOOD: &str =
@@ -77,7 +76,7 @@ fn saying_the_same_twice_is_no_contradiction() {
 // HUB-2, W-2; VECTORS hub_secret_rules.
 #[test]
 fn a_secret_is_shorter_than_200_bytes() {
-    for rule in vectors::section("hub_secret_rules").unwrap_or_default() {
+    for rule in testkit::data::section("hub_secret_rules") {
         let Some(bytes) = rule["bytes"].as_u64() else { continue };
         let result = asked(&format!("{GOOD}&hub.secret={}", "k".repeat(bytes as usize)));
         match rule["expect"].as_str().unwrap() {

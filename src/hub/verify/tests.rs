@@ -1,13 +1,13 @@
 //! Questions and answers, as values.
 
 use super::*;
-use crate::{feed::vectors, layers::error::Refused};
+use crate::layers::error::Refused;
 use http::HeaderValue;
 
 // W-7, HUB-9; VECTORS verification_urls.
 #[test]
 fn parameters_are_appended_and_the_callbacks_own_query_stays_as_it_is() {
-    for case in vectors::section("verification_urls").unwrap_or_default() {
+    for case in testkit::data::section("verification_urls") {
         let params: Vec<(&str, &str)> = case["params"]
             .as_array()
             .unwrap()

@@ -131,7 +131,7 @@ fn count(text: &str) -> Result<Option<u64>, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::{position::Position, vectors};
+    use crate::feed::position::Position;
 
     fn status(raw: &str) -> u16 {
         let positions =
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn every_query_of_the_vectors_is_decoded_or_refused_as_expected() {
         // SF-20, SF-42, SF-43, D-9.
-        for case in vectors::section("queries").unwrap_or_default() {
+        for case in testkit::data::section("queries") {
             let raw = case["raw"].as_str().unwrap();
             if let Some(expect) = case["expect_status"].as_u64() {
                 assert_eq!(u64::from(status(raw)), expect, "{case}");

@@ -3,10 +3,7 @@
 //! Rows: SF-18..SF-21, SF-25, SF-27..SF-31, SF-42, SF-43, SF-53, SF-120, SF-128, SF-129; D-3, D-8, D-9, D-25.
 
 use super::rig::{ROOT, Site, ids};
-use crate::{
-    feed::vectors,
-    readers::testing::{edit, guid, id},
-};
+use crate::readers::testing::{edit, guid, id};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -19,7 +16,7 @@ fn escaped(text: &str) -> String {
 async fn every_query_of_the_vectors_is_answered_as_expected() {
     // SF-20, SF-42, SF-43.
     let site = Site::of(1..=60).await;
-    for case in vectors::section("queries").unwrap_or_default() {
+    for case in testkit::data::section("queries") {
         let raw = case["raw"].as_str().unwrap();
         let answer = site.get(&format!("/feeds/blog.json?{raw}")).await;
         let names_an_id = case["decoded"]["since"].as_str().is_some_and(|since| since.starts_with("id:"));
@@ -43,7 +40,7 @@ async fn every_query_of_the_vectors_is_answered_as_expected() {
 async fn every_position_of_the_vectors_is_taken_or_refused_as_since_and_as_until() {
     // SF-21, SF-25, SF-27, SF-29; D-8, D-9; point 3 of the minimal list.
     let site = Site::of(1..=3).await;
-    for case in vectors::section("position_specs").unwrap_or_default() {
+    for case in testkit::data::section("position_specs") {
         let (raw, kind) = (escaped(case["raw"].as_str().unwrap()), case["expect"]["kind"].as_str().unwrap());
         for bound in ["since", "until"] {
             let ask = async |order: &str| {

@@ -3,7 +3,6 @@
 //! Rows: SF-44, SF-45, SF-47, SF-48, SF-54, SF-58; D-18, D-25.
 
 use super::rig::{ROOT, Site};
-use crate::feed::vectors;
 use http::Method;
 use std::io::Read as _;
 
@@ -14,7 +13,7 @@ const JSON: &str = "application/json; charset=utf-8";
 async fn every_accept_header_of_the_vectors_is_answered_as_expected() {
     // SF-45, SF-47, SF-48, SF-54; D-18; point 7 of the minimal list.
     let site = Site::of(1..=2).await;
-    for case in vectors::section("accept").unwrap_or_default() {
+    for case in testkit::data::section("accept") {
         let callback = case["callback"].as_bool().unwrap();
         let target = if callback { "/feeds/blog?callback=cb" } else { "/feeds/blog" };
         let headers: Vec<_> = case["accept"].as_str().into_iter().map(|accept| ("accept", accept)).collect();

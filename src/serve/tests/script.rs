@@ -3,7 +3,6 @@
 //! Rows: SF-41, SF-45..SF-47, SF-53; D-12, D-26.
 
 use super::rig::Site;
-use crate::feed::vectors;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ fn target(name: &str) -> String {
 }
 
 fn names(key: &str) -> Vec<String> {
-    vectors::all().map(|all| serde_json::from_value(all["jsonp"][key].clone()).unwrap()).unwrap_or_default()
+    serde_json::from_value(testkit::data::vectors()["jsonp"][key].clone()).unwrap()
 }
 
 /// The argument that a script hands to the function.

@@ -1,62 +1,66 @@
 //! Old blogs that never rest: each serves an RSS window over everything it ever published, and changes all the time.
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::Full;
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::rt::TokioIo;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
     fmt::Write as _,
-    net::SocketAddr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
-use tokio::net::TcpListener;
+use testkit::publisher::{Publisher, ok};
 
-/// Posts in a document. Publishing is slow enough that none rolls off before it is seen.
+/// Posts in a document.
 const WINDOW_POSTS: usize = 40;
-/// Publishing stops there, so that a window is never outrun while the process is dead.
+/// New posts that no document has shown yet. Publishing waits there, so that no post rolls off unseen however slow the
+/// machine is, and several documents in a row may be lost to kills.
+const UNSHOWN_POSTS_MAX: usize = 5;
+/// Publishing and editing goes no faster.
 const POSTS_PER_SECOND_MAX: u64 = 8;
 
-pub(crate) struct Origin {
+pub(crate) struct Blogs {
     blogs: Vec<Arc<Blog>>,
+    /// Each on a loopback address of its own.
+    publishers: Vec<Publisher>,
     resting: Arc<AtomicBool>,
 }
 
 pub(crate) struct Blog {
     pub(crate) name: String,
-    pub(crate) url: String,
     posts: Mutex<Vec<(String, String)>>,
+    /// Posts that there were when a document was last sent.
+    shown: AtomicUsize,
 }
 
-impl Origin {
+impl Blogs {
     pub(crate) async fn start(feeds: usize, seed: u64) -> Self {
         let resting = Arc::new(AtomicBool::new(false));
-        let mut blogs = Vec::new();
+        let (mut blogs, mut publishers) = (Vec::new(), Vec::new());
         for at in 0..feeds {
-            let host = [127, 0, 0, 11 + u8::try_from(at).unwrap()];
-            let listener = TcpListener::bind(SocketAddr::from((host, 0))).await.expect("a loopback address");
-            let url = format!("http://{}/rss.xml", listener.local_addr().unwrap());
-            let blog = Arc::new(Blog { name: format!("blog-{at}"), url, posts: Mutex::default() });
-            tokio::spawn(serve(listener, blog.clone()));
+            let blog = Arc::new(Blog {
+                name: format!("blog-{at}"),
+                posts: Mutex::default(),
+                shown: AtomicUsize::new(0),
+            });
+            let host = [127, 0, 0, 11 + u8::try_from(at).unwrap()].into();
+            let shown = blog.clone();
+            let publisher = Publisher::start_at(host, move |_| ok("application/rss+xml", shown.document()));
+            publishers.push(publisher.await);
             tokio::spawn(live(blog.clone(), resting.clone(), seed + at as u64));
             blogs.push(blog);
         }
-        Self { blogs, resting }
+        Self { blogs, publishers, resting }
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.blogs.iter().map(|blog| blog.name.as_str())
     }
 
-    pub(crate) fn blogs(&self) -> &[Arc<Blog>] {
-        &self.blogs
+    /// The names and the URLs of all.
+    pub(crate) fn feeds(&self) -> impl Iterator<Item = (&str, String)> {
+        self.names().zip(self.publishers.iter().map(|publisher| publisher.url("/rss.xml")))
     }
 
     /// No more changes.
@@ -78,7 +82,8 @@ async fn live(blog: Arc<Blog>, resting: Arc<AtomicBool>, seed: u64) {
         {
             let mut posts = blog.posts.lock().unwrap();
             let number = posts.len();
-            if number == 0 || chance.random_bool(0.5) {
+            let may_publish = number - blog.shown.load(Ordering::SeqCst) < UNSHOWN_POSTS_MAX;
+            if number == 0 || may_publish && chance.random_bool(0.5) {
                 posts.push((format!("tag:{},2005:{number}", blog.name), format!("post {number}")));
             } else {
                 edits += 1;
@@ -92,26 +97,10 @@ async fn live(blog: Arc<Blog>, resting: Arc<AtomicBool>, seed: u64) {
     }
 }
 
-async fn serve(listener: TcpListener, blog: Arc<Blog>) {
-    loop {
-        let (stream, _) = listener.accept().await.expect("a connection");
-        let blog = blog.clone();
-        tokio::spawn(async move {
-            let answer = service_fn(|_: Request<Incoming>| {
-                let body = blog.document();
-                async move { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(body)))) }
-            });
-            // A killed reader breaks its connection; that is no matter here.
-            let _ = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), answer)
-                .await;
-        });
-    }
-}
-
 impl Blog {
     fn document(&self) -> String {
         let posts = self.posts.lock().unwrap();
+        self.shown.store(posts.len(), Ordering::SeqCst);
         let mut out =
             format!("<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>{}</title>", self.name);
         out.push_str("<link>http://127.0.0.1/</link><description>load</description>");

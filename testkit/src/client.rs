@@ -9,21 +9,21 @@ use tokio::net::TcpStream;
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Bytes,
 }
 
 impl Answer {
     /// A header as text; empty when absent.
-    pub(crate) fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 }
 
 /// Asks; `None` when the server is not there, or goes away before the whole answer has come.
-pub(crate) async fn ask(
+pub async fn ask(
     at: SocketAddr,
     method: Method,
     target: &str,
