@@ -12,9 +12,9 @@ use crate::{
     render::Site,
     serve::{
         admin::Admin,
+        context::ServeContext,
         listen,
         long_poll::Waiters,
-        context::ServeContext,
         own_mounts::{HubService, own_mounts},
         router::Router,
         stack,
@@ -88,7 +88,10 @@ impl App {
             waiters,
             stop: front.clone(),
         };
-        let service = stack::stack(Router::new(own_mounts(Arc::new(context), hub_service(hub.clone()))), metrics.clone());
+        let service = stack::stack(
+            Router::new(own_mounts(Arc::new(context), hub_service(hub.clone()))),
+            metrics.clone(),
+        );
         let admin = Admin::new(Arc::new(house), metrics);
         let (address, admin_address) = (listener.local_addr()?, admin_listener.local_addr()?);
         let connections_max = config.server.connections_max;

@@ -12,9 +12,9 @@ pub mod discovery;
 pub mod listen;
 pub mod long_poll;
 pub mod mount;
+pub mod own_mounts;
 pub mod pull;
 pub mod rescue;
-pub mod own_mounts;
 pub mod router;
 pub mod stack;
 

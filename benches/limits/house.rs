@@ -14,9 +14,9 @@ use everfeed::{
     readers::{self, Readers},
     render::Site,
     serve::{
+        context::ServeContext,
         listen,
         long_poll::Waiters,
-        context::ServeContext,
         own_mounts::{HubService, own_mounts},
         router::Router,
         stack,

@@ -163,11 +163,9 @@ fn judge(
         }
     };
     match answer.status() {
-        status if status.is_success() => Outcome::Moved(Moved {
-            from: acked.to_owned(),
-            to: page.last_cursor.clone(),
-            more: page.more,
-        }),
+        status if status.is_success() => {
+            Outcome::Moved(Moved { from: acked.to_owned(), to: page.last_cursor.clone(), more: page.more })
+        }
         StatusCode::GONE => Outcome::Gone,
         status => Outcome::Failed {
             why: format!("it answered with status {}", status.as_u16()),

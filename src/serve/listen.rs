@@ -132,12 +132,8 @@ mod tests {
     /// Answers every request with so many bytes.
     fn bytes(
         count: usize,
-    ) -> impl Service<
-        Request<Incoming>,
-        Response = Response,
-        Error = Infallible,
-        Future: Send,
-    > + Clone
+    ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
+    + Clone
     + Send
     + 'static {
         tower::service_fn(move |_: Request<Incoming>| async move {

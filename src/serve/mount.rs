@@ -27,11 +27,7 @@ impl fmt::Debug for Mount {
 /// Answers requests, or refuses them.
 pub(super) trait Handler: Clone + Send + Sync + 'static {
     /// The answer. The body is not read yet.
-    fn handle(
-        &self,
-        request: &Parts,
-        body: Body,
-    ) -> impl Future<Output = Result<Response, Refusal>> + Send;
+    fn handle(&self, request: &Parts, body: Body) -> impl Future<Output = Result<Response, Refusal>> + Send;
 }
 
 /// The longest path with its query, bytes: room for a position by the longest id, and for a bound on what readers that
@@ -45,10 +41,7 @@ impl Mount {
     }
 
     /// A mount of our own paths, in the layers of those.
-    pub(super) fn own(
-        takes: impl Fn(&Parts) -> bool + Send + Sync + 'static,
-        handler: impl Handler,
-    ) -> Self {
+    pub(super) fn own(takes: impl Fn(&Parts) -> bool + Send + Sync + 'static, handler: impl Handler) -> Self {
         let service = tower::service_fn(move |request: Request<Body>| {
             let handler = handler.clone();
             async move {

@@ -12,8 +12,8 @@ use everfeed::{
     readers::{Config, Readers},
     render::Site,
     serve::{
-        long_poll::Waiters,
         context::ServeContext,
+        long_poll::Waiters,
         own_mounts::{HubService, own_mounts},
         router::Router,
         stack::stack,

@@ -262,9 +262,13 @@ async fn a_feed_that_is_served_no_longer_answers_410_and_holds_nobody() {
     let (answer, after) = held.ended().await;
     assert_eq!((answer.status, after), (200, Duration::ZERO));
     assert_eq!((answer.json()["count"].as_u64(), site.held()), (Some(0), 0));
-    for target in
-        ["/feeds/blog", "/feeds/blog.json", "/feeds/blog.atom?since=cursor:", "/feeds/blog/about", "/feeds/blog/classic.rss"]
-    {
+    for target in [
+        "/feeds/blog",
+        "/feeds/blog.json",
+        "/feeds/blog.atom?since=cursor:",
+        "/feeds/blog/about",
+        "/feeds/blog/classic.rss",
+    ] {
         let answer = site.get(target).await;
         assert_eq!((answer.status, answer.text()), (410, "this feed is not served any more\n"), "{target}");
     }

@@ -7,8 +7,8 @@ use crate::{
         testing::{House, NAME},
     },
     serve::{
-        long_poll::Waiters,
         context::ServeContext,
+        long_poll::Waiters,
         own_mounts::{HubService, own_mounts},
         router::Router,
         stack::stack,
