@@ -12,6 +12,7 @@ pub mod discovery;
 pub mod listen;
 pub mod long_poll;
 pub mod mount;
+mod own_layers;
 pub mod own_mounts;
 pub mod pull;
 pub mod rescue;

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 /// A request that was accepted, on its way to the subscription's task.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(super) struct SubscriptionCommand {
     /// The request.
     pub(super) pending: Pending,
     /// Told when the request is kept and so survives us.

@@ -3,7 +3,7 @@
 
 use super::{
     Hub,
-    command::Command,
+    command::SubscriptionCommand,
     form::{self, Asked, Change, Mode, Refusal, Verify},
     lease,
     retry::VERIFY_GIVE_UP_SECS,
@@ -285,7 +285,8 @@ impl Hub {
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let command = Command { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
+            let command =
+                SubscriptionCommand { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
             let sent = match self.shared.roster.way(&key, subject.view.feed, Standing::Unverified, room) {
                 Way::Full => return Err(Answer::busy("this hub has as many subscriptions as it takes")),
                 Way::Known(mailbox) => mailbox.send(command).await.is_ok(),

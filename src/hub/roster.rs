@@ -1,6 +1,6 @@
 //! Which subscriptions there are, how to reach the task of each, and how each stands; not their terms or positions.
 
-use super::command::Command;
+use super::command::SubscriptionCommand;
 use crate::feed::record::FeedNo;
 use std::{
     collections::HashMap,
@@ -50,7 +50,7 @@ pub(super) struct Roster {
 #[derive(Debug)]
 struct Entry {
     feed: FeedNo,
-    mailbox: mpsc::Sender<Command>,
+    mailbox: mpsc::Sender<SubscriptionCommand>,
     standing: Standing,
     ticket: Ticket,
 }
@@ -62,9 +62,9 @@ pub(super) struct Ticket(u64);
 /// A way to a subscription's task.
 pub(super) enum Way {
     /// There is one; here is its mailbox.
-    Known(mpsc::Sender<Command>),
+    Known(mpsc::Sender<SubscriptionCommand>),
     /// There was none: start one, with this mailbox and ticket.
-    New(mpsc::Receiver<Command>, mpsc::Sender<Command>, Ticket),
+    New(mpsc::Receiver<SubscriptionCommand>, mpsc::Sender<SubscriptionCommand>, Ticket),
     /// There was none, and no room for another.
     Full,
 }

@@ -3,7 +3,7 @@
 
 use super::{
     Shared,
-    command::Command,
+    command::SubscriptionCommand,
     deliver::{self, Moved, Outcome, Push},
     lease, retry,
     roster::{Key, Standing, Ticket},
@@ -32,7 +32,7 @@ pub(super) struct SubscriptionTask {
     key: Key,
     ticket: Ticket,
     sub: Subscription,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<SubscriptionCommand>,
     changes: Option<watch::Receiver<Head>>,
     catalog: Option<watch::Receiver<Arc<CatalogSnapshot>>>,
     question: Option<BoxFuture<'static, Answered>>,
@@ -86,7 +86,7 @@ impl SubscriptionTask {
         key: Key,
         ticket: Ticket,
         mut sub: Subscription,
-        commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<SubscriptionCommand>,
     ) -> Self {
         if sub.attempts == 0 {
             // An acknowledgement clears the count only; what belongs to an older failure is over too.
@@ -194,7 +194,7 @@ impl SubscriptionTask {
     }
 
     /// Takes a command. It is acknowledged once it is kept; the newest one counts.
-    async fn accept(&mut self, command: Command) {
+    async fn accept(&mut self, command: SubscriptionCommand) {
         let before = self.sub.pending.replace(command.pending);
         match self.shared.store.put_sub(self.sub.clone()).await {
             Ok(no) => {

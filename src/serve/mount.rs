@@ -1,16 +1,16 @@
 //! Mounts: services that answer side by side, each for the requests that it takes; not what they answer.
 
 use super::{
-    body::{Body, Response},
+    body::{Response, ServeBody},
+    own_layers,
     rescue::Refusal,
-    stack,
 };
 use http::{Request, request::Parts};
 use std::{convert::Infallible, fmt};
 use tower::util::BoxCloneSyncService;
 
 /// The service of a mount. It gets a request with its body unread, and reads of it what it needs.
-pub type MountService = BoxCloneSyncService<Request<Body>, Response, Infallible>;
+pub type MountService = BoxCloneSyncService<Request<ServeBody>, Response, Infallible>;
 
 /// A service and the requests that it takes.
 pub struct Mount {
@@ -27,7 +27,11 @@ impl fmt::Debug for Mount {
 /// Answers requests, or refuses them.
 pub(super) trait Handler: Clone + Send + Sync + 'static {
     /// The answer. The body is not read yet.
-    fn handle(&self, request: &Parts, body: Body) -> impl Future<Output = Result<Response, Refusal>> + Send;
+    fn handle(
+        &self,
+        request: &Parts,
+        body: ServeBody,
+    ) -> impl Future<Output = Result<Response, Refusal>> + Send;
 }
 
 /// The longest path with its query, bytes: room for a position by the longest id, and for a bound on what readers that
@@ -42,7 +46,7 @@ impl Mount {
 
     /// A mount of our own paths, in the layers of those.
     pub(super) fn own(takes: impl Fn(&Parts) -> bool + Send + Sync + 'static, handler: impl Handler) -> Self {
-        let service = tower::service_fn(move |request: Request<Body>| {
+        let service = tower::service_fn(move |request: Request<ServeBody>| {
             let handler = handler.clone();
             async move {
                 let (parts, body) = request.into_parts();
@@ -53,7 +57,7 @@ impl Mount {
                 Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| refusal.respond(&parts)))
             }
         });
-        Self::new(takes, stack::own(service))
+        Self::new(takes, own_layers::own(service))
     }
 
     /// The service, for a request that it takes.

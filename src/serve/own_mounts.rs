@@ -1,7 +1,7 @@
 //! Our own mounts: the hub, and the feeds with their list and descriptions; which path leads where, not the answers.
 
 use super::{
-    body::{self, Body, Response},
+    body::{self, Response, ServeBody},
     context::ServeContext,
     discovery,
     mount::{Handler, Mount},
@@ -10,9 +10,11 @@ use super::{
 };
 use crate::render::Endpoint;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{Method, Request, request::Parts};
-use std::{convert::Infallible, sync::Arc};
-use tower::{ServiceExt as _, util::BoxCloneSyncService};
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use tower::{BoxError, ServiceExt as _, util::BoxCloneSyncService};
 
 /// Answers requests to the hub, their forms read.
 pub type HubService = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>, Infallible>;
@@ -34,8 +36,8 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService) -> Vec<Mount> {
 struct HubForms(HubService);
 
 impl Handler for HubForms {
-    async fn handle(&self, request: &Parts, body: Body) -> Result<Response, Refusal> {
-        let form = body::read_form(request, body).await?;
+    async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
+        let form = read_form(request, body).await?;
         match self.0.clone().oneshot(Request::from_parts(request.clone(), form)).await {
             Ok(response) => Ok(response.map(body::whole)),
             Err(never) => match never {},
@@ -48,7 +50,7 @@ impl Handler for HubForms {
 struct FeedPages(Arc<ServeContext>);
 
 impl Handler for FeedPages {
-    async fn handle(&self, request: &Parts, _: Body) -> Result<Response, Refusal> {
+    async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
         let context = &*self.0;
         let Some(endpoint) = context.readers.site().endpoint(request.uri.path()) else {
             return Err(context.unknown("there is nothing here"));
@@ -66,5 +68,25 @@ impl Handler for FeedPages {
             Endpoint::Page(name, form) => pull::smart(context, request, &name, Some(form)).await,
             Endpoint::Hub | Endpoint::HubOf(_) => Err(context.unknown("there is no hub here")),
         }
+    }
+}
+
+/// The largest form, bytes: hub requests are small.
+const FORM_BYTES_MAX: usize = 64 << 10;
+/// Seconds in which it must be here.
+const FORM_SECS: u64 = 30;
+
+/// Reads the form of a POST whole; the body of other methods is not looked at.
+async fn read_form(request: &Parts, body: ServeBody) -> Result<Bytes, Refusal> {
+    if request.method != Method::POST {
+        return Ok(Bytes::new());
+    }
+    let whole: BoxFuture<'static, Result<Collected<Bytes>, BoxError>> =
+        Box::pin(Limited::new(body, FORM_BYTES_MAX).collect());
+    let in_time = tokio::time::timeout(Duration::from_secs(FORM_SECS), whole).await;
+    match in_time.map_err(|_| Refusal::slow(FORM_SECS))? {
+        Ok(whole) => Ok(whole.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::too_large(FORM_BYTES_MAX)),
+        Err(_) => Err(Refusal::bad("the request body broke off")),
     }
 }

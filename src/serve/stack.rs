@@ -1,23 +1,16 @@
-//! The tower layers around the router and around our own mounts, outermost first.
+//! The tower layers around the router, outermost first; the layers of our own paths are in `own_layers`.
 
-use super::{
-    body::{self, Body, Response},
-    mount::MountService,
-    router::Router,
-};
+use super::router::Router;
 use crate::{
     render::{Representation, html, jsonp},
     telemetry::Metrics,
 };
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use http_body_util::BodyExt;
-use std::{any::Any, convert::Infallible};
-use tower::{BoxError, Service, ServiceBuilder, util::BoxCloneSyncService};
+use http::{Request, header};
+use std::convert::Infallible;
+use tower::{BoxError, Service, ServiceBuilder};
 use tower_http::{
-    catch_panic::CatchPanicLayer,
     classify::{ServerErrorsAsFailures, SharedClassifier},
-    cors::{Any as AnyOrigin, CorsLayer},
     trace::{DefaultMakeSpan, DefaultOnResponse, TraceLayer},
 };
 use tracing::Level;
@@ -42,19 +35,6 @@ where
         .layer(trace()) // Outermost: its span covers everything below.
         .map_response(move |response| counted(response, &metrics)) // Sees every answer, preflights and apologies too.
         .service(router)
-}
-
-/// A mount of our own paths in its layers.
-pub(super) fn own<S>(service: S) -> MountService
-where
-    S: Service<Request<Body>, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
-    S::Future: Send + 'static,
-{
-    let layers = ServiceBuilder::new()
-        .layer(cors()) // Answers preflights itself, and marks refusals too.
-        .map_response(|response: http::Response<_>| response.map(BodyExt::boxed_unsync))
-        .layer(CatchPanicLayer::custom(apologise)); // One broken request is one 500.
-    BoxCloneSyncService::new(layers.service(service))
 }
 
 /// Counts an answer by its content type and its status.
@@ -87,30 +67,4 @@ fn trace()
         .on_body_chunk(())
         .on_eos(())
         .on_failure(())
-}
-
-/// Public feeds are for every page of the web (D-26).
-fn cors() -> CorsLayer {
-    CorsLayer::new()
-        .allow_origin(AnyOrigin)
-        .allow_methods([Method::GET, Method::HEAD, Method::POST])
-        .allow_headers(AnyOrigin)
-        .expose_headers([
-            header::ETAG,
-            header::LAST_MODIFIED,
-            header::LINK,
-            header::RETRY_AFTER,
-            HeaderName::from_static("smart-feed-cursor"),
-        ])
-}
-
-fn apologise(_: Box<dyn Any + Send + 'static>) -> Response {
-    tracing::error!("A request handler panicked; this is a bug");
-    let mut response =
-        Response::new(body::whole("the server has a problem of its own; its operator can see it\n"));
-    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }

@@ -294,7 +294,7 @@ async fn a_mount_answers_beside_ours_as_a_stream_and_gets_its_body_unread() {
     use tower::{ServiceExt as _, util::BoxCloneSyncService};
 
     // It sends back what it is sent, piece by piece.
-    let echo = tower::service_fn(|request: Request<Body>| async move {
+    let echo = tower::service_fn(|request: Request<ServeBody>| async move {
         Ok::<_, std::convert::Infallible>(http::Response::new(request.into_body()))
     });
     let takes = |request: &http::request::Parts| request.uri.path() == "/echo";
