@@ -10,10 +10,11 @@ use crate::{
     readers::{self, Readers},
     render::Representation,
     setting::RefusedSetting,
-    store::{Store, StoreError, Subscription},
+    store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
     telemetry::Metrics,
 };
 use bytes::Bytes;
+use futures_util::TryStreamExt as _;
 use http::{HeaderValue, Response};
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, num::NonZeroU32, sync::Arc, time::Duration};
@@ -46,7 +47,7 @@ pub use roster::Counts;
 
 use limits::Limits;
 use roster::{Key, Room, Roster, Standing, Way};
-use subscription::SubscriptionTask;
+use subscription::{SubscriptionTask, TaskPlace};
 
 /// `[hub]`: leases, the size of a push, and how much is done at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,10 +220,11 @@ impl Hub {
     /// Takes up every stored subscription where it stood. Call it once the feeds are announced and before requests
     /// are served.
     pub async fn start(&self) -> Result<(), StoreError> {
-        let subs = self.shared.store.subs().await?;
-        let count = subs.len();
-        for sub in subs {
-            self.resume(sub);
+        let mut count = 0;
+        let mut stored = listing::subscriptions(&*self.shared.store, None);
+        while let Some((sub, progress)) = stored.try_next().await? {
+            self.resume(sub, progress);
+            count += 1;
         }
         if count > 0 {
             info!(subscriptions = count, "Took up the stored subscriptions: {count}");
@@ -230,20 +232,22 @@ impl Hub {
         Ok(())
     }
 
-    fn resume(&self, sub: Subscription) {
+    fn resume(&self, sub: Subscription, progress: Progress) {
         let key = Key { topic: sub.topic.clone(), callback: sub.callback.clone() };
         let standing = if sub.active.is_some() { Standing::Well } else { Standing::Unverified };
         // What is stored was admitted once.
         let room = Room { subscriptions_max: usize::MAX, unverified_max: usize::MAX };
         if let Way::New(commands, _, ticket) = self.shared.roster.way(&key, sub.feed(), standing, room) {
-            self.start_one(SubscriptionTask::new(self.shared.clone(), key, ticket, sub, commands));
+            let place = TaskPlace { shared: self.shared.clone(), key, ticket };
+            let topic = sub.topic.clone();
+            self.start_one(&topic, SubscriptionTask::new(place, sub, progress, commands).run());
         }
     }
 
-    fn start_one(&self, subscription: SubscriptionTask) {
-        let span = info_span!("subscription", topic = %subscription.topic());
+    fn start_one(&self, topic: &str, task: impl Future<Output = ()> + Send + 'static) {
+        let span = info_span!("subscription", topic = %topic);
         let cut = self.cut.clone();
-        self.tasks.spawn(async move { cut.run_until_cancelled(subscription.run()).await }.instrument(span));
+        self.tasks.spawn(async move { cut.run_until_cancelled(task).await }.instrument(span));
     }
 
     /// Counts of the subscriptions of each feed; feeds without any are left out.

@@ -18,8 +18,8 @@ use everfeed::{
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
-        Store,
         redb::{self, Redb},
+        traits::*,
     },
 };
 use house::Mirror;

@@ -9,8 +9,8 @@ use everfeed::{
     layers::{Governor, upstream},
     notify::Notify,
     store::{
-        Store,
         redb::{self, Redb},
+        traits::*,
     },
 };
 use std::{path::Path, sync::Arc, time::Duration};

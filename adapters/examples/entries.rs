@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p everfeed-adapters --example entries -- feed.xml http://example.org/feed.xml`
 
+#![expect(clippy::disallowed_methods, reason = "a program of one task may wait for its file")]
+
 use std::error::Error;
 use std::io::Read as _;
 

@@ -19,10 +19,10 @@
 //! assert_eq!(first.permalink(), Some("http://example.org/first"));
 //! assert_eq!(first.content.as_ref().unwrap().text.value, "Hello &amp; welcome");
 //!
-//! let window = slice(document, &hints)?;
-//! assert_eq!(window.entries[0].key, Key::Id("tag:example.org,2004:1".into()));
-//! assert!(window.entries[1].key.is_weak(), "a title is all that names the second entry");
-//! assert_eq!(window.entries[0].parse(), (first.clone(), Vec::new()));
+//! let sliced = slice(document, &hints)?;
+//! assert_eq!(sliced.entries[0].key, Key::Id("tag:example.org,2004:1".into()));
+//! assert!(sliced.entries[1].key.is_weak(), "a title is all that names the second entry");
+//! assert_eq!(sliced.entries[0].parse(), (first.clone(), Vec::new()));
 //! # Ok::<(), everfeed_adapters::NotAFeed>(())
 //! ```
 //!
@@ -60,9 +60,9 @@ mod parse;
 mod raw_entry;
 mod reading;
 mod slice;
+mod sliced_document;
 pub mod text;
 mod vocabulary;
-mod window;
 
 // Tools beside it.
 mod cross_check;
@@ -91,7 +91,7 @@ pub use parse::{Feed, ParsedEntry, parse};
 pub use permalink::shows_entry;
 pub use raw_entry::RawEntry;
 pub use slice::slice;
-pub use window::{ENTRIES_MAX, Window};
+pub use sliced_document::{ENTRIES_MAX, SlicedDocument};
 
 /// Facts that came with the document.
 #[derive(Clone, Copy, Debug, Default)]

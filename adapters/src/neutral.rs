@@ -1,4 +1,4 @@
-//! The neutral form: a window as JSON with the field names of Python's feedparser, in which parsers are compared; not a
+//! The neutral form: a document as JSON with the field names of Python's feedparser, in which parsers are compared; not a
 //! form that anything is stored or served in.
 
 mod extensions;
@@ -9,22 +9,22 @@ use crate::text::{base64, clean, present};
 use crate::vocabulary::Vocabulary;
 use crate::{
     Body, Category, Date, Element, Enclosure, Entry, Format, Generator, Image, Link, Metadata, NotAFeed,
-    PROXIED, Person, Text, TextKind, Window,
+    PROXIED, Person, SlicedDocument, Text, TextKind,
 };
 
 /// The fields of one object.
 type Fields = Map<String, Value>;
 
-/// A window in the neutral form: `{"version", "encoding", "feed": {…}, "entries": [{…}]}`. What the document does not say
+/// A document in the neutral form: `{"version", "encoding", "feed": {…}, "entries": [{…}]}`. What the document does not say
 /// is absent; no id is made up.
 ///
 /// Names are feedparser's, except that `_epoch` (whole seconds UTC, rounded down) stands for its `_parsed`.
-pub fn neutral(window: &Window) -> Value {
-    let entries = window.entries.iter().map(|raw| entry(&raw.parse().0));
+pub fn neutral(document: &SlicedDocument) -> Value {
+    let entries = document.entries.iter().map(|raw| entry(&raw.parse().0));
     json!({
-        "version": window.version,
-        "encoding": window.encoding,
-        "feed": metadata(&window.metadata, window.format),
+        "version": document.version,
+        "encoding": document.encoding,
+        "feed": metadata(&document.metadata, document.format),
         "entries": entries.collect::<Vec<_>>(),
     })
 }
@@ -32,15 +32,15 @@ pub fn neutral(window: &Window) -> Value {
 /// One document's line of a JSONL file: the neutral form with `file` and `ok`, or what the document is instead of a feed.
 ///
 /// A document that is cut in its first entry is shown as far as it goes, and says so in `error`.
-pub fn neutral_line(file: &str, read: Result<&Window, &NotAFeed>) -> Value {
-    let window = match read {
-        Ok(window) => Some(window),
+pub fn neutral_line(file: &str, read: Result<&SlicedDocument, &NotAFeed>) -> Value {
+    let document = match read {
+        Ok(document) => Some(document),
         Err(NotAFeed::NoWholeEntry { remains }) => remains.as_deref(),
         Err(_) => None,
     };
-    let mut line = window.map_or_else(|| json!({}), neutral);
+    let mut line = document.map_or_else(|| json!({}), neutral);
     line["file"] = file.into();
-    line["ok"] = window.is_some().into();
+    line["ok"] = document.is_some().into();
     if let Err(error) = read {
         line["error"] = error.to_string().into();
     }

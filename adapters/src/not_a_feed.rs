@@ -1,6 +1,6 @@
 //! The error of reading: a document that is no feed, or of which no entry could be read in whole.
 
-use crate::Window;
+use crate::SlicedDocument;
 
 /// A document of which no feed could be made. The variant names what was found, and so whose fault it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum NotAFeed {
     NoWholeEntry {
         /// The document as far as it goes, with the entry that it is cut in, if that can be told. It is for people to look
         /// at: half an entry is no entry, so nothing of it may be kept.
-        remains: Option<Box<Window>>,
+        remains: Option<Box<SlicedDocument>>,
     },
 }
 

@@ -1,6 +1,6 @@
 //! A whole feed in one call, for programs that have no use for unparsed entries.
 
-use crate::{Deletion, Entry, Format, Hints, Key, Metadata, NotAFeed, Note, RawEntry, Window, slice};
+use crate::{Deletion, Entry, Format, Hints, Key, Metadata, NotAFeed, Note, RawEntry, SlicedDocument, slice};
 
 /// Parses a document: its metadata and every entry.
 ///
@@ -31,9 +31,9 @@ pub fn parse(bytes: &[u8], hints: &Hints<'_>) -> Result<Feed, NotAFeed> {
 pub struct Feed {
     /// The format that was recognised.
     pub format: Format,
-    /// The version of the format, under the names of [`Window::version`].
+    /// The version of the format, under the names of [`SlicedDocument::version`].
     pub version: &'static str,
-    /// The encoding that the document was read in, under the names of [`Window::encoding`].
+    /// The encoding that the document was read in, under the names of [`SlicedDocument::encoding`].
     pub encoding: &'static str,
     /// Metadata of the feed.
     pub metadata: Metadata,
@@ -56,16 +56,16 @@ pub struct ParsedEntry {
     pub notes: Vec<Note>,
 }
 
-impl From<Window> for Feed {
-    fn from(window: Window) -> Self {
+impl From<SlicedDocument> for Feed {
+    fn from(document: SlicedDocument) -> Self {
         Self {
-            format: window.format,
-            version: window.version,
-            encoding: window.encoding,
-            metadata: window.metadata,
-            entries: window.entries.into_iter().map(ParsedEntry::from).collect(),
-            deletions: window.deletions,
-            notes: window.notes,
+            format: document.format,
+            version: document.version,
+            encoding: document.encoding,
+            metadata: document.metadata,
+            entries: document.entries.into_iter().map(ParsedEntry::from).collect(),
+            deletions: document.deletions,
+            notes: document.notes,
         }
     }
 }

@@ -11,10 +11,10 @@
 //!     </item></channel></rss>"#);
 //! let platforms = Platforms::embedded();
 //! let digest = |comments| {
-//!     let window = slice(document(comments).as_bytes(), &Hints::default()).unwrap();
-//!     let found = platforms.detect(&Traces::of(&window));
+//!     let sliced = slice(document(comments).as_bytes(), &Hints::default()).unwrap();
+//!     let found = platforms.detect(&Traces::of(&sliced));
 //!     assert_eq!(found.platform, "livejournal");
-//!     content_digest(&window.entries[0].parse().0, platforms.get(&found.platform).map(|profile| &**profile))
+//!     content_digest(&sliced.entries[0].parse().0, platforms.get(&found.platform).map(|profile| &**profile))
 //! };
 //! assert_eq!(digest(0), digest(12), "an entry is not edited when somebody comments on it");
 //! ```

@@ -16,7 +16,7 @@ use crate::formats::version;
 use crate::note::Notes;
 use crate::reading::Scope;
 use crate::text::{doctype, encoding, present, uri};
-use crate::{Format, Hints, NotAFeed, Note, Window};
+use crate::{Format, Hints, NotAFeed, Note, SlicedDocument};
 use cutter::CutMarkup;
 use feed_part::FeedPart;
 use items::CutItems;
@@ -30,10 +30,10 @@ use keys::assign_keys;
 /// Only when the bytes are no feed at all (a web page, other JSON, nothing), or when they hold entries of which not one
 /// could be read in whole; then the publisher, or whatever stands before it, is at fault. Never with
 /// [`Hints::resource`], for which any bytes will do.
-pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
+pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed> {
     let base = hints.base_url.and_then(|url| uri::rebase(None, url));
     if let Some(url) = hints.resource {
-        return Ok(Window::of_resource(Resource::new(url, base, hints.content_type, bytes)));
+        return Ok(SlicedDocument::of_resource(Resource::new(url, base, hints.content_type, bytes)));
     }
     if let Some(binary) = detect::binary(bytes) {
         return Err(binary);
@@ -52,7 +52,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     // A response in several languages names none of its parts.
     let language = hints.content_language.filter(|languages| !languages.contains(',')).and_then(present);
     let scope = Scope { base, language, ..Scope::default() };
-    let (mut window, mut notes, lost) = match root.format {
+    let (mut sliced, mut notes, lost) = match root.format {
         Format::JsonFeed => of_items(&root, &scope)?,
         _ => {
             // What stands before the root element is as long as the text is longer.
@@ -60,7 +60,7 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
             of_markup(&root, before, scope)?
         }
     };
-    window.encoding = decoded.encoding;
+    sliced.encoding = decoded.encoding;
     if root.preceded {
         notes.add_first(Note::Other("something stands before the document".to_owned()));
     }
@@ -72,38 +72,43 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<Window, NotAFeed> {
     if let Some(note) = decoded.note {
         notes.add_first(note);
     }
-    window.notes = notes.into_vec();
+    sliced.notes = notes.into_vec();
     if root.format != Format::JsonFeed {
-        window.opening = opening(&decoded.text).into();
+        sliced.opening = opening(&decoded.text).into();
     }
     if lost {
-        let remains = (!window.entries.is_empty()).then(|| Box::new(window));
+        let remains = (!sliced.entries.is_empty()).then(|| Box::new(sliced));
         return Err(NotAFeed::NoWholeEntry { remains });
     }
-    Ok(window)
+    Ok(sliced)
 }
 
-/// The window, the notes on it, and true when no entry of it is whole.
-fn of_markup(root: &Root<'_>, before: &str, scope: Scope) -> Result<(Window, Notes, bool), NotAFeed> {
+/// The document, the notes on it, and true when no entry of it is whole.
+fn of_markup(root: &Root<'_>, before: &str, scope: Scope) -> Result<(SlicedDocument, Notes, bool), NotAFeed> {
     let cut = cutter::cut(root, scope)?;
     let CutMarkup { dialect, scope, feed, entries, mut notes, lost } = cut;
     let FeedPart { id, children, deletions, .. } = feed;
     let mut metadata = dispatch::metadata(children, &dialect, &scope, &mut notes);
     metadata.id = metadata.id.or(id);
-    let window = Window {
+    let sliced = SlicedDocument {
         version: version::of(root.format, before, root.text),
         metadata,
         entries: assign_keys(entries),
         deletions,
-        ..Window::empty(root.format)
+        ..SlicedDocument::empty(root.format)
     };
-    Ok((window, notes, lost))
+    Ok((sliced, notes, lost))
 }
 
-fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(Window, Notes, bool), NotAFeed> {
+fn of_items(root: &Root<'_>, scope: &Scope) -> Result<(SlicedDocument, Notes, bool), NotAFeed> {
     let CutItems { version, metadata, entries, notes, lost } = items::cut(root.text, scope)?;
-    let window = Window { version, metadata, entries: assign_keys(entries), ..Window::empty(root.format) };
-    Ok((window, notes, lost))
+    let sliced = SlicedDocument {
+        version,
+        metadata,
+        entries: assign_keys(entries),
+        ..SlicedDocument::empty(root.format)
+    };
+    Ok((sliced, notes, lost))
 }
 
 /// Limit of a document's opening, bytes.

@@ -20,7 +20,7 @@ use everfeed::{
         redb::{Config, Redb},
     },
 };
-use everfeed_adapters::{Hints, Window, slice};
+use everfeed_adapters::{Hints, SlicedDocument, slice};
 use std::{hint::black_box, sync::Arc, time::Instant};
 use tempfile::TempDir;
 
@@ -69,7 +69,7 @@ impl Subject {
     }
 
     /// The document of the newest entries, after the store has read the same without the new ones.
-    async fn seen(&self, entries: u32, new: u32) -> Result<Window> {
+    async fn seen(&self, entries: u32, new: u32) -> Result<SlicedDocument> {
         let record = self.store.register("blog", NAMESPACE).await?;
         let old = document(self.items - entries + new..self.items)?;
         let decisions = self.decisions(&old).await?;
@@ -79,7 +79,7 @@ impl Subject {
     }
 
     /// Decides some times; seconds.
-    async fn decide(&self, window: &Window, new: u32) -> Result<f64> {
+    async fn decide(&self, window: &SlicedDocument, new: u32) -> Result<f64> {
         let start = Instant::now();
         for _ in 0..DECISIONS {
             let decisions = black_box(self.decisions(window).await?);
@@ -88,7 +88,7 @@ impl Subject {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    async fn decisions(&self, window: &Window) -> Result<Decisions> {
+    async fn decisions(&self, window: &SlicedDocument) -> Result<Decisions> {
         let record = self.store.register("blog", NAMESPACE).await?;
         let mut known = self.store.known(record.no, Vec::new()).await?;
         let (seen, _) = observe(&known.last, window, None, Coverage::Unconditional);
@@ -106,7 +106,7 @@ fn nothing(record: &FeedRecord) -> Commit {
 }
 
 /// An RSS document of these items, the newest first.
-fn document(items: std::ops::Range<u32>) -> Result<Window> {
+fn document(items: std::ops::Range<u32>) -> Result<SlicedDocument> {
     let item = |n: u32| {
         let guid = guid(n);
         format!(

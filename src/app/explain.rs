@@ -12,15 +12,16 @@ use crate::{
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{CHANGED_POLLS_MAX, Evidence, Known, WindowState},
+        reconcile::{CHANGED_POLLS_MAX, Evidence, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
     },
     ingest::{hosts_of, platform},
-    store::{Store, StoreError},
+    store::{Store, StoreError, listing},
 };
 use everfeed_adapters::{Key, platforms::Platforms};
+use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -265,9 +266,12 @@ pub async fn from_file(
     let store = super::open(config, Arc::new(clock::System)).await?;
     let catalog = Catalog::new(catalog::observe(&*store, config.feed.clone()).await?);
     let platforms = config.platforms.profiles();
-    let polls = store.polls().await?;
-    let poll = |no: FeedNo| polls.iter().find(|(of, _)| *of == no).map(|(_, poll)| poll.clone());
-    let told = Explainer { store: store.clone(), catalog, platforms }.explain(feed, item, poll).await;
+    let poll = match store.feed_named(feed).await? {
+        Some(record) => store.poll(record.no).await?,
+        None => None,
+    };
+    let explainer = Explainer { store: store.clone(), catalog, platforms };
+    let told = explainer.explain(feed, item, |_| poll.clone()).await;
     store.close().await?;
     Ok(told?)
 }
@@ -282,9 +286,9 @@ impl Explainer {
     ) -> Result<Option<Explanation>, StoreError> {
         let catalog = self.catalog.snapshot();
         let Some(registered) = catalog.feed(name) else { return Ok(None) };
-        let (feed, record) = (&registered.settings, self.store.feed(registered.no).await?);
-        let poll = poll(record.no).unwrap_or_default();
-        let mut known = self.store.known(record.no, Vec::new()).await?;
+        let feed = &registered.settings;
+        let poll = poll(registered.no).unwrap_or_default();
+        let (record, mut known) = self.store.snapshot(registered.no, Vec::new()).await?.into_known();
         if poll.at_rest {
             // A 304 changes nothing that is stored of a window, and yet it ends what went on from poll to poll.
             known.last.window.iter_mut().for_each(|row| row.changed_polls = 0);
@@ -307,8 +311,7 @@ impl Explainer {
             Some(found) => Some(self.told(&record, &known.last, &policy, &found).await?),
             None => None,
         };
-        let walks = self.store.walks().await?;
-        let walk = walks.into_iter().find_map(|(of, walk)| (of == record.no).then_some(walk));
+        let walk = self.store.walk(record.no).await?;
         let observations = self.store.observations(record.no).await?;
         let skipped = observations.len().saturating_sub(OBSERVATIONS_SHOWN);
         let rfc = |at: Stamp| at.rfc3339();
@@ -341,8 +344,12 @@ impl Explainer {
     /// Until when the host of a feed is left alone, if it is.
     async fn left_alone(&self, poll: &PollState, feed: &FeedSettings) -> Result<Option<Stamp>, StoreError> {
         let met = hosts_of(poll, feed.deletions.audit_secs, poll.next_at);
-        let hosts = self.store.hosts().await?;
-        Ok(hosts.into_iter().filter(|(host, _)| met.contains(host)).map(|(_, until)| until).max())
+        let mut pauses = listing::host_pauses(&*self.store);
+        let mut until = None;
+        while let Some((host, pause)) = pauses.try_next().await? {
+            until = until.max(met.contains(&host).then_some(pause));
+        }
+        Ok(until)
     }
 
     /// The item of this name: our id, its publisher's, or its permalink.
@@ -356,7 +363,7 @@ impl Explainer {
         let keys = [Key::Id(name.to_owned()), Key::Title(name.to_owned())];
         let keys: Vec<KeyHash> =
             keys.iter().map(|key| KeyHash::of(&record.namespace, &key.stripped())).collect();
-        let Known { mut items, .. } = self.store.known(record.no, keys.clone()).await?;
+        let mut items = self.store.snapshot(record.no, keys.clone()).await?.items;
         if let Some(item) = keys.iter().find_map(|key| items.remove(key)) {
             return Ok(Some(item));
         }

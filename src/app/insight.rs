@@ -2,7 +2,7 @@
 
 use super::explain::Explainer;
 use crate::{
-    feed::{reconcile::WindowState, record::FeedRecord},
+    feed::record::FeedRecord,
     hub::Hub,
     ingest::Poller,
     notify::Notify,
@@ -10,10 +10,10 @@ use crate::{
         admin::{FeedStatus, Insight, Status, SubscriberStatus},
         long_poll::Waiters,
     },
-    store::Store,
+    store::{Store, listing},
 };
 use chrono::{SecondsFormat, Utc};
-use futures_util::future::BoxFuture;
+use futures_util::{TryStreamExt as _, future::BoxFuture};
 use std::sync::Arc;
 
 /// Every room that has something to tell.
@@ -40,13 +40,7 @@ impl House {
         Self { explainer, store, notify, poller, hub, waiters, started_at }
     }
 
-    fn feed(
-        &self,
-        record: &FeedRecord,
-        last: &WindowState,
-        origin: &str,
-        subscribers: SubscriberStatus,
-    ) -> FeedStatus {
+    fn feed(&self, record: &FeedRecord, origin: &str, subscribers: SubscriberStatus) -> FeedStatus {
         let poll = self.poller.status(record.no).unwrap_or_default();
         FeedStatus {
             name: record.name.clone(),
@@ -60,10 +54,10 @@ impl House {
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             history: record.history.to_string(),
             gaps: record.gaps.iter().map(Into::into).collect(),
-            held_since: last.absence.held_since.map(|since| since.rfc3339()),
-            suspects: last.absence.suspects().count(),
-            churning: last.held.len(),
-            reformatted_at: last.reformatted_at.map(|at| at.rfc3339()),
+            held_since: record.window.quarantined_since.map(|since| since.rfc3339()),
+            suspects: record.window.suspects as usize,
+            churning: record.window.deferred as usize,
+            reformatted_at: record.window.reformatted_at.map(|at| at.rfc3339()),
             items: record.total,
             live_items: record.live,
             subscribers,
@@ -72,11 +66,11 @@ impl House {
     }
 
     async fn gather(&self) -> Result<Status, String> {
-        let records = self.store.feeds().await.map_err(|error| error.to_string())?;
         let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
-        let mut feeds = Vec::with_capacity(records.len());
-        for record in &records {
+        let mut feeds = Vec::new();
+        let mut records = listing::feeds(&*self.store);
+        while let Some(record) = records.try_next().await.map_err(|error| error.to_string())? {
             let Some(registered) = catalog.feed_no(record.no) else { continue };
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
@@ -84,8 +78,7 @@ impl House {
                 pending: counted.pending,
                 failing: counted.failing,
             });
-            let known = self.store.known(record.no, Vec::new()).await.map_err(|error| error.to_string())?;
-            feeds.push(self.feed(record, &known.last, &registered.shown_url(), subscribers));
+            feeds.push(self.feed(&record, &registered.shown_url(), subscribers));
         }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),

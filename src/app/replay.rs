@@ -22,7 +22,7 @@ use crate::{
         upstream::Reply,
     },
     notify::Notify,
-    store::{Store, memory::Memory},
+    store::{CatalogStore as _, Feeds as _, Upkeep as _, memory::Memory},
 };
 use anyhow::Context as _;
 use bytes::Bytes;

@@ -2,51 +2,45 @@
 
 use super::{CatalogSnapshot, FeedSettings, RegisteredFeed};
 use crate::{
-    feed::record::FeedRecord,
-    store::{Store, StoreError},
+    feed::record::{FeedNo, FeedRecord},
+    store::{Store, StoreError, listing},
 };
+use futures_util::TryStreamExt as _;
 use std::collections::HashMap;
 
 /// Registers feeds, and makes a snapshot of them. Nothing is registered when one of them has another namespace than the
 /// store remembers.
 pub async fn register(store: &dyn Store, settings: Vec<FeedSettings>) -> Result<CatalogSnapshot, StoreError> {
-    let stored = by_name(store.feeds().await?);
-    for feed in &settings {
-        if let Some(record) = stored.get(&feed.name).filter(|record| record.namespace != feed.namespace()) {
-            let (feed, given) = (feed.name.clone(), feed.namespace());
-            return Err(StoreError::Namespace { feed, stored: record.namespace.clone(), given });
-        }
-    }
-    let mut feeds = Vec::with_capacity(settings.len());
-    for settings in settings {
-        let no = match stored.get(&settings.name) {
-            Some(record) => record.no,
-            None => store.register(&settings.name, &settings.namespace()).await?.no,
-        };
-        feeds.push(RegisteredFeed { no, settings });
-    }
-    Ok(CatalogSnapshot::new(feeds, stored.into_values().map(|record| (record.name, record.no))))
+    let names = settings.iter().map(|feed| (feed.name.clone(), feed.namespace())).collect();
+    let records = store.register_all(names).await?;
+    let registered = |(settings, record): (_, FeedRecord)| RegisteredFeed { no: record.no, settings };
+    let feeds: Vec<_> = settings.into_iter().zip(records).map(registered).collect();
+    Ok(CatalogSnapshot::new(feeds, numbers(store).await?))
 }
 
 /// A snapshot of those feeds that the store knows already; writes nothing.
 pub async fn observe(store: &dyn Store, settings: Vec<FeedSettings>) -> Result<CatalogSnapshot, StoreError> {
-    let stored = by_name(store.feeds().await?);
+    let stored = numbers(store).await?;
     let known = |settings: FeedSettings| {
-        let no = stored.get(&settings.name)?.no;
+        let no = *stored.get(&settings.name)?;
         Some(RegisteredFeed { no, settings })
     };
     let feeds: Vec<_> = settings.into_iter().filter_map(known).collect();
-    Ok(CatalogSnapshot::new(feeds, stored.into_values().map(|record| (record.name, record.no))))
+    Ok(CatalogSnapshot::new(feeds, stored))
 }
 
-fn by_name(records: Vec<FeedRecord>) -> HashMap<String, FeedRecord> {
-    records.into_iter().map(|record| (record.name.clone(), record)).collect()
+/// The number of each feed that the store knows, by name.
+async fn numbers(store: &dyn Store) -> Result<HashMap<String, FeedNo>, StoreError> {
+    listing::feeds(store).map_ok(|record| (record.name, record.no)).try_collect().await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::Manual, store::memory::Memory};
+    use crate::{
+        clock::Manual,
+        store::{memory::Memory, traits::*},
+    };
     use std::sync::Arc;
     use url::Url;
 
@@ -69,7 +63,7 @@ mod tests {
         let observed =
             observe(&store, vec![feed("a", "http://x/a"), feed("new", "http://x/n")]).await.unwrap();
         assert_eq!(observed.feeds().len(), 1);
-        assert_eq!(store.feeds().await.unwrap().len(), 3, "observing writes nothing");
+        assert_eq!(store.counts().await.unwrap().feeds, 3, "observing writes nothing");
     }
 
     #[tokio::test]
@@ -78,6 +72,6 @@ mod tests {
         register(&store, vec![feed("b", "http://x/b")]).await.unwrap();
         let refused = register(&store, vec![feed("a", "http://x/a"), feed("b", "http://x/moved")]).await;
         assert!(matches!(refused, Err(StoreError::Namespace { feed, .. }) if feed == "b"));
-        assert_eq!(store.feeds().await.unwrap().len(), 1);
+        assert_eq!(store.counts().await.unwrap().feeds, 1);
     }
 }

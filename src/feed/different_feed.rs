@@ -1,6 +1,6 @@
 //! Whose document it is, as far as it shows: another feed's, or that of a planet; not what follows from that.
 
-use everfeed_adapters::{Key, Link, Metadata, Window};
+use everfeed_adapters::{Key, Link, Metadata, SlicedDocument};
 use std::collections::HashMap;
 use url::Url;
 
@@ -38,7 +38,7 @@ const PLANET_HOSTS_MIN: usize = 3;
 
 /// Whether the entries of a document come from several blogs: their ids, or where they have none their links, name three
 /// hosts and more, none of which has four fifths of them.
-pub fn is_planet(window: &Window) -> bool {
+pub fn is_planet(window: &SlicedDocument) -> bool {
     let mut hosts: HashMap<String, usize> = HashMap::new();
     for entry in &window.entries {
         let (Key::Id(name) | Key::Link(name)) = &entry.key else { continue };

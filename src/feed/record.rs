@@ -44,8 +44,23 @@ pub struct FeedRecord {
     pub walked: Option<LastWalk>,
     /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
+    /// The window in figures.
+    pub window: WindowFigures,
     /// When the page of a missed item is to be asked for, so that nobody reads every window to find out.
     pub probe_at: Option<Stamp>,
+}
+
+/// What a list of feeds tells of each window, so that nobody reads every window for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowFigures {
+    /// Start of the quarantine, while too much is missing at once to be believed.
+    pub quarantined_since: Option<Stamp>,
+    /// Items that are missing and not decided on.
+    pub suspects: u32,
+    /// Edits that wait.
+    pub deferred: u32,
+    /// Time of the last document that was being reformatted; `None` once the feed has rested from that.
+    pub reformatted_at: Option<Stamp>,
 }
 
 /// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
@@ -83,6 +98,7 @@ impl FeedRecord {
             history: History::Unknown,
             walked: None,
             gaps: Vec::new(),
+            window: WindowFigures::default(),
             probe_at: None,
         }
     }

@@ -1,7 +1,7 @@
 //! Commands: accepted requests on their way to the task of their subscription.
 
 use super::verify::Verdict;
-use crate::store::{StoreError, sub::Pending};
+use crate::store::{StoreError, subscriptions::Pending};
 use tokio::sync::oneshot;
 
 /// A request that was accepted, on its way to the subscription's task.

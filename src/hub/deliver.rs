@@ -8,7 +8,7 @@ use crate::{
     readers::{ReadError, ReadRequest, Rendered},
     render::Representation,
     secret::Secret,
-    store::{StoreError, sub::Algo},
+    store::{StoreError, subscriptions::Algo},
 };
 use bytes::Bytes;
 use http::{

@@ -9,15 +9,15 @@ use super::{
     retry::VERIFY_GIVE_UP_SECS,
     roster::{Key, Room, Standing, Way},
     sign,
-    subscription::SubscriptionTask,
+    subscription::{self, TaskPlace},
     verify::Verdict,
 };
 use crate::{
     feed::{order::Order, page::PageQuery, stamp::Stamp, view::View},
     render::{Endpoint, Representation, Topic},
     store::{
-        StoreError, Subscription, SubscriptionNo,
-        sub::{Dialect, Intent, Pending, Start, Terms},
+        StoreError,
+        subscriptions::{Dialect, Intent, Pending, Start, Terms},
     },
 };
 use bytes::Bytes;
@@ -293,14 +293,10 @@ impl Hub {
                 Way::New(commands, mailbox, ticket) => {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = mailbox.try_send(command).is_ok();
-                    let sub = unborn(&key, subject, &pending.topic_as_sent);
-                    self.start_one(SubscriptionTask::new(
-                        self.shared.clone(),
-                        key.clone(),
-                        ticket,
-                        sub,
-                        commands,
-                    ));
+                    let place = TaskPlace { shared: self.shared.clone(), key: key.clone(), ticket };
+                    let representation = subject.representation.name();
+                    let task = subscription::begin(place, subject.view, representation, commands);
+                    self.start_one(&key.topic, task);
                     sent
                 }
             };
@@ -324,25 +320,6 @@ struct Subject {
 
 /// Times that a command is handed to another task after one that had just ended.
 const COMMAND_TRIES: usize = 3;
-
-/// A subscription that nothing is known of yet.
-fn unborn(key: &Key, subject: &Subject, spelt: &str) -> Subscription {
-    Subscription {
-        no: SubscriptionNo(0),
-        view: subject.view,
-        representation: subject.representation.name(),
-        topic: key.topic.clone(),
-        topic_as_sent: spelt.to_owned(),
-        callback: key.callback.clone(),
-        active: None,
-        lease_until: Stamp::ZERO,
-        pending: None,
-        acked: None,
-        attempts: 0,
-        next_try: Stamp::ZERO,
-        failure: None,
-    }
-}
 
 /// The synchronous answer (P03-2): verified, or not.
 async fn conclude(

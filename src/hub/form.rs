@@ -1,7 +1,9 @@
 //! A request to the hub, from its form to a value; not whether its topic is ours, and nothing is done about it.
 
 use super::sign;
-use crate::{feed::position::Position, layers::address::is_public, secret::Secret, store::sub::Algo};
+use crate::{
+    feed::position::Position, layers::address::is_public, secret::Secret, store::subscriptions::Algo,
+};
 use http::StatusCode;
 use percent_encoding::percent_decode;
 use std::borrow::Cow;

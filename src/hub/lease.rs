@@ -3,7 +3,7 @@
 use super::Config;
 use crate::{
     feed::stamp::Stamp,
-    store::sub::{Subscription, Terms},
+    store::subscriptions::{Subscription, Terms},
 };
 
 /// A lease as granted, and a word about it when it is not the one asked for.

@@ -1,6 +1,6 @@
 //! The signature of a push: HMAC over the bytes sent, in the hash that the subscription chose; not who gets one.
 
-use crate::store::sub::{Algo, Dialect};
+use crate::store::subscriptions::{Algo, Dialect};
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};

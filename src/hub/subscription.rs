@@ -11,11 +11,11 @@ use super::{
 };
 use crate::{
     catalog::CatalogSnapshot,
-    feed::{record::Head, stamp::Stamp},
+    feed::{record::Head, stamp::Stamp, view::View},
     render::Representation,
     store::{
         StoreError, Subscription,
-        sub::{Intent, Pending, Start},
+        subscriptions::{Acknowledged, Attempts, Intent, NewSubscription, Pending, Progress, Start},
     },
 };
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -29,9 +29,9 @@ mod tests;
 /// A subscription at work.
 pub(super) struct SubscriptionTask {
     shared: Arc<Shared>,
-    key: Key,
-    ticket: Ticket,
+    place: TaskPlace,
     sub: Subscription,
+    progress: Progress,
     commands: mpsc::Receiver<SubscriptionCommand>,
     changes: Option<watch::Receiver<Head>>,
     catalog: Option<watch::Receiver<Arc<CatalogSnapshot>>>,
@@ -80,25 +80,25 @@ const SLEEP_MAX_SECS: u64 = 600;
 const OURS_SECS: u64 = 5;
 
 impl SubscriptionTask {
-    /// A subscription from its row; `Subscription::no` is 0 for one that is still to be stored.
+    /// The task of a stored subscription.
     pub(super) fn new(
-        shared: Arc<Shared>,
-        key: Key,
-        ticket: Ticket,
-        mut sub: Subscription,
+        place: TaskPlace,
+        sub: Subscription,
+        mut progress: Progress,
         commands: mpsc::Receiver<SubscriptionCommand>,
     ) -> Self {
-        if sub.attempts == 0 {
+        if progress.attempts.failed == 0 {
             // An acknowledgement clears the count only; what belongs to an older failure is over too.
-            (sub.failure, sub.next_try) = (None, Stamp::ZERO);
+            progress.attempts = Attempts::default();
         }
+        let shared = place.shared.clone();
         let items_max = shared.config.push_items_max.max(1);
         let catalog = Some(shared.catalog.watch());
         Self {
             shared,
-            key,
-            ticket,
+            place,
             sub,
+            progress,
             commands,
             changes: None,
             catalog,
@@ -109,11 +109,6 @@ impl SubscriptionTask {
             items_max,
             unsaved: None,
         }
-    }
-
-    /// The canonical URL of what is pushed.
-    pub(super) fn topic(&self) -> &str {
-        &self.key.topic
     }
 
     /// Lives until the subscription ends or the hub stops.
@@ -127,21 +122,10 @@ impl SubscriptionTask {
 
     async fn live(&mut self) {
         let stop = self.shared.stop.clone();
-        // A new subscription begins with the command that made it.
-        if self.sub.no.0 == 0 {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                command = self.commands.recv() => match command {
-                    Some(command) => self.accept(command).await,
-                    None => return,
-                }
-            }
-        }
         loop {
             self.note();
             let now = self.shared.now();
-            match next(&self.sub, self.under_way(), self.unsaved, now) {
+            match next(&self.sub, &self.progress, self.under_way(), self.unsaved, now) {
                 Step::Save => self.save().await,
                 Step::Expire => self.expire().await,
                 Step::GiveUp => self.refused("it did not answer in time").await,
@@ -185,20 +169,20 @@ impl SubscriptionTask {
     }
 
     fn note(&self) {
-        let standing = match (&self.sub.active, self.sub.attempts) {
+        let standing = match (&self.sub.active, self.progress.attempts.failed) {
             (None, _) => Standing::Unverified,
             (Some(_), 0) => Standing::Well,
             (Some(_), _) => Standing::Failing,
         };
-        self.shared.roster.note(&self.key, self.ticket, standing);
+        self.place.note(standing);
     }
 
     /// Takes a command. It is acknowledged once it is kept; the newest one counts.
     async fn accept(&mut self, command: SubscriptionCommand) {
         let before = self.sub.pending.replace(command.pending);
-        match self.shared.store.put_sub(self.sub.clone()).await {
-            Ok(no) => {
-                self.sub.no = no;
+        match self.shared.store.change_subscription(self.sub.clone(), None).await {
+            Ok(rev) => {
+                self.sub.rev = rev;
                 self.question = None;
                 self.awaiting = command.verdict;
                 // Nobody there to hear it means that the consumer hung up; the request stands all the same.
@@ -228,7 +212,7 @@ impl SubscriptionTask {
             topic: pending.topic_as_sent.clone(),
             lease_secs: terms.map(|terms| terms.lease_secs),
             verify_token: verify_token.clone(),
-            cursor: terms.and_then(|_| start(&self.sub, &pending.start)),
+            cursor: terms.and_then(|_| start(&self.progress, &pending.start)),
             dialect,
             awaited: self.awaiting.is_some(),
         };
@@ -277,8 +261,8 @@ impl SubscriptionTask {
                 self.sub.lease_until = sent_at.plus_secs(lease_secs);
             }
             Intent::Subscribe(terms) => {
-                let acked = start(&self.sub, &pending.start);
-                if acked != self.sub.acked {
+                let acked = start(&self.progress, &pending.start);
+                if acked != self.progress.acked {
                     // What is under way follows on a position that no longer counts.
                     self.push = None;
                 }
@@ -286,12 +270,11 @@ impl SubscriptionTask {
                     callback.host = %host, lease_secs = terms.lease_secs,
                     "`{}` is pushed to {host} for {} s", self.sub.topic, terms.lease_secs
                 );
-                self.sub.acked = acked;
                 self.sub.lease_until = sent_at.plus_secs(terms.lease_secs);
                 self.sub.topic_as_sent = pending.topic_as_sent;
                 self.sub.active = Some(terms);
                 // Whoever renews is there: an old back-off would only keep the backlog from it.
-                (self.sub.attempts, self.sub.next_try, self.sub.failure) = (0, Stamp::ZERO, None);
+                self.progress = Progress { acked, attempts: Attempts::default() };
                 self.caught_up = false;
             }
         }
@@ -342,7 +325,7 @@ impl SubscriptionTask {
         let push = Push {
             view: self.sub.view,
             representation,
-            acked: self.sub.acked.clone(),
+            acked: self.progress.acked.clone(),
             callback: self.sub.callback.clone(),
             secret: terms.secret.clone(),
             algo: terms.algo,
@@ -356,7 +339,7 @@ impl SubscriptionTask {
             Outcome::Nothing => self.caught_up = true,
             Outcome::Stopped => {}
             Outcome::Settled(cursor) => {
-                self.sub.acked = Some(cursor);
+                self.progress.acked = Some(cursor);
                 self.save().await;
             }
             Outcome::Moved(moved) => self.moved(moved).await,
@@ -364,36 +347,36 @@ impl SubscriptionTask {
             Outcome::Failed { why, retry_after, too_large } => self.failed(why, retry_after, too_large).await,
             Outcome::Ours(why) => {
                 warn!("A push of `{}` could not be made: {why}", self.sub.topic);
-                self.sub.next_try = self.shared.now().plus_secs(OURS_SECS);
+                self.progress.attempts.next_try = self.shared.now().plus_secs(OURS_SECS);
             }
         }
     }
 
     /// Moves the position in the store, then here. A crash between the push and this sends the push once more.
     async fn moved(&mut self, moved: Moved) {
-        match self.shared.store.advance(self.sub.no, moved.from, moved.to.clone()).await {
+        let acknowledged = Acknowledged { subscription: self.sub.no, from: moved.from, to: moved.to.clone() };
+        match self.shared.store.acknowledge(vec![acknowledged]).await.map(|moved| moved == [true]) {
             Ok(true) => {
-                self.sub.acked = Some(moved.to);
-                (self.sub.attempts, self.sub.next_try, self.sub.failure) = (0, Stamp::ZERO, None);
+                self.progress = Progress { acked: Some(moved.to), attempts: Attempts::default() };
                 self.caught_up = !moved.more;
                 self.items_max = self.shared.config.push_items_max.max(1);
             }
-            Ok(false) => self.reload().await,
+            Ok(false) | Err(StoreError::OutcomeUnknown(_)) => self.reload().await,
             Err(error) => {
                 warn!("The position of a subscription to `{}` could not be saved: {error}", self.sub.topic);
-                self.sub.next_try = self.shared.now().plus_secs(OURS_SECS);
+                self.progress.attempts.next_try = self.shared.now().plus_secs(OURS_SECS);
             }
         }
     }
 
     /// Somebody else has written the row, which only an operator does.
     async fn reload(&mut self) {
-        match self.shared.store.sub(self.sub.no).await {
-            Ok(Some(sub)) => self.sub = sub,
+        match self.shared.store.subscription(self.sub.no).await {
+            Ok(Some((sub, progress))) => (self.sub, self.progress) = (sub, progress),
             Ok(None) => (self.sub.active, self.sub.pending) = (None, None),
             Err(error) => {
                 warn!("A subscription to `{}` could not be read back: {error}", self.sub.topic);
-                self.sub.next_try = self.shared.now().plus_secs(OURS_SECS);
+                self.progress.attempts.next_try = self.shared.now().plus_secs(OURS_SECS);
             }
         }
     }
@@ -406,17 +389,20 @@ impl SubscriptionTask {
         }
         let host = super::host_of(&self.sub.callback);
         debug!(callback.host = %host, "A push of `{}` was not taken by {host}: {why}", self.sub.topic);
-        self.sub.attempts = self.sub.attempts.saturating_add(1);
-        self.sub.next_try = retry::delivery_at(self.shared.now(), self.sub.attempts, retry_after);
-        self.sub.failure = Some(why);
-        self.save().await;
+        let failed = self.progress.attempts.failed.saturating_add(1);
+        let next_try = retry::delivery_at(self.shared.now(), failed, retry_after);
+        self.progress.attempts = Attempts { failed, next_try, failure: Some(why) };
+        let attempts = vec![(self.sub.no, self.progress.attempts.clone())];
+        if let Err(error) = self.shared.store.save_attempts(attempts).await {
+            self.keep_for_later(&error);
+        }
     }
 
     async fn gone(&mut self) {
         let host = super::host_of(&self.sub.callback);
         info!(callback.host = %host, "`{}` is gone at {host}: it answered 410", self.sub.topic);
         // What is subscribed anew starts anew.
-        self.sub.acked = None;
+        self.progress.acked = None;
         self.retire().await;
     }
 
@@ -439,7 +425,7 @@ impl SubscriptionTask {
     /// Removes the row. The loop ends when nothing is active and nothing pending.
     async fn end(&mut self) {
         (self.sub.active, self.sub.pending, self.question, self.push) = (None, None, None, None);
-        if let Err(error) = self.shared.store.drop_sub(self.sub.no).await {
+        if let Err(error) = self.shared.store.end_subscription(self.sub.no).await {
             // Harmless: what is left ends with its lease after the next start.
             warn!("An ended subscription to `{}` could not be removed: {error}", self.sub.topic);
         }
@@ -447,35 +433,115 @@ impl SubscriptionTask {
 
     async fn save(&mut self) {
         self.unsaved = None;
-        match self.shared.store.put_sub(self.sub.clone()).await {
-            Ok(_) => {}
-            Err(StoreError::UnknownSub(_)) => self.reload().await,
-            Err(error) => {
-                warn!("A subscription to `{}` could not be saved: {error}", self.sub.topic);
-                self.unsaved = Some(self.shared.now().plus_secs(OURS_SECS));
-            }
+        let (sub, progress) = (self.sub.clone(), self.progress.clone());
+        match self.shared.store.change_subscription(sub, Some(progress)).await {
+            Ok(rev) => self.sub.rev = rev,
+            Err(StoreError::UnknownSubscription(_) | StoreError::Conflict { .. }) => self.reload().await,
+            Err(error) => self.keep_for_later(&error),
         }
+    }
+
+    /// Notes that what is in memory is still to be saved.
+    fn keep_for_later(&mut self, error: &StoreError) {
+        warn!("A subscription to `{}` could not be saved: {error}", self.sub.topic);
+        self.unsaved = Some(self.shared.now().plus_secs(OURS_SECS));
     }
 }
 
-impl Drop for SubscriptionTask {
+/// The place of a task on the roster.
+pub(super) struct TaskPlace {
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: Key,
+    pub(super) ticket: Ticket,
+}
+
+impl TaskPlace {
+    fn note(&self, standing: Standing) {
+        self.shared.roster.note(&self.key, self.ticket, standing);
+    }
+}
+
+impl Drop for TaskPlace {
     /// However the task ends: nobody is to write to a mailbox that nobody reads.
     fn drop(&mut self) {
         self.shared.roster.remove(&self.key, self.ticket);
     }
 }
 
+/// Makes a subscription with the first command for it, and runs its task.
+pub(super) async fn begin(
+    place: TaskPlace,
+    view: View,
+    representation: String,
+    mut commands: mpsc::Receiver<SubscriptionCommand>,
+) {
+    let stop = place.shared.stop.clone();
+    let first = tokio::select! {
+        biased;
+        () = stop.cancelled() => None,
+        command = commands.recv() => command,
+    };
+    let Some(command) = first else { return };
+    match subscribe(&place, view, representation, &command.pending).await {
+        Ok((sub, progress)) => {
+            let mut task = SubscriptionTask::new(place, sub, progress, commands);
+            task.awaiting = command.verdict;
+            // Nobody there to hear it means that the consumer hung up; the request stands all the same.
+            let _ = command.kept.send(Ok(()));
+            task.run().await;
+        }
+        Err(error) => drop(command.kept.send(Err(error))),
+    }
+}
+
+/// Stores a new subscription. A row that is there already is left of one whose end could not be stored: nothing of it
+/// counts any more.
+async fn subscribe(
+    place: &TaskPlace,
+    view: View,
+    representation: String,
+    pending: &Pending,
+) -> Result<(Subscription, Progress), StoreError> {
+    let (store, key) = (&place.shared.store, &place.key);
+    let (topic, callback, pending) = (key.topic.clone(), key.callback.clone(), pending.clone());
+    let new = NewSubscription {
+        view,
+        representation: representation.clone(),
+        topic,
+        callback,
+        pending: pending.clone(),
+    };
+    match store.subscribe(new).await {
+        Ok(sub) => Ok((sub, Progress::default())),
+        Err(StoreError::Subscribed(no)) => {
+            let (left, _) = store.subscription(no).await?.ok_or(StoreError::UnknownSubscription(no))?;
+            let topic_as_sent = pending.topic_as_sent.clone();
+            let (active, pending) = (None, Some(pending));
+            let mut sub = Subscription { view, representation, topic_as_sent, active, pending, ..left };
+            sub.rev = store.change_subscription(sub.clone(), Some(Progress::default())).await?;
+            Ok((sub, Progress::default()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// The position that pushes will follow on once a request is confirmed. A position that is there is kept: a renewal
 /// changes terms, not history (DESIGN section 5).
-fn start(sub: &Subscription, start: &Start) -> Option<String> {
+fn start(progress: &Progress, start: &Start) -> Option<String> {
     match start {
         Start::Given(cursor) => Some(cursor.clone()),
-        Start::Head(head) => sub.acked.clone().or_else(|| head.clone()),
+        Start::Head(head) => progress.acked.clone().or_else(|| head.clone()),
     }
 }
 
 /// Decides what is due.
-fn next(sub: &Subscription, under_way: UnderWay, unsaved: Option<Stamp>, now: Stamp) -> Step {
+fn next(
+    sub: &Subscription,
+    progress: &Progress,
+    under_way: UnderWay,
+    unsaved: Option<Stamp>,
+    now: Stamp,
+) -> Step {
     if sub.active.is_none() && sub.pending.is_none() {
         return Step::End;
     }
@@ -492,10 +558,10 @@ fn next(sub: &Subscription, under_way: UnderWay, unsaved: Option<Stamp>, now: St
         }
         wake = wake.min(sub.lease_until);
         if !under_way.pushing && !under_way.caught_up {
-            if sub.next_try <= now {
+            if progress.attempts.next_try <= now {
                 return Step::Push;
             }
-            wake = wake.min(sub.next_try);
+            wake = wake.min(progress.attempts.next_try);
         }
     }
     match &sub.pending {

@@ -5,7 +5,7 @@ use crate::{
     clock::Clock as _,
     feed::stamp::Stamp,
     layers::{FetchError, Request, parse_retry_after},
-    store::sub::Dialect,
+    store::subscriptions::Dialect,
 };
 use bytes::Bytes;
 use http::{Response, StatusCode, header::RETRY_AFTER};

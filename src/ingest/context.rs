@@ -54,9 +54,7 @@ impl Context {
 
     /// Number of active subscribers of a feed. An unreadable count is reported as zero.
     pub(super) async fn subscribers(&self, feed: &FeedSpec) -> usize {
-        let now = self.now();
-        let subs = self.store.subs_of(feed.no).await.unwrap_or_default();
-        subs.iter().filter(|sub| sub.is_active(now)).count()
+        self.store.count_active(feed.no, self.now()).await.unwrap_or_default()
     }
 
     /// The platform profile that holds for a feed.

@@ -3,7 +3,7 @@
 
 use super::Fetched;
 use everfeed_adapters::{
-    Window,
+    SlicedDocument,
     platforms::{Detected, Platforms, Profile, Traces},
 };
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ impl Choice {
         &self,
         platforms: &Platforms,
         known: Option<&Detected>,
-        window: &Window,
+        window: &SlicedDocument,
         fetched: &Fetched,
     ) -> Option<Detected> {
         match self {
@@ -64,7 +64,7 @@ impl Choice {
                 let headers: Vec<(String, String)> = fetched.headers.iter().filter_map(readable).collect();
                 let headers: Vec<(&str, &str)> =
                     headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-                let traces = Traces { window, url: Some(&fetched.base_url), headers: &headers };
+                let traces = Traces { document: window, url: Some(&fetched.base_url), headers: &headers };
                 Some(platforms.detect_again(known, &traces))
             }
             Self::Nothing => None,

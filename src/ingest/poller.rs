@@ -14,9 +14,12 @@ use crate::{
         schedule::PollState,
         stamp::{SECOND_US, Stamp},
     },
-    store::StoreError,
+    store::{StoreError, listing},
 };
-use futures_util::future::{BoxFuture, OptionFuture};
+use futures_util::{
+    TryStreamExt as _,
+    future::{BoxFuture, OptionFuture},
+};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, PoisonError, RwLock},
@@ -73,7 +76,7 @@ impl Poller {
         feeds: Vec<FeedSpec>,
     ) -> Result<Self, StoreError> {
         let now = Stamp::from_micros(context.clock.now_us());
-        let mut saved: HashMap<FeedNo, PollState> = context.store.polls().await?.into_iter().collect();
+        let mut saved: HashMap<FeedNo, PollState> = listing::polls(&*context.store).try_collect().await?;
         let mut state_of = |feed: &FeedSpec| {
             let url = feed.bare_url();
             match saved.remove(&feed.no) {
@@ -82,9 +85,11 @@ impl Poller {
             }
         };
         let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
-        for record in context.store.feeds().await? {
+        let mut records = listing::feeds(&*context.store);
+        while let Some(record) = records.try_next().await? {
             context.notify.moved(record.no, record.head());
         }
+        drop(records);
         let feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         Ok(Self { context, upstream, feeds: Arc::new(feeds), states: Arc::new(RwLock::new(states)) })
     }
@@ -96,9 +101,10 @@ impl Poller {
 
     /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered and returns.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let hosts = Hosts::new(self.context.store.hosts().await?);
+        let store = &*self.context.store;
+        let hosts = Hosts::new(listing::host_pauses(store).try_collect().await?);
         let (walks, again) = self.walks().await?;
-        let probes = Probes::new(self.context.store.feeds().await?);
+        let probes = Probes::new(listing::feeds(store).try_collect().await?);
         let mut run = Run::new(self, hosts, walks, again, probes, stop.clone());
         while !stop.is_cancelled() {
             run.start_due();
@@ -113,9 +119,11 @@ impl Poller {
     /// The walks through archives that are not at their end, or whose end is not committed; and when those that are at
     /// their end begin again.
     async fn walks(&self) -> Result<(HashMap<FeedNo, ArchiveWalk>, Vec<(FeedNo, Stamp)>), StoreError> {
-        let mut walks: HashMap<FeedNo, ArchiveWalk> = self.context.store.walks().await?.into_iter().collect();
+        let store = &*self.context.store;
+        let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(store).try_collect().await?;
         let mut again = Vec::new();
-        for record in self.context.store.feeds().await? {
+        let mut records = listing::feeds(store);
+        while let Some(record) = records.try_next().await? {
             let feed = self.feeds.get(&record.no).filter(|feed| feed.import.is_some());
             let is_over = |walk: &ArchiveWalk| is_settled(walk, &record);
             if feed.is_none() || walks.get(&record.no).is_some_and(is_over) {

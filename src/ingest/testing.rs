@@ -13,7 +13,7 @@ use crate::{
     },
     layers::{self, ClientConfig, FetchError, Governor, Reply, Request, client::upstream_over},
     notify::Notify,
-    store::{Store, memory::Memory},
+    store::{Store, memory::Memory, wrapped::Wrapped},
     telemetry::Metrics,
 };
 use bytes::Bytes;
@@ -31,7 +31,6 @@ use url::Url;
 mod trouble;
 
 pub(super) use trouble::Trouble;
-use trouble::Troubled;
 
 /// 2026-02-02T02:40:00Z, a Monday.
 pub(super) const START_SECS: u64 = 1_770_000_000;
@@ -77,7 +76,7 @@ impl House {
     {
         let clock = Arc::new(Paused::from(START_SECS * 1_000_000));
         let memory = Memory::new(clock.clone());
-        Self::with_store(answer, Arc::new(Troubled { memory, trouble: trouble.clone() }), clock)
+        Self::with_store(answer, Arc::new(Wrapped { inner: Box::new(memory), tap: trouble.clone() }), clock)
     }
 
     /// The same with any store and clock.

@@ -4,7 +4,7 @@
 use super::{Context, FeedSpec};
 use crate::{
     feed::{item::KeyHash, reconcile::Known, record::FeedRecord, schedule::Failure},
-    store::{Commit, Receipt, StoreError},
+    store::{Commit, Receipt},
 };
 use std::future::Future;
 use tracing::debug;
@@ -21,15 +21,15 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Reads a feed; `None` when it moved on between the two reads.
+    /// Reads a feed.
     pub(super) async fn read(
         context: &Context,
         feed: &FeedSpec,
         keys: Vec<KeyHash>,
-    ) -> Result<Option<Self>, Failure> {
-        let record = context.store.feed(feed.no).await.map_err(Failure::ours)?;
-        let known = context.store.known(feed.no, keys).await.map_err(Failure::ours)?;
-        Ok((known.rev == record.rev).then_some(Self { record, known }))
+    ) -> Result<Self, Failure> {
+        let (record, known) =
+            context.store.snapshot(feed.no, keys).await.map_err(Failure::ours)?.into_known();
+        Ok(Self { record, known })
     }
 
     /// The same with the items behind these keys; `None` when the feed moved on since.
@@ -68,7 +68,7 @@ where
     F: Future<Output = Result<Decision<T>, Failure>>,
 {
     for _ in 0..TRIES_MAX {
-        let Some(snapshot) = Snapshot::read(context, feed, Vec::new()).await? else { continue };
+        let snapshot = Snapshot::read(context, feed, Vec::new()).await?;
         let (commit, result) = match decide(snapshot).await? {
             Decision::Commit(commit, result) => (commit, result),
             Decision::Nothing => return Ok(None),
@@ -76,8 +76,9 @@ where
         };
         match context.store.commit(commit).await {
             Ok(receipt) => return Ok(Some((receipt, result))),
-            Err(StoreError::Conflict { found }) => {
-                debug!(feed.name = %feed.name, rev = found, "`{}` moved on, deciding again", feed.name);
+            // After an unknown outcome the next look shows whether the changes are there; then nothing is left to decide.
+            Err(error) if error.wants_another_look() => {
+                debug!(feed.name = %feed.name, "`{}` is decided on again: {error}", feed.name);
             }
             Err(error) => return Err(Failure::ours(error)),
         }

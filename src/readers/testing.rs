@@ -4,20 +4,21 @@ use super::{Config, ReadRequest, Readers};
 use crate::{
     clock::{Clock, Paused},
     feed::{
-        archive::{ArchiveWalk, StagedPage, StagedWalk},
-        item::{Item, ItemDigests, ItemId, KeyHash, Reason},
-        observation_record::ObservationRecord,
+        item::{ItemDigests, KeyHash, Reason},
         order::Order,
         page::{Page, PageQuery},
-        reconcile::{Change, Delete, Evidence, Known, Put, PutKind},
-        record::{FeedNo, FeedRecord, Head},
-        schedule::PollState,
+        reconcile::{Change, Delete, Evidence, Put, PutKind},
+        record::{FeedNo, Head},
         stamp::Stamp,
         view::View,
     },
     notify::Notify,
     render::{Representation, Site},
-    store::{Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo, memory::Memory},
+    store::{
+        Answer, CatalogStore as _, Commit, Feeds as _, Store, StoreError,
+        memory::Memory,
+        wrapped::{Tap, Wrapped},
+    },
 };
 use everfeed_adapters::{Digest, Entry, Key, Metadata, Text};
 use std::{
@@ -99,7 +100,7 @@ impl House {
         let (since, until) = (None, None);
         let (max, bytes_max) = (usize::MAX, usize::MAX);
         let query = PageQuery { feed: self.feed, order, since, until, max, bytes_max, live_only: false };
-        self.store.memory.page(query).await.unwrap()
+        self.store.inner.page(query).await.unwrap()
     }
 
     /// A page of fifty in JSON.
@@ -158,8 +159,10 @@ pub(crate) fn delete(n: u32) -> Change {
 }
 
 /// A store that counts the pages it is asked for, and can keep them back once they are read.
-pub(crate) struct Watched {
-    memory: Memory,
+pub(crate) type Watched = Wrapped<Watch>;
+
+/// Counts pages, and holds them back or fails them when told to.
+pub(crate) struct Watch {
     pages: AtomicUsize,
     open: watch::Sender<bool>,
     broken: AtomicBool,
@@ -167,86 +170,43 @@ pub(crate) struct Watched {
 
 impl Watched {
     fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            memory: Memory::new(clock),
-            pages: AtomicUsize::new(0),
-            open: watch::Sender::new(true),
-            broken: AtomicBool::new(false),
-        }
+        let open = watch::Sender::new(true);
+        let tap = Watch { pages: AtomicUsize::new(0), open, broken: AtomicBool::new(false) };
+        Self { inner: Box::new(Memory::new(clock)), tap }
     }
 
     /// Pages asked for so far.
     pub(crate) fn pages(&self) -> usize {
-        self.pages.load(Ordering::SeqCst)
+        self.tap.pages.load(Ordering::SeqCst)
     }
 
-    /// Makes pages fail from now on, or no longer.
+    /// Makes pages fail from now on, or no more.
     pub(crate) fn break_down(&self, broken: bool) {
-        self.broken.store(broken, Ordering::SeqCst);
+        self.tap.broken.store(broken, Ordering::SeqCst);
     }
 
     /// From now on pages are read, but not handed out.
     pub(crate) fn hold_back(&self) {
-        self.open.send_replace(false);
+        self.tap.open.send_replace(false);
     }
 
     /// Hands out what was kept back.
     pub(crate) fn let_go(&self) {
-        self.open.send_replace(true);
+        self.tap.open.send_replace(true);
     }
 }
 
-/// Passes methods on.
-macro_rules! pass_on {
-    ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
-        $(fn $name(&self, $($arg: $kind),*) -> Answer<'_, $out> { self.memory.$name($($arg),*) })*
-    };
-}
-
-impl Store for Watched {
-    fn page(&self, query: PageQuery) -> Answer<'_, Page> {
+impl Tap for Watch {
+    fn page<'a>(&'a self, inner: &'a dyn Store, query: PageQuery) -> Answer<'a, Page> {
         self.pages.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             if self.broken.load(Ordering::SeqCst) {
                 return Err(StoreError::Failed("the disk is on fire".into()));
             }
-            let page = self.memory.page(query).await;
+            let page = inner.page(query).await;
             let open = self.open.subscribe().wait_for(|open| *open).await.is_ok();
             assert!(open, "the store outlives its readers");
             page
         })
-    }
-
-    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
-        self.memory.register(name, namespace)
-    }
-
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>> {
-        self.memory.find_sub(topic, callback)
-    }
-
-    pass_on! {
-        feeds() -> Vec<FeedRecord>;
-        feed(feed: FeedNo) -> FeedRecord;
-        known(feed: FeedNo, keys: Vec<KeyHash>) -> Known;
-        commit(commit: Commit) -> Receipt;
-        polls() -> Vec<(FeedNo, PollState)>;
-        save_polls(polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> ();
-        hosts() -> Vec<(String, Stamp)>;
-        stage(feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> ();
-        staged(feed: FeedNo) -> StagedWalk;
-        walks() -> Vec<(FeedNo, ArchiveWalk)>;
-        item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
-        evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
-        observations(feed: FeedNo) -> Vec<(u64, ObservationRecord)>;
-        put_sub(sub: Subscription) -> SubscriptionNo;
-        sub(sub: SubscriptionNo) -> Option<Subscription>;
-        subs() -> Vec<Subscription>;
-        subs_of(feed: FeedNo) -> Vec<Subscription>;
-        drop_sub(sub: SubscriptionNo) -> bool;
-        advance(sub: SubscriptionNo, from: String, to: String) -> bool;
-        check() -> ();
-        accept_clock() -> ();
-        close() -> ();
     }
 }

@@ -14,7 +14,9 @@ use crate::{
         about::{About, Caps},
         list::List,
     },
+    store::listing,
 };
+use futures_util::{TryStreamExt as _, future};
 use http::{
     HeaderValue,
     header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY},
@@ -23,10 +25,10 @@ use http::{
 
 /// The list of feeds: JSON, or a page when a browser asks.
 pub(super) async fn list(context: &ServeContext, request: &Parts) -> Result<Response, Refusal> {
-    let all = context.store.feeds().await?;
     let catalog = context.catalog.snapshot();
     // Feeds that are no longer configured keep their memory, but are not served.
-    let feeds: Vec<FeedRecord> = all.into_iter().filter(|feed| catalog.feed_no(feed.no).is_some()).collect();
+    let is_served = |feed: &FeedRecord| future::ready(catalog.feed_no(feed.no).is_some());
+    let feeds: Vec<FeedRecord> = listing::feeds(&*context.store).try_filter(is_served).try_collect().await?;
     let list = List { site: context.readers.site(), feeds: &feeds };
     Ok(respond(request, || render::html::list(&list), || render::list::json(&list)))
 }

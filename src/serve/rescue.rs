@@ -153,7 +153,7 @@ impl From<&StoreError> for Refusal {
         match error {
             StoreError::UnknownId => Self::unknown(error.to_string()),
             StoreError::MovingOrder => Self::bad(error.to_string()),
-            StoreError::Busy | StoreError::Closed => Self::busy(),
+            StoreError::Away(_) | StoreError::Closed => Self::busy(),
             _ => {
                 tracing::error!(error = %error, "The store could not answer a consumer: {error}");
                 Self::new(

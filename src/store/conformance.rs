@@ -22,6 +22,6 @@ mod archives;
 
 mod pages;
 
-pub(super) mod subs;
+pub(super) mod subscriptions;
 
 mod properties;

@@ -1,8 +1,11 @@
 //! The store as plain maps: the model that every other store is tested against; nothing in it outlives the process.
 
 use super::{
-    Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo, codec, guard::ClockGuard,
-    paging, plan,
+    Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
+    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, codec,
+    guard::ClockGuard,
+    leases, paging, plan,
+    subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
     clock::Clock,
@@ -12,7 +15,7 @@ use crate::{
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Axis,
         page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
-        reconcile::{Evidence, Known, WINDOW_ENTRIES_MAX, WindowState},
+        reconcile::{Evidence, WINDOW_ENTRIES_MAX, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -21,6 +24,7 @@ use crate::{
 use everfeed_adapters::Key;
 use std::{
     collections::{BTreeMap, HashMap},
+    ops::Bound,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -36,7 +40,8 @@ struct State {
     guard: ClockGuard,
     feeds: BTreeMap<FeedNo, Feed>,
     hosts: BTreeMap<String, Stamp>,
-    subs: BTreeMap<SubscriptionNo, Subscription>,
+    subs: BTreeMap<SubscriptionNo, (Subscription, Progress)>,
+    last_feed: u32,
     last_sub: u64,
 }
 
@@ -52,6 +57,7 @@ struct Feed {
     poll: Option<PollState>,
     walk: Option<ArchiveWalk>,
     staged: BTreeMap<u32, StagedPage>,
+    lease: Option<FeedLease>,
 }
 
 /// An item, and what it would weigh in a file.
@@ -81,56 +87,77 @@ impl Memory {
             work(&mut state, Stamp::from_micros(self.clock.now_us()))
         })
     }
+
+    /// Puts another lease in the place of the last one of a feed.
+    fn lease_anew<'a>(
+        &'a self,
+        feed: FeedNo,
+        decide: impl FnOnce(Option<FeedLease>, Stamp) -> Result<FeedLease, StoreError> + Send + 'a,
+    ) -> Answer<'a, FeedLease> {
+        self.answer(move |state, now| {
+            let held = state.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
+            let lease = decide(held.lease.clone(), now)?;
+            held.lease = Some(lease.clone());
+            Ok(lease)
+        })
+    }
 }
 
-impl Store for Memory {
-    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
-        self.answer(move |state, _| state.register(name, namespace))
+impl CatalogStore for Memory {
+    fn register_all(&self, feeds: Vec<(String, String)>) -> Answer<'_, Vec<FeedRecord>> {
+        self.answer(move |state, _| {
+            for (name, namespace) in &feeds {
+                state.named(name).map_or(Ok(()), |feed| plan::check_namespace(&feed.record, namespace))?;
+            }
+            feeds.iter().map(|(name, namespace)| state.register(name, namespace)).collect()
+        })
     }
 
-    fn feeds(&self) -> Answer<'_, Vec<FeedRecord>> {
-        self.answer(|state, _| Ok(state.feeds.values().map(|feed| feed.record.clone()).collect()))
+    fn feed_named<'a>(&'a self, name: &'a str) -> Answer<'a, Option<FeedRecord>> {
+        self.answer(move |state, _| Ok(state.named(name).map(|feed| feed.record.clone())))
     }
 
+    fn feeds(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<FeedRecord>> {
+        self.answer(move |state, _| {
+            let feeds = state.feeds.range(following(after)).take(max);
+            Ok(feeds.map(|(_, feed)| feed.record.clone()).collect())
+        })
+    }
+
+    fn forget(&self, feed: FeedNo) -> Answer<'_, bool> {
+        self.answer(move |state, _| {
+            state.subs.retain(|_, (sub, _)| sub.feed() != feed);
+            Ok(state.feeds.remove(&feed).is_some())
+        })
+    }
+
+    fn counts(&self) -> Answer<'_, StoreCounts> {
+        self.answer(|state, _| {
+            let items = state.feeds.values().map(|feed| feed.items.len() as u64).sum();
+            let (feeds, subscriptions) = (state.feeds.len() as u64, state.subs.len() as u64);
+            Ok(StoreCounts { feeds, items, subscriptions })
+        })
+    }
+}
+
+impl Feeds for Memory {
     fn feed(&self, feed: FeedNo) -> Answer<'_, FeedRecord> {
         self.answer(move |state, _| Ok(state.feed(feed)?.record.clone()))
     }
 
-    fn known(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Known> {
-        self.answer(move |state, _| Ok(state.feed(feed)?.known(&keys)))
+    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot> {
+        self.answer(move |state, _| Ok(state.feed(feed)?.snapshot(&keys)))
+    }
+
+    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>> {
+        self.answer(move |state, _| {
+            let feed = state.feed(feed)?;
+            Ok(keys.into_iter().filter_map(|key| Some((key, *feed.keys.get(&key)?))).collect())
+        })
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, Receipt> {
         self.answer(move |state, now| state.commit(commit, now))
-    }
-
-    fn polls(&self) -> Answer<'_, Vec<(FeedNo, PollState)>> {
-        let of = |(no, feed): (&FeedNo, &Feed)| feed.poll.clone().map(|poll| (*no, poll));
-        self.answer(move |state, _| Ok(state.feeds.iter().filter_map(of).collect()))
-    }
-
-    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> Answer<'_, ()> {
-        self.answer(move |state, now| state.save_polls(polls, hosts, now))
-    }
-
-    fn hosts(&self) -> Answer<'_, Vec<(String, Stamp)>> {
-        self.answer(|state, _| Ok(state.hosts.clone().into_iter().collect()))
-    }
-
-    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()> {
-        self.answer(move |state, now| state.stage(feed, walk, page, now))
-    }
-
-    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
-        self.answer(move |state, _| {
-            let feed = state.feed(feed)?;
-            Ok(StagedWalk { walk: feed.walk.clone(), pages: feed.staged.values().cloned().collect() })
-        })
-    }
-
-    fn walks(&self) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>> {
-        let of = |(no, feed): (&FeedNo, &Feed)| feed.walk.clone().map(|walk| (*no, walk));
-        self.answer(move |state, _| Ok(state.feeds.iter().filter_map(of).collect()))
     }
 
     fn page(&self, query: PageQuery) -> Answer<'_, Page> {
@@ -142,6 +169,13 @@ impl Store for Memory {
 
     fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>> {
         self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.item(id))))
+    }
+
+    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> Answer<'_, Vec<Outlined>> {
+        self.answer(move |state, _| {
+            let items = state.feed(feed)?.items.range(following(after)).take(max);
+            Ok(items.map(|(_, kept)| Outlined::of(&kept.item)).collect())
+        })
     }
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>> {
@@ -158,37 +192,143 @@ impl Store for Memory {
             Ok(feed.observations.iter().map(|(seq, observed)| (*seq, observed.clone())).collect())
         })
     }
+}
 
-    fn put_sub(&self, sub: Subscription) -> Answer<'_, SubscriptionNo> {
-        self.answer(move |state, _| state.put_sub(sub))
-    }
-
-    fn sub(&self, sub: SubscriptionNo) -> Answer<'_, Option<Subscription>> {
-        self.answer(move |state, _| Ok(state.subs.get(&sub).cloned()))
-    }
-
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>> {
-        self.answer(move |state, _| Ok(state.find_sub(topic, callback).cloned()))
-    }
-
-    fn subs(&self) -> Answer<'_, Vec<Subscription>> {
-        self.answer(|state, _| Ok(state.subs.values().cloned().collect()))
-    }
-
-    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Subscription>> {
+impl Polls for Memory {
+    fn polls(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, PollState)>> {
         self.answer(move |state, _| {
-            Ok(state.subs.values().filter(|sub| sub.feed() == feed).cloned().collect())
+            let feeds = state.feeds.range(following(after));
+            Ok(feeds.filter_map(|(no, feed)| Some((*no, feed.poll.clone()?))).take(max).collect())
         })
     }
 
-    fn drop_sub(&self, sub: SubscriptionNo) -> Answer<'_, bool> {
+    fn poll(&self, feed: FeedNo) -> Answer<'_, Option<PollState>> {
+        self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.poll.clone())))
+    }
+
+    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> Answer<'_, ()> {
+        self.answer(move |state, now| state.save_polls(polls, pauses, now))
+    }
+
+    fn host_pauses(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<HostPause>> {
+        self.answer(move |state, _| {
+            let pauses = state.hosts.range(following(after)).take(max);
+            Ok(pauses.map(|(host, until)| (host.clone(), *until)).collect())
+        })
+    }
+}
+
+impl Walks for Memory {
+    fn walks(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>> {
+        self.answer(move |state, _| {
+            let feeds = state.feeds.range(following(after));
+            Ok(feeds.filter_map(|(no, feed)| Some((*no, feed.walk.clone()?))).take(max).collect())
+        })
+    }
+
+    fn walk(&self, feed: FeedNo) -> Answer<'_, Option<ArchiveWalk>> {
+        self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.walk.clone())))
+    }
+
+    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()> {
+        self.answer(move |state, now| state.stage(feed, walk, page, now))
+    }
+
+    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
+        self.answer(move |state, _| {
+            let feed = state.feed(feed)?;
+            Ok(StagedWalk { walk: feed.walk.clone(), pages: feed.staged.values().cloned().collect() })
+        })
+    }
+}
+
+impl Subscriptions for Memory {
+    fn subscribe(&self, new: NewSubscription) -> Answer<'_, Subscription> {
+        self.answer(move |state, _| state.subscribe(new))
+    }
+
+    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64> {
+        self.answer(move |state, _| state.change_subscription(sub, progress))
+    }
+
+    fn subscription(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>> {
+        self.answer(move |state, _| Ok(state.subs.get(&sub).cloned()))
+    }
+
+    fn find_subscription<'a>(
+        &'a self,
+        topic: &'a str,
+        callback: &'a str,
+    ) -> Answer<'a, Option<(Subscription, Progress)>> {
+        self.answer(move |state, _| Ok(state.find_subscription(topic, callback).cloned()))
+    }
+
+    fn subscriptions(
+        &self,
+        feed: Option<FeedNo>,
+        after: Option<SubscriptionNo>,
+        max: usize,
+    ) -> Answer<'_, Vec<(Subscription, Progress)>> {
+        self.answer(move |state, _| {
+            let subs = state.subs.range(following(after)).map(|(_, sub)| sub);
+            Ok(subs
+                .filter(|(sub, _)| feed.is_none_or(|feed| sub.feed() == feed))
+                .take(max)
+                .cloned()
+                .collect())
+        })
+    }
+
+    fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize> {
+        self.answer(move |state, _| {
+            let is_due = |sub: &&(Subscription, Progress)| sub.0.feed() == feed && sub.0.is_active(now);
+            Ok(state.subs.values().filter(is_due).count())
+        })
+    }
+
+    fn end_subscription(&self, sub: SubscriptionNo) -> Answer<'_, bool> {
         self.answer(move |state, _| Ok(state.subs.remove(&sub).is_some()))
     }
 
-    fn advance(&self, sub: SubscriptionNo, from: String, to: String) -> Answer<'_, bool> {
-        self.answer(move |state, _| Ok(state.subs.get_mut(&sub).is_some_and(|sub| sub.advance(&from, to))))
+    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>> {
+        self.answer(move |state, _| {
+            let moved = acknowledged.into_iter().map(|Acknowledged { subscription, from, to }| {
+                state.subs.get_mut(&subscription).is_some_and(|(_, progress)| progress.acknowledge(&from, to))
+            });
+            Ok(moved.collect())
+        })
     }
 
+    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> Answer<'_, ()> {
+        self.answer(move |state, _| {
+            for (no, attempts) in attempts {
+                state.subs.entry(no).and_modify(|(_, progress)| progress.attempts = attempts);
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Leases for Memory {
+    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> Answer<'a, FeedLease> {
+        self.lease_anew(feed, move |last, now| FeedLease::taken(last, feed, owner, now.plus_secs(secs), now))
+    }
+
+    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> Answer<'_, FeedLease> {
+        self.lease_anew(feed, move |last, now| FeedLease::ending(last, epoch, now.plus_secs(secs)))
+    }
+
+    fn release_lease(&self, feed: FeedNo, epoch: u64) -> Answer<'_, ()> {
+        let released = self.lease_anew(feed, move |last, now| FeedLease::ending(last, epoch, now));
+        Box::pin(async move { released.await.map(drop) })
+    }
+
+    fn lease(&self, feed: FeedNo) -> Answer<'_, Option<FeedLease>> {
+        self.answer(move |state, _| Ok(state.feed(feed)?.lease.clone()))
+    }
+}
+
+impl Upkeep for Memory {
     fn check(&self) -> Answer<'_, ()> {
         self.answer(|state, now| state.guard.check(now))
     }
@@ -208,25 +348,36 @@ impl Store for Memory {
     }
 }
 
+/// The keys after this one, or all.
+fn following<K>(after: Option<K>) -> (Bound<K>, Bound<K>) {
+    (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)
+}
+
 impl State {
     fn feed(&self, feed: FeedNo) -> Result<&Feed, StoreError> {
         self.feeds.get(&feed).ok_or(StoreError::UnknownFeed(feed))
     }
 
     fn register(&mut self, name: &str, namespace: &str) -> Result<FeedRecord, StoreError> {
-        if let Some(feed) = self.feeds.values().find(|feed| feed.record.name == name) {
+        if let Some(feed) = self.named(name) {
             plan::check_namespace(&feed.record, namespace)?;
             return Ok(feed.record.clone());
         }
-        let no = FeedNo(self.feeds.keys().last().map_or(1, |last| last.0 + 1));
+        self.last_feed += 1;
+        let no = FeedNo(self.last_feed);
         let record = FeedRecord::new(no, name, namespace);
         self.feeds.insert(no, Feed::new(record.clone()));
         Ok(record)
     }
 
+    fn named(&self, name: &str) -> Option<&Feed> {
+        self.feeds.values().find(|feed| feed.record.name == name)
+    }
+
     fn commit(&mut self, commit: Commit, now: Stamp) -> Result<Receipt, StoreError> {
         let feed = self.feeds.get_mut(&commit.feed).ok_or(StoreError::UnknownFeed(commit.feed))?;
         self.guard.check(now)?;
+        leases::check_epoch(feed.lease.as_ref(), commit.epoch)?;
         let plan = plan::plan(feed.record.clone(), &commit, now, &*feed)?;
         let receipt = feed.apply(plan, commit)?;
         self.guard.record(now);
@@ -265,24 +416,33 @@ impl State {
         Ok(())
     }
 
-    fn find_sub(&self, topic: &str, callback: &str) -> Option<&Subscription> {
-        self.subs.values().find(|sub| sub.topic == topic && sub.callback == callback)
+    fn find_subscription(&self, topic: &str, callback: &str) -> Option<&(Subscription, Progress)> {
+        self.subs.values().find(|(sub, _)| sub.topic == topic && sub.callback == callback)
     }
 
-    fn put_sub(&mut self, mut sub: Subscription) -> Result<SubscriptionNo, StoreError> {
+    fn subscribe(&mut self, new: NewSubscription) -> Result<Subscription, StoreError> {
+        self.feed(new.view.feed)?;
+        if let Some((sub, _)) = self.find_subscription(&new.topic, &new.callback) {
+            return Err(StoreError::Subscribed(sub.no));
+        }
+        self.last_sub += 1;
+        let sub = new.numbered(SubscriptionNo(self.last_sub));
+        self.subs.insert(sub.no, (sub.clone(), Progress::default()));
+        Ok(sub)
+    }
+
+    fn change_subscription(
+        &mut self,
+        sub: Subscription,
+        progress: Option<Progress>,
+    ) -> Result<u64, StoreError> {
         self.feed(sub.feed())?;
-        let found = self.find_sub(&sub.topic, &sub.callback).map(|sub| sub.no);
-        sub.no = match found {
-            Some(no) => sub.no.replacing(no)?,
-            None => {
-                sub.no.is_new()?;
-                self.last_sub += 1;
-                SubscriptionNo(self.last_sub)
-            }
-        };
-        let no = sub.no;
-        self.subs.insert(no, sub);
-        Ok(no)
+        let (stored, position) = self.subs.get_mut(&sub.no).ok_or(StoreError::UnknownSubscription(sub.no))?;
+        *stored = sub.replacing(stored)?;
+        if let Some(progress) = progress {
+            *position = progress;
+        }
+        Ok(stored.rev)
     }
 }
 
@@ -300,6 +460,7 @@ impl Feed {
             poll: None,
             walk: None,
             staged: BTreeMap::new(),
+            lease: None,
         }
     }
 
@@ -308,14 +469,10 @@ impl Feed {
         self.items.get(t).map(|kept| Arc::clone(&kept.item))
     }
 
-    fn known(&self, keys: &[KeyHash]) -> Known {
+    fn snapshot(&self, keys: &[KeyHash]) -> Snapshot {
         let behind = |key: &KeyHash| Some((*key, self.item(*self.keys.get(key)?)?));
-        Known {
-            rev: self.record.rev,
-            id_rule: self.record.id_rule,
-            last: self.last.clone(),
-            items: keys.iter().filter_map(behind).collect(),
-        }
+        let items = keys.iter().filter_map(behind).collect();
+        Snapshot { record: self.record.clone(), window: self.last.clone(), items }
     }
 
     fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {

@@ -4,8 +4,8 @@ use super::{Commit, Receipt, StoreError, codec::damaged};
 use crate::feed::{
     cursor::Toc,
     item::{Content, Item, ItemId, KeyHash},
-    reconcile::{Change, Delete, Evidence, Put, PutKind},
-    record::{FeedRecord, GAPS_MAX, Gap},
+    reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
+    record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
 };
 use everfeed_adapters::Metadata;
@@ -147,6 +147,7 @@ impl PlannedCommit {
         feed.id_rule = commit.id_rule;
         if let Some(last) = &commit.last {
             feed.probe_at = last.absence.probe_at();
+            feed.window = figures(last);
         }
         if let Some(archives) = &commit.archives {
             feed.history.clone_from(&archives.history);
@@ -167,6 +168,17 @@ impl PlannedCommit {
             feed.first_cursor = Some(cursor.map_or_else(String::new, |toc| toc.to_string()));
         }
         Ok(())
+    }
+}
+
+/// What is told of a window without reading it.
+fn figures(window: &WindowState) -> WindowFigures {
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    WindowFigures {
+        quarantined_since: window.absence.held_since,
+        suspects: count(window.absence.suspects().count()),
+        deferred: count(window.held.len()),
+        reformatted_at: window.reformatted_at,
     }
 }
 

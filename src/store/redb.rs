@@ -1,6 +1,10 @@
 //! The store in one redb file: one thread writes, a bounded pool reads; the tables are in [`tables`], not here.
 
-use super::{Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo};
+use super::{
+    Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
+    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
+};
 use crate::{
     clock::Clock,
     feed::{
@@ -8,7 +12,7 @@ use crate::{
         item::{Item, ItemId, KeyHash},
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
-        reconcile::{Evidence, Known},
+        reconcile::Evidence,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
@@ -36,7 +40,11 @@ mod writer;
 
 mod commit;
 
-mod subs;
+mod catalog;
+
+mod leases;
+
+mod subscriptions;
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +66,7 @@ impl Default for Config {
 }
 
 /// A store in a file. What was answered with `Ok` is on the disk. Dropping it finishes what was queued, too, but blocks
-/// meanwhile; [`Store::close`] does not.
+/// meanwhile; [`Upkeep::close`] does not.
 pub struct Redb {
     // Above the reader, and so dropped first: it ends with a commit, for which the file must still be open.
     writer: Writer,
@@ -80,50 +88,46 @@ impl Redb {
     }
 }
 
-impl Store for Redb {
-    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
-        let (name, namespace) = (name.to_owned(), namespace.to_owned());
-        Box::pin(self.writer.run(move |writing| commit::register(writing, &name, &namespace)))
+impl CatalogStore for Redb {
+    fn register_all(&self, feeds: Vec<(String, String)>) -> Answer<'_, Vec<FeedRecord>> {
+        Box::pin(self.writer.run(move |writing| {
+            feeds.iter().map(|(name, namespace)| catalog::register(writing, name, namespace)).collect()
+        }))
     }
 
-    fn feeds(&self) -> Answer<'_, Vec<FeedRecord>> {
-        Box::pin(self.reader.run(rows::records))
+    fn feed_named<'a>(&'a self, name: &'a str) -> Answer<'a, Option<FeedRecord>> {
+        let name = name.to_owned();
+        Box::pin(self.reader.run(move |snapshot| catalog::named(snapshot, &name)))
     }
 
+    fn feeds(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<FeedRecord>> {
+        Box::pin(self.reader.run(move |snapshot| rows::records(snapshot, after, max)))
+    }
+
+    fn forget(&self, feed: FeedNo) -> Answer<'_, bool> {
+        Box::pin(self.writer.run(move |writing| catalog::forget(writing, feed)))
+    }
+
+    fn counts(&self) -> Answer<'_, StoreCounts> {
+        Box::pin(self.reader.run(catalog::counts))
+    }
+}
+
+impl Feeds for Redb {
     fn feed(&self, feed: FeedNo) -> Answer<'_, FeedRecord> {
         Box::pin(self.reader.run(move |snapshot| rows::record(snapshot, feed)))
     }
 
-    fn known(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Known> {
-        Box::pin(self.reader.run(move |snapshot| rows::known(snapshot, feed, &keys)))
+    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot> {
+        Box::pin(self.reader.run(move |snapshot| rows::snapshot(snapshot, feed, &keys)))
+    }
+
+    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>> {
+        Box::pin(self.reader.run(move |snapshot| rows::ids(snapshot, feed, &keys)))
     }
 
     fn commit(&self, commit: Commit) -> Answer<'_, Receipt> {
         Box::pin(self.writer.run(move |writing| commit::commit(writing, &commit)))
-    }
-
-    fn polls(&self) -> Answer<'_, Vec<(FeedNo, PollState)>> {
-        Box::pin(self.reader.run(rows::polls))
-    }
-
-    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> Answer<'_, ()> {
-        Box::pin(self.writer.run(move |writing| commit::save_polls(writing, &polls, &hosts)))
-    }
-
-    fn hosts(&self) -> Answer<'_, Vec<(String, Stamp)>> {
-        Box::pin(self.reader.run(rows::hosts))
-    }
-
-    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()> {
-        Box::pin(self.writer.run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())))
-    }
-
-    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
-        Box::pin(self.reader.run(move |snapshot| rows::staged(snapshot, feed)))
-    }
-
-    fn walks(&self) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>> {
-        Box::pin(self.reader.run(rows::walks))
     }
 
     fn page(&self, query: PageQuery) -> Answer<'_, Page> {
@@ -134,6 +138,10 @@ impl Store for Redb {
         Box::pin(self.reader.run(move |snapshot| rows::Items::of(snapshot, feed)?.item(id)))
     }
 
+    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> Answer<'_, Vec<Outlined>> {
+        Box::pin(self.reader.run(move |snapshot| rows::outline(snapshot, feed, after, max)))
+    }
+
     fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>> {
         Box::pin(self.reader.run(move |snapshot| rows::evidence(snapshot, feed, id)))
     }
@@ -141,36 +149,115 @@ impl Store for Redb {
     fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>> {
         Box::pin(self.reader.run(move |snapshot| rows::observations(snapshot, feed)))
     }
+}
 
-    fn put_sub(&self, sub: Subscription) -> Answer<'_, SubscriptionNo> {
-        Box::pin(self.writer.run(move |writing| subs::put(writing, &sub)))
+impl Polls for Redb {
+    fn polls(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, PollState)>> {
+        Box::pin(self.reader.run(move |snapshot| rows::polls(snapshot, after, max)))
     }
 
-    fn sub(&self, sub: SubscriptionNo) -> Answer<'_, Option<Subscription>> {
-        Box::pin(self.reader.run(move |snapshot| subs::sub(snapshot, sub)))
+    fn poll(&self, feed: FeedNo) -> Answer<'_, Option<PollState>> {
+        Box::pin(self.reader.run(move |snapshot| rows::poll(snapshot, feed)))
     }
 
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>> {
+    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> Answer<'_, ()> {
+        Box::pin(self.writer.run(move |writing| commit::save_polls(writing, &polls, &pauses)))
+    }
+
+    fn host_pauses(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<HostPause>> {
+        Box::pin(self.reader.run(move |snapshot| rows::host_pauses(snapshot, after.as_deref(), max)))
+    }
+}
+
+impl Walks for Redb {
+    fn walks(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>> {
+        Box::pin(self.reader.run(move |snapshot| rows::walks(snapshot, after, max)))
+    }
+
+    fn walk(&self, feed: FeedNo) -> Answer<'_, Option<ArchiveWalk>> {
+        Box::pin(self.reader.run(move |snapshot| rows::walk(snapshot, feed)))
+    }
+
+    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()> {
+        Box::pin(self.writer.run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())))
+    }
+
+    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
+        Box::pin(self.reader.run(move |snapshot| rows::staged(snapshot, feed)))
+    }
+}
+
+impl Subscriptions for Redb {
+    fn subscribe(&self, new: NewSubscription) -> Answer<'_, Subscription> {
+        Box::pin(self.writer.run(move |writing| subscriptions::subscribe(writing, &new)))
+    }
+
+    fn change_subscription(&self, subscription: Subscription, progress: Option<Progress>) -> Answer<'_, u64> {
+        Box::pin(
+            self.writer
+                .run(move |writing| subscriptions::change(writing, subscription.clone(), progress.as_ref())),
+        )
+    }
+
+    fn subscription(&self, no: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>> {
+        Box::pin(self.reader.run(move |snapshot| subscriptions::subscription(snapshot, no)))
+    }
+
+    fn find_subscription<'a>(
+        &'a self,
+        topic: &'a str,
+        callback: &'a str,
+    ) -> Answer<'a, Option<(Subscription, Progress)>> {
         let (topic, callback) = (topic.to_owned(), callback.to_owned());
-        Box::pin(self.reader.run(move |snapshot| subs::find(snapshot, &topic, &callback)))
+        Box::pin(self.reader.run(move |snapshot| subscriptions::find(snapshot, &topic, &callback)))
     }
 
-    fn subs(&self) -> Answer<'_, Vec<Subscription>> {
-        Box::pin(self.reader.run(subs::all))
+    fn subscriptions(
+        &self,
+        feed: Option<FeedNo>,
+        after: Option<SubscriptionNo>,
+        max: usize,
+    ) -> Answer<'_, Vec<(Subscription, Progress)>> {
+        Box::pin(self.reader.run(move |snapshot| subscriptions::list(snapshot, feed, after, max)))
     }
 
-    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Subscription>> {
-        Box::pin(self.reader.run(move |snapshot| subs::of_feed(snapshot, feed)))
+    fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize> {
+        Box::pin(self.reader.run(move |snapshot| subscriptions::count_active(snapshot, feed, now)))
     }
 
-    fn drop_sub(&self, sub: SubscriptionNo) -> Answer<'_, bool> {
-        Box::pin(self.writer.run(move |writing| subs::end(writing, sub)))
+    fn end_subscription(&self, no: SubscriptionNo) -> Answer<'_, bool> {
+        Box::pin(self.writer.run(move |writing| subscriptions::end(writing, no)))
     }
 
-    fn advance(&self, sub: SubscriptionNo, from: String, to: String) -> Answer<'_, bool> {
-        Box::pin(self.writer.run(move |writing| subs::advance(writing, sub, &from, &to)))
+    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>> {
+        Box::pin(self.writer.run(move |writing| subscriptions::acknowledge(writing, &acknowledged)))
     }
 
+    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> Answer<'_, ()> {
+        Box::pin(self.writer.run(move |writing| subscriptions::save_attempts(writing, &attempts)))
+    }
+}
+
+impl Leases for Redb {
+    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> Answer<'a, FeedLease> {
+        let owner = owner.to_owned();
+        Box::pin(self.writer.run(move |writing| leases::take(writing, feed, &owner, secs)))
+    }
+
+    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> Answer<'_, FeedLease> {
+        Box::pin(self.writer.run(move |writing| leases::prolong(writing, feed, epoch, secs)))
+    }
+
+    fn release_lease(&self, feed: FeedNo, epoch: u64) -> Answer<'_, ()> {
+        Box::pin(self.writer.run(move |writing| leases::prolong(writing, feed, epoch, 0).map(drop)))
+    }
+
+    fn lease(&self, feed: FeedNo) -> Answer<'_, Option<FeedLease>> {
+        Box::pin(self.reader.run(move |snapshot| leases::lease(snapshot, feed)))
+    }
+}
+
+impl Upkeep for Redb {
     fn check(&self) -> Answer<'_, ()> {
         Box::pin(self.writer.run(|writing| writing.check_clock()))
     }

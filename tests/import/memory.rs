@@ -8,8 +8,8 @@ use everfeed::{
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
-        Store as _,
         redb::{self, Redb},
+        traits::*,
     },
 };
 use std::{

@@ -20,7 +20,7 @@ use everfeed::{
     },
     ingest::{Context, Deletions, FeedSpec, Fetched, checks::Check, polls::Poll, upstream::Reply},
     notify::Notify,
-    store::{Store, memory::Memory},
+    store::{memory::Memory, traits::*},
 };
 use std::{
     collections::{HashMap, HashSet},

@@ -20,8 +20,8 @@ use everfeed::{
     },
     secret::Secret,
     store::{
-        Archives, Commit, Store, Subscription, SubscriptionNo,
-        sub::{Algo, Dialect, Intent, Pending, Start, Terms},
+        Archives, Commit, Store, Subscription,
+        subscriptions::{Algo, Attempts, Dialect, Intent, NewSubscription, Pending, Progress, Start, Terms},
     },
 };
 use everfeed_adapters::{
@@ -276,38 +276,33 @@ fn observed() -> ObservationRecord {
     }
 }
 
-fn sub(feed: FeedNo) -> Subscription {
-    let terms = Terms {
+fn terms() -> Terms {
+    Terms {
         secret: Some(Secret::new("hush")),
         lease_secs: 864_000,
         dialect: Dialect::Legacy,
         algo: Algo::Sha1,
         auto_refresh: true,
         verify_token: Some("token".into()),
-    };
+    }
+}
+
+fn subscription(feed: FeedNo) -> NewSubscription {
     let intent = Intent::Unsubscribe { verify_token: None, dialect: Dialect::WebSub };
     let start = Start::Given("1_0_1".into());
-    Subscription {
-        no: SubscriptionNo::default(),
+    NewSubscription {
         view: View::all(feed, Order::MODIFIED),
         representation: "atom".into(),
         topic: "https://feeds.example/feeds/blog.atom".into(),
-        topic_as_sent: "https://feeds.example/feeds/blog.atom?".into(),
         callback: "https://reader.example/callback".into(),
-        active: Some(terms),
-        lease_until: START.plus_secs(864_000),
-        pending: Some(Pending {
+        pending: Pending {
             intent,
             topic_as_sent: "https://feeds.example/feeds/blog.atom".into(),
             attempts: 1,
             next_try: START,
             give_up_at: Stamp::MAX,
             start,
-        }),
-        acked: Some("1_0_1".into()),
-        attempts: 3,
-        next_try: START,
-        failure: Some("connection refused".into()),
+        },
     }
 }
 
@@ -416,13 +411,19 @@ pub(crate) async fn fill(store: &dyn Store) {
     let archives = Archives { history, unstage: Some(StagingChange::Below(1)), walked: Some(walked) };
     let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;
     store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60))]).await.unwrap();
-    store.put_sub(sub(feed.no)).await.unwrap();
+    let made = store.subscribe(subscription(feed.no)).await.unwrap();
+    let lease_until = START.plus_secs(864_000);
+    let active = Subscription { active: Some(terms()), lease_until, ..made };
+    let attempts = Attempts { failed: 3, next_try: START, failure: Some("connection refused".into()) };
+    let progress = Progress { acked: Some("1_0_1".into()), attempts };
+    store.change_subscription(active, Some(progress)).await.unwrap();
+    store.take_lease(feed.no, "node-1", 60).await.unwrap();
 }
 
 /// Everything that a store answers. Secrets are compared, too, though `Debug` hides them.
 pub(crate) async fn dump(store: &dyn Store) -> String {
     let mut text = String::new();
-    let feeds = store.feeds().await.unwrap();
+    let feeds = store.feeds(None, 9).await.unwrap();
     for feed in &feeds {
         for order in Order::ALL {
             writeln!(text, "{:?}", store.page(whole(feed.no, order)).await.unwrap()).unwrap();
@@ -436,13 +437,19 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
         writeln!(text, "{:?}", store.staged(feed.no).await.unwrap()).unwrap();
         writeln!(text, "{:?}", store.observations(feed.no).await.unwrap()).unwrap();
     }
-    writeln!(text, "{:?}", store.walks().await.unwrap()).unwrap();
-    writeln!(text, "{feeds:?} {:?} {:?}", store.polls().await.unwrap(), store.hosts().await.unwrap())
-        .unwrap();
-    for sub in store.subs().await.unwrap() {
+    writeln!(text, "{:?}", store.walks(None, 9).await.unwrap()).unwrap();
+    writeln!(
+        text,
+        "{feeds:?} {:?} {:?}",
+        store.polls(None, 9).await.unwrap(),
+        store.host_pauses(None, 9).await.unwrap()
+    )
+    .unwrap();
+    for (sub, progress) in store.subscriptions(None, None, 9).await.unwrap() {
         let secret = sub.active.as_ref().and_then(|terms| terms.secret.as_ref()).map(Secret::reveal);
-        writeln!(text, "{sub:?} {secret:?}").unwrap();
-        assert_eq!(store.find_sub(&sub.topic, &sub.callback).await.unwrap(), Some(sub));
+        writeln!(text, "{sub:?} {progress:?} {secret:?}").unwrap();
+        let found = store.find_subscription(&sub.topic, &sub.callback).await.unwrap();
+        assert_eq!(found, Some((sub, progress)));
     }
     text
 }

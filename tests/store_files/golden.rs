@@ -2,9 +2,9 @@
 
 use crate::content::{clock, dump, fill};
 use everfeed::store::{
-    Store as _,
     memory::Memory,
     redb::{Config, Redb},
+    traits::*,
 };
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use std::{
@@ -27,7 +27,7 @@ async fn a_file_of_schema_1_reads_as_what_was_written() {
     fill(&model).await;
     assert_eq!(dump(&store).await, dump(&model).await);
     // And it is still a store, not only a document.
-    store.drop_sub(store.subs().await.unwrap()[0].no).await.unwrap();
+    store.end_subscription(store.subscriptions(None, None, 9).await.unwrap()[0].0.no).await.unwrap();
     store.close().await.unwrap();
 }
 

@@ -4,8 +4,8 @@ use crate::content::{START, clock, commit, id, put, register, whole};
 use everfeed::{
     feed::{order::Order, reconcile::PutKind, schedule::PollState},
     store::{
-        Store as _,
         redb::{Config, Redb},
+        traits::*,
     },
 };
 use redb::Builder;
@@ -42,7 +42,7 @@ async fn a_killed_writer_leaves_everything_that_it_had_answered() {
             assert_eq!((item.id, item.modified.micros()), (id(n), START.micros() + u64::from(n) - 1));
         }
         assert_eq!((feed.rev, feed.total), (u64::from(held), u64::from(held)), "a commit is whole");
-        let polls = store.polls().await.unwrap();
+        let polls = store.polls(None, 9).await.unwrap();
         assert_eq!(polls.first().map_or(0, |(_, poll)| poll.failures), held);
         store.close().await.unwrap();
     }

@@ -65,9 +65,9 @@ impl Side {
 
     fn ours(self, document: &Document) -> bool {
         let hints = Hints { base_url: Some(BASE_URL), ..Hints::default() };
-        let Ok(window) = slice(document.text.as_bytes(), &hints) else { return false };
+        let Ok(sliced) = slice(document.text.as_bytes(), &hints) else { return false };
         if self != Self::Slice {
-            for raw in &window.entries {
+            for raw in &sliced.entries {
                 let (entry, notes) = raw.parse();
                 if self == Self::Digest {
                     black_box(entry.digest());
@@ -75,7 +75,7 @@ impl Side {
                 black_box((entry, notes));
             }
         }
-        black_box(window);
+        black_box(sliced);
         true
     }
 }

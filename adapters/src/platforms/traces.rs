@@ -3,7 +3,7 @@
 use super::pattern::Pattern;
 use super::scrub::bare;
 use super::sign::{Sign, SignKind, Weight};
-use crate::{Element, Entry, Key, Metadata, Window};
+use crate::{Element, Entry, Key, Metadata, SlicedDocument};
 use std::cell::OnceCell;
 
 /// Limit of the entries that are parsed to be looked at.
@@ -16,7 +16,7 @@ const IDS_MAX: usize = 200;
 #[derive(Clone, Copy, Debug)]
 pub struct Traces<'a> {
     /// The document.
-    pub window: &'a Window,
+    pub document: &'a SlicedDocument,
     /// Its URL after redirects.
     pub url: Option<&'a str>,
     /// Headers of the answer; names in any case.
@@ -25,8 +25,8 @@ pub struct Traces<'a> {
 
 impl<'a> Traces<'a> {
     /// A document of which nobody knows where it was.
-    pub fn of(window: &'a Window) -> Self {
-        Self { window, url: None, headers: &[] }
+    pub fn of(document: &'a SlicedDocument) -> Self {
+        Self { document, url: None, headers: &[] }
     }
 }
 
@@ -50,18 +50,20 @@ impl<'a> ParsedTraces<'a> {
 
     /// True when the traces show a sign.
     pub(super) fn shows(&self, sign: &Sign) -> bool {
-        let Traces { window, url, headers } = self.traces;
-        let metadata = &window.metadata;
+        let Traces { document, url, headers } = self.traces;
+        let metadata = &document.metadata;
         match &sign.kind {
             SignKind::Generator(pattern) => {
                 metadata.generator.as_ref().is_some_and(|generator| pattern.is_match(&generator.to_string()))
             }
-            SignKind::Comment(pattern) => comments(&window.opening).any(|comment| pattern.is_match(comment)),
+            SignKind::Comment(pattern) => {
+                comments(&document.opening).any(|comment| pattern.is_match(comment))
+            }
             SignKind::Header(name, value) => {
                 headers.iter().any(|(given, text)| given.eq_ignore_ascii_case(name) && value.is_match(text))
             }
             SignKind::Namespace(ns) => {
-                declared(&window.opening).any(|given| bare(given) == bare(ns))
+                declared(&document.opening).any(|given| bare(given) == bare(ns))
                     || metadata.foreign.iter().any(|element| is_of(element, ns))
                     || self
                         .entries()
@@ -70,7 +72,7 @@ impl<'a> ParsedTraces<'a> {
                         .any(|element| is_of(element, ns))
             }
             SignKind::Id(pattern) => {
-                let ids = window.entries.iter().take(IDS_MAX).map(|entry| match &entry.key {
+                let ids = document.entries.iter().take(IDS_MAX).map(|entry| match &entry.key {
                     Key::Id(id) => Some(id.as_str()),
                     _ => None,
                 });
@@ -92,12 +94,12 @@ impl<'a> ParsedTraces<'a> {
     }
 
     pub(super) fn names_a_generator(&self) -> bool {
-        self.traces.window.metadata.generator.is_some()
+        self.traces.document.metadata.generator.is_some()
     }
 
     fn entries(&self) -> &[Entry] {
         self.entries.get_or_init(|| {
-            self.traces.window.entries.iter().take(ENTRIES_MAX).map(|entry| entry.parse().0).collect()
+            self.traces.document.entries.iter().take(ENTRIES_MAX).map(|entry| entry.parse().0).collect()
         })
     }
 }

@@ -1,17 +1,17 @@
 //! Tests of the bounds of entries and of their keys; fixtures show the rest.
 
-use crate::{Format, Hints, Key, NotAFeed, Note, Text, TextKind, Window, slice};
+use crate::{Format, Hints, Key, NotAFeed, Note, SlicedDocument, Text, TextKind, slice};
 
-fn window(document: &str) -> Window {
+fn sliced(document: &str) -> SlicedDocument {
     slice(document.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}: {document}"))
 }
 
-fn ids(window: &Window) -> Vec<String> {
-    window.entries.iter().map(|raw| raw.key.stripped()).collect()
+fn ids(sliced: &SlicedDocument) -> Vec<String> {
+    sliced.entries.iter().map(|raw| raw.key.stripped()).collect()
 }
 
-fn rss(inside: &str) -> Window {
-    window(&format!("<rss version='2.0'><channel><title>t</title>{inside}</channel></rss>"))
+fn rss(inside: &str) -> SlicedDocument {
+    sliced(&format!("<rss version='2.0'><channel><title>t</title>{inside}</channel></rss>"))
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn an_entry_that_did_not_change_has_the_same_raw_digest_wherever_it_stands() {
 fn an_entry_outlives_its_document_with_all_that_it_inherited() {
     let document = "<feed xmlns='http://www.w3.org/2005/Atom' xmlns:x='urn:x' xml:base='http://e.org/a/'>\
         <entry><id>1</id><link href='b'/><x:y/></entry></feed>";
-    let raw = window(document).entries.remove(0);
+    let raw = sliced(document).entries.remove(0);
     let (entry, notes) = raw.parse();
     assert_eq!(entry.permalink(), Some("http://e.org/a/b"));
     assert_eq!(entry.foreign[0].ns, "urn:x");
@@ -43,7 +43,7 @@ fn markup_inside_an_entry_is_not_taken_for_structure() {
     // The stray `</channel>` closes what is open; the entry after it is found all the same.
     assert_eq!(ids(&found), ["1", "2"]);
     assert_eq!(found.notes, [Note::Mismatched]);
-    let atom = window(
+    let atom = sliced(
         "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id><source><id>no</id></source>\
         <content type='application/xml'><entry><id>no</id></entry></content></entry></feed>",
     );
@@ -64,7 +64,7 @@ fn one_bad_entry_harms_no_other() {
 #[test]
 fn the_digest_names_what_nothing_else_names_and_survives_a_second_reading() {
     let document = "<rss><channel><item><description>a</description></item><item><description>b</description></item></channel></rss>";
-    let (first, second) = (window(document), window(document));
+    let (first, second) = (sliced(document), sliced(document));
     assert!(first.entries.iter().all(|raw| matches!(raw.key, Key::Digest(_)) && raw.key.is_weak()));
     assert_eq!(ids(&first), ids(&second));
     assert_ne!(first.entries[0].key, first.entries[1].key);
@@ -81,7 +81,7 @@ fn ids_are_kept_byte_for_byte() {
 
 #[test]
 fn the_alternate_link_names_an_atom_entry_without_id() {
-    let found = window(
+    let found = sliced(
         "<feed xmlns='http://www.w3.org/2005/Atom' xml:base='http://e.org/'>\
         <entry><link rel='self' href='no'/><link rel='alternate' href='a'/><title>x</title></entry>\
         <entry><title>y</title></entry></feed>",
@@ -92,7 +92,7 @@ fn the_alternate_link_names_an_atom_entry_without_id() {
 
 #[test]
 fn elements_after_the_channel_or_the_root_are_still_found() {
-    let found = window(
+    let found = sliced(
         "<rss><channel><title>t</title></channel><item><guid>1</guid></item></rss><item><guid>2</guid></item>",
     );
     assert_eq!(ids(&found), ["1", "2"]);
@@ -106,8 +106,8 @@ fn the_charset_of_the_response_counts() {
     assert_eq!(found.notes, []);
 }
 
-fn json_feed(items: &str) -> Window {
-    window(&format!(
+fn json_feed(items: &str) -> SlicedDocument {
+    sliced(&format!(
         "{{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{items}]}}"
     ))
 }
@@ -147,15 +147,15 @@ fn a_json_feed_cut_anywhere_has_the_whole_items_before_the_cut() {
     for length in 0..document.len() {
         let whole = ends.iter().filter(|end| **end <= length).count();
         match slice(&document.as_bytes()[..length], &Hints::default()) {
-            Ok(window) => {
+            Ok(sliced) => {
                 let expect: Vec<_> = (0..whole).map(|n| n.to_string()).collect();
-                assert_eq!(ids(&window), expect, "at {length}");
-                assert!(window.is_truncated(), "at {length}");
+                assert_eq!(ids(&sliced), expect, "at {length}");
+                assert!(sliced.is_truncated(), "at {length}");
             }
             Err(_) => assert_eq!(whole, 0, "at {length}"),
         }
     }
-    assert_eq!(window(&document).notes, []);
+    assert_eq!(sliced(&document).notes, []);
 }
 
 #[test]
@@ -167,9 +167,9 @@ fn a_resource_is_one_item_whatever_it_is() {
             resource: Some("http://e.org/a/My%20photo.png?x=1"),
             ..Hints::default()
         };
-        let window = slice(bytes, &hints).unwrap();
-        assert_eq!((window.format, window.entries.len()), (Format::Resource, 1));
-        let raw = &window.entries[0];
+        let sliced = slice(bytes, &hints).unwrap();
+        assert_eq!((sliced.format, sliced.entries.len()), (Format::Resource, 1));
+        let raw = &sliced.entries[0];
         assert_eq!(raw.key, Key::Id("http://e.org/a/My%20photo.png?x=1".into()), "named as it was asked for");
         let (entry, notes) = raw.parse();
         assert_eq!(notes, []);
@@ -232,7 +232,7 @@ fn an_entry_that_lost_its_end_swallows_none_of_those_behind_it() {
     }
     let atom = |cut: &str| {
         let whole = |n: u32| format!("<entry><id>{n}</id><title>T</title></entry>");
-        ids(&window(&format!(
+        ids(&sliced(&format!(
             "<feed xmlns='http://www.w3.org/2005/Atom'>{}<entry><id>3</id>{cut}{}{}</feed>",
             whole(1),
             whole(4),
@@ -253,11 +253,11 @@ fn an_entry_that_lost_its_end_swallows_none_of_those_behind_it() {
     }
     let cdf = "<CHANNEL HREF='http://e/'><ITEM HREF='3'><ABSTRACT>foo<ITEM HREF='4'><TITLE>T</TITLE></ITEM>\
         <ITEM HREF='5'><TITLE>T</TITLE></ITEM></CHANNEL>";
-    assert_eq!(ids(&window(cdf)), ["3", "4", "5"]);
+    assert_eq!(ids(&sliced(cdf)), ["3", "4", "5"]);
     let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'>\
         <channel/><item rdf:about='3'><description>foo<item rdf:about='4'><title>T</title></item>\
         <item rdf:about='5'/></rdf:RDF>";
-    assert_eq!(ids(&window(rdf)), ["3", "4", "5"]);
+    assert_eq!(ids(&sliced(rdf)), ["3", "4", "5"]);
     // Where nothing has a better name, a title is as good as any.
     assert_eq!(
         ids(&rss("<item><title>a</title><link>x<item><title>b</title></item>")),
@@ -287,8 +287,8 @@ fn entries_that_somebody_embedded_stay_where_they_are() {
             "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id><content type='{kind}'><entry><id>no</id>\
             </entry></content></entry><entry><id>2</id></entry></feed>"
         );
-        assert_eq!(ids(&window(&document)), ["1", "2"]);
-        assert_eq!(window(&document).notes, []);
+        assert_eq!(ids(&sliced(&document)), ["1", "2"]);
+        assert_eq!(sliced(&document).notes, []);
     }
 }
 

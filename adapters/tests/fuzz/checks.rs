@@ -2,7 +2,7 @@
 
 use everfeed_adapters::text::markup::{XHTML, write_element};
 use everfeed_adapters::{
-    Element, Entry, Hints, Key, Text, TextKind, Window, cross_check_count, neutral, slice, text,
+    Element, Entry, Hints, Key, SlicedDocument, Text, TextKind, cross_check_count, neutral, slice, text,
 };
 
 use crate::chance::Chance;
@@ -41,8 +41,8 @@ pub(crate) fn any(bytes: &[u8], content_type: Option<&str>) -> usize {
     once.entries.len()
 }
 
-fn names(window: &Window) -> Vec<(Key, String)> {
-    window.entries.iter().map(|raw| (raw.key.clone(), raw.raw.to_string())).collect()
+fn names(sliced: &SlicedDocument) -> Vec<(Key, String)> {
+    sliced.entries.iter().map(|raw| (raw.key.clone(), raw.raw.to_string())).collect()
 }
 
 fn is_empty(key: &Key) -> bool {
@@ -53,14 +53,14 @@ fn is_empty(key: &Key) -> bool {
 /// Reads a document as it is.
 pub(crate) fn resource(bytes: &[u8], content_type: Option<&str>) {
     let url = "http://example.org/a/file";
-    let window =
+    let sliced =
         slice(bytes, &Hints { content_type, base_url: Some(url), resource: Some(url), ..Hints::default() })
             .unwrap();
-    assert_eq!(window.entries.len(), 1);
-    let (entry, notes) = window.entries[0].parse();
+    assert_eq!(sliced.entries.len(), 1);
+    let (entry, notes) = sliced.entries[0].parse();
     check_entry(&entry);
-    assert_eq!(window.entries[0].parse().0.digest(), entry.digest());
-    assert_legal(&serde_json::to_value((&window.metadata, entry, notes)).unwrap());
+    assert_eq!(sliced.entries[0].parse().0.digest(), entry.digest());
+    assert_legal(&serde_json::to_value((&sliced.metadata, entry, notes)).unwrap());
 }
 
 /// Asserts that every string below is made of characters that XML has (LEGACY A-15).
@@ -124,18 +124,18 @@ impl Sound {
     /// `None` if the document is not sound, or if its entries do not stand in it as they were read.
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?.to_owned();
-        let window = slice(bytes, &Hints::default()).ok()?;
-        if window.entries.len() < 2 || !window.notes.is_empty() {
+        let sliced = slice(bytes, &Hints::default()).ok()?;
+        if sliced.entries.len() < 2 || !sliced.notes.is_empty() {
             return None;
         }
         let mut from = 0;
         let mut places = Vec::new();
-        for raw in &window.entries {
+        for raw in &sliced.entries {
             let start = from + text[from..].find(raw.markup())?;
             from = start + raw.markup().len();
             places.push(start..from);
         }
-        Some(Self { names: names(&window), text, places })
+        Some(Self { names: names(&sliced), text, places })
     }
 
     /// DESIGN section 4: whole entries before a cut count, the cut one is dropped.
@@ -143,8 +143,8 @@ impl Sound {
         let at = chance.below(self.text.len());
         let whole = self.places.iter().filter(|place| place.end <= at).count();
         match slice(&self.text.as_bytes()[..at], &Hints::default()) {
-            Ok(window) => {
-                let found: Vec<_> = names(&window).into_iter().map(|(_, raw)| raw).collect();
+            Ok(sliced) => {
+                let found: Vec<_> = names(&sliced).into_iter().map(|(_, raw)| raw).collect();
                 let expect: Vec<_> = self.names[..whole].iter().map(|(_, raw)| raw.clone()).collect();
                 assert_eq!(found, expect, "cut at {at}");
             }
@@ -194,8 +194,8 @@ impl Sound {
         let (before, after) = self.text.as_bytes().split_at(at);
         let bytes = [before, hurting, after].concat();
         let what = || format!("{:?} in entry {hurt} at {at}", String::from_utf8_lossy(hurting));
-        let window = slice(&bytes, &Hints::default()).unwrap_or_else(|error| panic!("{error}: {}", what()));
-        let found = names(&window);
+        let sliced = slice(&bytes, &Hints::default()).unwrap_or_else(|error| panic!("{error}: {}", what()));
+        let found = names(&sliced);
         assert_eq!(found.len(), self.names.len(), "{}", what());
         for (n, (found, expect)) in found.iter().zip(&self.names).enumerate() {
             // A link or a title names an entry only as long as no other entry has the same one.
@@ -251,9 +251,9 @@ impl Sound {
             before.chain(after).map(|(_, raw)| raw.clone()).collect()
         };
         let count = self.names.len();
-        let window =
+        let sliced =
             slice(text.as_bytes(), &Hints::default()).unwrap_or_else(|error| panic!("{error}: {}", what()));
-        let found = names(&window);
+        let found = names(&sliced);
         if hurt + 1 == count {
             // What ends the list ends the last entry too.
             assert_eq!(others(&found, count), others(&self.names, count), "{}", what());

@@ -369,7 +369,7 @@ fn no_document_takes_more_than_a_small_multiple_of_its_size() {
     for (name, document) in documents().into_iter() {
         assert!(document.len() <= DOCUMENT_BYTES + 1_000_000, "{name}");
         let hints = Hints { base_url: Some("http://example.org/"), ..Hints::default() };
-        let (taken, window) = peak(|| slice(&document, &hints));
+        let (taken, sliced) = peak(|| slice(&document, &hints));
         let mut line = format!("{name:40} slice {:6.2}", times(taken, document.len()));
         let mut check = |what: &str, taken: usize, limit: usize| {
             if taken > limit * document.len() + BESIDES_BYTES {
@@ -377,17 +377,17 @@ fn no_document_takes_more_than_a_small_multiple_of_its_size() {
             }
         };
         check("slicing", taken, SLICE_TIMES);
-        if let Ok(window) = window {
-            let one = window.entries.iter().step_by(97).map(|raw| {
+        if let Ok(sliced) = sliced {
+            let one = sliced.entries.iter().step_by(97).map(|raw| {
                 let (taken, (entry, _)) = peak(|| raw.parse());
                 let (digesting, _) = peak(|| entry.digest());
                 taken.max(digesting)
             });
             let one = one.max().unwrap_or(0);
             check("one entry", one, PARSE_TIMES);
-            line += &format!(" one entry {:6.2} of {}", times(one, document.len()), window.entries.len());
-            if window.entries.len() == 1 {
-                let (taken, _) = peak(|| neutral(&window));
+            line += &format!(" one entry {:6.2} of {}", times(one, document.len()), sliced.entries.len());
+            if sliced.entries.len() == 1 {
+                let (taken, _) = peak(|| neutral(&sliced));
                 line += &format!(" neutral {:6.2}", times(taken, document.len()));
             }
         }

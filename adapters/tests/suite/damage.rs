@@ -6,8 +6,8 @@ use everfeed_adapters::{ENTRIES_MAX, Hints, Key, NotAFeed, Note, slice};
 /// Reads a document in whole.
 fn read(bytes: &[u8]) {
     let hints = Hints { base_url: Some("http://example.org/"), ..Hints::default() };
-    let Ok(window) = slice(bytes, &hints) else { return };
-    for raw in &window.entries {
+    let Ok(sliced) = slice(bytes, &hints) else { return };
+    for raw in &sliced.entries {
         raw.parse().0.digest();
     }
 }
@@ -25,14 +25,14 @@ fn a_cut_anywhere_leaves_the_whole_entries_before_it() {
     for length in 0..document.len() {
         let whole = ends.iter().filter(|end| **end <= length).count();
         match slice(&document.as_bytes()[..length], &Hints::default()) {
-            Ok(window) => {
+            Ok(sliced) => {
                 let expect: Vec<_> = (0..whole).map(|n| Key::Id(n.to_string())).collect();
                 assert_eq!(
-                    window.entries.iter().map(|raw| raw.key.clone()).collect::<Vec<_>>(),
+                    sliced.entries.iter().map(|raw| raw.key.clone()).collect::<Vec<_>>(),
                     expect,
                     "at {length}"
                 );
-                assert!(window.is_truncated(), "at {length}");
+                assert!(sliced.is_truncated(), "at {length}");
             }
             Err(_) => assert_eq!(whole, 0, "at {length}"),
         }
@@ -73,9 +73,9 @@ fn hostile_documents_take_linear_time_and_bounded_room() {
 fn a_document_has_a_limited_number_of_entries() {
     let document =
         format!("<rss><channel>{}</channel></rss>", "<item><guid>x</guid></item>".repeat(ENTRIES_MAX + 5));
-    let window = slice(document.as_bytes(), &Hints::default()).unwrap();
-    assert_eq!(window.entries.len(), ENTRIES_MAX);
-    assert_eq!(window.notes, [Note::TooManyEntries]);
+    let sliced = slice(document.as_bytes(), &Hints::default()).unwrap();
+    assert_eq!(sliced.entries.len(), ENTRIES_MAX);
+    assert_eq!(sliced.notes, [Note::TooManyEntries]);
     let document = format!("<rss><channel>{}</channel></rss>", "<item/>".repeat(ENTRIES_MAX + 5));
     assert_eq!(slice(document.as_bytes(), &Hints::default()).unwrap().entries.len(), ENTRIES_MAX);
     // Without end tags every start tag ends the item before it.
@@ -121,14 +121,14 @@ fn no_limit_is_silent() {
         ),
     ] {
         let document = format!("<rss><channel><item><guid>1</guid>{inside}</item></channel></rss>");
-        let window = slice(document.as_bytes(), &Hints::default()).unwrap();
-        let (_, notes) = window.entries[0].parse();
+        let sliced = slice(document.as_bytes(), &Hints::default()).unwrap();
+        let (_, notes) = sliced.entries[0].parse();
         assert!(notes.iter().any(|note| note.to_string().contains(expect)), "{expect}: {notes:?}");
-        assert!(!notes.contains(&Note::Mismatched) && window.notes.is_empty(), "{expect}: {notes:?}");
+        assert!(!notes.contains(&Note::Mismatched) && sliced.notes.is_empty(), "{expect}: {notes:?}");
     }
     let declared: String = (0..300).map(|n| format!("<!ENTITY e{n} 'v'>")).collect();
     let document =
         format!("<!DOCTYPE rss [{declared}]><rss><channel><item><guid>&e299;</guid></item></channel></rss>");
-    let window = slice(document.as_bytes(), &Hints::default()).unwrap();
-    assert!(window.notes[0].to_string().contains("entities"), "{:?}", window.notes);
+    let sliced = slice(document.as_bytes(), &Hints::default()).unwrap();
+    assert!(sliced.notes[0].to_string().contains("entities"), "{:?}", sliced.notes);
 }

@@ -11,13 +11,13 @@ fn document(before: &str, title: &str) -> String {
 }
 
 fn check(what: &str, bytes: &[u8], content_type: Option<&str>, title: &str, note: Option<&str>) {
-    let window = slice(bytes, &Hints { content_type, ..Hints::default() })
+    let sliced = slice(bytes, &Hints { content_type, ..Hints::default() })
         .unwrap_or_else(|error| panic!("{what}: {error}"));
-    assert_eq!(window.entries.len(), 1, "{what}");
-    let (entry, _) = window.entries[0].parse();
+    assert_eq!(sliced.entries.len(), 1, "{what}");
+    let (entry, _) = sliced.entries[0].parse();
     assert_eq!(entry.title.unwrap().value, title, "{what}");
     let expect: Vec<_> = note.into_iter().map(|name| Note::Encoding(name.to_owned())).collect();
-    assert_eq!(window.notes, expect, "{what}");
+    assert_eq!(sliced.notes, expect, "{what}");
 }
 
 fn utf16(text: &str, big: bool) -> Vec<u8> {

@@ -4,11 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use everfeed_adapters::text::markup::write_element;
-use everfeed_adapters::{Element, Entry, Hints, InReplyTo, Location, Metadata, Node, Shape, Window, slice};
+use everfeed_adapters::{
+    Element, Entry, Hints, InReplyTo, Location, Metadata, Node, Shape, SlicedDocument, slice,
+};
 
 use testkit::data::large;
 
-fn read(document: &str) -> Window {
+fn read(document: &str) -> SlicedDocument {
     let hints = Hints { base_url: Some("http://example.org/feed"), ..Hints::default() };
     slice(document.as_bytes(), &hints).unwrap()
 }
@@ -172,10 +174,10 @@ fn foreign_markup_survives_being_written() {
     let files: Vec<_> = folders.flat_map(|folder| documents(&folder)).collect();
     let mut elements = 0;
     for path in &files {
-        let Ok(window) = slice(&std::fs::read(path).unwrap(), &Hints::default()) else { continue };
-        let entries = window.entries.iter().map(|raw| raw.parse().0);
+        let Ok(sliced) = slice(&std::fs::read(path).unwrap(), &Hints::default()) else { continue };
+        let entries = sliced.entries.iter().map(|raw| raw.parse().0);
         let sources = entries.clone().filter_map(|entry| Some(entry.source?.foreign));
-        let all = entries.map(|entry| entry.foreign).chain(sources).chain([window.metadata.foreign.clone()]);
+        let all = entries.map(|entry| entry.foreign).chain(sources).chain([sliced.metadata.foreign.clone()]);
         for foreign in all.filter(|foreign| !foreign.is_empty()) {
             elements += foreign.len();
             let mut document = "<rss><channel><item><w:w xmlns:w='urn:wrapper'>".to_owned();

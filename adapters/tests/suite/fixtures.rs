@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 /// The window as JSON; `markup` is left out, every entry is parsed and carries its key and its notes.
 fn read(bytes: &[u8]) -> Value {
     let hints = Hints { base_url: Some("http://example.org/feeds/fixture.xml"), ..Hints::default() };
-    let window = match slice(bytes, &hints) {
-        Ok(window) => window,
+    let sliced = match slice(bytes, &hints) {
+        Ok(sliced) => sliced,
         Err(error) => return json!({ "error": error.to_string() }),
     };
-    let entries = window.entries.iter().map(|raw| {
+    let entries = sliced.entries.iter().map(|raw| {
         let (entry, notes) = raw.parse();
         let mut value = serde_json::to_value(entry).unwrap();
         value["key"] = serde_json::to_value(&raw.key).unwrap();
@@ -27,13 +27,13 @@ fn read(bytes: &[u8]) -> Value {
         value
     });
     json!({
-        "format": window.format,
-        "version": window.version,
-        "encoding": window.encoding,
-        "head": window.metadata,
+        "format": sliced.format,
+        "version": sliced.version,
+        "encoding": sliced.encoding,
+        "head": sliced.metadata,
         "entries": entries.collect::<Vec<_>>(),
-        "deletions": window.deletions,
-        "notes": window.notes,
+        "deletions": sliced.deletions,
+        "notes": sliced.notes,
     })
 }
 
@@ -61,7 +61,7 @@ fn bare(value: &Value) -> Value {
 
 fn check(path: &Path) -> Vec<String> {
     let bytes = std::fs::read(path).unwrap();
-    let window = read(&bytes);
+    let sliced = read(&bytes);
     let beside = path.with_extension("json.expect");
     let words = if beside.exists() { std::fs::read(&beside).unwrap() } else { bytes };
     let text = String::from_utf8_lossy(&words);
@@ -73,7 +73,7 @@ fn check(path: &Path) -> Vec<String> {
             expectation.split_once(" = ").unwrap_or_else(|| panic!("{}: {expectation}", path.display()));
         let expect: Value =
             serde_json::from_str(expect).unwrap_or_else(|error| panic!("{expectation}: {error}"));
-        let found = find(&window, at);
+        let found = find(&sliced, at);
         let holds = match (at, found.as_str(), expect.as_str()) {
             ("error", Some(found), Some(expect)) => found.contains(expect),
             _ => bare(&found) == bare(&expect),

@@ -18,17 +18,17 @@ fn documents() -> Vec<PathBuf> {
 /// Compares both ways over one document; tells the number of its entries, `None` when both refuse it.
 fn check(bytes: &[u8], hints: &Hints<'_>, name: &str) -> Option<usize> {
     match (parse(bytes, hints), slice(bytes, hints)) {
-        (Ok(feed), Ok(window)) => {
+        (Ok(feed), Ok(sliced)) => {
             let Feed { format, version, encoding, metadata, entries, deletions, notes } = feed;
             assert_eq!(
                 (format, version, encoding),
-                (window.format, window.version, window.encoding),
+                (sliced.format, sliced.version, sliced.encoding),
                 "{name}"
             );
-            assert_eq!(metadata, window.metadata, "{name}");
-            assert_eq!((deletions, notes), (window.deletions, window.notes), "{name}");
-            assert_eq!(entries.len(), window.entries.len(), "{name}");
-            for (ParsedEntry { key, entry, notes }, raw) in entries.iter().zip(&window.entries) {
+            assert_eq!(metadata, sliced.metadata, "{name}");
+            assert_eq!((deletions, notes), (sliced.deletions, sliced.notes), "{name}");
+            assert_eq!(entries.len(), sliced.entries.len(), "{name}");
+            for (ParsedEntry { key, entry, notes }, raw) in entries.iter().zip(&sliced.entries) {
                 assert_eq!(key, &raw.key, "{name}");
                 assert_eq!((entry, notes), (&raw.parse().0, &raw.parse().1), "{name}");
             }

@@ -38,8 +38,8 @@ fn respell(element: &mut Element) {
 type Objects = BTreeSet<(String, Option<String>)>;
 
 fn ours(document: &str) -> Objects {
-    let window = slice(document.as_bytes(), &Hints::default()).unwrap();
-    let enclosures = window.entries[0].parse().0.enclosures;
+    let sliced = slice(document.as_bytes(), &Hints::default()).unwrap();
+    let enclosures = sliced.entries[0].parse().0.enclosures;
     enclosures.into_iter().map(|enclosure| (enclosure.url, enclosure.title)).collect()
 }
 
@@ -62,8 +62,8 @@ fn every_medium_that_feed_rs_finds_is_found() {
     let files: Vec<_> = folders.flat_map(|folder| documents(&folder)).collect();
     let (mut entries, mut same, mut better, mut players, mut lost) = (0, 0, 0, 0, Vec::new());
     for path in &files {
-        let Ok(window) = slice(&std::fs::read(path).unwrap(), &Hints::default()) else { continue };
-        for raw in &window.entries {
+        let Ok(sliced) = slice(&std::fs::read(path).unwrap(), &Hints::default()) else { continue };
+        for raw in &sliced.entries {
             let Some(document) = item(&raw.parse().0.foreign) else { continue };
             entries += 1;
             let (ours, theirs) = (ours(&document), theirs(&document));

@@ -8,7 +8,7 @@
 //! way; `Edit: JSON -> JSON` must change one.
 
 use everfeed_adapters::{
-    Body, Digest, Entry, Hints, Key, Text, Window,
+    Body, Digest, Entry, Hints, Key, SlicedDocument, Text,
     platforms::{
         Complete, GENERIC, IdSource, Platforms, Profile, Traces, Weight, content_digest, digest_version,
     },
@@ -57,19 +57,19 @@ impl Fixture {
         Platforms::embedded().get(self.platform()).unwrap_or_else(|| panic!("{}: no such profile", self.name))
     }
 
-    fn window(&self) -> Window {
+    fn sliced(&self) -> SlicedDocument {
         self.slice(&self.document)
     }
 
-    fn slice(&self, document: &str) -> Window {
+    fn slice(&self, document: &str) -> SlicedDocument {
         let base_url = self.url.as_deref().or(Some("http://example.org/fixture.xml"));
         let hints = Hints { base_url, ..Hints::default() };
         slice(document.as_bytes(), &hints).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    fn with_traces<T>(&self, window: &Window, look: impl FnOnce(&Traces<'_>) -> T) -> T {
+    fn with_traces<T>(&self, sliced: &SlicedDocument, look: impl FnOnce(&Traces<'_>) -> T) -> T {
         let headers: Vec<(&str, &str)> = self.headers.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        look(&Traces { window, url: self.url.as_deref(), headers: &headers })
+        look(&Traces { document: sliced, url: self.url.as_deref(), headers: &headers })
     }
 
     fn said(&self, what: &str) -> impl Iterator<Item = &str> {
@@ -94,19 +94,19 @@ fn fixtures() -> Vec<Fixture> {
     paths.iter().map(|path| Fixture::read(path)).collect()
 }
 
-fn entries(window: &Window) -> Vec<Entry> {
-    window.entries.iter().map(|raw| raw.parse().0).collect()
+fn entries(sliced: &SlicedDocument) -> Vec<Entry> {
+    sliced.entries.iter().map(|raw| raw.parse().0).collect()
 }
 
-fn digests(window: &Window, profile: Option<&Profile>) -> Vec<Digest> {
-    entries(window).iter().map(|entry| content_digest(entry, profile)).collect()
+fn digests(sliced: &SlicedDocument, profile: Option<&Profile>) -> Vec<Digest> {
+    entries(sliced).iter().map(|entry| content_digest(entry, profile)).collect()
 }
 
 /// Subject of a fixture's expectations.
-fn told(fixture: &Fixture, window: &Window) -> Value {
-    let found = fixture.with_traces(window, |traces| Platforms::embedded().detect(traces));
+fn told(fixture: &Fixture, sliced: &SlicedDocument) -> Value {
+    let found = fixture.with_traces(sliced, |traces| Platforms::embedded().detect(traces));
     let pattern = &fixture.profile().ids.pattern;
-    let entries = window.entries.iter().map(|raw| {
+    let entries = sliced.entries.iter().map(|raw| {
         let (entry, notes) = raw.parse();
         let stable = pattern.as_ref().and_then(|pattern| pattern.stable(entry.id.as_deref()?));
         let mut value = json!({ "key": raw.key, "stable": stable, "notes": notes });
@@ -117,9 +117,9 @@ fn told(fixture: &Fixture, window: &Window) -> Value {
         value
     });
     json!({
-        "generator": window.metadata.generator.as_ref().map(ToString::to_string),
+        "generator": sliced.metadata.generator.as_ref().map(ToString::to_string),
         "platform": found.platform, "why": found.why, "weight": found.weight,
-        "format": window.format, "head": window.metadata, "entries": entries.collect::<Vec<_>>(), "notes": window.notes,
+        "format": sliced.format, "head": sliced.metadata, "entries": entries.collect::<Vec<_>>(), "notes": sliced.notes,
     })
 }
 
@@ -128,7 +128,7 @@ fn every_fixture_is_recognised_and_reads_as_it_says() {
     let fixtures = fixtures();
     let mut failures = Vec::new();
     for fixture in &fixtures {
-        let told = told(fixture, &fixture.window());
+        let told = told(fixture, &fixture.sliced());
         let mut check = |path: &str, expect: &Value| {
             let found = super::fixtures::find(&told, path);
             if *found != *expect {
@@ -150,14 +150,14 @@ fn churn_changes_no_digest_and_an_edit_changes_one() {
     let (mut times, mut failures) = (0, Vec::new());
     for fixture in fixtures() {
         let profile = Some(&**fixture.profile());
-        let window = fixture.window();
+        let sliced = fixture.sliced();
         // Whether each kind of change is to change a digest: with the profile, and without.
         for (kind, scrubbed, plain) in
             [("Churn: ", false, true), ("Still: ", false, false), ("Edit: ", true, true)]
         {
             for change in fixture.said(kind) {
                 let changed = fixture.slice(&fixture.altered(change));
-                let differ = |profile| digests(&window, profile) != digests(&changed, profile);
+                let differ = |profile| digests(&sliced, profile) != digests(&changed, profile);
                 if (differ(profile), differ(None)) != (scrubbed, plain) {
                     failures.push(format!(
                         "{}: {kind}{change}: {} {}",
@@ -183,14 +183,14 @@ fn every_sign_and_every_scrubber_is_shown_by_a_fixture() {
     let mut missing = Vec::new();
     for profile in Platforms::embedded().iter() {
         let fixtures = of.get(&profile.name).map(Vec::as_slice).unwrap_or_default();
-        let windows: Vec<_> = fixtures.iter().map(Fixture::window).collect();
+        let windows: Vec<_> = fixtures.iter().map(Fixture::sliced).collect();
         if fixtures.is_empty() {
             missing.push(format!("{} has no fixture", profile.name));
             continue;
         }
         for sign in &profile.detect {
             let mut pairs = fixtures.iter().zip(&windows);
-            if !pairs.any(|(fixture, window)| fixture.with_traces(window, |traces| sign.shows(traces))) {
+            if !pairs.any(|(fixture, sliced)| fixture.with_traces(sliced, |traces| sign.shows(traces))) {
                 missing.push(format!("{}: no fixture shows that {}", profile.name, sign.why));
             }
         }
@@ -209,7 +209,7 @@ fn the_ids_of_every_fixture_have_the_shape_that_its_profile_knows() {
     for fixture in fixtures() {
         let ids = &fixture.profile().ids;
         let (Some(pattern), IdSource::Id) = (&ids.pattern, ids.from) else { continue };
-        for raw in &fixture.window().entries {
+        for raw in &fixture.sliced().entries {
             let Key::Id(id) = &raw.key else { continue };
             let known =
                 pattern.is_match(id) || ids.comment.as_ref().is_some_and(|comment| comment.is_match(id));
@@ -311,7 +311,7 @@ fn the_schema_that_the_readme_explains_is_the_schema() {
 }
 
 /// An RSS document with these lines in its head.
-fn rss(head: &str, guid: &str) -> Window {
+fn rss(head: &str, guid: &str) -> SlicedDocument {
     let text = format!(
         "<rss version=\"2.0\"><channel><title>t</title>{head}<item><guid>{guid}</guid><link>http://h/1</link></item></channel></rss>"
     );
@@ -322,10 +322,10 @@ fn rss(head: &str, guid: &str) -> Window {
 fn one_weak_sign_is_no_platform_and_two_of_different_kinds_are() {
     let platforms = Platforms::embedded();
     let guid = "http://h/?p=1";
-    let window = rss("", guid);
-    let alone = platforms.detect(&Traces::of(&window));
+    let sliced = rss("", guid);
+    let alone = platforms.detect(&Traces::of(&sliced));
     assert_eq!((alone.platform.as_str(), alone.weight), (GENERIC, None));
-    let both = platforms.detect(&Traces { url: Some("http://h/feed/"), ..Traces::of(&window) });
+    let both = platforms.detect(&Traces { url: Some("http://h/feed/"), ..Traces::of(&sliced) });
     assert_eq!((both.platform.as_str(), both.weight), ("wordpress", Some(Weight::Weak)));
     assert!(both.why.contains(", and "), "{}", both.why);
 }
@@ -336,7 +336,7 @@ fn what_was_recognised_stays_until_another_platform_is_certain() {
     let plain = rss("", "1");
     let first =
         platforms.detect(&Traces::of(&rss("<generator>https://wordpress.org/?v=6.4</generator>", "1")));
-    let again = |window: &Window| platforms.detect_again(Some(&first), &Traces::of(window)).platform;
+    let again = |sliced: &SlicedDocument| platforms.detect_again(Some(&first), &Traces::of(sliced)).platform;
     assert_eq!(again(&plain), "wordpress", "a head without generator is no reason to scrub no more");
     assert_eq!(
         again(&rss("<generator>Serendipity 2.3 - http://www.s9y.org/</generator>", "1")),

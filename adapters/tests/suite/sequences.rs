@@ -11,10 +11,10 @@ type Seen = BTreeMap<String, Digest>;
 
 fn read(path: &Path) -> Seen {
     let bytes = std::fs::read(path).unwrap();
-    let window =
+    let sliced =
         slice(&bytes, &Hints::default()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut seen = Seen::new();
-    for raw in &window.entries {
+    for raw in &sliced.entries {
         let (Key::Id(id) | Key::Link(id) | Key::Title(id) | Key::Digest(id)) = &raw.key;
         // Of two with one id the manifests count the first.
         seen.entry(id.clone()).or_insert_with(|| raw.parse().0.digest());

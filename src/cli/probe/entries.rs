@@ -3,7 +3,7 @@
 use super::sheet::{self, Column, Keep};
 use crate::{feed::item::plausible, render};
 use chrono::DateTime;
-use everfeed_adapters::{Date, Entry, Key, Note, RawEntry, Text, TextKind, Window};
+use everfeed_adapters::{Date, Entry, Key, Note, RawEntry, SlicedDocument, Text, TextKind};
 
 /// Entries shown unless all are asked for.
 pub(super) const SHOWN_MAX: usize = 20;
@@ -42,7 +42,7 @@ impl Read<'_> {
 }
 
 /// Reads every entry.
-pub(super) fn read(window: &Window) -> Vec<Read<'_>> {
+pub(super) fn read(window: &SlicedDocument) -> Vec<Read<'_>> {
     let read = |raw| {
         let (entry, notes) = RawEntry::parse(raw);
         Read { raw, entry, notes }

@@ -7,7 +7,7 @@ use super::{
     sheet::tame,
     source::Given,
 };
-use everfeed_adapters::{Rhythm, Window};
+use everfeed_adapters::{Rhythm, SlicedDocument};
 use std::collections::BTreeMap;
 
 /// A label and what it labels, one text a line. Facts that the document leaves open are left out.
@@ -127,7 +127,7 @@ fn absence(findings: &Findings<'_>) -> Vec<String> {
 }
 
 /// What the entries carry, with how many of each.
-fn kept(window: &Window, entries: &[Read<'_>]) -> Vec<String> {
+fn kept(window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
     let sum = |of: &dyn Fn(&Read<'_>) -> usize| entries.iter().map(of).sum::<usize>();
     let counts = [
         ("title", sum(&|read| usize::from(read.entry.title.is_some()))),
@@ -153,7 +153,7 @@ fn kept(window: &Window, entries: &[Read<'_>]) -> Vec<String> {
 }
 
 /// Kinds of markup that is kept as it is, the most frequent first.
-fn foreign(window: &Window, entries: &[Read<'_>]) -> Vec<String> {
+fn foreign(window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let of_entries = entries.iter().flat_map(|read| &read.entry.foreign);
     for element in window.metadata.foreign.iter().chain(of_entries) {
@@ -171,7 +171,7 @@ fn foreign(window: &Window, entries: &[Read<'_>]) -> Vec<String> {
 }
 
 /// What was odd about the document and its entries.
-fn odd(given: &Given, window: &Window, entries: &[Read<'_>]) -> Vec<String> {
+fn odd(given: &Given, window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
     let mut told = Vec::new();
     if given.is_part {
         told.push("the server sent only what it takes for new (226), which nobody asked for".to_owned());

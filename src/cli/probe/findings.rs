@@ -6,7 +6,7 @@ use super::{
 };
 use crate::app::probe::Choice;
 use everfeed_adapters::{
-    Window,
+    SlicedDocument,
     platforms::{Detected, GENERIC, Platforms, Profile, Traces},
 };
 
@@ -15,7 +15,7 @@ pub(super) struct Findings<'a> {
     /// Where it came from.
     pub(super) given: &'a Given,
     /// What it shows.
-    pub(super) window: &'a Window,
+    pub(super) window: &'a SlicedDocument,
     /// Its entries, each parsed.
     pub(super) entries: Vec<Read<'a>>,
     /// The platform that it shows, and why.
@@ -30,13 +30,13 @@ impl<'a> Findings<'a> {
     /// Reads every entry and recognises the platform, unless the configuration names it.
     pub(super) fn of(
         given: &'a Given,
-        window: &'a Window,
+        window: &'a SlicedDocument,
         platforms: &'a Platforms,
         choice: &Choice,
     ) -> Self {
         let headers: Vec<_> =
             given.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let traces = Traces { window, url: given.base_url.as_deref(), headers: &headers };
+        let traces = Traces { document: window, url: given.base_url.as_deref(), headers: &headers };
         let configured = |platform: &str| {
             let why = "the configuration says so".to_owned();
             Detected { platform: platform.to_owned(), why, weight: None }

@@ -3,7 +3,7 @@
 
 use super::{entries::number, findings::Findings};
 use everfeed_adapters::{
-    Format, Key, Metadata, Note, Window,
+    Format, Key, Metadata, Note, SlicedDocument,
     platforms::{Complete, End, Recipe},
 };
 use std::collections::HashSet;
@@ -137,19 +137,19 @@ pub(super) fn contradiction(metadata: &Metadata) -> Option<String> {
 }
 
 /// Whether the document holds as many entries as it says that there are (POLLING 3.2, Blogger).
-fn counts_itself_whole(window: &Window) -> bool {
+fn counts_itself_whole(window: &SlicedDocument) -> bool {
     let paging = &window.metadata.paging;
     let is_first = paging.first_index.is_none_or(|start| start <= 1);
     is_first && !window.entries.is_empty() && paging.total_items == Some(window.entries.len() as u64)
 }
 
 /// How many entries have no name that lasts, so that their absence never counts.
-pub(super) fn weak(window: &Window) -> usize {
+pub(super) fn weak(window: &SlicedDocument) -> usize {
     window.entries.iter().filter(|raw| raw.key.is_weak()).count()
 }
 
 /// How many entries have a key that an earlier one has, too.
-pub(super) fn repeated(window: &Window) -> usize {
+pub(super) fn repeated(window: &SlicedDocument) -> usize {
     let keys: HashSet<&Key> = window.entries.iter().map(|raw| &raw.key).collect();
     window.entries.len() - keys.len()
 }

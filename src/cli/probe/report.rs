@@ -7,7 +7,7 @@ use super::{
     history, sheet,
     source::Given,
 };
-use everfeed_adapters::{Format, Window};
+use everfeed_adapters::{Format, SlicedDocument};
 
 /// Columns that labels take.
 const LABEL: usize = 11;
@@ -73,7 +73,7 @@ fn named(entries: &[Read<'_>]) -> String {
 }
 
 /// Where the document is from, how large it is, and what it came as.
-fn origin(given: &Given, window: &Window) -> String {
+fn origin(given: &Given, window: &SlicedDocument) -> String {
     let name = if given.name == "-" { "standard input".to_owned() } else { sheet::tame(&given.name) };
     let mut told = vec![name];
     let landed = given.base_url.as_ref().filter(|url| given.is_fetched && **url != given.name);
@@ -85,7 +85,7 @@ fn origin(given: &Given, window: &Window) -> String {
 }
 
 /// feedparser's name of a version as people write it.
-fn version(window: &Window) -> String {
+fn version(window: &SlicedDocument) -> String {
     match window.format {
         Format::Resource => "A resource".to_owned(),
         _ => version_named(window.version),

@@ -7,7 +7,7 @@ use crate::feed::{
     item::{ItemDigests, ItemId},
 };
 use everfeed_adapters::{
-    Digest, Key, Note, RawEntry, Window,
+    Digest, Key, Note, RawEntry, SlicedDocument,
     platforms::{Profile, content_digest, digest_version},
 };
 use std::{
@@ -21,7 +21,7 @@ use std::{
 /// `profile` scrubs is in no content digest. The notes are those of the entries parsed.
 pub fn observe(
     last: &WindowState,
-    document: &Window,
+    document: &SlicedDocument,
     profile: Option<Arc<Profile>>,
     class: Coverage,
 ) -> (Observation, Vec<Note>) {
@@ -59,7 +59,7 @@ mod tests {
     use everfeed_adapters::{Hints, slice};
 
     /// An RSS document of these items: guid and title.
-    fn document(items: &[(&str, &str)], rest: &str) -> Window {
+    fn document(items: &[(&str, &str)], rest: &str) -> SlicedDocument {
         let item =
             |(guid, title): &(&str, &str)| format!("<item><guid>{guid}</guid><title>{title}</title></item>");
         let items: String = items.iter().map(item).collect();
@@ -69,7 +69,7 @@ mod tests {
         slice(text.as_bytes(), &Hints::default()).unwrap()
     }
 
-    fn window(document: &Window) -> Vec<WindowEntry> {
+    fn window(document: &SlicedDocument) -> Vec<WindowEntry> {
         let row = |(at, entry): (u8, &RawEntry)| WindowEntry {
             key: KeyHash([at; 16]),
             id: ItemId([at; 10]),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     /// What becomes of each entry: `=` and its row, or its title as parsed.
-    fn check(window: &[WindowEntry], document: &Window, expect: &[&str]) {
+    fn check(window: &[WindowEntry], document: &SlicedDocument, expect: &[&str]) {
         let last = WindowState { window: window.to_vec(), ..WindowState::default() };
         let (seen, _) = observe(&last, document, None, Coverage::Unconditional);
         let told: Vec<String> = seen

@@ -4,7 +4,7 @@ use super::rig::{CALLBACK, Call, DAY_SECS, Reply, Rig, TOPIC};
 use crate::{
     feed::order::Order,
     hub::{Config, sign},
-    store::sub::Algo,
+    store::subscriptions::Algo,
 };
 use std::sync::{
     Arc,
@@ -97,7 +97,7 @@ async fn each_topic_pushes_what_it_lists() {
     rig.delete(2).await;
     assert_eq!(pushed(), [modified, json]);
     let acked: Vec<String> =
-        rig.store.subs().await.unwrap().into_iter().filter_map(|sub| sub.acked).collect();
+        rig.subs().await.into_iter().filter_map(|(_, progress)| progress.acked).collect();
     let (head, head_created) = (rig.head().await, rig.head_in(Order::CREATED_REVERSE).await);
     assert_eq!(acked, [head.clone(), head_created, head.clone(), head]);
 }
@@ -154,8 +154,8 @@ async fn a_failing_subscriber_is_tried_again_ever_more_rarely_and_kept() {
         }
         assert!(pushes.iter().all(|push| push.prev().is_empty()), "the prev is the stored string each time");
         assert_eq!(rig.counts().failing, 1);
-        let sub = rig.sub().await.unwrap();
-        assert!(sub.failure.is_some() && sub.attempts as usize == pushes.len(), "{sub:?}");
+        let attempts = rig.progress().await.attempts;
+        assert!(attempts.failure.is_some() && attempts.failed as usize == pushes.len(), "{attempts:?}");
         rig.net.willing();
         rig.wait(2 * 3600).await;
         assert_eq!((rig.counts().failing, rig.acked().await), (0, rig.head().await));
@@ -247,7 +247,7 @@ async fn a_callback_that_never_answers_is_a_failure_after_ten_seconds() {
     rig.net.on_push(|_| Reply::status(200).after(DAY_SECS));
     rig.add(1).await;
     rig.wait(11).await;
-    assert!(rig.sub().await.unwrap().failure.unwrap().contains("10 s"));
+    assert!(rig.progress().await.attempts.failure.unwrap().contains("10 s"));
     rig.wait(10).await;
     assert_eq!(rig.net.pushes().len(), 2);
 }
@@ -314,7 +314,7 @@ async fn a_subscription_made_before_the_feed_is_served_starts_at_its_head_then()
     assert_eq!(rig.ask_to("subscribe", &[]).await.0, 202);
     rig.wait(1).await;
     assert_eq!(rig.net.taken()[0].param("hub.cursor"), None, "there is no cursor yet");
-    assert_eq!(rig.sub().await.unwrap().acked, None);
+    assert_eq!(rig.progress().await.acked, None);
     rig.add_all(0..10).await;
     let head = rig.head().await;
     rig.wait(60).await;

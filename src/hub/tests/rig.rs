@@ -16,7 +16,7 @@ use crate::{
     notify::Notify,
     readers::{self, Readers},
     render::Site,
-    store::{Commit, Store, Subscription, memory::Memory},
+    store::{Commit, Store, Subscription, memory::Memory, subscriptions::Progress},
 };
 use bytes::Bytes;
 use everfeed_adapters::{Digest, Entry, Key, Text};
@@ -307,11 +307,21 @@ impl Rig {
 
     /// The row of the one subscription.
     pub(super) async fn sub(&self) -> Option<Subscription> {
-        self.store.subs().await.unwrap().into_iter().next()
+        self.subs().await.into_iter().next().map(|(sub, _)| sub)
+    }
+
+    /// The position of the only subscription.
+    pub(super) async fn progress(&self) -> Progress {
+        self.subs().await.remove(0).1
+    }
+
+    /// Every subscription.
+    pub(super) async fn subs(&self) -> Vec<(Subscription, Progress)> {
+        self.store.subscriptions(None, None, usize::MAX).await.unwrap()
     }
 
     pub(super) async fn acked(&self) -> String {
-        self.sub().await.unwrap().acked.unwrap()
+        self.progress().await.acked.unwrap()
     }
 
     pub(super) fn counts(&self) -> Counts {

@@ -5,7 +5,7 @@ use crate::{
     feed::record::FeedNo,
     hub::Config,
     layers::{FetchError, error::Refused},
-    store::sub::{Algo, Dialect},
+    store::subscriptions::{Algo, Dialect},
 };
 use bytes::Bytes;
 use http::Method;
@@ -243,7 +243,7 @@ async fn a_topic_is_known_by_every_spelling_and_echoed_as_it_was_sent() {
         assert_eq!(ask(spelling).await.0, 202, "{spelling}");
         rig.wait(1).await;
         assert_eq!(rig.net.taken()[0].param("hub.topic").as_deref(), Some(spelling), "W-7");
-        assert_eq!(rig.store.subs().await.unwrap().len(), 1, "all of them are one topic");
+        assert_eq!(rig.subs().await.len(), 1, "all of them are one topic");
     }
     rig.add(1).await;
     let [push] = &rig.net.pushes()[..] else { panic!("one push") };
@@ -313,7 +313,7 @@ async fn several_topics_of_the_old_dialect_are_all_taken_or_none() {
     assert_eq!(rig.ask(&form("http://feeds.example:8080/feeds/nothing")).await.0, 404);
     assert!(rig.sub().await.is_none());
     assert_eq!(rig.ask(&form("http://feeds.example:8080/feeds/other.json")).await.0, 204);
-    assert_eq!(rig.store.subs().await.unwrap().len(), 2);
+    assert_eq!(rig.subs().await.len(), 2);
 }
 
 // PUSH section 3, HUBS 5.3.
@@ -425,7 +425,7 @@ async fn requests_at_the_same_time_are_one_subscription() {
     let leases = tokio::join!(ask("400"), ask("500"), ask("600"));
     assert_eq!(leases, (202, 202, 202));
     rig.wait(1).await;
-    assert_eq!(rig.store.subs().await.unwrap().len(), 1);
+    assert_eq!(rig.subs().await.len(), 1);
     assert_eq!(rig.net.taken().len(), 1, "one verification, of the newest request");
     assert_eq!(rig.sub().await.unwrap().active.unwrap().lease_secs, 600);
 }

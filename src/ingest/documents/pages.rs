@@ -6,7 +6,7 @@ use crate::{
     ingest::{Fetched, compute::compute},
 };
 use bytes::Bytes;
-use everfeed_adapters::{Digest, Hints, Window, cross_check_count, slice};
+use everfeed_adapters::{Digest, Hints, SlicedDocument, cross_check_count, slice};
 use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 use std::{
     collections::HashSet,
@@ -31,13 +31,13 @@ pub(in crate::ingest) fn unread(url: &str, base_url: String, fetched: &Fetched, 
 }
 
 /// True when a page may lack what its publisher shows.
-pub(in crate::ingest) fn may_lack(window: &Window, page: &StagedPage, body: &[u8]) -> bool {
+pub(in crate::ingest) fn may_lack(window: &SlicedDocument, page: &StagedPage, body: &[u8]) -> bool {
     let hints = Hints { content_type: page.content_type.as_deref(), ..Hints::default() };
     is_damaged(window) || cross_check_count(body, &hints).is_some_and(|found| found > window.entries.len())
 }
 
 /// The document of a page; `None` when it is no feed.
-pub(in crate::ingest) fn window(page: &StagedPage, body: &[u8]) -> Option<Window> {
+pub(in crate::ingest) fn window(page: &StagedPage, body: &[u8]) -> Option<SlicedDocument> {
     let hints = Hints {
         content_type: page.content_type.as_deref(),
         content_language: page.content_language.as_deref(),
@@ -48,7 +48,7 @@ pub(in crate::ingest) fn window(page: &StagedPage, body: &[u8]) -> Option<Window
 }
 
 /// The keys of a document's entries, each once, the strong ones first.
-pub(in crate::ingest) fn keys_of(namespace: &str, window: &Window) -> Vec<KeyHash> {
+pub(in crate::ingest) fn keys_of(namespace: &str, window: &SlicedDocument) -> Vec<KeyHash> {
     let mut met = HashSet::new();
     let (weak, strong): (Vec<_>, Vec<_>) = window.entries.iter().partition(|entry| entry.key.is_weak());
     let keys = strong.into_iter().chain(weak).map(|entry| KeyHash::of(namespace, &entry.key.stripped()));
@@ -56,7 +56,7 @@ pub(in crate::ingest) fn keys_of(namespace: &str, window: &Window) -> Vec<KeyHas
 }
 
 /// How many different strong keys a document has.
-pub(in crate::ingest) fn strong_of(window: &Window) -> u32 {
+pub(in crate::ingest) fn strong_of(window: &SlicedDocument) -> u32 {
     let strong = window.entries.iter().filter(|entry| !entry.key.is_weak());
     let different: HashSet<String> = strong.map(|entry| entry.key.stripped()).collect();
     u32::try_from(different.len()).unwrap_or(u32::MAX)

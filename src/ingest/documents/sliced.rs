@@ -12,7 +12,7 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed_adapters::{
-    Digest, Hints, NotAFeed, Note, Window, cross_check_count,
+    Digest, Hints, NotAFeed, Note, SlicedDocument, cross_check_count,
     platforms::{Conditional, Detected, Platforms, Profile},
     slice,
 };
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub(in crate::ingest) struct Sliced {
     /// Digest of its bytes; `None` for a part of one.
     pub(in crate::ingest) body: Option<Digest>,
-    pub(in crate::ingest) window: Window,
+    pub(in crate::ingest) window: SlicedDocument,
     /// What its silence may prove.
     pub(in crate::ingest) class: Coverage,
     /// Why it shows presence only.
@@ -124,7 +124,7 @@ fn digest(fetched: &Fetched) -> Digest {
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
-fn class(window: &Window, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
+fn class(window: &SlicedDocument, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
     if fetched.is_part {
         (Coverage::Partial, Some("the server sent what it takes for new (226)"))
     } else if is_damaged(window) {
@@ -137,7 +137,7 @@ fn class(window: &Window, fetched: &Fetched) -> (Coverage, Option<&'static str>)
 }
 
 /// Whether a document was cut, mended, capped or lost an entry.
-pub(in crate::ingest) fn is_damaged(window: &Window) -> bool {
+pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
     window.notes.iter().any(|note| {
         matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)
     })

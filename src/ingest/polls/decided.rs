@@ -208,6 +208,7 @@ impl Decided {
         Commit {
             feed: self.record.no,
             rev: self.rev,
+            epoch: None,
             changes: self.decisions.changes,
             aliases: self.decisions.aliases,
             last: (!self.keeps_last).then_some(self.decisions.last),

@@ -8,8 +8,8 @@ use crate::{
         transact::TRIES_MAX,
     },
     store::{
-        Subscription, SubscriptionNo,
-        sub::{Algo, Dialect, Terms},
+        Store, Subscription,
+        subscriptions::{Algo, Dialect, Intent, NewSubscription, Pending, Start, Terms},
     },
 };
 use std::{
@@ -114,8 +114,8 @@ async fn a_feed_that_moved_on_meanwhile_is_decided_on_again() {
     }
 }
 
-/// A subscription of this callback until then.
-fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Subscription {
+/// Makes a subscription of this callback until then.
+async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_until: Stamp) {
     let terms = Terms {
         secret: None,
         lease_secs: 60,
@@ -124,21 +124,26 @@ fn subscription(feed: &FeedSpec, callback: &str, lease_until: Stamp) -> Subscrip
         auto_refresh: false,
         verify_token: None,
     };
-    Subscription {
-        no: SubscriptionNo::default(),
-        view: View::all(feed.no, Order::MODIFIED),
-        representation: "atom".into(),
-        topic: "http://me.example/feeds/blog.atom".into(),
-        topic_as_sent: "http://me.example/feeds/blog.atom".into(),
-        callback: callback.into(),
-        active: Some(terms),
-        lease_until,
-        pending: None,
-        acked: None,
+    let topic = "http://me.example/feeds/blog.atom";
+    let pending = Pending {
+        intent: Intent::Subscribe(terms.clone()),
+        topic_as_sent: topic.into(),
         attempts: 0,
         next_try: Stamp::ZERO,
-        failure: None,
-    }
+        give_up_at: Stamp::MAX,
+        start: Start::Head(None),
+    };
+    let view = View::all(feed.no, Order::MODIFIED);
+    let new = NewSubscription {
+        view,
+        representation: "atom".into(),
+        topic: topic.into(),
+        callback: callback.into(),
+        pending,
+    };
+    let made = store.subscribe(new).await.unwrap();
+    let active = Subscription { active: Some(terms), lease_until, pending: None, ..made };
+    store.change_subscription(active, None).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,7 +154,7 @@ async fn a_publisher_learns_how_many_stand_behind_us() {
     for (callback, lease_until) in
         [("http://a/", Stamp::MAX), ("http://b/", Stamp::MAX), ("http://late/", start)]
     {
-        house.store.put_sub(subscription(&feed, callback, lease_until)).await.unwrap();
+        subscribe(&*house.store, &feed, callback, lease_until).await;
     }
     polls(&house, &feed, 1).await;
     let headers = house.seen.lock().unwrap()[0].headers.clone();

@@ -1,17 +1,8 @@
 //! A store in memory that gets into trouble when told to. Compiled for tests only.
 
 use crate::{
-    feed::{
-        archive::{ArchiveWalk, StagedPage, StagedWalk},
-        item::{Item, ItemId, KeyHash},
-        observation_record::ObservationRecord,
-        page::{Page, PageQuery},
-        reconcile::{Evidence, Known},
-        record::{FeedNo, FeedRecord},
-        schedule::PollState,
-        stamp::Stamp,
-    },
-    store::{Answer, Commit, Receipt, Store, StoreError, Subscription, SubscriptionNo, memory::Memory},
+    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
+    store::{Answer, Commit, HostPause, Receipt, Store, StoreError, wrapped::Tap},
 };
 use std::{
     sync::{
@@ -38,83 +29,44 @@ pub(in crate::ingest) struct Trouble {
     pub(in crate::ingest) saves: AtomicUsize,
 }
 
-/// The store.
-pub(super) struct Troubled {
-    pub(super) memory: Memory,
-    pub(super) trouble: Arc<Trouble>,
-}
-
 /// Takes one from a count, if there is one.
 fn take(count: &AtomicUsize) -> bool {
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
 }
 
-/// Passes methods on.
-macro_rules! pass_on {
-    ($($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)*) => {
-        $(fn $name(&self, $($arg: $kind),*) -> Answer<'_, $out> { self.memory.$name($($arg),*) })*
-    };
-}
-
-impl Store for Troubled {
-    fn commit(&self, commit: Commit) -> Answer<'_, Receipt> {
+impl Tap for Arc<Trouble> {
+    fn commit<'a>(&'a self, inner: &'a dyn Store, commit: Commit) -> Answer<'a, Receipt> {
         Box::pin(async move {
-            if take(&self.trouble.failing_commits) {
+            if take(&self.failing_commits) {
                 return Err(StoreError::Failed("no space left on device".into()));
             }
-            if take(&self.trouble.conflicts) {
-                let record = self.memory.feed(commit.feed).await?;
-                self.memory.commit(Commit::nothing(&record)).await?;
+            if take(&self.conflicts) {
+                let record = inner.feed(commit.feed).await?;
+                inner.commit(Commit::nothing(&record)).await?;
             }
-            self.memory.commit(commit).await
+            inner.commit(commit).await
         })
     }
 
-    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, hosts: Vec<(String, Stamp)>) -> Answer<'_, ()> {
-        self.trouble.saves.fetch_add(1, Ordering::Relaxed);
+    fn save_polls<'a>(
+        &'a self,
+        inner: &'a dyn Store,
+        polls: Vec<(FeedNo, PollState)>,
+        pauses: Vec<HostPause>,
+    ) -> Answer<'a, ()> {
+        self.saves.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
-            if take(&self.trouble.failing_saves) {
-                return Err(StoreError::Busy);
+            if take(&self.failing_saves) {
+                return Err(StoreError::Away("the queue is full".into()));
             }
-            let secs = self.trouble.save_secs.load(Ordering::Relaxed);
+            let secs = self.save_secs.load(Ordering::Relaxed);
             tokio::time::sleep(Duration::from_secs(secs)).await;
-            self.memory.save_polls(polls, hosts).await
+            inner.save_polls(polls, pauses).await
         })
     }
 
-    fn subs_of(&self, feed: FeedNo) -> Answer<'_, Vec<Subscription>> {
-        assert!(!take(&self.trouble.panics), "told to");
-        self.memory.subs_of(feed)
-    }
-
-    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
-        self.memory.register(name, namespace)
-    }
-
-    fn find_sub<'a>(&'a self, topic: &'a str, callback: &'a str) -> Answer<'a, Option<Subscription>> {
-        self.memory.find_sub(topic, callback)
-    }
-
-    pass_on! {
-        feeds() -> Vec<FeedRecord>;
-        feed(feed: FeedNo) -> FeedRecord;
-        known(feed: FeedNo, keys: Vec<KeyHash>) -> Known;
-        polls() -> Vec<(FeedNo, PollState)>;
-        hosts() -> Vec<(String, Stamp)>;
-        stage(feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> ();
-        staged(feed: FeedNo) -> StagedWalk;
-        walks() -> Vec<(FeedNo, ArchiveWalk)>;
-        page(query: PageQuery) -> Page;
-        item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
-        evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
-        observations(feed: FeedNo) -> Vec<(u64, ObservationRecord)>;
-        put_sub(sub: Subscription) -> SubscriptionNo;
-        sub(sub: SubscriptionNo) -> Option<Subscription>;
-        subs() -> Vec<Subscription>;
-        drop_sub(sub: SubscriptionNo) -> bool;
-        advance(sub: SubscriptionNo, from: String, to: String) -> bool;
-        check() -> ();
-        accept_clock() -> ();
-        close() -> ();
+    fn count_active<'a>(&'a self, inner: &'a dyn Store, feed: FeedNo, now: Stamp) -> Answer<'a, usize> {
+        assert!(!take(&self.panics), "told to");
+        inner.count_active(feed, now)
     }
 }

@@ -16,7 +16,7 @@ use crate::{
         upstream,
     },
 };
-use everfeed_adapters::Window;
+use everfeed_adapters::SlicedDocument;
 use tracing::debug;
 use url::{Position, Url};
 
@@ -93,7 +93,7 @@ impl ArchiveReader<'_> {
     }
 
     /// True when a page of a walk that was done before holds anything to be committed.
-    async fn changes(&self, window: Window, now: Stamp) -> Result<bool, Failure> {
+    async fn changes(&self, window: SlicedDocument, now: Stamp) -> Result<bool, Failure> {
         if !window.deletions.is_empty() {
             return Ok(true);
         }

@@ -81,7 +81,7 @@ async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
     assert!(staged.recalled().unwrap().remembers());
     assert_eq!(rig.staged(other).await.unwrap().pages, [page(5)]);
     let further = further.token();
-    assert_eq!(rig.walks().await.unwrap(), [(feed, further.clone()), (other, further)]);
+    assert_eq!(rig.walks(None, 9).await.unwrap(), [(feed, further.clone()), (other, further)]);
     assert_eq!(rig.feed(feed).await.unwrap().rev, 0, "a staged page is no commit");
 }
 

@@ -3,7 +3,7 @@
 use super::rig::{NAMESPACE, Rig, START, add, all, commit};
 use crate::{
     feed::{order::Order, record::FeedNo, schedule::PollState, stamp::Stamp},
-    store::{Store as _, StoreError},
+    store::{StoreError, traits::*},
 };
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn a_feed_keeps_its_number_and_its_namespace(rig: Rig) {
     let rig = rig.reopen();
     assert_eq!(rig.register("blog", "a.example/feed").await.unwrap(), first);
     assert_eq!(rig.feed(second.no).await.unwrap(), second);
-    assert_eq!(rig.feeds().await.unwrap(), [first, second]);
+    assert_eq!(rig.feeds(None, 9).await.unwrap(), [first, second]);
     match rig.register("blog", "c.example/feed").await {
         Err(StoreError::Namespace { feed, stored, given }) => {
             assert_eq!((&*feed, &*stored, &*given), ("blog", "a.example/feed", "c.example/feed"));
@@ -39,7 +39,7 @@ async fn a_feed_that_was_never_registered_is_refused(rig: Rig) {
     record.no = FeedNo(7);
     let unknown = |error| matches!(error, StoreError::UnknownFeed(FeedNo(7)));
     assert!(unknown(rig.feed(FeedNo(7)).await.unwrap_err()));
-    assert!(unknown(rig.known(FeedNo(7), vec![]).await.unwrap_err()));
+    assert!(unknown(rig.snapshot(FeedNo(7), vec![]).await.unwrap_err()));
     assert!(unknown(rig.commit(commit(&record, vec![add(1)])).await.unwrap_err()));
     assert!(unknown(rig.page(all(FeedNo(7), Order::MODIFIED)).await.unwrap_err()));
     let poll = (FeedNo(7), PollState::default());
@@ -49,7 +49,7 @@ async fn a_feed_that_was_never_registered_is_refused(rig: Rig) {
 async fn the_last_poll_state_of_each_feed_is_kept(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", "other").await.unwrap().no;
-    assert_eq!(rig.polls().await.unwrap(), []);
+    assert_eq!(rig.polls(None, 9).await.unwrap(), []);
     let poll = |failures| PollState { failures, etag: Some("\"x\"".into()), ..PollState::default() };
     rig.save_polls(vec![(feed, poll(1)), (other, poll(2))], vec![]).await.unwrap();
     rig.save_polls(vec![(feed, poll(3))], vec![]).await.unwrap();
@@ -58,7 +58,7 @@ async fn the_last_poll_state_of_each_feed_is_kept(rig: Rig) {
     with_poll.poll = Some(poll(4));
     rig.commit(with_poll).await.unwrap();
     let rig = rig.reopen();
-    assert_eq!(rig.polls().await.unwrap(), [(feed, poll(3)), (other, poll(4))]);
+    assert_eq!(rig.polls(None, 9).await.unwrap(), [(feed, poll(3)), (other, poll(4))]);
     assert_eq!(rig.feed(feed).await.unwrap().rev, 0, "a poll is no commit");
 }
 
@@ -66,20 +66,20 @@ async fn poll_states_are_saved_all_or_none(rig: Rig) {
     let feed = rig.blog().await;
     let polls = vec![(feed, PollState::default()), (FeedNo(9), PollState::default())];
     assert!(rig.save_polls(polls, vec![("a.example".into(), START)]).await.is_err());
-    assert_eq!(rig.polls().await.unwrap(), []);
-    assert_eq!(rig.hosts().await.unwrap(), []);
+    assert_eq!(rig.polls(None, 9).await.unwrap(), []);
+    assert_eq!(rig.host_pauses(None, 9).await.unwrap(), []);
 }
 
 async fn hosts_are_left_alone_until_their_time_is_over(rig: Rig) {
     let host = |name: &str, secs| (name.to_owned(), START.plus_secs(secs));
     rig.save_polls(vec![], vec![host("b.example", 60), host("a.example", 9)]).await.unwrap();
     let rig = rig.reopen();
-    assert_eq!(rig.hosts().await.unwrap(), [host("a.example", 9), host("b.example", 60)]);
+    assert_eq!(rig.host_pauses(None, 9).await.unwrap(), [host("a.example", 9), host("b.example", 60)]);
     rig.clock.advance(Duration::from_secs(10));
     rig.save_polls(vec![], vec![]).await.unwrap();
-    assert_eq!(rig.hosts().await.unwrap().len(), 2, "nothing new, nothing swept");
+    assert_eq!(rig.host_pauses(None, 9).await.unwrap().len(), 2, "nothing new, nothing swept");
     rig.save_polls(vec![], vec![host("c.example", 5), host("b.example", 70)]).await.unwrap();
-    assert_eq!(rig.hosts().await.unwrap(), [host("b.example", 70), host("c.example", 5)]);
+    assert_eq!(rig.host_pauses(None, 9).await.unwrap(), [host("b.example", 70), host("c.example", 5)]);
 }
 
 async fn a_closed_store_answers_nothing(rig: Rig) {
@@ -87,7 +87,7 @@ async fn a_closed_store_answers_nothing(rig: Rig) {
     rig.close().await.unwrap();
     let closed = |error| matches!(error, StoreError::Closed);
     assert!(closed(rig.register("x", "x").await.unwrap_err()));
-    assert!(closed(rig.feeds().await.unwrap_err()));
+    assert!(closed(rig.feeds(None, 9).await.unwrap_err()));
     assert!(closed(rig.page(all(feed, Order::MODIFIED)).await.unwrap_err()));
     assert!(closed(rig.save_polls(vec![], vec![]).await.unwrap_err()));
     assert!(closed(rig.close().await.unwrap_err()));
@@ -107,6 +107,6 @@ async fn what_was_asked_before_closing_is_done(rig: Rig) {
         // The file is free at once, and holds what was answered.
         let again = super::rig::open(path, rig.clock.clone()).unwrap();
         assert_eq!(again.feed(feed).await.unwrap().total, 1);
-        assert_eq!(again.polls().await.unwrap()[0].1.next_at, Stamp::MAX);
+        assert_eq!(again.polls(None, 9).await.unwrap()[0].1.next_at, Stamp::MAX);
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     commits::missing_one,
     rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, ids, key, revive, title},
-    subs::sub,
+    subscriptions::{new, terms},
 };
 use crate::{
     clock::Clock as _,
@@ -20,7 +20,10 @@ use crate::{
         schedule::PollState,
         stamp::Stamp,
     },
-    store::{Archives, StoreError, SubscriptionNo},
+    store::{
+        Archives, StoreError, Subscription, SubscriptionNo,
+        subscriptions::{Acknowledged, Attempts, Progress},
+    },
 };
 use everfeed_adapters::{Digest, Metadata, Text};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -319,13 +322,24 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
             said(rig.save_polls(vec![(no(*feed), poll)], vec![host]).await)
         }
         Op::PutSub { feed, callback, no: given } => {
-            let sub = sub(no(*feed), &format!("http://{callback}/"));
-            let acked = Some("0".to_owned());
-            said(rig.put_sub(crate::store::Subscription { no: SubscriptionNo(*given), acked, ..sub }).await)
+            let new = new(no(*feed), &format!("http://{callback}/"));
+            if *given == 0 {
+                return said(rig.subscribe(new).await);
+            }
+            let found = rig.subscription(SubscriptionNo(*given)).await.unwrap();
+            let Some((held, _)) = found else { return String::new() };
+            // Every other change is decided on terms that are not there any more.
+            let rev = held.rev - u64::from(*callback) % 2;
+            let changed = Subscription { rev, view: new.view, active: Some(terms()), ..held };
+            let progress = Progress { acked: Some("0".to_owned()), ..Progress::default() };
+            said(rig.change_subscription(changed, Some(progress)).await)
         }
-        Op::DropSub(sub) => said(rig.drop_sub(SubscriptionNo(*sub)).await),
+        Op::DropSub(sub) => said(rig.end_subscription(SubscriptionNo(*sub)).await),
         Op::Advance { no, from, to } => {
-            said(rig.advance(SubscriptionNo(*no), from.to_string(), to.to_string()).await)
+            let (from, to) = (from.to_string(), to.to_string());
+            let attempts = Attempts { failed: 1, ..Attempts::default() };
+            said(rig.save_attempts(vec![(SubscriptionNo(*no), attempts)]).await);
+            said(rig.acknowledge(vec![Acknowledged { subscription: SubscriptionNo(*no), from, to }]).await)
         }
         Op::Clock(secs) => {
             // Backwards by up to a minute, too.
@@ -416,7 +430,7 @@ async fn position(rig: &Rig, feed: FeedNo, order: Order, since: &Since) -> Optio
 /// Everything that a store can be asked for.
 async fn dump(rig: &Rig) -> String {
     let mut text = String::new();
-    let feeds = rig.feeds().await.unwrap();
+    let feeds = rig.feeds(None, usize::MAX).await.unwrap();
     for record in &feeds {
         let feed = record.no;
         for order in Order::ALL {
@@ -429,10 +443,18 @@ async fn dump(rig: &Rig) -> String {
             writeln!(text, "{:?} {:?}", item.as_deref().and_then(title), known.last).unwrap();
             writeln!(text, "{:?}", rig.evidence(feed, id(n)).await.unwrap()).unwrap();
         }
-        writeln!(text, "{:?}", rig.subs_of(feed).await.unwrap()).unwrap();
+        writeln!(text, "{:?}", rig.subscriptions(Some(feed), None, usize::MAX).await.unwrap()).unwrap();
         writeln!(text, "{:?}", rig.observations(feed).await.unwrap()).unwrap();
+        writeln!(text, "{:?}", rig.outline(feed, None, usize::MAX).await.unwrap()).unwrap();
     }
-    writeln!(text, "{feeds:?} {:?} {:?}", rig.polls().await.unwrap(), rig.hosts().await.unwrap()).unwrap();
-    writeln!(text, "{:?}", rig.subs().await.unwrap()).unwrap();
+    writeln!(text, "{:?}", rig.counts().await.unwrap()).unwrap();
+    writeln!(
+        text,
+        "{feeds:?} {:?} {:?}",
+        rig.polls(None, usize::MAX).await.unwrap(),
+        rig.host_pauses(None, usize::MAX).await.unwrap()
+    )
+    .unwrap();
+    writeln!(text, "{:?}", rig.subscriptions(None, None, usize::MAX).await.unwrap()).unwrap();
     text
 }

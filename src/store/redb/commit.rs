@@ -1,11 +1,12 @@
 //! Writing what a commit comes to, and what belongs to feeds besides items; what it comes to is planned elsewhere.
 
 use super::{
+    leases::lease,
     rows,
     tables::{
-        CREATED, EVIDENCE, FEED_NAMES, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey, STAGING,
-        SeqKey, Source, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key, seq_key,
-        seq_of, stamp_key, stamp_of, stamp_value,
+        CREATED, EVIDENCE, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey,
+        Source, WALKS, WINDOWS, evidence_key, feed_key, hash_key, id_key, page_key, seq_key, seq_of,
+        stamp_key, stamp_of, stamp_value,
     },
     writer::Writing,
 };
@@ -17,46 +18,22 @@ use crate::{
         reconcile::WINDOW_ENTRIES_MAX,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
-        stamp::Stamp,
     },
     store::{
-        Commit, Receipt, StoreError,
+        Commit, HostPause, Receipt, StoreError,
         codec::{damaged, decode, encode, encode_item},
+        leases::check_epoch,
         plan::{self, Moved, PlannedCommit},
     },
 };
 use redb::{ReadableTable, WriteTransaction};
-
-/// The feed of this name, made if it is new.
-pub(super) fn register(
-    writing: &mut Writing<'_>,
-    name: &str,
-    namespace: &str,
-) -> Result<FeedRecord, StoreError> {
-    if let Some(no) = feed_named(writing.look(), name)? {
-        let record = rows::record(writing.look(), no)?;
-        plan::check_namespace(&record, namespace)?;
-        return Ok(record);
-    }
-    // Feeds are never taken out, so the number after the last was never given.
-    let last = writing.look().table(FEEDS)?.last()?.map(|(key, _)| feed_of(*key.value()));
-    let no = FeedNo(last.map_or(1, |last| last.0 + 1));
-    let record = FeedRecord::new(no, name, namespace);
-    let tx = writing.change();
-    tx.open_table(FEED_NAMES)?.insert(name, &feed_key(no))?;
-    write_record(tx, &record)?;
-    Ok(record)
-}
-
-fn feed_named(source: &impl Source, name: &str) -> Result<Option<FeedNo>, StoreError> {
-    Ok(source.table(FEED_NAMES)?.get(name)?.map(|key| feed_of(*key.value())))
-}
 
 /// Applies a commit, whole or not at all.
 pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Receipt, StoreError> {
     let feed = commit.feed;
     let record = rows::record(writing.look(), feed)?;
     writing.check_clock()?;
+    check_epoch(lease(writing.look(), feed)?.as_ref(), commit.epoch)?;
     let plan = plan::plan(record, commit, writing.now, &rows::Items::of(writing.look(), feed)?)?;
     let tx = writing.change();
     write_items(tx, feed, &plan)?;
@@ -81,7 +58,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     Ok(plan.receipt)
 }
 
-fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
+pub(super) fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
     tx.open_table(FEEDS)?.insert(&feed_key(record.no), encode(record)?.as_slice())?;
     Ok(())
 }
@@ -188,11 +165,11 @@ pub(super) fn stage(
     Ok(())
 }
 
-/// Saves poll states and the hosts' wishes.
+/// Saves poll states and host pauses.
 pub(super) fn save_polls(
     writing: &mut Writing<'_>,
     polls: &[(FeedNo, PollState)],
-    hosts: &[(String, Stamp)],
+    pauses: &[HostPause],
 ) -> Result<(), StoreError> {
     for (feed, _) in polls {
         known_feed(writing.look(), *feed)?;
@@ -203,11 +180,11 @@ pub(super) fn save_polls(
     for (feed, poll) in polls {
         table.insert(&feed_key(*feed), encode(poll)?.as_slice())?;
     }
-    if !hosts.is_empty() {
+    if !pauses.is_empty() {
         let mut table = tx.open_table(HOSTS)?;
-        // Wishes are rare and most are over soon, so the table stays short when each new one sweeps it.
+        // Pauses are rare and most are over soon, so the table stays short when each new one sweeps it.
         table.retain(|_, until| stamp_of(until) > now)?;
-        for (host, until) in hosts {
+        for (host, until) in pauses {
             table.insert(host.as_str(), &stamp_value(*until))?;
         }
     }

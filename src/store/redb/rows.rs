@@ -10,13 +10,13 @@ use crate::{
         archive::{ArchiveWalk, StagedWalk},
         item::{Item, ItemId, KeyHash},
         observation_record::ObservationRecord,
-        reconcile::{Evidence, Known, WindowState},
+        reconcile::{Evidence, WindowState},
         record::{FeedNo, FeedRecord},
         schedule::PollState,
         stamp::Stamp,
     },
     store::{
-        StoreError,
+        HostPause, Outlined, Snapshot, StoreError,
         codec::{damaged, decode, decode_item, item_header},
         plan::Held,
     },
@@ -24,6 +24,7 @@ use crate::{
 use redb::ReadableTable;
 use std::{
     collections::{HashMap, hash_map::Entry},
+    ops::Bound,
     sync::Arc,
 };
 
@@ -34,9 +35,13 @@ pub(super) fn record(source: &impl Source, feed: FeedNo) -> Result<FeedRecord, S
     read_record(feed, stored.value())
 }
 
-/// Every feed.
-pub(super) fn records(source: &impl Source) -> Result<Vec<FeedRecord>, StoreError> {
-    each_feed(&source.table(FEEDS)?, read_record)
+/// The feeds after a number.
+pub(super) fn records(
+    source: &impl Source,
+    after: Option<FeedNo>,
+    max: usize,
+) -> Result<Vec<FeedRecord>, StoreError> {
+    by_feed(&source.table(FEEDS)?, after, max, read_record)
 }
 
 fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
@@ -47,22 +52,40 @@ fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
     Ok(record)
 }
 
-/// Every poll state.
-pub(super) fn polls(source: &impl Source) -> Result<Vec<(FeedNo, PollState)>, StoreError> {
-    each_feed(&source.table(POLLS)?, |feed, bytes| Ok((feed, decode("a poll state", bytes)?)))
+/// The poll states of the feeds after a number.
+pub(super) fn polls(
+    source: &impl Source,
+    after: Option<FeedNo>,
+    max: usize,
+) -> Result<Vec<(FeedNo, PollState)>, StoreError> {
+    by_feed(&source.table(POLLS)?, after, max, |feed, bytes| Ok((feed, decode("a poll state", bytes)?)))
 }
 
-/// Every walk.
-pub(super) fn walks(source: &impl Source) -> Result<Vec<(FeedNo, ArchiveWalk)>, StoreError> {
-    each_feed(&source.table(WALKS)?, |feed, bytes| Ok((feed, decode("a walk", bytes)?)))
+/// The poll state of a feed.
+pub(super) fn poll(source: &impl Source, feed: FeedNo) -> Result<Option<PollState>, StoreError> {
+    let polls = source.table(POLLS)?;
+    polls.get(&feed_key(feed))?.map(|poll| decode("a poll state", poll.value())).transpose()
+}
+
+/// The walks of the feeds after a number.
+pub(super) fn walks(
+    source: &impl Source,
+    after: Option<FeedNo>,
+    max: usize,
+) -> Result<Vec<(FeedNo, ArchiveWalk)>, StoreError> {
+    by_feed(&source.table(WALKS)?, after, max, |feed, bytes| Ok((feed, decode("a walk", bytes)?)))
+}
+
+/// The walk of a feed.
+pub(super) fn walk(source: &impl Source, feed: FeedNo) -> Result<Option<ArchiveWalk>, StoreError> {
+    let walks = source.table(WALKS)?;
+    walks.get(&feed_key(feed))?.map(|walk| decode("a walk", walk.value())).transpose()
 }
 
 /// The staged pages of a feed, by number.
 pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<StagedWalk, StoreError> {
     record(source, feed)?;
-    let walks = source.table(WALKS)?;
-    let walk = walks.get(&feed_key(feed))?;
-    let walk = walk.map(|walk| decode("a walk", walk.value())).transpose()?;
+    let walk = walk(source, feed)?;
     let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
     let mut all = Vec::new();
     for row in source.table(STAGING)?.range::<&tables::PageKey>(&first..=&last)? {
@@ -71,25 +94,70 @@ pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<StagedWalk, S
     Ok(StagedWalk { walk, pages: all })
 }
 
-fn each_feed<T>(
+/// The rows after a feed of a table with a row a feed.
+fn by_feed<T>(
     table: &impl ReadableTable<&'static FeedKey, Coded>,
+    after: Option<FeedNo>,
+    max: usize,
     read: impl Fn(FeedNo, &[u8]) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
     let row = |row: Result<_, redb::StorageError>| {
         let (key, value): (redb::AccessGuard<'_, &FeedKey>, redb::AccessGuard<'_, Coded>) = row?;
         read(feed_of(*key.value()), value.value())
     };
-    table.iter()?.map(row).collect()
+    let after = after.map(feed_key);
+    let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+    table.range::<&FeedKey>((after, Bound::Unbounded))?.take(max).map(row).collect()
 }
 
-/// Until when hosts want to be left alone.
-pub(super) fn hosts(source: &impl Source) -> Result<Vec<(String, Stamp)>, StoreError> {
-    let mut all = Vec::new();
-    for row in source.table(HOSTS)?.iter()? {
+/// The pauses of the hosts after a name.
+pub(super) fn host_pauses(
+    source: &impl Source,
+    after: Option<&str>,
+    max: usize,
+) -> Result<Vec<HostPause>, StoreError> {
+    let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let hosts = source.table(HOSTS)?;
+    let mut pauses = Vec::new();
+    for row in hosts.range::<&str>((after, Bound::Unbounded))?.take(max) {
         let (host, until) = row?;
-        all.push((host.value().to_owned(), stamp_of(until.value())));
+        pauses.push((host.value().to_owned(), stamp_of(until.value())));
     }
-    Ok(all)
+    Ok(pauses)
+}
+
+/// The items after a T, without their contents.
+pub(super) fn outline(
+    source: &impl Source,
+    feed: FeedNo,
+    after: Option<Stamp>,
+    max: usize,
+) -> Result<Vec<Outlined>, StoreError> {
+    record(source, feed)?;
+    let (first, last) = (stamp_key(feed, after.unwrap_or(Stamp::ZERO)), stamp_key(feed, Stamp::MAX));
+    let first = if after.is_some() { Bound::Excluded(&first) } else { Bound::Included(&first) };
+    let items = source.table(ITEMS)?;
+    let mut outlined = Vec::new();
+    for row in items.range::<&StampKey>((first, Bound::Included(&last)))?.take(max) {
+        let (key, value) = row?;
+        outlined.push(Outlined::of(&decode_item(stamp_of(key.value()), value.value())?));
+    }
+    Ok(outlined)
+}
+
+/// The ids of the items behind keys.
+pub(super) fn ids(
+    source: &impl Source,
+    feed: FeedNo,
+    keys: &[KeyHash],
+) -> Result<Vec<(KeyHash, ItemId)>, StoreError> {
+    record(source, feed)?;
+    let bound = source.table(KEYS)?;
+    let mut ids = Vec::new();
+    for key in keys {
+        ids.extend(bound.get(&hash_key(feed, *key))?.map(|id| (*key, ItemId(*id.value()))));
+    }
+    Ok(ids)
 }
 
 /// The tombstones' evidence of one item.
@@ -121,19 +189,15 @@ pub(super) fn observations(
     Ok(all)
 }
 
-/// What a decision needs, all of one revision.
-pub(super) fn known(source: &impl Source, feed: FeedNo, keys: &[KeyHash]) -> Result<Known, StoreError> {
+/// A feed, its window and the items behind keys, all of one revision.
+pub(super) fn snapshot(source: &impl Source, feed: FeedNo, keys: &[KeyHash]) -> Result<Snapshot, StoreError> {
     let record = record(source, feed)?;
     let windows = source.table(WINDOWS)?;
     let last = windows.get(&feed_key(feed))?;
-    let mut known = Known {
-        rev: record.rev,
-        id_rule: record.id_rule,
-        last: last.map_or(Ok(WindowState::default()), |last| decode("a window", last.value()))?,
-        items: HashMap::new(),
-    };
+    let window = last.map_or(Ok(WindowState::default()), |last| decode("a window", last.value()))?;
     let bound = source.table(KEYS)?;
-    let items = Items::of(source, feed)?;
+    let held = Items::of(source, feed)?;
+    let mut items = HashMap::new();
     let mut read = HashMap::new();
     for key in keys {
         let Some(id) = bound.get(&hash_key(feed, *key))? else { continue };
@@ -142,13 +206,13 @@ pub(super) fn known(source: &impl Source, feed: FeedNo, keys: &[KeyHash]) -> Res
         let item = match read.entry(id) {
             Entry::Occupied(item) => Arc::clone(item.get()),
             Entry::Vacant(place) => {
-                let item = items.item(id)?.ok_or_else(|| damaged(&format!("item {id}"), "has only a key"))?;
+                let item = held.item(id)?.ok_or_else(|| damaged(&format!("item {id}"), "has only a key"))?;
                 Arc::clone(place.insert(item))
             }
         };
-        known.items.insert(*key, item);
+        items.insert(*key, item);
     }
-    Ok(known)
+    Ok(Snapshot { record, window, items })
 }
 
 /// The items of one feed, by their ids.

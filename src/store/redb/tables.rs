@@ -33,11 +33,11 @@ pub(super) type EvidenceKey = [u8; 22];
 pub(super) type PageKey = [u8; 8];
 /// Feed, number of an observation.
 pub(super) type SeqKey = [u8; 12];
-pub(super) type SubKey = [u8; 8];
+pub(super) type SubscriptionKey = [u8; 8];
 /// Feed, subscription.
-pub(super) type FeedSubKey = [u8; 12];
+pub(super) type FeedSubscriptionKey = [u8; 12];
 
-/// `schema`, `clock` and `last_sub`.
+/// `schema`, `clock`, `last_feed` and `last_sub`.
 pub(super) const META: TableDefinition<'_, &str, Coded> = TableDefinition::new("meta");
 /// Name to feed.
 pub(super) const FEED_NAMES: TableDefinition<'_, &str, &FeedKey> = TableDefinition::new("feed_names");
@@ -63,13 +63,19 @@ pub(super) const WALKS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::
 pub(super) const STAGING: TableDefinition<'_, &PageKey, Coded> = TableDefinition::new("staging");
 /// (feed, number) to `ObservationRecord`; the last ones only.
 pub(super) const OBSERVATIONS: TableDefinition<'_, &SeqKey, Coded> = TableDefinition::new("observations");
-/// `Subscription`.
-pub(super) const SUBS: TableDefinition<'_, &SubKey, Coded> = TableDefinition::new("subs");
+/// `Subscription`: the terms.
+pub(super) const SUBSCRIPTIONS: TableDefinition<'_, &SubscriptionKey, Coded> = TableDefinition::new("subs");
+/// `Progress`: the position of a subscription, beside its terms.
+pub(super) const POSITIONS: TableDefinition<'_, &SubscriptionKey, Coded> = TableDefinition::new("positions");
 /// SHA-256 of `topic LF callback` to the subscription.
-pub(super) const SUB_KEYS: TableDefinition<'_, &[u8; 32], &SubKey> = TableDefinition::new("sub_keys");
+pub(super) const SUBSCRIPTION_KEYS: TableDefinition<'_, &[u8; 32], &SubscriptionKey> =
+    TableDefinition::new("sub_keys");
 /// The subscriptions of a feed.
-pub(super) const FEED_SUBS: TableDefinition<'_, &FeedSubKey, ()> = TableDefinition::new("feed_subs");
-/// Host to the time until which it wants to be left alone.
+pub(super) const FEED_SUBSCRIPTIONS: TableDefinition<'_, &FeedSubscriptionKey, ()> =
+    TableDefinition::new("feed_subs");
+/// `FeedLease`: who drives a feed.
+pub(super) const LEASES: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("leases");
+/// Host to the end of its pause.
 pub(super) const HOSTS: TableDefinition<'_, &str, &[u8; 8]> = TableDefinition::new("hosts");
 
 /// Makes every table, so that no reader meets a missing one.
@@ -87,9 +93,11 @@ pub(super) fn make_all(tx: &WriteTransaction) -> Result<(), StoreError> {
     tx.open_table(WALKS)?;
     tx.open_table(STAGING)?;
     tx.open_table(OBSERVATIONS)?;
-    tx.open_table(SUBS)?;
-    tx.open_table(SUB_KEYS)?;
-    tx.open_table(FEED_SUBS)?;
+    tx.open_table(SUBSCRIPTIONS)?;
+    tx.open_table(SUBSCRIPTION_KEYS)?;
+    tx.open_table(FEED_SUBSCRIPTIONS)?;
+    tx.open_table(POSITIONS)?;
+    tx.open_table(LEASES)?;
     tx.open_table(HOSTS)?;
     Ok(())
 }
@@ -167,16 +175,16 @@ pub(super) fn seq_of(key: &[u8]) -> u64 {
     key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail))
 }
 
-pub(super) fn sub_key(sub: SubscriptionNo) -> SubKey {
+pub(super) fn subscription_key(sub: SubscriptionNo) -> SubscriptionKey {
     sub.0.to_be_bytes()
 }
 
-pub(super) fn feed_sub_key(feed: FeedNo, sub: SubscriptionNo) -> FeedSubKey {
-    join(&feed_key(feed), &sub_key(sub))
+pub(super) fn feed_subscription_key(feed: FeedNo, sub: SubscriptionNo) -> FeedSubscriptionKey {
+    join(&feed_key(feed), &subscription_key(sub))
 }
 
 /// The subscription at the end of a key.
-pub(super) fn sub_of(key: &[u8]) -> SubscriptionNo {
+pub(super) fn subscription_of(key: &[u8]) -> SubscriptionNo {
     SubscriptionNo(key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail)))
 }
 

@@ -22,7 +22,7 @@ use std::{
 };
 use tokio::{sync::oneshot, task::spawn_blocking};
 
-/// Jobs that may wait; one more is `Busy`.
+/// Jobs that may wait; one more is answered with `Away`.
 pub(super) const QUEUE_JOBS_MAX: usize = 1024;
 
 /// Jobs in one transaction: many enough to share the price of a sync, few enough to answer soon.
@@ -62,8 +62,8 @@ impl Writer {
     fn enqueue(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.as_ref().ok_or(StoreError::Closed)?.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Busy,
-            TrySendError::Disconnected(_) => ended(),
+            TrySendError::Full(_) => StoreError::Away(format!("{QUEUE_JOBS_MAX} changes wait to be written")),
+            TrySendError::Disconnected(_) => StoreError::Failed(ENDED.into()),
         })
     }
 
@@ -92,8 +92,11 @@ impl Drop for Writer {
     }
 }
 
+const ENDED: &str = "the writer thread has ended";
+
+/// The answer to a job that the thread took and did not answer.
 fn ended() -> StoreError {
-    StoreError::Failed("the writer thread has ended".into())
+    StoreError::OutcomeUnknown(ENDED.into())
 }
 
 fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
@@ -181,14 +184,20 @@ struct Far {
 enum GivenUp {
     /// One job failed when it had begun to write.
     Job(usize),
-    /// The transaction itself failed.
+    /// The transaction failed before it was to be made durable: nothing of it is there.
     All(StoreError),
+    /// Making it durable failed: it is there as a whole or not at all.
+    Unseen(redb::CommitError),
 }
 
 impl From<StoreError> for GivenUp {
     fn from(error: StoreError) -> Self {
         Self::All(error)
     }
+}
+
+fn answer_all(group: Vec<Box<dyn Job>>, why: impl Fn() -> StoreError) {
+    group.into_iter().for_each(|job| job.answer(Some(why())));
 }
 
 impl Far {
@@ -208,9 +217,11 @@ impl Far {
                 Err(GivenUp::Job(at)) => group.remove(at).answer(None),
                 Err(GivenUp::All(error)) => {
                     let text = error.to_string();
-                    return group
-                        .into_iter()
-                        .for_each(|job| job.answer(Some(StoreError::Failed(text.clone()))));
+                    return answer_all(group, || StoreError::Failed(text.clone()));
+                }
+                Err(GivenUp::Unseen(error)) => {
+                    let text = error.to_string();
+                    return answer_all(group, || StoreError::OutcomeUnknown(text.clone()));
                 }
             }
         }
@@ -235,7 +246,7 @@ impl Far {
         let guard = writing.guard;
         if touched || guard != self.guard {
             write_guard(&tx, guard)?;
-            tx.commit().map_err(StoreError::from)?;
+            tx.commit().map_err(GivenUp::Unseen)?;
             self.guard = guard;
         }
         Ok(())

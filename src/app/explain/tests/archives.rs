@@ -8,7 +8,7 @@ use crate::{
         item::{ItemDigests as Digests, Reason},
         reconcile::{Change, Put, PutKind, ended_in_archives},
     },
-    store::{Archives, Commit, memory::Memory},
+    store::{Archives, Commit, memory::Memory, traits::*},
 };
 use everfeed_adapters::{Entry, Text};
 

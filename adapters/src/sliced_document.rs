@@ -8,7 +8,7 @@ pub const ENTRIES_MAX: usize = 10_000;
 
 /// A document cut into entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct SlicedDocument {
     /// The format that was recognised.
     pub format: Format,
     /// The version of the format, under feedparser's names: `rss20`, `rss091n`, `rss` when none is said, `atom03`,
@@ -30,7 +30,7 @@ pub struct Window {
     pub opening: Box<str>,
 }
 
-impl Window {
+impl SlicedDocument {
     pub(crate) fn empty(format: Format) -> Self {
         Self {
             format,
@@ -44,7 +44,7 @@ impl Window {
         }
     }
 
-    /// The window of a document that is itself the only item.
+    /// A document that is itself the only item.
     pub(crate) fn of_resource(resource: Resource) -> Self {
         let metadata = resource.metadata();
         Self { metadata, entries: vec![RawEntry::of_resource(resource)], ..Self::empty(Format::Resource) }

@@ -1,0 +1,43 @@
+//! What is registered, as a store keeps it: names, numbers and counts; not the configuration that they come from.
+
+use super::Answer;
+use crate::feed::record::{FeedNo, FeedRecord};
+
+/// The registered feeds.
+pub trait CatalogStore: Send + Sync {
+    /// The feeds of these names, with their namespaces: those that are new are made, and of the others the namespace must
+    /// be the one stored. All or none.
+    fn register_all(&self, feeds: Vec<(String, String)>) -> Answer<'_, Vec<FeedRecord>>;
+
+    /// The same for one feed.
+    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
+        Box::pin(async move {
+            let mut records = self.register_all(vec![(name.to_owned(), namespace.to_owned())]).await?;
+            Ok(records.remove(0))
+        })
+    }
+
+    /// The feed of this name; `None` if it was never registered, or was forgotten.
+    fn feed_named<'a>(&'a self, name: &'a str) -> Answer<'a, Option<FeedRecord>>;
+
+    /// The feeds after this number, by number, at most so many.
+    fn feeds(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<FeedRecord>>;
+
+    /// Removes a feed with everything that is kept of it, its subscriptions included. Its number is not given again.
+    /// True when there was one.
+    fn forget(&self, feed: FeedNo) -> Answer<'_, bool>;
+
+    /// The totals of the store, without reading what is counted.
+    fn counts(&self) -> Answer<'_, StoreCounts>;
+}
+
+/// Totals of a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreCounts {
+    /// Registered feeds.
+    pub feeds: u64,
+    /// Items of all feeds, tombstones included.
+    pub items: u64,
+    /// Subscriptions, verified or not.
+    pub subscriptions: u64,
+}

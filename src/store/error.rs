@@ -1,0 +1,118 @@
+//! The ways in which a store fails, and what a caller may conclude from each; not how callers answer their own clients.
+
+use super::{FeedLease, SubscriptionNo};
+use crate::feed::{page::Unanswerable, record::FeedNo};
+use std::convert::Infallible;
+use thiserror::Error;
+
+/// Failure of a call to a store.
+///
+/// Four of them decide how a caller goes on: after [`Conflict`](Self::Conflict) it reads again and decides again, after
+/// [`Fenced`](Self::Fenced) it stops driving the feed, after [`OutcomeUnknown`](Self::OutcomeUnknown) it reads what is
+/// there before it repeats anything, and after [`Away`](Self::Away) it repeats the call later as it was.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The feed or the subscription has moved on; nothing was written. Read and decide again.
+    #[error("it is at revision {found} by now")]
+    Conflict {
+        /// The revision found.
+        found: u64,
+    },
+    /// A later epoch drives the feed; nothing was written. Whoever gets this no longer drives it.
+    #[error("another one drives the feed by now, in epoch {epoch}")]
+    Fenced {
+        /// The epoch in force.
+        epoch: u64,
+    },
+    /// The write was begun and its end was not seen: it is there as a whole or not at all. Read before repeating it.
+    #[error("it is not known whether the change was kept: {0}")]
+    OutcomeUnknown(String),
+    /// The store could not be reached, or had no room for the call; nothing was done. Repeat the call later.
+    #[error("the store is away: {0}")]
+    Away(String),
+    /// Somebody else holds the lease of the feed.
+    #[error("feed {feed} is driven by `{}` until {}", lease.owner, lease.until.rfc3339())]
+    Leased {
+        /// The feed.
+        feed: FeedNo,
+        /// The lease in force.
+        lease: FeedLease,
+    },
+    /// The feed's ids were hashed with another namespace.
+    #[error(
+        "the ids of feed `{feed}` belong to namespace `{stored}`, not `{given}`; set id_namespace = \"{stored}\""
+    )]
+    Namespace {
+        /// The feed.
+        feed: String,
+        /// What its ids were made with.
+        stored: String,
+        /// What was asked for.
+        given: String,
+    },
+    /// No such feed.
+    #[error("no feed has the number {0}")]
+    UnknownFeed(FeedNo),
+    /// A subscription that has ended meanwhile; what is known of it must not bring it back.
+    #[error("subscription {0} has ended")]
+    UnknownSubscription(SubscriptionNo),
+    /// The callback is subscribed to the topic already.
+    #[error("the callback is subscribed to the topic already, as subscription {0}")]
+    Subscribed(SubscriptionNo),
+    /// `id:` of an item that the feed never held.
+    #[error("no item of this feed has that id")]
+    UnknownId,
+    /// `id:` in an order where items move.
+    #[error("id positions need an order in which items do not move: created or -created")]
+    MovingOrder,
+    /// The clock is far ahead of the last time recorded, or before the build date. Commits stop until it is accepted.
+    #[error(
+        "the clock says {now}, the store was last written at {recorded}; if the clock is right, run `everfeed clock accept`"
+    )]
+    Clock {
+        /// What the clock says, RFC 3339.
+        now: String,
+        /// The last time recorded, RFC 3339.
+        recorded: String,
+    },
+    /// The file was written by a newer everfeed, or is no store.
+    #[error("{0}")]
+    Schema(String),
+    /// A value could not be read back.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// The disk or the database failed; nothing was written.
+    #[error("the store failed: {0}")]
+    Failed(String),
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// True for a store that could not be reached: nothing was done, nobody is to blame, and the call is repeated later.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Away(_))
+    }
+
+    /// True when the caller is to read again and decide again: what it decided on is not, or may not be, what is there.
+    pub fn wants_another_look(&self) -> bool {
+        matches!(self, Self::Conflict { .. } | Self::OutcomeUnknown(_))
+    }
+}
+
+impl From<Unanswerable<StoreError>> for StoreError {
+    fn from(why: Unanswerable<StoreError>) -> Self {
+        match why {
+            Unanswerable::UnknownId => Self::UnknownId,
+            Unanswerable::MovingOrder => Self::MovingOrder,
+            Unanswerable::Listing(error) => error,
+        }
+    }
+}
+
+impl From<Infallible> for StoreError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}

@@ -1,0 +1,175 @@
+//! Feeds as a store keeps them: snapshots to decide on, commits, pages and items; not what a commit comes to (`plan`) and
+//! not which rows make a page (`feed::page::select`).
+
+use super::Answer;
+use crate::feed::{
+    archive::{History, LastWalk, StagingChange},
+    item::{Item, ItemId, KeyHash},
+    observation_record::ObservationRecord,
+    page::{Page, PageQuery},
+    reconcile::{Change, Evidence, Known, WindowState, dated},
+    record::{FeedNo, FeedRecord, IdRule},
+    schedule::PollState,
+    stamp::Stamp,
+};
+use everfeed_adapters::Metadata;
+use std::{collections::HashMap, sync::Arc};
+
+/// Feeds and their items.
+pub trait Feeds: Send + Sync {
+    /// A feed.
+    fn feed(&self, feed: FeedNo) -> Answer<'_, FeedRecord>;
+
+    /// A feed, its window and the items behind these keys, all of one revision.
+    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot>;
+
+    /// The window and the items behind these keys, at one revision: the part of a snapshot that decisions read.
+    fn known(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Known> {
+        Box::pin(async move { Ok(self.snapshot(feed, keys).await?.into_known().1) })
+    }
+
+    /// The ids of the items behind these keys, without the items; unknown keys are left out.
+    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>>;
+
+    /// Applies changes, giving each the next T.
+    fn commit(&self, commit: Commit) -> Answer<'_, Receipt>;
+
+    /// A page, read at one revision.
+    fn page(&self, query: PageQuery) -> Answer<'_, Page>;
+
+    /// One item.
+    fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>>;
+
+    /// The items after this T, in order of T, without their contents, at most so many.
+    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> Answer<'_, Vec<Outlined>>;
+
+    /// The evidence of an item's tombstones, oldest first, with their T.
+    fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>>;
+
+    /// The last observations of a feed, oldest first, by number; at most
+    /// [`OBSERVATIONS_MAX`](crate::feed::observation_record::OBSERVATIONS_MAX).
+    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>>;
+}
+
+/// A feed as it is at one revision, as far as a decision needs it.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The feed.
+    pub record: FeedRecord,
+    /// Its window.
+    pub window: WindowState,
+    /// The items behind the keys that were asked for; unknown keys are absent.
+    pub items: HashMap<KeyHash, Arc<Item>>,
+}
+
+impl Snapshot {
+    /// The record, and what [`feed::reconcile`](crate::feed::reconcile) decides on.
+    pub fn into_known(self) -> (FeedRecord, Known) {
+        let Self { record, window, items } = self;
+        let known = Known { rev: record.rev, id_rule: record.id_rule, last: window, items };
+        (record, known)
+    }
+}
+
+/// An item without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlined {
+    /// Its id.
+    pub id: ItemId,
+    /// T.
+    pub modified: Stamp,
+    /// The first T.
+    pub created: Stamp,
+    /// The publisher's date of publication, in microseconds since 1970, if it is plausible.
+    pub published_us: Option<i64>,
+    /// The date by which the publisher sorts it, in microseconds since 1970; a tombstone has none.
+    pub dated_us: Option<i64>,
+    /// True for a tombstone.
+    pub is_gone: bool,
+    /// Tombstones so far.
+    pub tombstone_count: u8,
+}
+
+impl Outlined {
+    /// Outline of an item.
+    pub fn of(item: &Item) -> Self {
+        Self {
+            id: item.id,
+            modified: item.modified,
+            created: item.created,
+            published_us: item.published_us,
+            dated_us: item.entry().and_then(dated),
+            is_gone: item.is_gone(),
+            tombstone_count: item.tombstone_count,
+        }
+    }
+}
+
+/// Changes of one feed, decided on one revision of it, and what is saved with them.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The feed.
+    pub feed: FeedNo,
+    /// The revision on which it was decided.
+    pub rev: u64,
+    /// The epoch of the writer's lease; `None` in a store of one process.
+    pub epoch: Option<u64>,
+    /// The changes, in the order in which they get their T.
+    pub changes: Vec<Change>,
+    /// Keys to bind to items that are held already.
+    pub aliases: Vec<(KeyHash, ItemId)>,
+    /// The new window; `None` leaves it.
+    pub last: Option<WindowState>,
+    /// The document's metadata; `None` leaves them.
+    pub metadata: Option<Arc<Metadata>>,
+    /// The rule by which ids are told apart from now on.
+    pub id_rule: IdRule,
+    /// True when the feed may be served from now on (stays so).
+    pub ready: bool,
+    /// The poll state, saved in the same transaction.
+    pub poll: Option<PollState>,
+    /// The change of the feed's archives, if it concerns them.
+    pub archives: Option<Archives>,
+    /// The next observation. If the window began anew with it, the feed gets a gap marker.
+    pub observed: Option<ObservationRecord>,
+}
+
+impl Commit {
+    /// A commit that changes nothing of a feed, decided on this record of it.
+    pub fn nothing(record: &FeedRecord) -> Self {
+        Self {
+            feed: record.no,
+            rev: record.rev,
+            epoch: None,
+            changes: Vec::new(),
+            aliases: Vec::new(),
+            last: None,
+            metadata: None,
+            id_rule: record.id_rule,
+            ready: record.is_ready(),
+            poll: None,
+            archives: None,
+            observed: None,
+        }
+    }
+}
+
+/// The change of a feed's archives that a commit makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Archives {
+    /// The reach of the memory from now on.
+    pub history: History,
+    /// The fate of the staged pages; `None` leaves them.
+    pub unstage: Option<StagingChange>,
+    /// The walk that came to its end with this, if one did.
+    pub walked: Option<LastWalk>,
+}
+
+/// The result of a commit.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    /// The feed as it is now.
+    pub feed: FeedRecord,
+    /// The items changed, with the T of each, in order.
+    pub stamped: Vec<(ItemId, Stamp)>,
+}

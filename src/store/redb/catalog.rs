@@ -1,0 +1,109 @@
+//! The registered feeds in the file: names, numbers, counts, and how a feed is forgotten; not what a feed holds.
+
+use super::{
+    commit::write_record,
+    rows, subscriptions,
+    tables::{
+        CREATED, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS, STAGING,
+        SUBSCRIPTIONS, Source, WALKS, WINDOWS, feed_key, feed_of,
+    },
+    writer::Writing,
+};
+use crate::{
+    feed::record::{FeedNo, FeedRecord},
+    store::{
+        StoreCounts, StoreError,
+        codec::{decode, encode},
+        plan,
+    },
+};
+use redb::{
+    Key, ReadTransaction, ReadableTable, ReadableTableMetadata as _, TableDefinition, Value, WriteTransaction,
+};
+
+/// Where META keeps the last number given to a feed, so that none is given twice.
+const LAST_FEED_KEY: &str = "last_feed";
+
+/// The feed of this name, made if it is new.
+pub(super) fn register(
+    writing: &mut Writing<'_>,
+    name: &str,
+    namespace: &str,
+) -> Result<FeedRecord, StoreError> {
+    if let Some(record) = named(writing.look(), name)? {
+        plan::check_namespace(&record, namespace)?;
+        return Ok(record);
+    }
+    let no = FeedNo(last_number(writing.look())? + 1);
+    let record = FeedRecord::new(no, name, namespace);
+    let tx = writing.change();
+    tx.open_table(META)?.insert(LAST_FEED_KEY, encode(&no.0)?.as_slice())?;
+    tx.open_table(FEED_NAMES)?.insert(name, &feed_key(no))?;
+    write_record(tx, &record)?;
+    Ok(record)
+}
+
+/// The feed of this name.
+pub(super) fn named(source: &impl Source, name: &str) -> Result<Option<FeedRecord>, StoreError> {
+    let no = source.table(FEED_NAMES)?.get(name)?.map(|key| feed_of(*key.value()));
+    no.map(|no| rows::record(source, no)).transpose()
+}
+
+fn last_number(source: &impl Source) -> Result<u32, StoreError> {
+    let meta = source.table(META)?;
+    meta.get(LAST_FEED_KEY)?.map_or(Ok(0), |last| decode("the last feed's number", last.value()))
+}
+
+/// The totals of the file.
+pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreError> {
+    Ok(StoreCounts {
+        feeds: snapshot.open_table(FEEDS)?.len()?,
+        items: snapshot.open_table(ITEMS)?.len()?,
+        subscriptions: snapshot.open_table(SUBSCRIPTIONS)?.len()?,
+    })
+}
+
+/// Removes a feed with everything that is kept of it.
+pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, StoreError> {
+    let record = match rows::record(writing.look(), feed) {
+        Ok(record) => record,
+        Err(StoreError::UnknownFeed(_)) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    for (subscription, _) in subscriptions::list(writing.look(), Some(feed), None, usize::MAX)? {
+        subscriptions::end(writing, subscription.no)?;
+    }
+    let tx = writing.change();
+    tx.open_table(FEED_NAMES)?.remove(record.name.as_str())?;
+    let key = feed_key(feed);
+    tx.open_table(FEEDS)?.remove(&key)?;
+    tx.open_table(WINDOWS)?.remove(&key)?;
+    tx.open_table(POLLS)?.remove(&key)?;
+    tx.open_table(WALKS)?.remove(&key)?;
+    tx.open_table(LEASES)?.remove(&key)?;
+    clear(tx, ITEMS, feed)?;
+    clear(tx, IDS, feed)?;
+    clear(tx, CREATED, feed)?;
+    clear(tx, KEYS, feed)?;
+    clear(tx, EVIDENCE, feed)?;
+    clear(tx, STAGING, feed)?;
+    clear(tx, OBSERVATIONS, feed)?;
+    Ok(true)
+}
+
+/// Removes the rows of a feed from a table whose keys begin with the feed.
+fn clear<const N: usize, V: Value + 'static>(
+    tx: &WriteTransaction,
+    table: TableDefinition<'_, &'static [u8; N], V>,
+    feed: FeedNo,
+) -> Result<(), StoreError>
+where
+    &'static [u8; N]: for<'a> Key<SelfType<'a> = &'a [u8; N]>,
+{
+    let (mut first, mut last) = ([0; N], [u8::MAX; N]);
+    for key in [&mut first, &mut last] {
+        key[..4].copy_from_slice(&feed_key(feed));
+    }
+    tx.open_table(table)?.retain_in::<&[u8; N], _>(&first..=&last, |_, _| false)?;
+    Ok(())
+}

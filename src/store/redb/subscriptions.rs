@@ -1,0 +1,232 @@
+//! Subscriptions in the file: found by number, by topic and callback, and by feed; not what they mean.
+
+use super::{
+    commit::known_feed,
+    tables::{
+        FEED_SUBSCRIPTIONS, FeedSubscriptionKey, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, Source,
+        SubscriptionKey, feed_subscription_key, subscription_key, subscription_of, topic_key,
+    },
+    writer::Writing,
+};
+use crate::{
+    feed::{record::FeedNo, stamp::Stamp},
+    store::{
+        StoreError, Subscription, SubscriptionNo,
+        codec::{damaged, decode, encode},
+        subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
+    },
+};
+use redb::{ReadableTable, WriteTransaction};
+use std::ops::Bound;
+
+/// Where META keeps the last number given, so that none is given twice.
+const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
+
+/// One subscription and its position.
+pub(super) fn subscription(
+    source: &impl Source,
+    no: SubscriptionNo,
+) -> Result<Option<(Subscription, Progress)>, StoreError> {
+    let Some(terms) = terms(source, no)? else { return Ok(None) };
+    let missing = || damaged(&format!("subscription {no}"), "has no position");
+    Ok(Some((terms, progress(source, no)?.ok_or_else(missing)?)))
+}
+
+/// The terms of a subscription.
+fn terms(source: &impl Source, no: SubscriptionNo) -> Result<Option<Subscription>, StoreError> {
+    let stored = source.table(SUBSCRIPTIONS)?;
+    let stored = stored.get(&subscription_key(no))?;
+    stored.map(|stored| read(no, stored.value())).transpose()
+}
+
+/// The position of a subscription.
+fn progress(source: &impl Source, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
+    let stored = source.table(POSITIONS)?;
+    let stored = stored.get(&subscription_key(no))?;
+    stored.map(|stored| decode("the position of a subscription", stored.value())).transpose()
+}
+
+/// The subscription of a callback to a topic.
+pub(super) fn find(
+    source: &impl Source,
+    topic: &str,
+    callback: &str,
+) -> Result<Option<(Subscription, Progress)>, StoreError> {
+    let Some(no) = number(source, topic, callback)? else { return Ok(None) };
+    let found =
+        subscription(source, no)?.filter(|(found, _)| found.topic == topic && found.callback == callback);
+    found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its topic leads to")).map(Some)
+}
+
+/// The subscriptions after a number, of one feed or of all.
+pub(super) fn list(
+    source: &impl Source,
+    feed: Option<FeedNo>,
+    after: Option<SubscriptionNo>,
+    max: usize,
+) -> Result<Vec<(Subscription, Progress)>, StoreError> {
+    let numbers = match feed {
+        Some(feed) => numbers_of(source, feed, after, max)?,
+        None => numbers(source, after, max)?,
+    };
+    let mut listed = Vec::with_capacity(numbers.len());
+    for no in numbers {
+        let found =
+            subscription(source, no)?.filter(|(found, _)| feed.is_none_or(|feed| found.feed() == feed));
+        listed.push(
+            found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its feed leads to"))?,
+        );
+    }
+    Ok(listed)
+}
+
+fn numbers(
+    source: &impl Source,
+    after: Option<SubscriptionNo>,
+    max: usize,
+) -> Result<Vec<SubscriptionNo>, StoreError> {
+    let after = after.map(subscription_key);
+    let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+    let table = source.table(SUBSCRIPTIONS)?;
+    let rows = table.range::<&SubscriptionKey>((after, Bound::Unbounded))?.take(max);
+    rows.map(|row| Ok(subscription_of(row?.0.value()))).collect()
+}
+
+fn numbers_of(
+    source: &impl Source,
+    feed: FeedNo,
+    after: Option<SubscriptionNo>,
+    max: usize,
+) -> Result<Vec<SubscriptionNo>, StoreError> {
+    let first = after.map_or(SubscriptionNo(0), |after| after);
+    let (first, last) =
+        (feed_subscription_key(feed, first), feed_subscription_key(feed, SubscriptionNo(u64::MAX)));
+    let first = if after.is_some() { Bound::Excluded(&first) } else { Bound::Included(&first) };
+    let table = source.table(FEED_SUBSCRIPTIONS)?;
+    let rows = table.range::<&FeedSubscriptionKey>((first, Bound::Included(&last)))?.take(max);
+    rows.map(|row| Ok(subscription_of(row?.0.value()))).collect()
+}
+
+/// The number of subscriptions to a feed whose pushes are due at this time.
+pub(super) fn count_active(source: &impl Source, feed: FeedNo, now: Stamp) -> Result<usize, StoreError> {
+    let mut active = 0;
+    for no in numbers_of(source, feed, None, usize::MAX)? {
+        active += usize::from(terms(source, no)?.is_some_and(|terms| terms.is_active(now)));
+    }
+    Ok(active)
+}
+
+/// Makes a subscription.
+pub(super) fn subscribe(
+    writing: &mut Writing<'_>,
+    new: &NewSubscription,
+) -> Result<Subscription, StoreError> {
+    let source = writing.look();
+    known_feed(source, new.view.feed)?;
+    if let Some(no) = number(source, &new.topic, &new.callback)? {
+        return Err(StoreError::Subscribed(no));
+    }
+    let subscription = new.clone().numbered(SubscriptionNo(last_number(source)? + 1));
+    let no = subscription.no;
+    let tx = writing.change();
+    tx.open_table(META)?.insert(LAST_SUBSCRIPTION_KEY, encode(&no.0)?.as_slice())?;
+    write(tx, &subscription)?;
+    write_progress(tx, no, &Progress::default())?;
+    let key = topic_key(&subscription.topic, &subscription.callback);
+    tx.open_table(SUBSCRIPTION_KEYS)?.insert(&key, &subscription_key(no))?;
+    tx.open_table(FEED_SUBSCRIPTIONS)?.insert(&feed_subscription_key(subscription.feed(), no), ())?;
+    Ok(subscription)
+}
+
+/// Replaces the terms of a subscription, and its position if one is given.
+pub(super) fn change(
+    writing: &mut Writing<'_>,
+    subscription: Subscription,
+    progress: Option<&Progress>,
+) -> Result<u64, StoreError> {
+    let source = writing.look();
+    known_feed(source, subscription.feed())?;
+    let no = subscription.no;
+    let stored = terms(source, no)?.ok_or(StoreError::UnknownSubscription(no))?;
+    let changed = subscription.replacing(&stored)?;
+    let tx = writing.change();
+    let mut of_feeds = tx.open_table(FEED_SUBSCRIPTIONS)?;
+    of_feeds.remove(&feed_subscription_key(stored.feed(), no))?;
+    of_feeds.insert(&feed_subscription_key(changed.feed(), no), ())?;
+    write(tx, &changed)?;
+    if let Some(progress) = progress {
+        write_progress(tx, no, progress)?;
+    }
+    Ok(changed.rev)
+}
+
+/// Ends a subscription.
+pub(super) fn end(writing: &mut Writing<'_>, no: SubscriptionNo) -> Result<bool, StoreError> {
+    let Some(stored) = terms(writing.look(), no)? else { return Ok(false) };
+    let tx = writing.change();
+    tx.open_table(SUBSCRIPTIONS)?.remove(&subscription_key(no))?;
+    tx.open_table(POSITIONS)?.remove(&subscription_key(no))?;
+    tx.open_table(SUBSCRIPTION_KEYS)?.remove(&topic_key(&stored.topic, &stored.callback))?;
+    tx.open_table(FEED_SUBSCRIPTIONS)?.remove(&feed_subscription_key(stored.feed(), no))?;
+    Ok(true)
+}
+
+/// Moves positions, each by compare-and-set.
+pub(super) fn acknowledge(
+    writing: &mut Writing<'_>,
+    acknowledged: &[Acknowledged],
+) -> Result<Vec<bool>, StoreError> {
+    let mut moved = Vec::with_capacity(acknowledged.len());
+    for Acknowledged { subscription, from, to } in acknowledged {
+        let stored = progress(writing.look(), *subscription)?;
+        let changed =
+            stored.and_then(|mut progress| progress.acknowledge(from, to.clone()).then_some(progress));
+        if let Some(progress) = &changed {
+            write_progress(writing.change(), *subscription, progress)?;
+        }
+        moved.push(changed.is_some());
+    }
+    Ok(moved)
+}
+
+/// Saves how deliveries stand.
+pub(super) fn save_attempts(
+    writing: &mut Writing<'_>,
+    attempts: &[(SubscriptionNo, Attempts)],
+) -> Result<(), StoreError> {
+    for (no, attempts) in attempts {
+        if let Some(stored) = progress(writing.look(), *no)? {
+            let changed = Progress { attempts: attempts.clone(), ..stored };
+            write_progress(writing.change(), *no, &changed)?;
+        }
+    }
+    Ok(())
+}
+
+fn number(source: &impl Source, topic: &str, callback: &str) -> Result<Option<SubscriptionNo>, StoreError> {
+    let keys = source.table(SUBSCRIPTION_KEYS)?;
+    Ok(keys.get(&topic_key(topic, callback))?.map(|no| subscription_of(no.value())))
+}
+
+fn last_number(source: &impl Source) -> Result<u64, StoreError> {
+    let meta = source.table(META)?;
+    meta.get(LAST_SUBSCRIPTION_KEY)?
+        .map_or(Ok(0), |last| decode("the last subscription's number", last.value()))
+}
+
+fn read(no: SubscriptionNo, bytes: &[u8]) -> Result<Subscription, StoreError> {
+    let what = format!("subscription {no}");
+    let subscription: Subscription = decode(&what, bytes)?;
+    if subscription.no == no { Ok(subscription) } else { Err(damaged(&what, "says that it is another one")) }
+}
+
+fn write(tx: &WriteTransaction, subscription: &Subscription) -> Result<(), StoreError> {
+    let key = subscription_key(subscription.no);
+    tx.open_table(SUBSCRIPTIONS)?.insert(&key, encode(subscription)?.as_slice())?;
+    Ok(())
+}
+
+fn write_progress(tx: &WriteTransaction, no: SubscriptionNo, progress: &Progress) -> Result<(), StoreError> {
+    tx.open_table(POSITIONS)?.insert(&subscription_key(no), encode(progress)?.as_slice())?;
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! A store around another one whose calls can be tapped: counted, kept back, failed. Compiled for tests only.
+
+use super::{
+    Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
+    Store, StoreCounts, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
+};
+use crate::feed::{
+    archive::{ArchiveWalk, StagedPage, StagedWalk},
+    item::{Item, ItemId, KeyHash},
+    observation_record::ObservationRecord,
+    page::{Page, PageQuery},
+    reconcile::Evidence,
+    record::{FeedNo, FeedRecord},
+    schedule::PollState,
+    stamp::Stamp,
+};
+use std::sync::Arc;
+
+/// A store whose calls go through a tap.
+pub(crate) struct Wrapped<T> {
+    /// The store itself, past the tap.
+    pub(crate) inner: Box<dyn Store>,
+    pub(crate) tap: T,
+}
+
+/// Writes the tap, whose methods pass everything on, and the traits of a store over it.
+macro_rules! tapped {
+    ($a:lifetime $($of:ident { $($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)* })*) => {
+        /// Looks at calls, or answers in the place of the store. A call that is not named is passed on.
+        pub(crate) trait Tap: Send + Sync + 'static {
+            $($(fn $name<$a>(&$a self, inner: &$a dyn Store, $($arg: $kind),*) -> Answer<$a, $out> {
+                inner.$name($($arg),*)
+            })*)*
+        }
+
+        $(impl<T: Tap> $of for Wrapped<T> {
+            $(fn $name<$a>(&$a self, $($arg: $kind),*) -> Answer<$a, $out> {
+                self.tap.$name(self.inner.as_ref(), $($arg),*)
+            })*
+        })*
+    };
+}
+
+tapped! { 'a
+    CatalogStore {
+        register_all(feeds: Vec<(String, String)>) -> Vec<FeedRecord>;
+        feed_named(name: &'a str) -> Option<FeedRecord>;
+        feeds(after: Option<FeedNo>, max: usize) -> Vec<FeedRecord>;
+        forget(feed: FeedNo) -> bool;
+        counts() -> StoreCounts;
+    }
+    Feeds {
+        feed(feed: FeedNo) -> FeedRecord;
+        snapshot(feed: FeedNo, keys: Vec<KeyHash>) -> Snapshot;
+        ids(feed: FeedNo, keys: Vec<KeyHash>) -> Vec<(KeyHash, ItemId)>;
+        commit(commit: Commit) -> Receipt;
+        page(query: PageQuery) -> Page;
+        item(feed: FeedNo, id: ItemId) -> Option<Arc<Item>>;
+        outline(feed: FeedNo, after: Option<Stamp>, max: usize) -> Vec<Outlined>;
+        evidence(feed: FeedNo, id: ItemId) -> Vec<(Stamp, Evidence)>;
+        observations(feed: FeedNo) -> Vec<(u64, ObservationRecord)>;
+    }
+    Polls {
+        polls(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, PollState)>;
+        poll(feed: FeedNo) -> Option<PollState>;
+        save_polls(polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> ();
+        host_pauses(after: Option<String>, max: usize) -> Vec<HostPause>;
+    }
+    Walks {
+        walks(after: Option<FeedNo>, max: usize) -> Vec<(FeedNo, ArchiveWalk)>;
+        walk(feed: FeedNo) -> Option<ArchiveWalk>;
+        stage(feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> ();
+        staged(feed: FeedNo) -> StagedWalk;
+    }
+    Subscriptions {
+        subscribe(new: NewSubscription) -> Subscription;
+        change_subscription(subscription: Subscription, progress: Option<Progress>) -> u64;
+        subscription(no: SubscriptionNo) -> Option<(Subscription, Progress)>;
+        find_subscription(topic: &'a str, callback: &'a str) -> Option<(Subscription, Progress)>;
+        subscriptions(feed: Option<FeedNo>, after: Option<SubscriptionNo>, max: usize) -> Vec<(Subscription, Progress)>;
+        count_active(feed: FeedNo, now: Stamp) -> usize;
+        end_subscription(no: SubscriptionNo) -> bool;
+        acknowledge(acknowledged: Vec<Acknowledged>) -> Vec<bool>;
+        save_attempts(attempts: Vec<(SubscriptionNo, Attempts)>) -> ();
+    }
+    Leases {
+        take_lease(feed: FeedNo, owner: &'a str, secs: u64) -> FeedLease;
+        renew_lease(feed: FeedNo, epoch: u64, secs: u64) -> FeedLease;
+        release_lease(feed: FeedNo, epoch: u64) -> ();
+        lease(feed: FeedNo) -> Option<FeedLease>;
+    }
+    Upkeep {
+        check() -> ();
+        accept_clock() -> ();
+        close() -> ();
+    }
+}
