@@ -35,6 +35,8 @@ mod due_queue;
 
 mod host_pauses;
 
+mod lane;
+
 pub mod poller;
 
 pub use crate::catalog::settings::{
@@ -46,7 +48,7 @@ pub use context::Context;
 pub use feed_spec::{FeedSpec, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
-pub use poller::Poller;
+pub use poller::{FeedChange, Poller};
 pub use upstream::Upstream;
 
 #[cfg(test)]

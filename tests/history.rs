@@ -211,7 +211,7 @@ async fn check(what: &str, rows: &[(&str, String)], requests: &[&str]) {
     assert_eq!(process.read().await, History::Complete, "{what}: {:?}", publisher.paths());
     assert_eq!(process.titles().await, ["p1", "p2", "p3", "p4", "p5", "p6"], "{what}");
     assert_eq!(publisher.paths(), requests, "{what}");
-    assert_eq!(process.store.known(process.feed, vec![]).await.unwrap().last.window.len(), 2, "{what}");
+    assert_eq!(process.store.known(process.feed, vec![]).await.unwrap().window.entries.len(), 2, "{what}");
     let staged = process.store.staged(process.feed).await.unwrap();
     assert!(!staged.waits() && staged.walk.unwrap().is_done(), "{what}: only traces are kept");
     process.stop().await;

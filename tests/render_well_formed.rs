@@ -227,7 +227,7 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
         published_us,
         content,
         tombstone_count: 0,
-        seen: ItemDigests::default(),
+        digests: ItemDigests::default(),
     })
 }
 

@@ -112,7 +112,7 @@ impl Score {
         }
         for (item, before) in edits {
             // A new T needs a reason: other content, or the end of a tombstone.
-            if item.seen.content == before.seen.content && !before.is_gone() {
+            if item.digests.content == before.digests.content && !before.is_gone() {
                 self.wrong.push(format!("{name}: {} got a T for nothing", id_of(item)));
             }
         }

@@ -39,7 +39,7 @@ pub(crate) fn added(n: u32) -> Change {
         keys: vec![key],
         entry: Arc::new(entry(n, published_us)),
         published_us: Some(published_us),
-        seen: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn thin(n: u32) -> Change {
         keys: vec![key],
         entry: Arc::new(entry),
         published_us: None,
-        seen: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 

@@ -73,7 +73,7 @@ impl Subject {
         let record = self.store.register("blog", NAMESPACE).await?;
         let old = document(self.items - entries + new..self.items)?;
         let decisions = self.decisions(&old).await?;
-        let commit = Commit { last: Some(decisions.last), aliases: decisions.aliases, ..nothing(&record) };
+        let commit = Commit { last: Some(decisions.window), aliases: decisions.aliases, ..nothing(&record) };
         self.store.commit(commit).await?;
         document(self.items - entries + new..self.items + new)
     }
@@ -91,12 +91,12 @@ impl Subject {
     async fn decisions(&self, window: &SlicedDocument) -> Result<Decisions> {
         let record = self.store.register("blog", NAMESPACE).await?;
         let mut known = self.store.known(record.no, Vec::new()).await?;
-        let (seen, _) = observe(&known.last, window, None, Coverage::Unconditional);
-        let keys = keys_needed(NAMESPACE, &known.last, &seen);
+        let (seen, _) = observe(&known.window, window, None, Coverage::Unconditional);
+        let keys = keys_needed(NAMESPACE, &known.window, &seen);
         if !keys.is_empty() {
             known = self.store.known(record.no, keys).await?;
         }
-        let policy = ProofPolicy { probes: true, ..ProofPolicy::default() };
+        let policy = ProofPolicy { checks_permalinks: true, ..ProofPolicy::default() };
         Ok(reconcile(NAMESPACE, &known, &seen, &policy, Stamp::from_secs(1_800_000_000)))
     }
 }

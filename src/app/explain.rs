@@ -291,16 +291,16 @@ impl Explainer {
         let (record, mut known) = self.store.snapshot(registered.no, Vec::new()).await?.into_known();
         if poll.at_rest {
             // A 304 changes nothing that is stored of a window, and yet it ends what went on from poll to poll.
-            known.last.window.iter_mut().for_each(|row| row.changed_polls = 0);
+            known.window.entries.iter_mut().for_each(|row| row.changed_polls = 0);
         }
         let profile = platform::profile(&self.platforms, poll.platform.as_ref());
         let policy = feed.deletions.policy_for(record.metadata.is_complete(), profile.as_deref());
-        let absence = &known.last.absence;
+        let absence = &known.window.absence;
         let policy = absence.believed(&policy, poll.polled_at.unwrap_or_default());
         let mut suspects = Vec::new();
-        for row in absence.rows.iter().filter(|row| row.missing.is_some()).take(SUSPECTS_SHOWN) {
+        for row in absence.items.iter().filter(|row| row.suspect.is_some()).take(SUSPECTS_SHOWN) {
             if let Some(found) = self.store.item(record.no, row.id).await? {
-                suspects.push(self.told(&record, &known.last, &policy, &found).await?);
+                suspects.push(self.told(&record, &known.window, &policy, &found).await?);
             }
         }
         let found = match item {
@@ -308,7 +308,7 @@ impl Explainer {
             None => None,
         };
         let item = match found {
-            Some(found) => Some(self.told(&record, &known.last, &policy, &found).await?),
+            Some(found) => Some(self.told(&record, &known.window, &policy, &found).await?),
             None => None,
         };
         let walk = self.store.walk(record.no).await?;
@@ -322,12 +322,12 @@ impl Explainer {
             platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
             items: (record.total, record.live),
-            window: known.last.window.len(),
-            churning: known.last.held.len(),
-            reformatted_at: known.last.reformatted_at.map(rfc),
+            window: known.window.entries.len(),
+            churning: known.window.deferred.len(),
+            reformatted_at: known.window.reformatted_at.map(rfc),
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import),
-            held_since: absence.held_since.map(rfc),
+            held_since: absence.quarantined_since.map(rfc),
             doubted: doubted(absence, poll.polled_at.unwrap_or_default()),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
@@ -400,13 +400,15 @@ impl Explainer {
         policy: &ProofPolicy,
         item: &Item,
     ) -> Result<Told, StoreError> {
-        let row = last.absence.rows.iter().find(|row| row.id == item.id);
-        let missing = row.and_then(|row| row.missing);
-        let by_walks = last.missed.iter().find(|missed| missed.id == item.id && !item.is_gone());
-        let is_shown = last.window.iter().any(|row| row.id == item.id);
+        let row = last.absence.items.iter().find(|row| row.id == item.id);
+        let missing = row.and_then(|row| row.suspect);
+        let by_walks = last.archive_suspects.iter().find(|missed| missed.id == item.id && !item.is_gone());
+        let is_shown = last.entries.iter().any(|row| row.id == item.id);
         let state = match &item.content {
             Content::Gone { .. } => State::Deleted,
-            Content::Live(_) if missing.is_some_and(|missing| missing.probe.is_hidden()) => State::Hidden,
+            Content::Live(_) if missing.is_some_and(|missing| missing.permalink_check.is_hidden()) => {
+                State::Hidden
+            }
             Content::Live(_) if missing.is_some() => State::Suspected,
             Content::Live(_) if is_shown => State::Shown,
             Content::Live(_) if by_walks.is_some() => State::Missed,
@@ -432,9 +434,9 @@ impl Explainer {
 }
 
 fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
-    let row = last.window.iter().find(|row| row.id == item.id);
+    let row = last.entries.iter().find(|row| row.id == item.id);
     let polls = row.map_or(0, |row| row.changed_polls);
-    let held_until = last.held.iter().find(|held| held.id == item.id).map(|held| held.until.rfc3339());
+    let held_until = last.deferred.iter().find(|held| held.id == item.id).map(|held| held.until.rfc3339());
     let is_told = !item.is_gone() && (polls > CHANGED_POLLS_MAX || held_until.is_some());
     is_told.then_some(Churn { polls, held_until })
 }
@@ -445,7 +447,7 @@ fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
         let why = "what rolls off is missing from before an end that stays; only pages tell";
         return Some(format!("absence proves nothing: {why}"));
     }
-    let returns = &absence.returns;
+    let returns = &absence.recurrence;
     if let Some(until) = returns.off_until(now) {
         let until = until.rfc3339();
         return Some(format!(
@@ -471,7 +473,7 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> Missed {
         strong: missing.strong,
         behind: missing.behind,
         backfilled: missing.backfilled,
-        page: page(&missing.probe),
+        page: page(&missing.permalink_check),
     }
 }
 
@@ -489,13 +491,13 @@ fn proof(at: Stamp, evidence: &Evidence) -> Proof {
         reason: evidence.reason.code().to_owned(),
         observed_at: evidence.observed_at.rfc3339(),
         said: [&evidence.when, &evidence.comment].into_iter().flatten().cloned().collect(),
-        missing: evidence.missing.as_ref().map(|missing| missed(missing, None)),
-        missed: evidence.missed.as_ref().map(|missed| missed_by_walks(missed, None)),
+        missing: evidence.suspect.as_ref().map(|missing| missed(missing, None)),
+        missed: evidence.archive_suspect.as_ref().map(|missed| missed_by_walks(missed, None)),
     }
 }
 
 fn seen((number, observed): (u64, ObservationRecord)) -> Seen {
-    let class = match observed.class {
+    let class = match observed.coverage {
         Coverage::Unconditional => "full",
         Coverage::Conditional => "full, to validators",
         Coverage::Partial => "partial",

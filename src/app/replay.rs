@@ -284,8 +284,8 @@ impl Player {
     async fn hear(&mut self, page: &RecordedPage) -> anyhow::Result<()> {
         let at = Stamp::from_micros(page.at_us);
         self.set(at).await?;
-        let memory = self.store.known(self.feed.no, Vec::new()).await?.last.absence;
-        let missed = memory.rows.iter().filter(|row| row.missing.is_some());
+        let memory = self.store.known(self.feed.no, Vec::new()).await?.window.absence;
+        let missed = memory.items.iter().filter(|row| row.suspect.is_some());
         for id in missed.map(|row| row.id) {
             let Some(item) = self.store.item(self.feed.no, id).await? else { continue };
             let link = item.entry().and_then(|entry| entry.permalink());

@@ -112,7 +112,7 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
             let again = if seen.again { " again" } else { "" };
             told.push(format!(
                 "{head}{again}: {:?}, entries {}, new {}, edited {}, missing {}, suspects {}, rolled off {}, gone {}",
-                seen.class, seen.entries, seen.new, seen.edited, seen.missing, seen.suspects, seen.rolled_off, seen.gone
+                seen.coverage, seen.entries, seen.new, seen.edited, seen.missing, seen.suspects, seen.rolled_off, seen.gone
             ));
         }
         told.extend(seen.events.iter().map(|event| format!("{head}: {}", event.words())));
@@ -133,14 +133,16 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
 /// What proves a deletion, in a line.
 pub(super) fn proof(evidence: &Evidence) -> String {
     let code = evidence.reason.code();
-    let Some(missing) = evidence.missing else {
+    let Some(missing) = evidence.suspect else {
         let said = [&evidence.when, &evidence.comment].into_iter().flatten().map(|text| tame(text));
         return std::iter::once(code.to_owned()).chain(said).collect::<Vec<_>>().join(", ");
     };
     let window = if missing.strong { "as many came as went" } else { "not as many came as went" };
     let back = if missing.backfilled { ", older items moved up" } else { "" };
-    let page =
-        missing.probe.last.map_or_else(String::new, |(_, said)| format!(", its page: {}", said.words()));
+    let page = missing
+        .permalink_check
+        .last
+        .map_or_else(String::new, |(_, said)| format!(", its page: {}", said.words()));
     format!(
         "{code}; last seen {}, missed since {} in {} documents, {} items still behind it{back}, {window}{page}",
         missing.last_seen.rfc3339(),

@@ -1,4 +1,4 @@
-//! What the absence of an item from a document proves: rolled off the end of the window, or deleted by the publisher
+//! Absence of an item from a document: rolled off the end of the window, or deleted by the publisher
 //! (POLLING 2.3, *bracketed absence*). Pure; presence is `reconcile`'s business.
 //!
 //! The one assumption: a full document is the first N items of some order in which items that nobody touches keep their
@@ -37,7 +37,7 @@ pub use window_event::WindowEvent;
 use direction::Direction;
 use pinned::Pinned;
 
-/// What kind of observation a document is (POLLING 2.2). What is no readable feed is none at all.
+/// Part of the feed that a document shows (POLLING 2.2). An unreadable body is not an observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Coverage {
     /// The whole document, to a request without validators: FULL-U.
@@ -57,11 +57,11 @@ pub struct ShownItem {
     pub id: ItemId,
     /// The date by which the publisher sorts it, microseconds since 1970: published, else updated.
     pub dated: Option<i64>,
-    /// Whether the item was known, and alive, before this document.
-    pub known: bool,
-    /// How often the item was deleted before: one that comes and goes needs more proof.
+    /// True when the item was known, and alive, before this document.
+    pub is_known: bool,
+    /// Number of earlier deletions of the item: one that comes and goes needs more proof.
     pub tombstone_count: u8,
-    /// Whether nothing but its title or its content names it, so that an edit may look like an end and a beginning.
+    /// True when nothing but its title or its content names it, so that an edit may look like an end and a beginning.
     pub is_weak: bool,
 }
 
@@ -72,44 +72,44 @@ pub struct WindowItem {
     pub id: ItemId,
     /// Its date when it was last seen.
     pub dated: Option<i64>,
-    /// How often it was deleted before.
+    /// Number of its earlier deletions.
     pub tombstone_count: u8,
-    /// Whether it has no id of its own: it is never missed (DESIGN section 3).
+    /// True when it has no id of its own: it is never missed (DESIGN section 3).
     pub is_weak: bool,
     /// Set while it is missed and not decided on.
-    pub missing: Option<Suspect>,
+    pub suspect: Option<Suspect>,
 }
 
-/// What is remembered of a feed's documents for the sake of what is missing from the next.
+/// Facts of a feed's past documents by which the next one is judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbsenceState {
     /// The last full document, newest first, with what is missed since at its old place.
-    pub rows: Vec<WindowItem>,
+    pub items: Vec<WindowItem>,
     /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
     lengths: VecDeque<u16>,
-    orientation: Direction,
-    /// What the last document was taken for.
-    taken: DocumentStanding,
+    direction: Direction,
+    /// Standing of the last document.
+    last_document: DocumentStanding,
     /// Full documents in a row whose order could not be followed.
     unstable: u8,
-    /// When the last full document was read.
+    /// Time of the last full document.
     seen_at: Stamp,
     /// Since when too much is missing at once to believe it.
-    pub held_since: Option<Stamp>,
+    pub quarantined_since: Option<Stamp>,
     /// Rises with every audit that bears out the conditional answer before it, falls with every other:
     /// [`TRUSTED`] and more counts as proof, [`CAUGHT`] and less is taken for a part of the feed.
     trust: i8,
-    /// What every conditional answer since the last audit lacked.
+    /// Items that every conditional answer since the last audit lacked.
     lacked: Option<LackedItems>,
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
     ended: (Stamp, u16),
-    /// What was missing and came back.
-    pub returns: Recurrence,
-    /// Whether what rolls off is missing from inside.
-    sticky: Pinned,
+    /// Record of missing items that came back.
+    pub recurrence: Recurrence,
+    /// True when what rolls off is missing from inside.
+    pinned: Pinned,
 }
 
-/// What a document was taken for, and so what the same document says when it comes again.
+/// Standing of a document, which decides what the same document proves when it comes again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum DocumentStanding {
     /// For the feed as it is: the remembered rows, without those that are missed, are its own.
@@ -126,13 +126,13 @@ enum DocumentStanding {
 /// Items that conditional answers lacked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct LackedItems {
-    /// How many answers.
+    /// Number of answers.
     answers: u32,
-    /// What each of them lacked.
+    /// Items that each of them lacked.
     ids: Vec<ItemId>,
 }
 
-/// What proof a tombstone needs (POLLING 2.3).
+/// Proof that a tombstone needs (POLLING 2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProofPolicy {
     /// Full documents without the item when the window was conserved.
@@ -143,14 +143,14 @@ pub struct ProofPolicy {
     pub weak_confirmations: u8,
     /// Seconds from the first to the last of those at least.
     pub weak_secs: u64,
-    /// Whether the document says that it is the whole feed (`fh:complete`, `fh:stateful` false; H-2, H-20).
+    /// True when the document says that it is the whole feed (`fh:complete`, `fh:stateful` false; H-2, H-20).
     pub complete: bool,
-    /// Whether the one assumption holds: a planet shows the newest of several feeds, and when one of them drops its old
+    /// True when the one assumption holds: a planet shows the newest of several feeds, and when one of them drops its old
     /// entries, they vanish from the middle.
     pub ordered: bool,
-    /// Whether the own page of a missed item is asked for, so that its word is waited for.
-    pub probes: bool,
-    /// How far it is believed that what is missing is gone. What is remembered of a feed lowers it.
+    /// True when the own page of a missed item is asked for, so that its word is waited for.
+    pub checks_permalinks: bool,
+    /// Trust in absence as such; the record of a feed lowers it.
     pub belief: AbsenceTrust,
 }
 
@@ -164,22 +164,22 @@ impl Default for ProofPolicy {
             weak_secs: 86_400,
             complete: false,
             ordered: true,
-            probes: false,
+            checks_permalinks: false,
             belief: AbsenceTrust::Usual,
         }
     }
 }
 
-/// What a document proves by what it does not hold.
+/// Conclusions from the items that a document lacks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AbsenceFindings {
-    /// What is remembered from now on.
-    pub memory: AbsenceState,
+    /// State from now on.
+    pub state: AbsenceState,
     /// Items that are gone, and the proof, in window order.
     pub gone: Vec<(ItemId, Proof)>,
     /// Items that left by the end of the window, which says nothing about them.
     pub rolled_off: Vec<ItemId>,
-    /// What an operator should know.
+    /// Events for the operator.
     pub events: Vec<WindowEvent>,
 }
 
@@ -198,96 +198,98 @@ const DAILY_MAX: u16 = 100;
 
 const DAY_SECS: u64 = 86_400;
 
-/// How far conditional answers must be trusted to count as proof: the last two audits bore them out.
+/// Trust from which conditional answers count as proof: the last two audits confirmed them.
 const TRUSTED: i8 = 2;
 
 /// Conditional answers of so little trust are parts of the feed: some servers send what changed since, and call it 200.
 const CAUGHT: i8 = -2;
 
 impl AbsenceState {
-    /// Whether an unconditional request would tell more than waiting: something is missed, or conditional answers have
+    /// True when an unconditional request would tell more than waiting: something is missed, or conditional answers have
     /// proven to be parts.
     pub fn wants_audit(&self) -> bool {
-        self.suspects().next().is_some() || self.held_since.is_some() || self.trust <= CAUGHT
+        self.suspects().next().is_some() || self.quarantined_since.is_some() || self.trust <= CAUGHT
     }
 
-    /// Whether documents could prove anything by what they lack: there is an order to follow and absence is believed, or the
+    /// True when documents could prove anything by what they lack: there is an order to follow and absence is believed, or the
     /// document is the whole feed. Where they cannot, an unconditional request is a discourtesy.
     pub fn can_prove(&self, policy: &ProofPolicy) -> bool {
         let is_believed = policy.belief < AbsenceTrust::Off;
-        policy.complete || policy.ordered && is_believed && self.rows.len() >= SURVIVORS_MIN
+        policy.complete || policy.ordered && is_believed && self.items.len() >= SURVIVORS_MIN
     }
 
     /// Without these items, which have ended by other proof.
     #[must_use]
     pub fn without(&self, ended: &HashSet<ItemId>) -> Self {
         let mut memory = self.clone();
-        memory.rows.retain(|row| !ended.contains(&row.id));
+        memory.items.retain(|row| !ended.contains(&row.id));
         memory
     }
 
-    /// How many of the remembered items a document lacks.
+    /// Number of remembered items that a document lacks.
     pub fn lacked_by(&self, seen: &[ShownItem]) -> usize {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
-        self.rows.iter().filter(|row| !shown.contains(&row.id)).count()
+        self.items.iter().filter(|row| !shown.contains(&row.id)).count()
     }
 
-    /// Whether answers to conditional requests have proven to be parts of the feed, so that they show presence only.
+    /// True when answers to conditional requests have proven to be parts of the feed, so that they show presence only.
     pub fn has_caught_conditional(&self) -> bool {
         self.trust <= CAUGHT
     }
 
     /// The items that are missed and not decided on; those whose page shows that they live are not among them.
     pub fn suspects(&self) -> impl Iterator<Item = &WindowItem> {
-        self.rows.iter().filter(|row| row.missing.is_some_and(|missing| !missing.probe.is_hidden()))
+        self.items
+            .iter()
+            .filter(|row| row.suspect.is_some_and(|missing| !missing.permalink_check.is_hidden()))
     }
 
-    /// When the page of a missed item is to be asked for next.
-    pub fn probe_at(&self) -> Option<Stamp> {
-        self.rows.iter().filter_map(|row| row.missing?.probe.due).min()
+    /// Time of the next permalink check.
+    pub fn next_check_at(&self) -> Option<Stamp> {
+        self.items.iter().filter_map(|row| row.suspect?.permalink_check.due).min()
     }
 
     /// The missed item whose page is to be asked for now; the one that has been due for longest.
-    pub fn probe_due(&self, now: Stamp) -> Option<ItemId> {
-        let due = self.rows.iter().filter_map(|row| Some((row.missing?.probe.due?, row.id)));
+    pub fn due_check(&self, now: Stamp) -> Option<ItemId> {
+        let due = self.items.iter().filter_map(|row| Some((row.suspect?.permalink_check.due?, row.id)));
         due.filter(|(due, _)| *due <= now).min().map(|(_, id)| id)
     }
 
-    /// What the word of a missed item's own page proves, together with what documents have shown so far. An item that is
+    /// Takes in the result of a permalink check, together with what documents have shown so far. An item that is
     /// not missed any more is none of a page's business.
     pub fn told(&self, id: ItemId, said: CheckResult, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
         let policy = &self.believed(policy, now);
         let mut memory = self.clone();
         let mut outcome = AbsenceFindings::default();
-        let found = memory.rows.iter().position(|row| row.id == id && row.missing.is_some());
+        let found = memory.items.iter().position(|row| row.id == id && row.suspect.is_some());
         if let Some(at) = found
-            && let Some(missing) = &mut memory.rows[at].missing
+            && let Some(missing) = &mut memory.items[at].suspect
         {
-            missing.probe = missing.probe.told(said, policy.apart_secs, now);
-            let (missing, tombstone_count) = (*missing, memory.rows[at].tombstone_count);
+            missing.permalink_check = missing.permalink_check.told(said, policy.apart_secs, now);
+            let (missing, tombstone_count) = (*missing, memory.items[at].tombstone_count);
             if let Some(proof) = missing.proves(tombstone_count, policy, now)
                 && memory.may_end(&mut outcome.events, now)
             {
-                memory.rows.remove(at);
+                memory.items.remove(at);
                 outcome.gone.push((id, proof));
-            } else if missing.is_moot(memory.sticky.is_on(), policy) {
-                memory.rows.remove(at);
+            } else if missing.is_moot(memory.pinned.is_on(), policy) {
+                memory.items.remove(at);
                 outcome.rolled_off.push(id);
             }
         }
-        outcome.memory = memory;
+        outcome.state = memory;
         outcome.watched(policy)
     }
 
     /// A policy as far as this feed's absences are believed now.
     pub fn believed(&self, policy: &ProofPolicy, now: Stamp) -> ProofPolicy {
-        let by_end = if self.sticky.is_on() { AbsenceTrust::Off } else { AbsenceTrust::Usual };
-        ProofPolicy { belief: policy.belief.max(self.returns.belief(now)).max(by_end), ..*policy }
+        let by_end = if self.pinned.is_on() { AbsenceTrust::Off } else { AbsenceTrust::Usual };
+        ProofPolicy { belief: policy.belief.max(self.recurrence.belief(now)).max(by_end), ..*policy }
     }
 
-    /// Whether what rolls off is missing from inside, so that documents prove nothing by what they lack.
+    /// True when what rolls off is missing from inside, so that documents prove nothing by what they lack.
     pub fn is_sticky(&self) -> bool {
-        self.sticky.is_on()
+        self.pinned.is_on()
     }
 
     /// Counts an item that is taken for deleted, unless enough are for a day.
@@ -308,25 +310,25 @@ impl AbsenceState {
     /// (DESIGN section 3), if it was believed the first time. `seen` is that document. An unchanged answer to a conditional
     /// request proves nothing new and never gets here.
     pub fn observe_again(&self, seen: &[ShownItem], policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
-        match self.taken {
+        match self.last_document {
             DocumentStanding::Judged => {}
             DocumentStanding::Doubted => return self.observe(seen, Coverage::Unconditional, policy, now),
             DocumentStanding::Empty => return self.observe(&[], Coverage::Unconditional, policy, now),
             DocumentStanding::SetAside => {
-                return AbsenceFindings { memory: self.clone(), ..AbsenceFindings::default() };
+                return AbsenceFindings { state: self.clone(), ..AbsenceFindings::default() };
             }
         }
-        let present = self.rows.iter().filter(|row| row.missing.is_none());
+        let present = self.items.iter().filter(|row| row.suspect.is_none());
         let place = |row: &WindowItem| {
             let WindowItem { id, dated, tombstone_count, is_weak, .. } = *row;
-            ShownItem { id, dated, known: true, tombstone_count, is_weak }
+            ShownItem { id, dated, is_known: true, tombstone_count, is_weak }
         };
         let seen: Vec<ShownItem> = present.map(place).collect();
         let policy = self.believed(policy, now);
         self.judge(&seen, Coverage::Unconditional, &policy, now).watched(&policy)
     }
 
-    /// What a document proves. `seen` is in document order, each item once.
+    /// Judges a document. `seen` is in document order, each item once.
     pub fn observe(
         &self,
         seen: &[ShownItem],
@@ -335,9 +337,9 @@ impl AbsenceState {
         now: Stamp,
     ) -> AbsenceFindings {
         let shown = seen.iter().map(|place| place.id).collect();
-        let returns = self.returns.after(&shown, &self.rows, now);
-        let (before, belief) = (self.returns.belief(now), returns.belief(now));
-        let memory = Self { returns, ..self.clone() };
+        let returns = self.recurrence.after(&shown, &self.items, now);
+        let (before, belief) = (self.recurrence.belief(now), returns.belief(now));
+        let memory = Self { recurrence: returns, ..self.clone() };
         let policy = memory.believed(policy, now);
         let mut outcome = memory.observe_by(seen, class, &policy, now).watched(&policy);
         if belief > before {
@@ -359,18 +361,18 @@ impl AbsenceState {
     ) -> AbsenceFindings {
         if class == Coverage::Partial || (class == Coverage::Conditional && self.trust <= CAUGHT) {
             let mut memory = self.learned(seen, class).cleared(seen);
-            memory.taken = if class == Coverage::Partial {
+            memory.last_document = if class == Coverage::Partial {
                 DocumentStanding::SetAside
             } else {
                 DocumentStanding::Doubted
             };
-            return AbsenceFindings { memory, ..AbsenceFindings::default() };
+            return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
         }
-        let (orientation, ascends) = self.orientation.follow(seen, &self.rows);
+        let (orientation, ascends) = self.direction.follow(seen, &self.items);
         let turned: Vec<ShownItem> =
             if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
-        let mut outcome = Self { orientation, ..self.clone() }.judge(&turned, class, policy, now);
-        outcome.memory.seen_at = now;
+        let mut outcome = Self { direction: orientation, ..self.clone() }.judge(&turned, class, policy, now);
+        outcome.state.seen_at = now;
         outcome
     }
 
@@ -378,11 +380,11 @@ impl AbsenceState {
     fn cleared(&self, seen: &[ShownItem]) -> Self {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         let mut memory = self.clone();
-        memory.rows.iter_mut().filter(|row| shown.contains(&row.id)).for_each(|row| row.missing = None);
+        memory.items.iter_mut().filter(|row| shown.contains(&row.id)).for_each(|row| row.suspect = None);
         memory
     }
 
-    /// What an audit says about the conditional answers before it: one that brings back what they all left out shows that
+    /// Learns from an audit about the conditional answers before it: one that brings back what they all left out shows that
     /// they were parts. A single one may have been an accident.
     fn learned(&self, seen: &[ShownItem], class: Coverage) -> Self {
         let mut memory = self.clone();
@@ -393,7 +395,7 @@ impl AbsenceState {
                 let lacks = |id: &ItemId| !shown.contains(id);
                 let mut lacked = memory.lacked.take().unwrap_or_else(|| LackedItems {
                     answers: 0,
-                    ids: self.rows.iter().map(|row| row.id).collect(),
+                    ids: self.items.iter().map(|row| row.id).collect(),
                 });
                 lacked.answers = lacked.answers.saturating_add(1);
                 lacked.ids.retain(lacks);
@@ -417,7 +419,7 @@ impl AbsenceFindings {
     fn watched(mut self, policy: &ProofPolicy) -> Self {
         for (id, proof) in &self.gone {
             if matches!(proof, Proof::Bracketed(_)) {
-                self.memory.returns.end(*id, policy.belief);
+                self.state.recurrence.end(*id, policy.belief);
             }
         }
         self

@@ -43,7 +43,7 @@ pub use strategy::Strategy;
 
 use strategy::NextPage;
 
-/// What a walk may do.
+/// Limits and rules of a walk.
 #[derive(Clone, Debug)]
 pub struct WalkRules {
     /// Which addresses are the feed's own.
@@ -65,15 +65,15 @@ pub struct WalkedDocument<'a> {
     pub bytes: u64,
     /// The keys of its entries.
     pub keys: &'a [KeyHash],
-    /// What it says of itself.
+    /// Its own metadata.
     pub metadata: &'a Metadata,
-    /// Whether it may lack what its publisher shows: cut, mended, or found to hold more by another reader.
+    /// True when it may lack what its publisher shows: cut, mended, or found to hold more by another reader.
     pub damaged: bool,
-    /// Whether it shows the newest of several feeds, which drop their old entries.
+    /// True when it shows the newest of several feeds, which drop their old entries.
     pub mixed: bool,
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum WalkReply<'a> {
     /// A feed document.
@@ -87,9 +87,9 @@ pub enum WalkReply<'a> {
     NoFeed,
     /// No answer, or none that says anything of the page.
     Failed {
-        /// Why, without secrets.
+        /// The error, without secrets.
         why: &'a str,
-        /// How long the publisher wants to be left alone.
+        /// `Retry-After` of the answer.
         retry_after_secs: Option<u64>,
     },
     /// The request was held back by ourselves.
@@ -99,7 +99,7 @@ pub enum WalkReply<'a> {
     },
 }
 
-/// What to do next.
+/// Next action of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WalkStep {
     /// Ask for this page.
@@ -113,7 +113,7 @@ pub enum WalkStep {
 /// A walk, and all of it that must outlive the process; what it has seen is told to it again ([`ArchiveWalk::recall`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchiveWalk {
-    /// When it began.
+    /// Start of the walk.
     pub started_at: Stamp,
     /// The feed's configured address, without credentials.
     feed: String,
@@ -138,25 +138,25 @@ pub struct ArchiveWalk {
     pub kept: u32,
     /// The way of the walk before, in words; `None` for the first walk.
     pub before: Option<String>,
-    /// Whether its platform, named by itself, shows no more in one document than the live one holds, so that it may have no
+    /// True when its platform, named by itself, shows no more in one document than the live one holds, so that it may have no
     /// second page.
     fits: bool,
-    /// Whether the publisher said then that there is no second page.
+    /// True when the publisher said then that there is no second page.
     alone: bool,
-    /// Whether it met anything because of which its silence proves nothing.
+    /// True when it met anything because of which its silence proves nothing.
     doubtful: bool,
-    /// Whether a page that it took in may lack entries, so that it reaches no first item for certain.
+    /// True when a page that it took in may lack entries, so that it reaches no first item for certain.
     damaged: bool,
     /// By what the live document names its feed.
     named: Metadata,
-    /// Why the first way that failed did.
+    /// Reason why the first way that failed did.
     flaw: Option<String>,
-    /// What has been seen.
+    /// Memory of addresses, bodies and keys.
     #[serde(skip)]
     trail: WalkTrail,
 }
 
-/// Where a walk is.
+/// Current place of a walk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum WalkPhase {
     /// Before this page.
@@ -171,7 +171,7 @@ enum WalkPhase {
     Done(History),
 }
 
-/// What a walk has seen: rebuilt from the staged pages after a restart.
+/// Memory of a walk: rebuilt from the staged pages after a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct WalkTrail {
     /// Digests of addresses.
@@ -184,7 +184,7 @@ struct WalkTrail {
     live: HashSet<KeyHash>,
 }
 
-/// What becomes of a page.
+/// Use of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageUse {
     /// It holds something new: it is to be stored together with the walk, before the walk goes on.
@@ -259,18 +259,18 @@ impl ArchiveWalk {
         Self { next_at: now.plus_secs(gap_secs), ..self }
     }
 
-    /// Whether it read whole archives whole, the way the walk before did, so that what it does not show is not there.
+    /// True when it read whole archives whole, the way the walk before did, so that what it does not show is not there.
     pub fn proves(&self) -> bool {
         let same_way = self.before.as_ref().is_some_and(|before| *before == self.way_words());
         same_way && !self.doubtful && self.phase == WalkPhase::Done(History::Complete)
     }
 
-    /// How many different entries it has shown, those of the live document included.
+    /// Number of different entries that it has shown, those of the live document included.
     pub fn entries(&self) -> usize {
         self.trail.keys.len()
     }
 
-    /// Whether it has shown an entry of this key.
+    /// True when it has shown an entry of this key.
     pub fn has_shown(&self, key: &KeyHash) -> bool {
         self.trail.keys.contains(key)
     }
@@ -280,7 +280,7 @@ impl ArchiveWalk {
         self.trail.keys.iter()
     }
 
-    /// Whether it knows what it has seen.
+    /// True when it knows what it has seen.
     pub fn remembers(&self) -> bool {
         !self.trail.visited.is_empty()
     }
@@ -322,7 +322,7 @@ impl ArchiveWalk {
         }
     }
 
-    /// What to do next.
+    /// Next action of a walk.
     pub fn next(&self, now: Stamp) -> WalkStep {
         let url = match &self.phase {
             WalkPhase::Done(_) => return WalkStep::Done,
@@ -333,7 +333,7 @@ impl ArchiveWalk {
         if self.next_at > now { WalkStep::Wait(self.next_at) } else { WalkStep::Fetch(url.clone()) }
     }
 
-    /// What is known of the feed's history by now.
+    /// History of the feed, as known by now.
     pub fn history(&self) -> History {
         match &self.phase {
             WalkPhase::Done(history) => history.clone(),
@@ -342,17 +342,17 @@ impl ArchiveWalk {
         }
     }
 
-    /// Whether there is nothing to wait for: it is at its end, or at a gap.
+    /// True when there is nothing to wait for: it is at its end, or at a gap.
     pub fn is_over(&self) -> bool {
         matches!(self.phase, WalkPhase::Done(_) | WalkPhase::Paused { .. })
     }
 
-    /// Whether it will never ask again.
+    /// True when it will never ask again.
     pub fn is_done(&self) -> bool {
         matches!(self.phase, WalkPhase::Done(_))
     }
 
-    /// When it asks next.
+    /// Time of the next request.
     pub fn next_at(&self) -> Stamp {
         self.next_at
     }
@@ -479,7 +479,7 @@ impl ArchiveWalk {
         PageUse::Keep
     }
 
-    /// Whether a page of links leads nowhere.
+    /// True when a page of links leads nowhere.
     fn is_last(&self, seen: &WalkedDocument<'_>) -> bool {
         self.way().is_some_and(|way| matches!(way.clone().after(&self.feed, seen), NextPage::End))
     }
@@ -520,7 +520,7 @@ impl ArchiveWalk {
     }
 }
 
-/// Whether a live document is no longer than its platform's documents are by default, the platform is named by the generator,
+/// True when a live document is no longer than its platform's documents are by default, the platform is named by the generator,
 /// and it answers 404 behind the last page. Where an owner set another length, a full document looks the same, so a longer one is left in doubt.
 fn fits(live: &WalkedDocument<'_>, profile: &Profile) -> bool {
     let usual = profile.window.and_then(|usual| usize::try_from(usual).ok());
@@ -534,7 +534,7 @@ fn fits(live: &WalkedDocument<'_>, profile: &Profile) -> bool {
         && profile.is_named_by(live.metadata)
 }
 
-/// What stands for an address: its fragment and its scheme make no other page of it.
+/// Digest of an address without its fragment and scheme, which make no other page of it.
 fn address(url: &str) -> Digest {
     let url = url.split('#').next().unwrap_or_default();
     let bare = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or(url);

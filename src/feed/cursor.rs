@@ -10,7 +10,7 @@ use std::fmt;
 pub struct Toc {
     /// The stamp of the item on the listing's axis.
     pub t: Stamp,
-    /// How many items with the same stamp stand before it, in canonical ascending order.
+    /// Number of items with the same stamp before it, in canonical ascending order.
     pub o: u32,
     /// CRC-32 (IEEE) of the ids 0..=O of that stamp, joined by `_`.
     pub c: u32,
@@ -36,7 +36,7 @@ impl Toc {
         Some(Self { t, o, c: crc.finalize() })
     }
 
-    /// Whether the items now at `t` still bear this cursor out: at least O+1 of them, and the same checksum (SF-128).
+    /// True when the items now at `t` still bear this cursor out: at least O+1 of them, and the same checksum (SF-128).
     pub fn holds<S: AsRef<str>>(&self, ids: impl IntoIterator<Item = S>) -> bool {
         Self::of(self.t, ids.into_iter().take(self.o as usize + 1)) == Some(*self)
     }

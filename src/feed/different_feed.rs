@@ -4,7 +4,7 @@ use everfeed_adapters::{Key, Link, Metadata, SlicedDocument};
 use std::collections::HashMap;
 use url::Url;
 
-/// Whether a document of which nothing was known is that of another feed: a hoster's parking page in RSS, a proxy that mixed
+/// Title of the other feed that a document belongs to, if nothing in it was known: a hoster's parking page in RSS, a proxy that mixed
 /// two up (POLLING 2.2). Its title differs, and its id or the host of its site; a feed that only renames itself changes
 /// less.
 pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<String> {
@@ -36,7 +36,7 @@ pub fn named(metadata: &Metadata) -> Metadata {
 /// Hosts from which a planet's entries come at least.
 const PLANET_HOSTS_MIN: usize = 3;
 
-/// Whether the entries of a document come from several blogs: their ids, or where they have none their links, name three
+/// True when the entries of a document come from several blogs: their ids, or where they have none their links, name three
 /// hosts and more, none of which has four fifths of them.
 pub fn is_planet(window: &SlicedDocument) -> bool {
     let mut hosts: HashMap<String, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What a feed holds: items, their ids and their tombstones; not how they are kept or shown.
+//! Items, their ids and their tombstones; not how they are kept or shown.
 
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, Entry, Key};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ItemId(pub [u8; 10]);
 
-/// Where a key stands in the flat table of all keys ever seen: 16 bytes of the same hash as the id.
+/// Key in the flat table of all keys ever seen: 16 bytes of the same hash as the id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyHash(pub [u8; 16]);
 
@@ -43,18 +43,18 @@ pub struct Item {
     pub iri: String,
     /// T: when this version was committed. Unique in the feed and strictly increasing (SF D-4, D-5).
     pub modified: Stamp,
-    /// When the item was first committed.
+    /// Time of its first commit.
     pub created: Stamp,
     /// T of its last resurrection; `atom:updated` is never earlier.
     pub revived: Option<Stamp>,
-    /// What upstream said when it was first published, in microseconds since 1970, if plausible; outlives the content.
+    /// Upstream's date of publication in microseconds since 1970, if plausible; outlives the content.
     pub published_us: Option<i64>,
     /// The content, or what is left of it.
     pub content: Content,
-    /// How often it became a tombstone: one that comes and goes needs more proof the next time (POLLING 2.4).
+    /// Number of times that it became a tombstone: one that comes and goes needs more proof the next time (POLLING 2.4).
     pub tombstone_count: u8,
-    /// What the next poll is compared with.
-    pub seen: ItemDigests,
+    /// Digests that the next poll is compared with.
+    pub digests: ItemDigests,
 }
 
 /// The digests of the version that is held.
@@ -77,14 +77,14 @@ pub enum Content {
     Gone {
         /// On what evidence.
         reason: Reason,
-        /// When it was first missed.
+        /// Time at which it was first missed.
         first_missing: Option<Stamp>,
-        /// When it was last seen.
+        /// Time at which it was last seen.
         last_seen: Option<Stamp>,
     },
 }
 
-/// Why an item is a tombstone: the reason code that consumers see.
+/// Reason code of a tombstone, as consumers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reason {
     /// The publisher said so with `at:deleted-entry`.
@@ -121,7 +121,7 @@ impl Item {
         }
     }
 
-    /// Whether it is a tombstone.
+    /// True when it is a tombstone.
     pub fn is_gone(&self) -> bool {
         matches!(self.content, Content::Gone { .. })
     }
@@ -139,7 +139,7 @@ impl Item {
         self.revived.map_or(said, |revived| said.max(revived))
     }
 
-    /// When upstream says that it was published, if it says so.
+    /// Upstream's date of publication, if it names one.
     pub fn published(&self) -> Option<Stamp> {
         plausible(self.published_us)
     }
@@ -153,10 +153,10 @@ impl Item {
 /// An item that was deleted this often before comes and goes (POLLING 2.4).
 const DEATHS_MANY: u8 = 3;
 
-/// How long an item that comes and goes must be missed, in seconds.
+/// Least time for which an item that comes and goes must be missed, in seconds.
 const FLAPPING_SECS: u64 = 72 * 3600;
 
-/// How long an item that was deleted so often must be missed at least before it is taken for deleted again, in seconds.
+/// Least time for which an item that was deleted so often must be missed before it is taken for deleted again, in seconds.
 pub fn flapping_secs(tombstone_count: u8) -> u64 {
     if tombstone_count >= DEATHS_MANY { FLAPPING_SECS } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! What one document, or the page of one item, came to, as it is kept for the operator; not what it changed.
+//! Record of one document or one permalink check, kept for the operator; not what it changed.
 
 use super::{
     absence::{CheckResult, Coverage, WindowEvent},
@@ -14,13 +14,13 @@ pub const OBSERVATIONS_MAX: u64 = 200;
 /// One document that was read, or one page. A 304, and the last body again for an answer to validators, prove nothing and leave none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservationRecord {
-    /// When it was read.
+    /// Time at which it was read.
     pub at: Stamp,
-    /// What its silence may prove.
-    pub class: Coverage,
-    /// Why it shows presence only.
+    /// Coverage of the document.
+    pub coverage: Coverage,
+    /// Reason for partial coverage, for the operator.
     pub partial: Option<String>,
-    /// Whether it is the last document again, which confirms what that one lacks.
+    /// True when it is the last document again, which confirms what that one lacks.
     pub again: bool,
     /// Entries in it.
     pub entries: u32,
@@ -38,22 +38,22 @@ pub struct ObservationRecord {
     pub rolled_off: u32,
     /// Items that became tombstones.
     pub gone: u32,
-    /// What happened to the window as a whole.
+    /// Event of a window as a whole.
     pub events: Vec<WindowEvent>,
-    /// What was odd about it.
+    /// Remark on its oddities.
     pub remark: Option<String>,
     /// Set for the page of a missed item: whose, and what it said.
     pub page: Option<(ItemId, CheckResult)>,
 }
 
 impl ObservationRecord {
-    /// What was decided on the word of an item's page.
+    /// Record of a permalink check.
     pub fn of_page(decisions: &Decisions, id: ItemId, said: CheckResult, now: Stamp) -> Self {
         let page = Some((id, said));
-        Self { class: Coverage::Partial, page, ..Self::of(decisions, 0, now) }
+        Self { coverage: Coverage::Partial, page, ..Self::of(decisions, 0, now) }
     }
 
-    /// What was decided on a document of so many entries.
+    /// Record of a document of so many entries.
     pub fn of(decisions: &Decisions, entries: usize, now: Stamp) -> Self {
         let puts = |kind: PutKind| {
             let is_one = |change: &&Change| matches!(change, Change::Put(put) if put.kind == kind);
@@ -62,13 +62,13 @@ impl ObservationRecord {
         let gone = decisions.changes.iter().filter(|change| matches!(change, Change::Delete(_)));
         Self {
             at: now,
-            class: decisions.class,
+            coverage: decisions.coverage,
             entries: few(entries),
             new: puts(PutKind::Added),
             edited: puts(PutKind::Edited),
             revived: puts(PutKind::Revived),
             missing: few(decisions.missing),
-            suspects: few(decisions.last.absence.suspects().count()),
+            suspects: few(decisions.window.absence.suspects().count()),
             rolled_off: few(decisions.rolled_off),
             gone: few(gone.count()),
             events: decisions.events.clone(),

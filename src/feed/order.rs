@@ -34,7 +34,7 @@ impl Order {
     /// All orders on offer, in the order in which they are documented.
     pub const ALL: [Self; 4] = [Self::MODIFIED, Self::MODIFIED_REVERSE, Self::CREATED, Self::CREATED_REVERSE];
 
-    /// Whether `id:` positions make sense: only where items do not move (SF-27).
+    /// True when `id:` positions make sense: only where items do not move (SF-27).
     pub const fn takes_ids(self) -> bool {
         matches!(self.axis, Axis::Created)
     }

@@ -39,11 +39,11 @@ pub struct Page {
     pub items: Vec<Arc<Item>>,
     /// The cursor to go on from.
     pub last_cursor: String,
-    /// Whether more items stand in the range now.
+    /// True when more items stand in the range now.
     pub more: bool,
     /// The feed in the same snapshot: its head, its totals, its mark.
     pub record: Arc<FeedRecord>,
-    /// How far a cursor had to be degraded; that of `since` goes first.
+    /// Degradation of a cursor; that of `since` goes first.
     pub degraded: Option<Degraded>,
 }
 
@@ -66,7 +66,7 @@ impl PageQuery {
 pub struct ListingPlace {
     /// The stamp on the listing's axis.
     pub t: Stamp,
-    /// How many items with the same stamp stand before it.
+    /// Number of items with the same stamp before it.
     pub o: u32,
 }
 
@@ -77,19 +77,19 @@ pub type Range = (Bound<ListingPlace>, Bound<ListingPlace>);
 pub trait ListingRow {
     /// The item's id, as it goes into the checksum.
     fn id(&self) -> String;
-    /// What the row weighs against the byte budget.
+    /// Weight of the row against the byte budget.
     fn weight_bytes(&self) -> usize;
 }
 
 /// One feed along one axis, in canonical ascending order.
 pub trait Listing {
-    /// What a page is made of.
+    /// Row of a page.
     type ListingRow: ListingRow;
-    /// What may go wrong while reading.
+    /// Error while reading.
     type Error;
     /// The ids of the items at `t`, in order. At most one in production.
     fn ids_at(&self, t: Stamp) -> Result<Vec<String>, Self::Error>;
-    /// Where the item with this id, ours or the upstream's, stands.
+    /// Place of the item with this id, ours or the upstream's.
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, Self::Error>;
     /// The rows in a range that is never inverted, ascending, or descending when `reverse`.
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, Self::Error>;
@@ -125,15 +125,15 @@ pub struct Selection<R> {
     pub rows: Vec<R>,
     /// The cursor to go on from; empty when nothing stands before the range.
     pub last_cursor: String,
-    /// Whether more rows stand in the range now.
+    /// True when more rows stand in the range now.
     pub more: bool,
-    /// What became of `since` when it could not be honoured as written.
+    /// Degradation of `since`, when it could not be honoured as written.
     pub since_degraded: Option<Degraded>,
     /// Likewise for `until`.
     pub until_degraded: Option<Degraded>,
 }
 
-/// How far a cursor had to be degraded: the value of the header `Smart-Feed-Cursor` (D-8).
+/// Degradation of a cursor: the value of the header `Smart-Feed-Cursor` (D-8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Degraded {
     /// Treated as `time:{T}`.
@@ -152,7 +152,7 @@ impl Degraded {
     }
 }
 
-/// Why there is no page.
+/// Reason why there is no page.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswerable<E> {
     /// `id:` of an item that the feed never held: 404.
@@ -220,7 +220,7 @@ pub enum Growth {
 }
 
 impl ListingQuery<'_> {
-    /// Whether a range that is empty at `now` can still grow (D-11).
+    /// True when a range that is empty at `now` can still grow (D-11).
     pub fn growth(&self, now: Stamp) -> Growth {
         if self.is_inside_out() {
             return Growth::Never;
@@ -236,7 +236,7 @@ impl ListingQuery<'_> {
         }
     }
 
-    /// Whether it ends before it begins, by the stamps that are written in it.
+    /// True when it ends before it begins, by the stamps that are written in it.
     fn is_inside_out(&self) -> bool {
         let span = |position: Option<&Position>| match position {
             Some(Position::Time { span, .. }) => Some(*span),
@@ -258,7 +258,7 @@ fn grows_until(span: Span, now: Stamp) -> Growth {
     }
 }
 
-/// Where a position lies in ascending order, and whether it had to be degraded.
+/// Place of a position in ascending order, and its degradation if there was one.
 struct Resolved {
     bound: Bound<ListingPlace>,
     degraded: Option<Degraded>,
@@ -305,7 +305,7 @@ fn time_bound(span: Span, is_lower: bool) -> Bound<ListingPlace> {
     }
 }
 
-/// Whether no place can lie between the bounds. Ordered maps refuse such ranges, so they are never asked.
+/// True when no place can lie between the bounds. Ordered maps refuse such ranges, so they are never asked.
 fn is_inverted(low: Bound<ListingPlace>, high: Bound<ListingPlace>) -> bool {
     match (low, high) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,

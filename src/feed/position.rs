@@ -24,7 +24,7 @@ pub enum Position {
     },
     /// A moment, inclusive over the unit written (SF-28, D-9).
     Time {
-        /// What is covered.
+        /// Time covered.
         span: Span,
         /// Left over from a cursor of which only T could be read.
         degraded: bool,
@@ -42,7 +42,7 @@ pub struct Span {
     pub high_us: i64,
 }
 
-/// Why a position spec is refused: always the consumer's mistake, always 400.
+/// Refusal of a position: always the consumer's mistake, always 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadPosition {
     /// No type before a colon.
@@ -101,7 +101,7 @@ impl Span {
         unix_seconds(text).or_else(|| calendar(text))
     }
 
-    /// What `time:{T}` covers: the whole second when T has no fraction, else the microsecond.
+    /// Span of `time:{T}`: the whole second when T has no fraction, else the microsecond.
     pub fn of_stamp(t: Stamp) -> Self {
         let low_us = i64::try_from(t.micros()).unwrap_or(i64::MAX);
         let unit = if t.micros().is_multiple_of(SECOND_US) { SECOND_US as i64 } else { 1 };
@@ -163,7 +163,7 @@ fn calendar(text: &str) -> Option<Span> {
     rest.0.is_empty().then(|| Span::unit(midnight + of_day + micros - offset, unit))
 }
 
-/// What is still to be read of a time.
+/// Unread rest of a time.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {

@@ -1,4 +1,4 @@
-//! What one document changes in a feed. Pure: deciding is done here, applying is the store's business.
+//! Changes by one document to a feed. Pure: deciding is done here, applying is the store's business.
 
 use super::{
     absence::{AbsenceState, Coverage, Suspect, WindowEvent},
@@ -46,40 +46,40 @@ pub struct WindowEntry {
     pub raw: Digest,
     /// The date by which its publisher sorts it, microseconds since 1970.
     pub dated: Option<i64>,
-    /// How often the item was deleted before.
+    /// Number of earlier deletions of the item.
     pub tombstone_count: u8,
-    /// Whether nothing but its title or its content names it.
+    /// True when nothing but its title or its content names it.
     pub is_weak: bool,
     /// Polls running in which its content changed, that of this document included.
     pub changed_polls: u16,
 }
 
-/// What the store knows that a decision needs, all read at one revision.
+/// Stored facts that a decision needs, all read at one revision.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// The revision read; a commit on top of another one is a conflict.
     pub rev: u64,
-    /// How ids are told apart.
+    /// Rule by which ids are told apart.
     pub id_rule: IdRule,
-    /// What is remembered of the last documents.
-    pub last: WindowState,
+    /// State of the window after the last documents.
+    pub window: WindowState,
     /// The items behind the keys that were asked for; unknown keys are absent.
     pub items: HashMap<KeyHash, Arc<Item>>,
 }
 
-/// What is kept of a feed's documents from one poll to the next.
+/// State of a feed's window from one poll to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowState {
     /// The last document's entries, at most [`WINDOW_ENTRIES_MAX`].
-    pub window: Vec<WindowEntry>,
-    /// What is remembered for the sake of what the next document lacks.
+    pub entries: Vec<WindowEntry>,
+    /// Facts by which absence from the next document is judged.
     pub absence: AbsenceState,
     /// Forms of items that are not committed yet, since their entries change with every poll.
-    pub held: Vec<DeferredEdit>,
-    /// When the feed was last seen being reformatted; `None` once it has rested from that.
+    pub deferred: Vec<DeferredEdit>,
+    /// Time at which the feed was last seen being reformatted; `None` once a day has passed since.
     pub reformatted_at: Option<Stamp>,
-    /// What walks through the archives missed; whatever shows it again takes it out.
-    pub missed: Vec<ArchiveSuspect>,
+    /// Items that walks through the archives missed; whatever shows one again takes it out.
+    pub archive_suspects: Vec<ArchiveSuspect>,
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.
@@ -90,13 +90,13 @@ pub const WINDOW_ENTRIES_MAX: usize = 1000;
 pub struct Observation {
     /// The entries in document order.
     pub entries: Vec<ObservedEntry>,
-    /// What the publisher says is deleted.
+    /// Deletions that the publisher names.
     pub deletions: Vec<Deletion>,
-    /// What its silence may prove.
-    pub class: Coverage,
+    /// Coverage of the document.
+    pub coverage: Coverage,
     /// Whose scrubbers made the content digests.
     pub profile: Option<Arc<Profile>>,
-    /// Whether no entry of it has changed with every poll up to now: a poll that changed nothing came before it, or it is
+    /// True when no entry of it has changed with every poll up to now: a poll that changed nothing came before it, or it is
     /// there to change, as a resource is.
     pub after_rest: bool,
 }
@@ -123,32 +123,32 @@ impl ObservedEntry {
 /// An entry that was parsed.
 #[derive(Clone, Debug)]
 pub struct ParsedEntry {
-    /// What identifies it.
+    /// Key of the entry.
     pub key: Key,
     /// The entry.
     pub entry: Arc<Entry>,
     /// The digests of its bytes and of its content.
-    pub seen: ItemDigests,
+    pub digests: ItemDigests,
 }
 
-/// What a document changes.
+/// Changes by a document.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     /// In the order in which they get their T: additions, edits and resurrections oldest to newest, then tombstones.
     pub changes: Vec<Change>,
     /// Keys that are other names of items held: they answer for them from now on, and nothing visible changes.
     pub aliases: Vec<(KeyHash, ItemId)>,
-    /// What is remembered from now on.
-    pub last: WindowState,
-    /// What an operator should know.
+    /// State from now on.
+    pub window: WindowState,
+    /// Events for the operator.
     pub events: Vec<WindowEvent>,
-    /// What the document's silence was taken to prove.
-    pub class: Coverage,
+    /// Coverage of the document.
+    pub coverage: Coverage,
     /// Items of the remembered window that the document lacks.
     pub missing: usize,
     /// Items that left by the end of the window with it.
     pub rolled_off: usize,
-    /// How ids are told apart from now on.
+    /// Rule by which ids are told apart from now on.
     pub id_rule: IdRule,
 }
 
@@ -174,7 +174,7 @@ impl Change {
 /// An item's new content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Put {
-    /// What happens to it.
+    /// Kind of the change.
     pub kind: PutKind,
     /// Which item.
     pub id: ItemId,
@@ -186,11 +186,11 @@ pub struct Put {
     pub entry: Arc<Entry>,
     /// The publisher's date, microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
-    /// What the next poll is compared with.
-    pub seen: ItemDigests,
+    /// Digests that the next poll is compared with.
+    pub digests: ItemDigests,
 }
 
-/// Why an item is put.
+/// Kind of a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PutKind {
     /// Never seen before.
@@ -208,27 +208,27 @@ pub struct Delete {
     pub id: ItemId,
     /// The reason code.
     pub reason: Reason,
-    /// When it was first missed.
+    /// Time at which it was first missed.
     pub first_missing: Option<Stamp>,
-    /// When it was last seen.
+    /// Time at which it was last seen.
     pub last_seen: Option<Stamp>,
-    /// What proves it; kept beside the tombstone.
+    /// Evidence, kept beside the tombstone.
     pub evidence: Evidence,
 }
 
-/// What proves a deletion.
+/// Evidence of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The reason code.
     pub reason: Reason,
-    /// When the document that proves it was read.
+    /// Time of the document that proves it.
     pub observed_at: Stamp,
     /// The publisher's own `when`, as written.
     pub when: Option<String>,
     /// The publisher's own comment.
     pub comment: Option<String>,
-    /// How documents missed it.
-    pub missing: Option<Suspect>,
-    /// How walks through the archives missed it.
-    pub missed: Option<ArchiveSuspect>,
+    /// Suspect as documents missed it.
+    pub suspect: Option<Suspect>,
+    /// Suspect as walks through the archives missed it.
+    pub archive_suspect: Option<ArchiveSuspect>,
 }

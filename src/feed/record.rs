@@ -1,4 +1,4 @@
-//! What is kept of a feed besides its items: its number, its name, how far it has come; not the poll state.
+//! Record of a feed: its number, its name, its counts and its last stamp; neither items nor the poll state.
 
 use super::{
     absence::WindowEvent,
@@ -20,7 +20,7 @@ pub struct FeedRecord {
     pub no: FeedNo,
     /// Its name, `[a-z0-9][a-z0-9-]{0,62}`.
     pub name: String,
-    /// What its ids are hashed with; fixed when the feed is first seen.
+    /// Namespace that its ids are hashed with; fixed when the feed is first seen.
     pub namespace: String,
     /// Rises with every commit; a commit decided on an older one is a conflict.
     pub rev: u64,
@@ -30,24 +30,24 @@ pub struct FeedRecord {
     pub total: u64,
     /// Items held that are no tombstones.
     pub live: u64,
-    /// What the last good document said of itself.
+    /// Metadata of the last good document.
     pub metadata: Arc<Metadata>,
     /// Rises when something rendered of `head` changes.
     pub metadata_rev: u64,
-    /// How ids are told apart.
+    /// Rule by which ids are told apart.
     pub id_rule: IdRule,
     /// The cursor of the newest item when serving began; `None` until the first good document (503 until then).
     pub first_cursor: Option<String>,
-    /// How far back the memory reaches.
+    /// Reach of the memory into the past.
     pub history: History,
     /// The last walk through its archives that came to its end; `None` before the first.
-    pub walked: Option<LastWalk>,
-    /// Where items may be missing, oldest first, at most [`GAPS_MAX`].
+    pub last_walk: Option<LastWalk>,
+    /// Gap markers, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
     /// The window in figures.
     pub window: WindowFigures,
-    /// When the page of a missed item is to be asked for, so that nobody reads every window to find out.
-    pub probe_at: Option<Stamp>,
+    /// Time of the next permalink check; kept here so that nobody reads every window to find out.
+    pub next_check_at: Option<Stamp>,
 }
 
 /// What a list of feeds tells of each window, so that nobody reads every window for it.
@@ -67,9 +67,9 @@ pub struct WindowFigures {
 /// that could be followed, so what stood between them, if anything, was never seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// When it was found.
+    /// Time at which it was found.
     pub at: Stamp,
-    /// What happened to the window.
+    /// Event that left the gap.
     pub event: WindowEvent,
     /// Cursor of the newest item held before; empty if none was.
     pub before: String,
@@ -96,19 +96,19 @@ impl FeedRecord {
             id_rule: IdRule::Id,
             first_cursor: None,
             history: History::Unknown,
-            walked: None,
+            last_walk: None,
             gaps: Vec::new(),
             window: WindowFigures::default(),
-            probe_at: None,
+            next_check_at: None,
         }
     }
 
-    /// Whether the first good document is in.
+    /// True once the first good document is in.
     pub fn is_ready(&self) -> bool {
         self.first_cursor.is_some()
     }
 
-    /// What decides whether anything visible has changed.
+    /// Head of the feed: equal heads mean that nothing visible has changed.
     pub fn head(&self) -> Head {
         Head { last_t: self.last_t, metadata_rev: self.metadata_rev, ready: self.is_ready() }
     }
@@ -121,11 +121,11 @@ pub struct Head {
     pub last_t: Stamp,
     /// The revision of what the feed says of itself.
     pub metadata_rev: u64,
-    /// Whether the first good document is in.
+    /// True once the first good document is in.
     pub ready: bool,
 }
 
-/// How entries with one id are told apart.
+/// Rule by which entries with one id are told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum IdRule {
     /// By their id alone.

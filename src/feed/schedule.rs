@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 mod calendar;
 mod interval;
 mod next;
+mod retry_after;
 
-pub use next::{Answer, Document, Failure, Outcome, host_not_before, next};
+pub use next::{Answer, Document, Failure, Outcome, next};
+pub use retry_after::{host_pause_until, retry_after_secs};
 
 #[cfg(test)]
 mod tests;
@@ -161,6 +163,14 @@ impl PollState {
             calendar::step_out(at, &self.skip_hours, &self.skip_days)
         };
         Self { next_at, ..self }
+    }
+
+    /// The same after a change of the feed's settings while it is polled: the new policy counts at once.
+    pub fn under(self, url: &str, policy: &Policy, now: Stamp) -> Self {
+        let resumed = self.resumed(url, policy, now);
+        let earliest = resumed.polled_at.filter(|at| *at <= now && resumed.next_at != Stamp::MAX);
+        let earliest = earliest.map(|at| at.plus_secs(interval::floor_secs(&resumed, policy)));
+        Self { next_at: resumed.next_at.max(earliest.unwrap_or_default()), ..resumed }
     }
 
     /// When a hint polls the feed. It ends a back-off; it never ends a `not_before` of the host; one that comes within

@@ -16,7 +16,7 @@ use crate::{
         item::{Item, ItemId},
         observation_record::ObservationRecord,
         reconcile::reconcile_probe,
-        schedule::{Failure, PollState},
+        schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
     },
     store::Commit,
@@ -44,15 +44,12 @@ pub struct Checked {
     pub next_at: Option<Stamp>,
     /// True when a request was sent, so that its host is to be left alone for a while.
     pub asked: bool,
-    /// A host that gets no requests until then.
-    pub hold: Option<(String, Stamp)>,
+    /// A pause of a host, and its end.
+    pub host_pause: Option<(String, Stamp)>,
 }
 
 /// Seconds until a check that failed on our side is made again.
 const CHECK_AGAIN_SECS: u64 = 60;
-
-/// The longest a host is left alone on the word of one page, as for polls.
-const HOLD_SECS_MAX: u64 = 7 * 86_400;
 
 impl<'a> Check<'a> {
     /// A check for this feed.
@@ -79,9 +76,9 @@ impl<'a> Check<'a> {
         stop: &CancellationToken,
     ) -> Result<Option<Checked>, Failure> {
         let (context, feed) = (self.context, self.feed);
-        let last = context.store.known(feed.no, Vec::new()).await.map_err(Failure::ours)?.last;
-        let Some(id) = last.absence.probe_due(context.now()) else {
-            return Ok(Some(Checked { next_at: last.absence.probe_at(), ..Checked::default() }));
+        let last = context.store.known(feed.no, Vec::new()).await.map_err(Failure::ours)?.window;
+        let Some(id) = last.absence.due_check(context.now()) else {
+            return Ok(Some(Checked { next_at: last.absence.next_check_at(), ..Checked::default() }));
         };
         let item = context.store.item(feed.no, id).await.map_err(Failure::ours)?;
         let item = item.ok_or_else(|| Failure::ours("a missed item is not in the store"))?;
@@ -95,7 +92,7 @@ impl<'a> Check<'a> {
             () = stop.cancelled() => return Ok(None),
         };
         let now = context.now();
-        let (said, hold) = match reply {
+        let (said, host_pause) = match reply {
             PageReply::Deferred { wait_secs } => {
                 let next_at = Some(now.plus_secs(wait_secs.max(1)));
                 return Ok(Some(Checked { next_at, ..Checked::default() }));
@@ -103,16 +100,15 @@ impl<'a> Check<'a> {
             PageReply::Failed => (CheckResult::Nothing, None),
             PageReply::Elsewhere => (CheckResult::Elsewhere, None),
             PageReply::Answer(answer) => {
-                let hold = answer.hold.clone();
-                let hold = hold.map(|(host, secs)| (host, now.plus_secs(secs.min(HOLD_SECS_MAX))));
+                let host_pause = answer.host.clone().zip(pause(&answer, feed, self.state, now));
                 let item = Arc::clone(&item);
-                (compute(move || said(&answer, &item)).await?, hold)
+                (compute(move || said(&answer, &item)).await?, host_pause)
             }
         };
         debug!(feed.name = %feed.name, %id, url, "The page of a missed item says: {said:?}");
         self.record(&item, said).await?;
         let next_at = self.answered(id, said).await?;
-        Ok(Some(Checked { next_at, asked: true, hold }))
+        Ok(Some(Checked { next_at, asked: true, host_pause }))
     }
 
     /// Keeps the result, if the feed is recorded: without it, its documents play to another end.
@@ -144,14 +140,14 @@ impl<'a> Check<'a> {
             // Where nobody was asked and nothing came of it there is nothing to tell.
             let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();
             let observed = tells.then(|| ObservationRecord::of_page(&decisions, id, said, now));
-            let (changes, last) = (decisions.changes, Some(decisions.last));
+            let (changes, last) = (decisions.changes, Some(decisions.window));
             Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, events))
         });
         let (receipt, events) = committed.await?.expect("every result is committed");
         context.metrics.probe(word(said));
         context.announce(feed, &receipt, started);
         events.into_iter().for_each(|event| tell(feed, event));
-        Ok(receipt.feed.probe_at)
+        Ok(receipt.feed.next_check_at)
     }
 }
 
@@ -159,6 +155,12 @@ impl<'a> Check<'a> {
 fn page_of(feed: &FeedSpec, item: &Arc<Item>) -> Option<String> {
     let reach = OwnOrigins::new(feed.url.clone(), feed.aliases.clone());
     reach.mapped(item.entry()?.permalink()?)
+}
+
+/// End of the pause of the host that gave an answer.
+pub(super) fn pause(answer: &PageAnswer, feed: &FeedSpec, state: &PollState, now: Stamp) -> Option<Stamp> {
+    let status = Some(answer.status.as_u16());
+    host_pause_until(state, &feed.policy, status, answer.retry_after_secs, now)
 }
 
 /// What an answer means.

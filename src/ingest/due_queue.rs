@@ -1,16 +1,16 @@
-//! Which feed is due when; not what happens then.
+//! Queue of feeds by the time at which they are due; not what happens then.
 
 use crate::feed::{record::FeedNo, stamp::Stamp};
 use std::collections::{BTreeSet, HashMap};
 
 /// Feeds by the moment at which they are due. A feed stands in it at most once.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct DueQueue {
     due: BTreeSet<(Stamp, FeedNo)>,
     at: HashMap<FeedNo, Stamp>,
 }
 
-impl Queue {
+impl DueQueue {
     /// Puts a feed in its place, taking it out of the one that it had.
     pub(super) fn put(&mut self, feed: FeedNo, at: Stamp) {
         if let Some(old) = self.at.insert(feed, at) {
@@ -34,7 +34,14 @@ impl Queue {
         Some((feed, at))
     }
 
-    /// When the next feed is due.
+    /// Takes a feed out.
+    pub(super) fn remove(&mut self, feed: FeedNo) {
+        if let Some(at) = self.at.remove(&feed) {
+            self.due.remove(&(at, feed));
+        }
+    }
+
+    /// Time at which the next feed is due.
     pub(super) fn next_at(&self) -> Option<Stamp> {
         self.due.first().map(|(at, _)| *at)
     }
@@ -46,7 +53,7 @@ mod tests {
 
     #[test]
     fn feeds_come_out_in_the_order_in_which_they_are_due_and_once() {
-        let mut queue = Queue::default();
+        let mut queue = DueQueue::default();
         let (a, b) = (FeedNo(1), FeedNo(2));
         let at = Stamp::from_secs;
         queue.put(a, at(30));

@@ -1,43 +1,44 @@
-//! Which hosts want to be left alone until when, and how many polls each has in flight; not the pace of single requests.
+//! Pauses of hosts (no requests until then), and the places that each host has for jobs in flight; not the pace of single
+//! requests.
 
 use crate::feed::{schedule::PollState, stamp::Stamp};
 use std::collections::{BTreeMap, HashMap};
 use url::Url;
 
-/// Polls in flight to one host at most, so that a host with a thousand feeds does not hold up all others.
+/// Jobs in flight to one host at most, so that a host with a thousand feeds does not hold up all others.
 const IN_FLIGHT_MAX: usize = 2;
 
-/// What is known of hosts.
+/// Pauses and places of hosts.
 #[derive(Debug, Default)]
-pub(super) struct Hosts {
-    not_before: HashMap<String, Stamp>,
+pub(super) struct HostPauses {
+    until: HashMap<String, Stamp>,
     in_flight: HashMap<String, usize>,
-    /// Named since the last save.
+    /// Pauses since the last save.
     unsaved: BTreeMap<String, Stamp>,
 }
 
-impl Hosts {
-    /// What was saved.
+impl HostPauses {
+    /// The pauses that were saved.
     pub(super) fn new(saved: Vec<(String, Stamp)>) -> Self {
-        Self { not_before: saved.into_iter().collect(), ..Self::default() }
+        Self { until: saved.into_iter().collect(), ..Self::default() }
     }
 
-    /// Until when the hosts that a feed's poll would meet want to be left alone.
-    pub(super) fn not_before(&self, hosts: &[String]) -> Stamp {
-        hosts.iter().filter_map(|host| self.not_before.get(host)).max().copied().unwrap_or_default()
+    /// End of the longest pause of these hosts.
+    pub(super) fn until(&self, hosts: &[String]) -> Stamp {
+        hosts.iter().filter_map(|host| self.until.get(host)).max().copied().unwrap_or_default()
     }
 
-    /// Takes a host at its word. A later word does not shorten an earlier one: it may come from another of its feeds.
-    pub(super) fn hold(&mut self, host: String, until: Stamp, now: Stamp) {
-        self.not_before.retain(|_, until| *until > now);
-        let held = self.not_before.entry(host.clone()).or_default();
-        *held = until.max(*held);
-        self.unsaved.insert(host, *held);
+    /// Pauses a host. A later pause does not shorten an earlier one: it may come from another of its feeds.
+    pub(super) fn pause(&mut self, host: String, until: Stamp, now: Stamp) {
+        self.until.retain(|_, until| *until > now);
+        let longest = self.until.entry(host.clone()).or_default();
+        *longest = until.max(*longest);
+        self.unsaved.insert(host, *longest);
     }
 
-    /// Takes a place for a poll, if all its hosts have one.
+    /// Takes a place for a job, if all its hosts have one.
     pub(super) fn enter(&mut self, hosts: &[String]) -> bool {
-        let has_room = |host: &String| self.in_flight.get(host).is_none_or(|polls| *polls < IN_FLIGHT_MAX);
+        let has_room = |host: &String| self.in_flight.get(host).is_none_or(|jobs| *jobs < IN_FLIGHT_MAX);
         let room = hosts.iter().all(has_room);
         if room {
             hosts.iter().for_each(|host| *self.in_flight.entry(host.clone()).or_default() += 1);
@@ -48,19 +49,19 @@ impl Hosts {
     /// Gives the place back.
     pub(super) fn leave(&mut self, hosts: &[String]) {
         for host in hosts {
-            if let Some(polls) = self.in_flight.get_mut(host) {
-                *polls = polls.saturating_sub(1);
+            if let Some(jobs) = self.in_flight.get_mut(host) {
+                *jobs = jobs.saturating_sub(1);
             }
         }
-        self.in_flight.retain(|_, polls| *polls > 0);
+        self.in_flight.retain(|_, jobs| *jobs > 0);
     }
 
-    /// What is to be saved.
+    /// Takes the pauses that are to be saved.
     pub(super) fn take_unsaved(&mut self) -> BTreeMap<String, Stamp> {
         std::mem::take(&mut self.unsaved)
     }
 
-    /// Gives back what could not be saved.
+    /// Takes back the pauses that could not be saved.
     pub(super) fn give_back(&mut self, hosts: BTreeMap<String, Stamp>) {
         for (host, until) in hosts {
             self.unsaved.entry(host).or_insert(until);
@@ -72,7 +73,7 @@ impl Hosts {
     }
 }
 
-/// The hosts that the next poll of a feed meets as far as one knows: the one asked, and the one that answered last.
+/// The hosts that the next request for a feed meets as far as one knows: the one asked, and the one that answered last.
 pub fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
     let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_owned);
     let asked = host(&state.plan(audit_secs, now).url);
@@ -89,19 +90,19 @@ mod tests {
     const NOW: Stamp = Stamp::from_secs(1_000);
 
     #[test]
-    fn a_host_is_left_alone_for_as_long_as_its_longest_word() {
-        let mut hosts = Hosts::new(vec![("old".into(), Stamp::from_secs(900))]);
-        hosts.hold("a".into(), NOW.plus_secs(60), NOW);
-        hosts.hold("a".into(), NOW.plus_secs(10), NOW);
-        let until = |names: &[&str]| hosts.not_before(&names.map_to_strings());
+    fn a_host_pauses_for_as_long_as_its_longest_pause() {
+        let mut hosts = HostPauses::new(vec![("old".into(), Stamp::from_secs(900))]);
+        hosts.pause("a".into(), NOW.plus_secs(60), NOW);
+        hosts.pause("a".into(), NOW.plus_secs(10), NOW);
+        let until = |names: &[&str]| hosts.until(&names.map_to_strings());
         assert_eq!(until(&["a", "b"]), NOW.plus_secs(60));
         assert_eq!(until(&["b"]), Stamp::ZERO);
-        assert_eq!(until(&["old"]), Stamp::ZERO, "what is over is forgotten");
+        assert_eq!(until(&["old"]), Stamp::ZERO, "a pause that is over is forgotten");
     }
 
     #[test]
     fn a_host_has_few_places_and_gets_them_back() {
-        let mut hosts = Hosts::default();
+        let mut hosts = HostPauses::default();
         let (a, ab) = (["a"].map_to_strings(), ["a", "b"].map_to_strings());
         assert!(hosts.enter(&a) && hosts.enter(&ab) && !hosts.enter(&a));
         assert!(hosts.enter(&["b"].map_to_strings()), "a refused poll took no place");

@@ -34,8 +34,8 @@ pub struct Polled {
     pub state: PollState,
     /// Whether the store has that already, since it was part of a commit.
     pub is_saved: bool,
-    /// A host that gets no requests until then.
-    pub hold: Option<(String, Stamp)>,
+    /// A pause of a host, and its end.
+    pub host_pause: Option<(String, Stamp)>,
     /// An archive walk that begins with this document.
     pub walk: Option<ArchiveWalk>,
     /// Time at which a permalink check is due for an item that the document lacks.
@@ -92,14 +92,14 @@ impl<'a> Poll<'a> {
     fn remember(&self, outcome: &Outcome<'_>) -> Polled {
         let (now, jitter) = (self.context.now(), (self.context.jitter)());
         let next = schedule::next(self.state, outcome, &self.feed.policy, now, jitter);
-        Polled { state: next, is_saved: false, hold: None, walk: None, check_at: None, again_at: None }
+        Polled { state: next, is_saved: false, host_pause: None, walk: None, check_at: None, again_at: None }
     }
 
     /// The poll state after a failure, which changes nothing else.
     fn fail(&self, failure: Failure, host: Option<String>) -> Polled {
-        let (feed, now) = (self.feed, self.context.now());
+        let feed = self.feed;
         let polled = self.remember(&Outcome::Failed(failure.clone()));
-        let until = schedule::host_not_before(&polled.state, &failure, &feed.policy, now);
+        let until = self.context.host_pause(feed, &polled.state, &failure);
         let (name, text, status) = (&feed.name, &failure.text, failure.status);
         let is_new = self.state.fault.as_ref().is_none_or(|fault| fault.text != failure.text);
         match failure.whose {
@@ -112,7 +112,7 @@ impl<'a> Poll<'a> {
             }
             Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
         }
-        Polled { hold: host.zip(until), ..polled }
+        Polled { host_pause: host.zip(until), ..polled }
     }
 }
 

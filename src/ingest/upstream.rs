@@ -3,7 +3,7 @@
 use super::{FeedSpec, Fetched, Format, feed_spec::without_credentials};
 use crate::{
     clock::Clock,
-    feed::schedule::{Answer, Failure, Plan, PollState, Whose},
+    feed::schedule::{self, Answer, Failure, Plan, PollState, Whose},
     layers::{
         Asked, Client, Fault, FetchError, Landing, Trusted, Validators, client::ACCEPT_FEEDS, freshness,
         parse_retry_after,
@@ -156,16 +156,17 @@ impl Upstream {
                     whose: Whose::Upstream,
                     text: refusal(status, credentials(&feed.url).is_some()),
                     status: Some(status.as_u16()),
-                    retry_after_secs: self.retry_after_secs(&parts.headers),
+                    retry_after_secs: self.retry_after_secs(status, &parts.headers),
                 },
                 host,
             },
         }
     }
 
-    fn retry_after_secs(&self, headers: &HeaderMap) -> Option<u64> {
+    fn retry_after_secs(&self, status: StatusCode, headers: &HeaderMap) -> Option<u64> {
         let now = UNIX_EPOCH + Duration::from_micros(self.clock.now_us());
-        parse_retry_after(headers.get(RETRY_AFTER)?, now).map(whole_secs)
+        let named_secs = parse_retry_after(headers.get(RETRY_AFTER)?, now).map(whole_secs);
+        schedule::retry_after_secs(status.as_u16(), named_secs)
     }
 }
 

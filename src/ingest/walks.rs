@@ -36,22 +36,19 @@ pub struct Stepped {
     pub next_at: Option<Stamp>,
     /// True when the live document is to be read now, for the first commit.
     pub wants_poll: bool,
-    /// A host that gets no requests until then.
-    pub hold: Option<(String, Stamp)>,
+    /// A pause of a host, and its end.
+    pub host_pause: Option<(String, Stamp)>,
 }
 
 impl Stepped {
     /// A step that left no walk behind.
     fn without_walk(next_at: Option<Stamp>) -> Self {
-        Self { walk: None, next_at, wants_poll: false, hold: None }
+        Self { walk: None, next_at, wants_poll: false, host_pause: None }
     }
 }
 
 /// Seconds between two pages of a walk that was done before at least: as for permalink checks, one a minute (POLLING 2.3).
 const AGAIN_PAGE_GAP_SECS_MIN: u64 = 60;
-
-/// The longest a host is left alone on the word of one page, as for polls.
-const HOLD_SECS_MAX: u64 = 7 * 86_400;
 
 impl<'a> ArchiveReader<'a> {
     /// A step for this feed.
@@ -75,5 +72,5 @@ impl<'a> ArchiveReader<'a> {
 /// True when the end of a walk is committed.
 pub fn is_settled(walk: &ArchiveWalk, record: &FeedRecord) -> bool {
     let of_it = |walked: &LastWalk| walked.began_at == walk.started_at;
-    walk.is_done() && record.is_ready() && record.walked.as_ref().is_some_and(of_it)
+    walk.is_done() && record.is_ready() && record.last_walk.as_ref().is_some_and(of_it)
 }

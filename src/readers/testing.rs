@@ -146,14 +146,20 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 
 pub(crate) fn delete(n: u32) -> Change {
     let reason = Reason::Explicit;
-    let evidence =
-        Evidence { reason, observed_at: START, when: None, comment: None, missing: None, missed: None };
+    let evidence = Evidence {
+        reason,
+        observed_at: START,
+        when: None,
+        comment: None,
+        suspect: None,
+        archive_suspect: None,
+    };
     let (first_missing, last_seen) = (None, None);
     Change::Delete(Delete { id: key(n).item_id(), reason, first_missing, last_seen, evidence })
 }

@@ -66,7 +66,7 @@ fn item(number: u8, content: Content) -> Item {
         published_us: None,
         content,
         tombstone_count: 0,
-        seen: ItemDigests::default(),
+        digests: ItemDigests::default(),
     }
 }
 

@@ -103,7 +103,7 @@ mod tests {
             published_us: Some(-3),
             content: Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None },
             tombstone_count: 0,
-            seen: ItemDigests::default(),
+            digests: ItemDigests::default(),
         }
     }
 

@@ -489,7 +489,7 @@ impl Feed {
         }
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
         if let Some(mut last) = commit.last {
-            last.window.truncate(WINDOW_ENTRIES_MAX);
+            last.entries.truncate(WINDOW_ENTRIES_MAX);
             self.last = last;
         }
         if let Some(observed) = commit.observed {

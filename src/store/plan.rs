@@ -100,7 +100,7 @@ impl PlannedCommit {
             published_us: put.published_us.or(before.and_then(|before| before.published_us)),
             tombstone_count: before.map_or(0, |before| before.tombstone_count),
             content: Content::Live(put.entry.clone()),
-            seen: put.seen,
+            digests: put.digests,
         })
     }
 
@@ -146,13 +146,13 @@ impl PlannedCommit {
         feed.rev += 1;
         feed.id_rule = commit.id_rule;
         if let Some(last) = &commit.last {
-            feed.probe_at = last.absence.probe_at();
+            feed.next_check_at = last.absence.next_check_at();
             feed.window = figures(last);
         }
         if let Some(archives) = &commit.archives {
             feed.history.clone_from(&archives.history);
             if archives.walked.is_some() {
-                feed.walked.clone_from(&archives.walked);
+                feed.last_walk.clone_from(&archives.walked);
             }
         }
         if let Some(metadata) = &commit.metadata {
@@ -175,9 +175,9 @@ impl PlannedCommit {
 fn figures(window: &WindowState) -> WindowFigures {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     WindowFigures {
-        quarantined_since: window.absence.held_since,
+        quarantined_since: window.absence.quarantined_since,
         suspects: count(window.absence.suspects().count()),
-        deferred: count(window.held.len()),
+        deferred: count(window.deferred.len()),
         reformatted_at: window.reformatted_at,
     }
 }

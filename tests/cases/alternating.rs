@@ -46,7 +46,7 @@ async fn watched(is_second: impl Fn(usize) -> bool) -> Watched {
     }
     // They are alive again when the first set is shown, as far as it still reaches back to them.
     assert!(revived <= tombstones, "{revived} of {tombstones}");
-    Watched { tombstones, belief: blog.absence().await.returns.belief(blog.now()) }
+    Watched { tombstones, belief: blog.absence().await.recurrence.belief(blog.now()) }
 }
 
 /// The second set in this share of the polls, at random.

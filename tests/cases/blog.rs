@@ -148,7 +148,7 @@ impl Blog {
 
     /// What is remembered of the feed's documents for the sake of what is missing.
     pub(crate) async fn absence(&self) -> absence::AbsenceState {
-        self.store.known(self.feed.no, Vec::new()).await.unwrap().last.absence
+        self.store.known(self.feed.no, Vec::new()).await.unwrap().window.absence
     }
 
     pub(crate) fn now(&self) -> Stamp {
@@ -162,7 +162,7 @@ impl Blog {
             .await
             .expect("nobody stops it");
         self.state = polled.state;
-        while let Some(at) = self.store.feed(self.feed.no).await.unwrap().probe_at
+        while let Some(at) = self.store.feed(self.feed.no).await.unwrap().next_check_at
             && at <= self.now()
         {
             Check::new(&self.context, &self.feed, &self.state).run(&self.upstream, &stop).await.unwrap();

@@ -81,7 +81,7 @@ async fn truncated_once_or_empty_document() {
     assert_eq!(blog.stays(24).await, "");
     assert_eq!(blog.shows(rss("zyxwvutsrq")).await, "");
     assert_eq!(blog.stays(48).await, "");
-    assert_eq!(blog.absence().await.held_since, None);
+    assert_eq!(blog.absence().await.quarantined_since, None);
 }
 
 /// "1/3 of rows missing for hours (shard, cache): mass guard; below the threshold false tombstones possible without probe;

@@ -163,7 +163,7 @@ impl Watcher {
     }
 
     async fn due(&self, now: Stamp) -> Option<ItemId> {
-        self.store.known(self.feed.no, Vec::new()).await.unwrap().last.absence.probe_due(now)
+        self.store.known(self.feed.no, Vec::new()).await.unwrap().window.absence.due_check(now)
     }
 
     /// Reads what changed, as a consumer does.
@@ -179,7 +179,7 @@ impl Watcher {
             }
         }
         let known = self.store.known(self.feed.no, Vec::new()).await.unwrap();
-        let suspects = known.last.absence.suspects();
+        let suspects = known.window.absence.suspects();
         self.missed = suspects.filter_map(|row| Some(self.items.get(&row.id)?.0)).collect();
     }
 

@@ -70,7 +70,7 @@ pub(crate) fn put(kind: PutKind, n: u32) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry(n)),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 
@@ -259,7 +259,7 @@ fn poll() -> PollState {
 fn observed() -> ObservationRecord {
     ObservationRecord {
         at: START,
-        class: Coverage::Conditional,
+        coverage: Coverage::Conditional,
         partial: Some("cut".into()),
         again: true,
         entries: 15,
@@ -343,10 +343,10 @@ fn staged(no: u32) -> StagedPage {
 }
 
 fn held() -> DeferredEdit {
-    let Change::Put(Put { id, entry, published_us, seen, .. }) = put(PutKind::Edited, 1) else {
+    let Change::Put(Put { id, entry, published_us, digests: seen, .. }) = put(PutKind::Edited, 1) else {
         unreachable!()
     };
-    DeferredEdit { id, key: key(1), until: START, entry, published_us, seen }
+    DeferredEdit { id, key: key(1), until: START, entry, published_us, digests: seen }
 }
 
 fn missed() -> ArchiveSuspect {
@@ -368,11 +368,11 @@ pub(crate) async fn fill(store: &dyn Store) {
     };
     let first = Commit {
         last: Some(WindowState {
-            window: vec![row],
+            entries: vec![row],
             absence: AbsenceState::default(),
-            held: vec![held()],
+            deferred: vec![held()],
             reformatted_at: Some(START),
-            missed: vec![missed()],
+            archive_suspects: vec![missed()],
         }),
         metadata: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,
@@ -387,8 +387,8 @@ pub(crate) async fn fill(store: &dyn Store) {
         observed_at: START,
         when: Some("2026-06-01T00:00:00Z".into()),
         comment: Some("spam".into()),
-        missing: None,
-        missed: Some(missed()),
+        suspect: None,
+        archive_suspect: Some(missed()),
     };
     let delete = |n| {
         let (first_missing, last_seen, evidence) = (Some(START), Some(START), evidence.clone());

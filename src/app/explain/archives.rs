@@ -35,8 +35,8 @@ pub(super) fn archives(
         way => format!(" by {way}"),
     };
     let is_last =
-        |walk: &&ArchiveWalk| record.walked.as_ref().is_some_and(|last| last.began_at == walk.started_at);
-    if let Some(walked) = &record.walked {
+        |walk: &&ArchiveWalk| record.last_walk.as_ref().is_some_and(|last| last.began_at == walk.started_at);
+    if let Some(walked) = &record.last_walk {
         let by = walk.filter(is_last).map(by).unwrap_or_default();
         let ended = walked.ended_at.rfc3339();
         lines.push(format!("last read until {ended}{by}; pages: {}; {}", walked.pages, walked.found));
@@ -54,7 +54,7 @@ pub(super) fn archives(
             lines.extend((!walk.is_done()).then(|| format!("the next page at {next}")));
         }
         None => {
-            let walked = record.walked.as_ref().filter(|_| import.pages_max > 0);
+            let walked = record.last_walk.as_ref().filter(|_| import.pages_max > 0);
             let again = walked.and_then(|walked| walked.again_at(import.again_secs));
             lines.extend(again.map(|at| format!("read again from {} on", at.rfc3339())));
         }

@@ -65,7 +65,7 @@ impl DeletionSettings {
             weak_confirmations: few(self.weak_confirmations),
             weak_secs: self.weak_secs,
             complete,
-            probes: self.probe,
+            checks_permalinks: self.probe,
             ..absence::ProofPolicy::default()
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct LackingItem {
     pub(super) at: usize,
     /// Anchors behind it.
     pub(super) behind: usize,
-    /// Whether older items moved up into the window.
+    /// True when older items moved up into the window.
     pub(super) backfilled: bool,
     pub(super) is_interior: bool,
 }
@@ -40,18 +40,18 @@ pub(super) struct Comparison {
 impl Comparison {
     pub(super) fn new(memory: &AbsenceState, seen: &[ShownItem]) -> Self {
         let position: HashMap<ItemId, usize> =
-            memory.rows.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
+            memory.items.iter().enumerate().map(|(at, row)| (row.id, at)).collect();
         let survivors: Vec<(usize, &ShownItem)> =
             seen.iter().filter_map(|place| Some((*position.get(&place.id)?, place))).collect();
         let places: Vec<usize> = survivors.iter().map(|(at, _)| *at).collect();
         let ordered = anchors::longest_rise(&places);
-        let undated = |&&at: &&usize| memory.rows[survivors[at].0].dated == survivors[at].1.dated;
+        let undated = |&&at: &&usize| memory.items[survivors[at].0].dated == survivors[at].1.dated;
         let anchors = ordered.iter().filter(undated).map(|&at| survivors[at].0).collect();
         let shown = seen.iter().map(|place| place.id).collect();
         Self { shown, survivors: survivors.len(), anchors, in_order: ordered.len(), position }
     }
 
-    /// Whether at least three survived and four in five kept their order.
+    /// True when at least three survived and four in five kept their order.
     pub(super) fn is_stable(&self) -> bool {
         self.survivors >= SURVIVORS_MIN && self.in_order * 5 >= self.survivors * 4
     }
@@ -63,22 +63,22 @@ impl Comparison {
         seen: &[ShownItem],
         rule: AbsenceRule,
     ) -> Vec<LackingItem> {
-        let last_anchor = self.anchors.last().map(|&at| memory.rows[at].id);
+        let last_anchor = self.anchors.last().map(|&at| memory.items[at].id);
         let back: Vec<&ShownItem> = seen
             .iter()
             .rev()
             .take_while(|place| Some(place.id) != last_anchor)
             .filter(|place| !self.position.contains_key(&place.id))
             .collect();
-        let returns = back.iter().any(|place| place.known);
-        let absent = memory.rows.iter().enumerate().filter(|(_, row)| !self.shown.contains(&row.id));
+        let returns = back.iter().any(|place| place.is_known);
+        let absent = memory.items.iter().enumerate().filter(|(_, row)| !self.shown.contains(&row.id));
         absent
             .map(|(at, row)| {
                 let behind = self.anchors.len() - self.anchors.partition_point(|&anchor| anchor <= at);
                 let older =
                     |place: &&ShownItem| matches!((place.dated, row.dated), (Some(a), Some(b)) if a < b);
                 // What moved up behind it is an anchor from the next document on, and goes on meaning the same.
-                let still = behind > 0 && row.missing.is_some_and(|missing| missing.backfilled);
+                let still = behind > 0 && row.suspect.is_some_and(|missing| missing.backfilled);
                 let backfilled = still || (returns && back.iter().all(older));
                 let bracketed = behind + if backfilled { ANCHORS_MIN } else { 0 } >= ANCHORS_MIN;
                 let is_proof = match rule {

@@ -5,12 +5,12 @@ use crate::feed::item::ItemId;
 use serde::{Deserialize, Serialize};
 use std::{cmp::Ordering, collections::HashSet};
 
-/// Where new items came in, when dates do not tell.
+/// Direction of documents, learnt from the end at which new items come in, where dates do not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Direction {
     /// Insertions in a row at the head, or as a negative number at the end.
     inserts: i8,
-    /// What the last document said.
+    /// Direction of the last document.
     known: Option<NewestEnd>,
 }
 
@@ -24,7 +24,7 @@ enum NewestEnd {
 const INSERTS_MIN: i8 = 2;
 
 impl Direction {
-    /// What is known after a document, and whether it must be turned round to be newest first.
+    /// Direction after a document, and true when the document must be turned round to be newest first.
     pub(super) fn follow(self, seen: &[ShownItem], rows: &[WindowItem]) -> (Self, bool) {
         let inserts = self.inserted(seen, rows);
         let known = match (by_dates(seen), inserts) {
@@ -42,10 +42,10 @@ impl Direction {
         self.known.is_some()
     }
 
-    /// Where new items stand in a document, the rows of which are remembered newest first.
+    /// Count of insertions after a document; the remembered items are newest first.
     fn inserted(self, seen: &[ShownItem], rows: &[WindowItem]) -> i8 {
         let held: HashSet<ItemId> = rows.iter().map(|row| row.id).collect();
-        let is_new = |place: &ShownItem| !held.contains(&place.id) && !place.known;
+        let is_new = |place: &ShownItem| !held.contains(&place.id) && !place.is_known;
         let (head, end) = (seen.first().is_some_and(is_new), seen.last().is_some_and(is_new));
         match (head, end) {
             _ if rows.is_empty() => self.inserts,
@@ -57,7 +57,7 @@ impl Direction {
     }
 }
 
-/// Whether at least four in five neighbours with different dates descend, or ascend.
+/// End that is the newest, if at least four in five neighbours with different dates descend, or ascend.
 fn by_dates(seen: &[ShownItem]) -> Option<NewestEnd> {
     let dates: Vec<i64> = seen.iter().filter_map(|place| place.dated).collect();
     let count = |order| dates.windows(2).filter(|pair| pair[0].cmp(&pair[1]) == order).count();

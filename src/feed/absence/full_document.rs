@@ -1,4 +1,4 @@
-//! What a full document proves by what it lacks (POLLING 2.3, steps 3 to 7): held, begun anew, or decided on.
+//! Judgement of a full document by what it lacks (POLLING 2.3, steps 3 to 7): quarantined, begun anew, or decided on.
 
 use super::{
     ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, LENGTHS_MAX, ProofPolicy,
@@ -14,25 +14,25 @@ const ROWS_MAX: usize = 1000;
 /// Full documents in a row whose order cannot be followed before the window begins anew.
 const UNSTABLE_MAX: u8 = 6;
 
-/// How long too much may be missing at once before the window begins anew, in seconds.
+/// Longest quarantine, in seconds; then the window begins anew.
 const HOLD_SECS: u64 = 7 * 86_400;
 
 /// The circumstances of an observation.
 pub(super) struct DocumentContext<'a> {
-    pub(super) class: Coverage,
-    /// Whether it counts as a confirmation.
+    pub(super) coverage: Coverage,
+    /// True when it counts as a confirmation.
     pub(super) counts: bool,
     pub(super) strong: bool,
-    /// Whether what came and what went is what rolling off would be, but for where it went.
+    /// True when what came and what went is what rolling off would be, but for where it went.
     pub(super) as_if_rolled: bool,
-    /// When the last full document before this one was read.
+    /// Time of the last full document before this one.
     pub(super) last_seen: Stamp,
     pub(super) now: Stamp,
     pub(super) policy: &'a ProofPolicy,
 }
 
 impl AbsenceState {
-    /// What a full document proves; `seen` is newest first.
+    /// Judges a full document; `seen` is newest first.
     pub(super) fn judge(
         &self,
         seen: &[ShownItem],
@@ -40,11 +40,11 @@ impl AbsenceState {
         policy: &ProofPolicy,
         now: Stamp,
     ) -> AbsenceFindings {
-        let mut memory = Self { taken: DocumentStanding::Judged, ..self.learned(seen, class) };
-        if self.rows.is_empty() {
-            memory.rows = rows(seen);
+        let mut memory = Self { last_document: DocumentStanding::Judged, ..self.learned(seen, class) };
+        if self.items.is_empty() {
+            memory.items = rows(seen);
             memory.note_length(seen);
-            return AbsenceFindings { memory, ..AbsenceFindings::default() };
+            return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
         }
         let view = Comparison::new(self, seen);
         // An empty or very short document proves nothing by itself, not even that the feed was replaced.
@@ -59,50 +59,50 @@ impl AbsenceState {
         } else if !view.is_stable() {
             memory.unstable += 1;
             if memory.unstable < UNSTABLE_MAX {
-                memory.rows = prepended(self, seen, &view);
-                memory.taken = DocumentStanding::SetAside;
-                return AbsenceFindings { memory, ..AbsenceFindings::default() };
+                memory.items = prepended(self, seen, &view);
+                memory.last_document = DocumentStanding::SetAside;
+                return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
             }
             return memory.begin_anew(self, &view, seen, WindowEvent::Rebaselined);
         } else {
-            AbsenceRule::Bracket { decides: policy.ordered && memory.orientation.is_known() }
+            AbsenceRule::Bracket { decides: policy.ordered && memory.direction.is_known() }
         };
         memory.unstable = 0;
         let missed = view.missed(self, seen, rule);
-        let fresh = missed.iter().filter(|m| m.is_interior && self.rows[m.at].missing.is_none()).count();
+        let fresh = missed.iter().filter(|m| m.is_interior && self.items[m.at].suspect.is_none()).count();
         // A list of the ten best may change by half from one day to the next.
-        let is_mass = !policy.complete && fresh > (self.rows.len() / 5).max(2);
+        let is_mass = !policy.complete && fresh > (self.items.len() / 5).max(2);
         if is_mass {
             return memory.hold(self, &view, seen, class, now);
         }
-        memory.held_since = None;
+        memory.quarantined_since = None;
         let (came, inside, end) = self.moved(seen, &view, &missed);
-        memory.sticky = self.sticky.after(came, inside, end);
+        memory.pinned = self.pinned.after(came, inside, end);
         let as_if_rolled = came > 0 && came == inside && end == 0;
         let policy = &memory.believed(policy, now);
         let counts = class == Coverage::Unconditional || self.trust >= TRUSTED;
         let strong = self.is_conserved(seen, &view);
         memory.note_length(seen);
-        let becomes_sticky = memory.sticky.is_on() && !self.sticky.is_on();
+        let becomes_sticky = memory.pinned.is_on() && !self.pinned.is_on();
         let last_seen = self.seen_at;
-        let sight = DocumentContext { class, counts, strong, as_if_rolled, last_seen, now, policy };
+        let sight = DocumentContext { coverage: class, counts, strong, as_if_rolled, last_seen, now, policy };
         let mut outcome = memory.decide(self, seen, &missed, &sight);
         outcome.events.extend(becomes_sticky.then_some(WindowEvent::Pinned));
         outcome
     }
 
-    /// How many new posts came to the head, if none was known before and none came elsewhere; how many are missed anew from
+    /// Number of new posts at the head, if none was known before and none came elsewhere; numbers of those missed anew from
     /// inside, and how many from the end.
     fn moved(&self, seen: &[ShownItem], view: &Comparison, missed: &[LackingItem]) -> (usize, usize, usize) {
         let is_new = |place: &&ShownItem| !view.position.contains_key(&place.id);
-        let head = seen.iter().take_while(is_new).filter(|place| !place.known).count();
+        let head = seen.iter().take_while(is_new).filter(|place| !place.is_known).count();
         let new = if seen.iter().filter(is_new).count() == head { head } else { 0 };
-        let fresh = || missed.iter().filter(|missed| self.rows[missed.at].missing.is_none());
+        let fresh = || missed.iter().filter(|missed| self.items[missed.at].suspect.is_none());
         let inside = fresh().filter(|missed| missed.behind >= ANCHORS_MIN).count();
         (new, inside, fresh().count() - inside)
     }
 
-    /// Whether the document is less than half as long as usual.
+    /// True when the document is less than half as long as usual.
     fn is_short(&self, seen: &[ShownItem]) -> bool {
         self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
     }
@@ -122,11 +122,11 @@ impl AbsenceState {
         self.lengths.push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
     }
 
-    /// Whether as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
+    /// True when as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
     /// a sixth of the deletions in the simulation where lengths change, and spared no mistake.
     fn is_conserved(&self, seen: &[ShownItem], view: &Comparison) -> bool {
         let came = seen.iter().filter(|place| !view.position.contains_key(&place.id)).count();
-        let fresh = self.rows.iter().filter(|row| row.missing.is_none() && !view.shown.contains(&row.id));
+        let fresh = self.items.iter().filter(|row| row.suspect.is_none() && !view.shown.contains(&row.id));
         came == fresh.count()
     }
 
@@ -139,16 +139,18 @@ impl AbsenceState {
         class: Coverage,
         now: Stamp,
     ) -> AbsenceFindings {
-        let since = before.held_since.unwrap_or(now);
+        let since = before.quarantined_since.unwrap_or(now);
         // Only the answer to an unconditional request says what the feed is from now on.
         if class == Coverage::Unconditional && now.secs_since(since) > HOLD_SECS {
             return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
         }
-        self.held_since = Some(since);
-        self.rows = prepended(before, seen, view);
-        self.taken = if seen.is_empty() { DocumentStanding::Empty } else { DocumentStanding::Doubted };
-        let events = before.held_since.is_none().then_some(WindowEvent::Quarantined).into_iter().collect();
-        AbsenceFindings { memory: self, events, ..AbsenceFindings::default() }
+        self.quarantined_since = Some(since);
+        self.items = prepended(before, seen, view);
+        self.last_document =
+            if seen.is_empty() { DocumentStanding::Empty } else { DocumentStanding::Doubted };
+        let events =
+            before.quarantined_since.is_none().then_some(WindowEvent::Quarantined).into_iter().collect();
+        AbsenceFindings { state: self, events, ..AbsenceFindings::default() }
     }
 
     /// The window is this document from now on; what is not in it has rolled off.
@@ -159,15 +161,15 @@ impl AbsenceState {
         seen: &[ShownItem],
         event: WindowEvent,
     ) -> AbsenceFindings {
-        let left = before.rows.iter().filter(|row| !view.shown.contains(&row.id));
+        let left = before.items.iter().filter(|row| !view.shown.contains(&row.id));
         let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
         // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
         let events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
-        self.rows = rows(seen);
-        (self.unstable, self.held_since) = (0, None);
+        self.items = rows(seen);
+        (self.unstable, self.quarantined_since) = (0, None);
         self.lengths.clear();
         self.note_length(seen);
-        AbsenceFindings { memory: self, rolled_off, events, ..AbsenceFindings::default() }
+        AbsenceFindings { state: self, rolled_off, events, ..AbsenceFindings::default() }
     }
 
     /// The last step: what is proven, what is suspected, what rolled off; and the window with the suspects at their places.
@@ -184,7 +186,7 @@ impl AbsenceState {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         let mut predecessor = None;
         let mut next = missed.iter().peekable();
-        for (at, row) in before.rows.iter().enumerate() {
+        for (at, row) in before.items.iter().enumerate() {
             let Some(missed) = next.next_if(|missed| missed.at == at) else {
                 if shown.contains(&row.id) {
                     predecessor = Some(row.id);
@@ -195,16 +197,16 @@ impl AbsenceState {
                 outcome.rolled_off.push(row.id);
                 continue;
             }
-            let missing = Suspect::again(row.missing, missed, sight);
+            let missing = Suspect::again(row.suspect, missed, sight);
             let proof = missing.proves(row.tombstone_count, sight.policy, sight.now);
             if let Some(proof) = proof
                 && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
             {
                 outcome.gone.push((row.id, proof));
-            } else if missing.is_moot(self.sticky.is_on(), sight.policy) {
+            } else if missing.is_moot(self.pinned.is_on(), sight.policy) {
                 outcome.rolled_off.push(row.id);
             } else {
-                undecided.entry(predecessor).or_default().push(WindowItem { missing: Some(missing), ..*row });
+                undecided.entry(predecessor).or_default().push(WindowItem { suspect: Some(missing), ..*row });
             }
         }
         let mut window = undecided.remove(&None).unwrap_or_default();
@@ -212,8 +214,8 @@ impl AbsenceState {
             window.push(row);
             window.extend(undecided.remove(&Some(row.id)).unwrap_or_default());
         }
-        self.rows = window;
-        outcome.memory = self;
+        self.items = window;
+        outcome.state = self;
         outcome
     }
 }
@@ -221,7 +223,7 @@ impl AbsenceState {
 fn rows(seen: &[ShownItem]) -> Vec<WindowItem> {
     let row = |place: &ShownItem| {
         let ShownItem { id, dated, tombstone_count, is_weak, .. } = *place;
-        WindowItem { id, dated, tombstone_count, is_weak, missing: None }
+        WindowItem { id, dated, tombstone_count, is_weak, suspect: None }
     };
     seen.iter().take(ROWS_MAX).map(row).collect()
 }
@@ -231,9 +233,9 @@ fn rows(seen: &[ShownItem]) -> Vec<WindowItem> {
 fn prepended(before: &AbsenceState, seen: &[ShownItem], view: &Comparison) -> Vec<WindowItem> {
     let new = seen.iter().take_while(|place| !view.position.contains_key(&place.id));
     let mut window = rows(&new.copied().collect::<Vec<_>>());
-    window.extend(before.rows.iter().map(|row| {
-        let missing = row.missing.filter(|_| !view.shown.contains(&row.id));
-        WindowItem { missing, ..*row }
+    window.extend(before.items.iter().map(|row| {
+        let missing = row.suspect.filter(|_| !view.shown.contains(&row.id));
+        WindowItem { suspect: missing, ..*row }
     }));
     window.truncate(ROWS_MAX);
     window

@@ -1,10 +1,10 @@
-//! What the own page of a missed item says (POLLING 2.3): when it is asked for, and what its answers mean. Asking is done
+//! Permalink check: the request times for the page of a suspect and the meaning of its answers (POLLING 2.3). Asking is done
 //! elsewhere.
 
 use crate::feed::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
-/// What a request for an item's own page brought.
+/// Result of a request for an item's own page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CheckResult {
     /// 410: its publisher deleted it, and says so.
@@ -38,14 +38,14 @@ impl CheckResult {
     }
 }
 
-/// What is known of a missed item's page.
+/// State of the permalink check of a suspect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermalinkCheck {
-    /// When its page is asked for next; `None`: not any more.
+    /// Time of the next request; `None`: no further one.
     pub due: Option<Stamp>,
     /// The last answer, and when it came.
     pub last: Option<(Stamp, CheckResult)>,
-    /// How often it was asked for.
+    /// Number of requests.
     pub asked: u8,
     /// Since when it has not been found, if it has not.
     not_found_since: Option<Stamp>,
@@ -54,7 +54,7 @@ pub struct PermalinkCheck {
     finding: PageFinding,
 }
 
-/// What the answers come to.
+/// Finding from all answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum PageFinding {
     /// Nothing for or against.
@@ -81,7 +81,7 @@ const SHOWN_FACTOR: u64 = 4;
 /// The longest wait for a page that is still there, in seconds.
 const SHOWN_SECS_MAX: u64 = 30 * 86_400;
 
-/// How long documents wait for the word of a page that is not asked for, in seconds from the first miss.
+/// Longest time for which documents wait for a page that nobody asks for, in seconds from the first miss.
 const WAIT_SECS_MAX: u64 = 2 * 86_400;
 
 impl PermalinkCheck {
@@ -124,28 +124,28 @@ impl PermalinkCheck {
         next
     }
 
-    /// How long a page that is there is left alone: an hour, then four, sixteen ...
+    /// Wait before a page that is there is asked for again: an hour, then four, sixteen ...
     fn wait_secs(&self) -> u64 {
         let times = if self.finding == PageFinding::Hidden { u32::from(self.asked) } else { 0 };
         SHOWN_FACTOR.saturating_pow(times).saturating_mul(AGAIN_SECS).min(SHOWN_SECS_MAX)
     }
 
-    /// Whether the page shows that the item lives.
+    /// True when the page shows that the item lives.
     pub fn is_hidden(&self) -> bool {
         self.finding == PageFinding::Hidden
     }
 
-    /// Whether the page is gone.
+    /// True when the page is gone.
     pub fn is_gone(&self) -> bool {
         self.finding == PageFinding::Gone
     }
 
-    /// Whether its word, or the time that its word takes, is still to come.
+    /// True when its word, or the time that its word takes, is still to come.
     pub(super) fn is_awaited(&self) -> bool {
         self.is_gone() || self.due.is_some() && !self.is_hidden()
     }
 
-    /// Whether documents may decide without a further word of it: it is not there, or there is none to be had.
+    /// True when documents may decide without a further word of it: it is not there, or there is none to be had.
     pub(super) fn lets_decide(&self, since: Stamp, now: Stamp) -> bool {
         let is_asked = self.not_found_since.is_some() || self.due.is_none();
         !self.is_hidden() && (is_asked || now >= since.plus_secs(WAIT_SECS_MAX))
@@ -158,7 +158,7 @@ mod tests {
 
     const START: Stamp = Stamp::from_secs(1_700_000_000);
 
-    /// What becomes of a probe by these answers, each given when it was due: its finding, and the hours until the next.
+    /// Checks the finding after these answers, each given when it was due, and the hours until the next request.
     fn check(answers: &[CheckResult], finding: PageFinding, hours: Option<u64>) {
         let mut probe = PermalinkCheck::begun(START);
         let mut now = START;

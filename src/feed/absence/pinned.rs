@@ -1,10 +1,10 @@
-//! Whether the end of a document stays where it is while what is new pushes out what stands before it (POLLING 2.3, step
+//! Pinned ends: the end of a document stays where it is while new items push out those before it (POLLING 2.3, step
 //! 7): two posts pinned to the end, or the newest of several lists put together. Every post that rolls off there is missing
 //! from inside, and looks deleted to documents for ever; only its own page tells.
 
 use serde::{Deserialize, Serialize};
 
-/// How often, lately, a feed lost from inside what others lose at the end.
+/// Count of recent documents in which a feed lost from inside what others lose at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Pinned(u8);
 

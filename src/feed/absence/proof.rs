@@ -1,4 +1,4 @@
-//! How often and how surely an item was missed, and when that is proof (POLLING 2.3, "When a tombstone may be emitted").
+//! Suspects, and the proof that makes tombstones of them (POLLING 2.3, "When a tombstone may be emitted").
 
 use super::{
     AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, comparison::LackingItem,
@@ -7,33 +7,33 @@ use super::{
 use crate::feed::{item::flapping_secs, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 
-/// What is known of an item that is missed.
+/// An item that is missing and not decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspect {
-    /// When it was first missed.
+    /// Time at which it was first missed.
     pub since: Stamp,
-    /// When it was last seen.
+    /// Time at which it was last seen.
     pub last_seen: Stamp,
-    /// When it was last counted as missing.
+    /// Time at which it was last counted as missing.
     pub counted_at: Stamp,
     /// Full documents that lacked it, as far as they count.
     pub count: u8,
-    /// Whether one of them answered an unconditional request.
+    /// True when one of them answered an unconditional request.
     pub audited: bool,
-    /// Whether the window was conserved when it was first missed.
+    /// True when the window was conserved when it was first missed.
     pub strong: bool,
     /// Anchors that stood behind it when it was last missed.
     pub behind: u16,
-    /// Whether older items had moved up into the window.
+    /// True when older items had moved up into the window.
     pub backfilled: bool,
-    /// What its own page says.
-    pub probe: PermalinkCheck,
-    /// Whether it may have rolled off before a few that are pinned to the end, when it was first missed: as many came as
+    /// Check of its own page.
+    pub permalink_check: PermalinkCheck,
+    /// True when it may have rolled off before a few that are pinned to the end, when it was first missed: as many came as
     /// went, and nothing but those few stood behind it. Then only its page tells, if pages are asked at all.
     pub before_few: bool,
 }
 
-/// What proof of an item's end takes, besides one answer to an unconditional request.
+/// Proof that the end of an item requires, besides one answer to an unconditional request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequiredProof {
     /// Full documents without it.
@@ -42,7 +42,7 @@ pub struct RequiredProof {
     pub not_before: Stamp,
 }
 
-/// Why an item is gone.
+/// Proof that an item is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Proof {
     /// Missing although what stood behind it is still there: `absent-bracketed`.
@@ -69,9 +69,9 @@ impl Suspect {
             strong: sight.strong,
             behind: 0,
             backfilled: false,
-            before_few: sight.policy.probes && sight.as_if_rolled && missed.behind <= FEW_MAX,
+            before_few: sight.policy.checks_permalinks && sight.as_if_rolled && missed.behind <= FEW_MAX,
             // What leaves a list that is complete may live on elsewhere, and its page says nothing about the list.
-            probe: if sight.policy.probes && !sight.policy.complete {
+            permalink_check: if sight.policy.checks_permalinks && !sight.policy.complete {
                 PermalinkCheck::begun(now)
             } else {
                 PermalinkCheck::default()
@@ -87,32 +87,35 @@ impl Suspect {
             missing.count = missing.count.saturating_add(1);
             missing.counted_at = now;
         }
-        missing.audited |= sight.class == Coverage::Unconditional;
+        missing.audited |= sight.coverage == Coverage::Unconditional;
         missing
     }
 
-    /// Whether that is proof of its end. A page that is gone needs no second document; one that is there outweighs any
+    /// True when that is proof of its end. A page that is gone needs no second document; one that is there outweighs any
     /// number of them.
     pub(super) fn proves(&self, tombstone_count: u8, policy: &ProofPolicy, now: Stamp) -> Option<Proof> {
         let needs = self.needs(tombstone_count, policy);
         if policy.complete {
             return self.is_enough(&needs, now).then_some(Proof::LeftComplete(*self));
         }
-        if self.probe.is_gone() {
+        if self.permalink_check.is_gone() {
             // The publisher says it of this item, whatever its documents do.
             let needs = self.needs(tombstone_count, &ProofPolicy { belief: AbsenceTrust::Usual, ..*policy });
             let is_settled = flapping_secs(tombstone_count) == 0 || now >= needs.not_before;
             return is_settled.then_some(Proof::Gone(*self));
         }
-        let may_decide =
-            if policy.probes { self.probe.lets_decide(self.since, now) } else { !self.probe.is_hidden() };
+        let may_decide = if policy.checks_permalinks {
+            self.permalink_check.lets_decide(self.since, now)
+        } else {
+            !self.permalink_check.is_hidden()
+        };
         let is_believed = policy.belief < AbsenceTrust::Off && !self.before_few;
         (is_believed && may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
     }
 
-    /// Whether there is nothing to wait for where documents prove nothing: no page will say more.
+    /// True when there is nothing to wait for where documents prove nothing: no page will say more.
     pub(super) fn is_moot(&self, is_sticky: bool, policy: &ProofPolicy) -> bool {
-        let is_awaited = policy.probes && self.probe.is_awaited();
+        let is_awaited = policy.checks_permalinks && self.permalink_check.is_awaited();
         (is_sticky || self.before_few) && !policy.complete && !is_awaited
     }
 
@@ -120,7 +123,7 @@ impl Suspect {
         self.count >= needs.confirmations && now >= needs.not_before && self.audited
     }
 
-    /// What proof of its end takes.
+    /// Proof that its end requires.
     pub fn needs(&self, tombstone_count: u8, policy: &ProofPolicy) -> RequiredProof {
         let (confirmations, secs) = if self.strong || policy.complete {
             (policy.confirmations, policy.apart_secs)

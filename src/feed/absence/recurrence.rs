@@ -1,4 +1,4 @@
-//! Whether what is missing keeps coming back (POLLING 2.4, the last row): a feed that is made for whoever asks, or by several
+//! Recurrence: missing items keep coming back (POLLING 2.4, the last row). A feed that is made for whoever asks, or by several
 //! machines that do not agree, shows now one set of items and now another. Then absence counts for less, and if that is not
 //! enough, for nothing. Not what is missing, nor what proves it.
 
@@ -7,28 +7,28 @@ use crate::feed::{item::ItemId, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 
-/// How far it is believed that what is missing is gone.
+/// Trust in absence: the degree to which a missing item counts as gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AbsenceTrust {
     /// As far as the policy says.
     #[default]
     Usual,
-    /// What is missing keeps coming back: it must be missed for seven days.
+    /// Missing items keep coming back: an item must be missed for seven days.
     Doubted,
     /// Not at all: what was taken for deleted in spite of the doubt came back, too.
     Off,
 }
 
-/// Why absence is doubted.
+/// Reason for doubting absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DoubtReason {
-    /// What was missing came back too often.
+    /// Missing items came back too often.
     Returned,
     /// Several items came back at once that were taken for deleted.
     Revived,
 }
 
-/// What came back lately.
+/// Record of the missing items that came back lately.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recurrence {
     /// The last documents that showed again what was missing, newest last, at most [`RETURNS_MANY`].
@@ -49,7 +49,7 @@ const RETURNS_MANY: usize = 3;
 /// In how many seconds: seven days.
 const RETURNS_SECS: u64 = 7 * 86_400;
 
-/// How long an item must be missed while absence is doubted, in seconds (POLLING 2.4).
+/// Least time for which an item must be missed while absence is doubted, in seconds (POLLING 2.4).
 pub(super) const DOUBTED_SECS: u64 = 7 * 86_400;
 
 /// Tombstones that come to life in one document make absence doubtful when they are at least so many: one alone may have
@@ -64,7 +64,7 @@ const LASTS_SECS: u64 = 30 * 86_400;
 const ENDED_MAX: usize = super::DAILY_MAX as usize;
 
 impl Recurrence {
-    /// How far absence is believed now.
+    /// Trust in absence now.
     pub fn belief(&self, now: Stamp) -> AbsenceTrust {
         if self.off_until(now).is_some() {
             AbsenceTrust::Off
@@ -89,7 +89,7 @@ impl Recurrence {
     /// After a document that shows these items, beside the rows that were remembered before it.
     pub(super) fn after(&self, shown: &HashSet<ItemId>, rows: &[WindowItem], now: Stamp) -> Self {
         let mut next = self.clone();
-        if rows.iter().any(|row| row.missing.is_some() && shown.contains(&row.id)) {
+        if rows.iter().any(|row| row.suspect.is_some() && shown.contains(&row.id)) {
             next.seen.push_back(now);
             next.seen.drain(..next.seen.len().saturating_sub(RETURNS_MANY));
             let is_recent = |first: &Stamp| now.secs_since(*first) < RETURNS_SECS;
@@ -143,10 +143,10 @@ mod tests {
             behind: 2,
             backfilled: false,
             before_few: false,
-            probe: super::super::PermalinkCheck::default(),
+            permalink_check: super::super::PermalinkCheck::default(),
         };
         let row =
-            WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, missing: Some(missing) };
+            WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, suspect: Some(missing) };
         secs.into_iter().fold(Recurrence::default(), |returns, secs| {
             returns.after(&HashSet::from([id(1)]), &[row], at(secs))
         })

@@ -47,7 +47,7 @@ impl Watched {
         self.show(document, Coverage::Conditional)
     }
 
-    /// What a document does: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by name.
+    /// Effect of a document: `-x` gone, `~x` rolled off, `?x` suspected from now on, and events by name.
     fn show(&mut self, document: &str, class: Coverage) -> String {
         self.now = self.now.plus_secs(3600);
         let seen = self.places(document);
@@ -76,14 +76,14 @@ impl Watched {
 
     /// Whose page is to be asked for now.
     fn due(&self) -> Option<char> {
-        self.memory.probe_due(self.now).map(letter)
+        self.memory.due_check(self.now).map(letter)
     }
 
     fn places(&self, document: &str) -> Vec<ShownItem> {
         let place = |letter: char| ShownItem {
             id: id(letter),
             dated: Some(self.redated.get(&letter).copied().unwrap_or(i64::from(u32::from(letter)))),
-            known: self.known.contains(&letter),
+            is_known: self.known.contains(&letter),
             tombstone_count: self.tombstone_count.get(&letter).copied().unwrap_or(0),
             is_weak: letter.is_uppercase(),
         };
@@ -94,13 +94,13 @@ impl Watched {
         let mut told: Vec<String> = outcome.events.iter().map(|event| format!("{event:?}")).collect();
         told.extend(outcome.rolled_off.iter().map(|id| format!("~{}", letter(*id))));
         told.extend(outcome.gone.iter().map(|(id, _)| format!("-{}", letter(*id))));
-        let fresh = outcome.memory.suspects().filter(|row| !suspected.contains(&row.id));
+        let fresh = outcome.state.suspects().filter(|row| !suspected.contains(&row.id));
         told.extend(fresh.map(|row| format!("?{}", letter(row.id))));
         for (id, _) in &outcome.gone {
             self.known.remove(&letter(*id));
             *self.tombstone_count.entry(letter(*id)).or_default() += 1;
         }
-        self.memory = outcome.memory;
+        self.memory = outcome.state;
         told.join(" ")
     }
 
@@ -181,7 +181,7 @@ fn an_empty_document_is_held_and_heals() {
     assert_eq!(feed.audit(""), "Quarantined");
     assert_eq!(feed.audit(""), "", "said once");
     assert_eq!(feed.audit("zyxwv"), "");
-    assert_eq!(feed.memory.held_since, None);
+    assert_eq!(feed.memory.quarantined_since, None);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn undated_items_are_judged_once_two_insertions_showed_where_the_newest_stand() 
         let place = |letter| ShownItem {
             id: id(letter),
             dated: None,
-            known: feed.known.contains(&letter),
+            is_known: feed.known.contains(&letter),
             tombstone_count: 0,
             is_weak: false,
         };
@@ -315,11 +315,11 @@ fn a_document_that_is_held_stays_so_when_it_comes_again() {
         let mut feed = Watched::new("zyxwvutsrq");
         assert_eq!(feed.poll(document), "Quarantined");
         assert_eq!(feed.again(), "");
-        assert!(feed.memory.held_since.is_some(), "{document}: what it lacks is still missing");
+        assert!(feed.memory.quarantined_since.is_some(), "{document}: what it lacks is still missing");
         assert!(!feed.memory.has_caught_conditional());
         feed.wait_hours(8 * 24);
         assert!(feed.again().starts_with("QuarantineEnded"), "{document}");
-        let rows: String = feed.memory.rows.iter().map(|row| letter(row.id)).collect();
+        let rows: String = feed.memory.items.iter().map(|row| letter(row.id)).collect();
         assert_eq!(rows, document, "the window begins anew with what is shown");
     }
 }
@@ -411,7 +411,7 @@ fn an_item_that_comes_and_goes_needs_three_days() {
 fn the_window_keeps_a_suspect_at_its_place() {
     let mut feed = Watched::new("zyxwvuts");
     feed.audit("zyxwutsr");
-    let order: String = feed.memory.rows.iter().map(|row| letter(row.id)).collect();
+    let order: String = feed.memory.items.iter().map(|row| letter(row.id)).collect();
     assert_eq!(order, "zyxwvutsr");
 }
 
@@ -430,7 +430,7 @@ fn what_is_still_needed_is_what_is_asked_for() {
     let mut feed = Watched::new("gfedcb");
     assert_eq!(feed.poll("gfdcba"), "?e");
     let suspect = *feed.memory.suspects().next().unwrap();
-    let missing = suspect.missing.unwrap();
+    let missing = suspect.suspect.unwrap();
     let needs = missing.needs(suspect.tombstone_count, &feed.policy);
     assert_eq!((missing.count, needs.confirmations, missing.audited), (1, 2, false));
     assert_eq!(needs.not_before, missing.since.plus_secs(3600));

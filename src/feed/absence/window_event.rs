@@ -1,8 +1,8 @@
-//! What happened to a window as a whole, as an operator should know it.
+//! Events of a window as a whole, for the operator.
 
 use serde::{Deserialize, Serialize};
 
-/// What happened to the window as a whole.
+/// Event of a window as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum WindowEvent {
     /// Nothing of the last window is in this one: items may be missing between the two.
@@ -17,16 +17,16 @@ pub enum WindowEvent {
     DailyLimit,
     /// More than half of the window was edited at once, and its publisher says of no such entry that it was updated.
     Reformatted,
-    /// What was missing came back too often, so that a deletion takes longer to prove.
+    /// Missing items came back too often, so that a deletion takes longer to prove.
     Doubted,
-    /// What was taken for deleted in spite of that came back, so that absence proves nothing for a while.
+    /// Items taken for deleted in spite of that came back, so that absence proves nothing for a while.
     AbsenceOff,
-    /// What rolls off is missing from inside, so that documents prove nothing by what they lack.
+    /// Old items vanish from before a pinned end, so that documents prove nothing by what they lack.
     Pinned,
 }
 
 impl WindowEvent {
-    /// Whether the window began anew, so that items may be missing between what was held and what came with it.
+    /// True when the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
         matches!(self, Self::Gap | Self::Rebaselined | Self::QuarantineEnded)
     }

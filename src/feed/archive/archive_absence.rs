@@ -1,4 +1,4 @@
-//! What the absence of an item from a whole walk proves (POLLING 2.3, `absent-archive`): deleted by the publisher, or nothing.
+//! Absence of an item from a whole walk (POLLING 2.3, `absent-archive`): deleted by the publisher, or nothing.
 //! Pure. Presence is `merge`'s business, absence from a live document `feed::absence`'s.
 //!
 //! An item can be missed only where an earlier walk saw it, under a strong key, and while the items next to it by date, one
@@ -22,15 +22,15 @@ pub struct LiveItem {
     pub id: ItemId,
     /// The date by which the publisher sorts it, microseconds since 1970.
     pub dated: Option<i64>,
-    /// How often it was deleted before.
+    /// Number of its earlier deletions.
     pub tombstone_count: u8,
-    /// When the walk before saw it in the archives, under a strong key; `None`: it did not.
+    /// Time at which the walk before saw it in the archives, under a strong key; `None`: it did not.
     pub before: Option<Stamp>,
-    /// Whether it is shown now.
+    /// Its visibility now.
     pub sight: Visibility,
 }
 
-/// Whether an item is shown.
+/// Visibility of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
     /// By the archives, or by the live document.
@@ -48,13 +48,13 @@ pub struct ArchiveSuspect {
     pub id: ItemId,
     /// The end of the walk that missed it first.
     pub since: Stamp,
-    /// When the archives last showed it.
+    /// Time at which the archives last showed it.
     pub last_seen: Stamp,
     /// Walks that missed it.
     pub walks: u8,
 }
 
-/// What a walk proves by what it does not show.
+/// Conclusions from the items that a walk does not show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArchiveFindings {
     /// Items that are gone, and how they were missed; oldest first.
@@ -77,7 +77,7 @@ const MASS_MIN: usize = 2;
 /// Of how many one may be missed at once: 20 % (POLLING 2.3, step 5).
 const MASS_SHARE: usize = 5;
 
-/// What a whole walk proves. `held` are the live items, `missed` those that walks have missed before.
+/// Judges a whole walk. `held` are the live items, `missed` those that walks have missed before.
 pub fn judge_archives(held: Vec<LiveItem>, missed: &[ArchiveSuspect], now: Stamp) -> ArchiveFindings {
     let missed: HashMap<ItemId, &ArchiveSuspect> = missed.iter().map(|missed| (missed.id, missed)).collect();
     let is_expected = |item: &LiveItem| item.before.is_some() || missed.contains_key(&item.id);

@@ -1,4 +1,4 @@
-//! What becomes of a walk whose page is not to be had: it asks again, goes another way, or ends; not how it goes from a page
+//! Completion of a walk whose page cannot be had: it asks again, goes another way, or ends; not how it goes from a page
 //! that is there to the next.
 
 use super::{
@@ -13,14 +13,11 @@ const AGAIN_SECS: [u64; 3] = [60, 600, 3600];
 /// Seconds until it is then asked for once more (H-12: stop at the gap, keep what there is, retry later).
 pub(super) const PAUSE_SECS: u64 = 86_400;
 
-/// How often that is done before the gap is taken for final.
+/// Number of such pauses before the gap counts as final.
 const ROUNDS_MAX: u8 = 7;
 
-/// The longest `Retry-After` that is believed, as for polls.
-const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
-
 impl ArchiveWalk {
-    /// Whether a damaged page may come whole the second time. Archives that nobody ever mended are not asked for twice, all of
+    /// True when a damaged page may come whole the second time. Archives that nobody ever mended are not asked for twice, all of
     /// them: after the first one the walk is not whole anyhow.
     pub(super) fn asks_again_for(&self, seen: &WalkedDocument<'_>) -> bool {
         let is_at_page = matches!(self.phase, WalkPhase::At(_) | WalkPhase::Paused { .. });
@@ -57,7 +54,7 @@ impl ArchiveWalk {
 
     /// Asks for the same page later: soon, then once a day, then never.
     pub(super) fn again(&mut self, why: String, retry_after_secs: Option<u64>, now: Stamp) {
-        let asked = retry_after_secs.unwrap_or(0).min(RETRY_AFTER_SECS_MAX);
+        let asked = retry_after_secs.unwrap_or(0);
         if let Some(wait_secs) = AGAIN_SECS.get(usize::from(self.tries)) {
             self.tries += 1;
             self.next_at = now.plus_secs((*wait_secs).max(asked));
@@ -103,7 +100,7 @@ impl ArchiveWalk {
         };
     }
 
-    /// What a walk says that came to the last page.
+    /// History by a walk that came to the last page.
     pub(super) fn whole(&self) -> History {
         if self.damaged {
             return History::Partial("a page of its archives is damaged".to_owned());

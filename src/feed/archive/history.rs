@@ -1,9 +1,9 @@
-//! How far back a feed's memory reaches, and why no further (H-4, H-11).
+//! History: the reach of a feed's memory into the past, and the reason why no further (H-4, H-11).
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How far back a feed's memory reaches.
+/// Reach of a feed's memory into the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum History {
     /// To the first document that we saw; nobody said whether there was more before.
@@ -18,7 +18,7 @@ pub enum History {
 }
 
 impl History {
-    /// What is known after a walk that found this. Nothing that is held is forgotten, so what was complete stays so, though
+    /// History after a walk that found this. Nothing that is held is forgotten, so what was complete stays so, though
     /// one more walk fails; of two reasons why it is not, the newer one counts.
     #[must_use]
     pub fn after(&self, found: Self) -> Self {
@@ -39,7 +39,7 @@ impl History {
         }
     }
 
-    /// Why it reaches no further.
+    /// Reason why it reaches no further.
     pub fn why(&self) -> Option<&str> {
         match self {
             Self::Partial(why) => Some(why),

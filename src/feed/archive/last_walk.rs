@@ -1,4 +1,4 @@
-//! What is remembered of the last walk that came to its end, and when the next one is due.
+//! The last completed walk through a feed's archives, and the time of the next one.
 
 use super::{ArchiveWalk, History};
 use crate::feed::stamp::Stamp;
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 /// The last walk through a feed's archives that came to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastWalk {
-    /// When it began.
+    /// Start of the walk.
     pub began_at: Stamp,
-    /// When it ended.
+    /// End of the walk.
     pub ended_at: Stamp,
     /// Pages that it read.
     pub pages: u32,
-    /// What it alone says of the feed's history.
+    /// History by this walk alone.
     pub found: History,
     /// Items that it missed and that the next one may prove gone.
     pub missed: u32,
-    /// What the operator should know of it.
+    /// Note for the operator.
     pub remark: Option<String>,
 }
 
@@ -36,7 +36,7 @@ impl LastWalk {
         Self { began_at: now, ended_at: now, found, ..Self::default() }
     }
 
-    /// When the archives are walked again, if that is done every so many seconds; 0: never.
+    /// Time of the next walk, if archives are walked every so many seconds; `None` for 0.
     pub fn again_at(&self, again_secs: u64) -> Option<Stamp> {
         let secs = if self.missed > 0 { again_secs.min(APART_SECS) } else { again_secs };
         (again_secs > 0 && self.found != History::Unknown).then(|| self.ended_at.plus_secs(secs))

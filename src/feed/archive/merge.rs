@@ -15,15 +15,15 @@ mod tests;
 /// A page of archives, parsed.
 #[derive(Clone, Debug, Default)]
 pub struct ArchivedPage {
-    /// When it was read.
+    /// Time at which it was read.
     pub read_at: Stamp,
     /// Its entries in document order.
     pub readings: Vec<ParsedEntry>,
-    /// What it says is deleted.
+    /// Deletions that it names.
     pub deletions: Vec<Deletion>,
 }
 
-/// Where the version of an entry that counts so far stands.
+/// Place of the version of an entry that counts so far.
 #[derive(Clone, Copy)]
 struct VersionPlace {
     document: usize,
@@ -65,8 +65,8 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
                 _ => &mut older[slot.at].1,
             };
             if chronology::touched(&reading.entry) > chronology::touched(&held.entry) {
-                let raw = if slot.document == 0 { held.seen.raw } else { reading.seen.raw };
-                held.seen = crate::feed::item::ItemDigests { raw, ..reading.seen };
+                let raw = if slot.document == 0 { held.digests.raw } else { reading.digests.raw };
+                held.digests = crate::feed::item::ItemDigests { raw, ..reading.digests };
                 held.entry = reading.entry;
             }
         }
@@ -112,7 +112,7 @@ pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, ParsedEnt
     older.into_iter().filter(counts).map(|(_, reading)| ObservedEntry::Read(Box::new(reading))).collect()
 }
 
-/// What archives and the live document change, oldest first, tombstones last.
+/// Changes by archives and the live document, oldest first, tombstones last.
 pub fn chronological(older: Vec<Change>, newer: Vec<Change>) -> Vec<Change> {
     let settled: HashSet<_> = newer.iter().map(Change::id).collect();
     let older = older.into_iter().filter(|change| !settled.contains(&change.id()));

@@ -16,7 +16,7 @@ impl OwnOrigins {
         Self { configured, aliases }
     }
 
-    /// Where to ask for an address that a document names; `None` when it is not the feed's own.
+    /// Address to ask for one that a document names; `None` when it is not the feed's own.
     pub fn mapped(&self, url: &str) -> Option<String> {
         let mut url = Url::parse(url).ok()?;
         url.set_fragment(None);
@@ -35,7 +35,7 @@ impl OwnOrigins {
         Some(url.into())
     }
 
-    /// Whether an answer came from the feed's own origin.
+    /// True when an answer came from the feed's own origin.
     pub fn holds(&self, landed: &str) -> bool {
         let Ok(url) = Url::parse(landed) else { return false };
         is_same(&url, &self.configured) || self.aliases.iter().any(|alias| is_same(&url, alias))

@@ -15,25 +15,25 @@ pub struct StagedPage {
     pub url: String,
     /// The address that answered.
     pub landed: String,
-    /// What its relative references are relative to.
+    /// Base of its relative references.
     pub base_url: String,
     /// `Content-Type`, if it is text.
     pub content_type: Option<String>,
     /// `Content-Language`, if it is text.
     pub content_language: Option<String>,
-    /// When it was read.
+    /// Time at which it was read.
     pub read_at: Stamp,
     /// Digest of its bytes.
     pub body: Digest,
     /// The keys of its entries, the strong ones first.
     pub keys: Vec<KeyHash>,
-    /// How many of the keys are strong.
+    /// Number of strong keys.
     pub strong: u32,
     /// Its bytes, deflated (RFC 1951); empty once they are committed.
     pub deflated: Vec<u8>,
 }
 
-/// What becomes of staged pages in the commit that makes items of them.
+/// Change to staged pages in the commit that makes items of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StagingChange {
     /// Those below this number lose their bytes and keep their traces: the walk goes on.
@@ -45,7 +45,7 @@ pub enum StagingChange {
     Without(u32),
 }
 
-/// What is kept of a feed's archives while they are read.
+/// A walk and its staged pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StagedWalk {
     /// The walk, without what it has seen.
@@ -65,7 +65,7 @@ impl StagedWalk {
         Some(walk)
     }
 
-    /// When the archives last held each of these strong keys, by the walk before.
+    /// Times at which the walk before saw each strong key in the archives.
     pub fn before(&self) -> HashMap<KeyHash, Stamp> {
         let base = self.walk.as_ref().map_or(0, |walk| walk.base);
         let mut held = HashMap::new();
@@ -77,19 +77,19 @@ impl StagedWalk {
         held
     }
 
-    /// When the pages of this walk, its live document aside, showed each key.
+    /// Times at which the pages of this walk, its live document aside, showed each key.
     pub fn shown(&self) -> HashMap<KeyHash, Stamp> {
         let base = self.walk.as_ref().map_or(0, |walk| walk.base);
         let own = self.pages.iter().filter(|page| page.no > base);
         own.flat_map(|page| page.keys.iter().map(|key| (*key, page.read_at))).collect()
     }
 
-    /// Whether pages wait to be committed.
+    /// True when pages wait to be committed.
     pub fn waits(&self) -> bool {
         self.pages.iter().any(|page| !page.deflated.is_empty())
     }
 
-    /// What becomes of the pages in a commit that makes items of them.
+    /// Change to the pages in a commit that makes items of them.
     pub fn unstage(&self) -> StagingChange {
         match &self.walk {
             Some(walk) if !walk.is_done() => {

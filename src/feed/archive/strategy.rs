@@ -24,21 +24,21 @@ pub enum Strategy {
     },
 }
 
-/// How pages are counted.
+/// Numbering of pages in their addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedPages {
     place: CounterPlace,
     /// The number in the address of the page that is being read.
     at: u64,
-    /// Whether entries are counted; else pages.
+    /// True when entries are counted; else pages.
     entries: bool,
     /// The number of the first entry, where entries are counted.
     start: u64,
-    /// What else stands in every address.
+    /// Other parameters of every address.
     with: Vec<(String, String)>,
 }
 
-/// Where the number stands.
+/// Part of the address that holds the number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum CounterPlace {
     Query(String),
@@ -46,7 +46,7 @@ enum CounterPlace {
     Path(String),
 }
 
-/// What follows a page.
+/// Successor of a page.
 pub(super) enum NextPage {
     Page(String),
     /// It was the last, and the oldest.
@@ -56,7 +56,7 @@ pub(super) enum NextPage {
 }
 
 impl Strategy {
-    /// Whether the publisher's own links lead the way; else we count.
+    /// True when the publisher's own links lead the way; else we count.
     pub(super) fn follows_links(&self) -> bool {
         matches!(self, Self::Archives | Self::Pages { .. })
     }
@@ -71,7 +71,7 @@ impl Strategy {
         }
     }
 
-    /// Whether it counts pages, in the order of the live document, and is at the one after that.
+    /// True when it counts pages, in the order of the live document, and is at the one after that.
     pub(super) fn asks_for_the_second_page(&self) -> bool {
         matches!(self, Self::CountedPages(counted) if !counted.entries && counted.with.is_empty())
     }
@@ -129,7 +129,7 @@ impl CountedPages {
     }
 }
 
-/// Whether the document itself shows that it is everything.
+/// True when the document itself shows that it is everything.
 pub(super) fn shows_all(live: &WalkedDocument<'_>) -> bool {
     let shown = live.keys.len() as u64;
     live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total <= shown)

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const FEED: &str = "http://blog.example/rss";
 const NOW: Stamp = Stamp::from_secs(1_000_000);
 
-/// What a publisher answers under one address.
+/// Answer of a publisher under one address.
 #[derive(Clone, Default)]
 struct Doc {
     ids: Vec<u32>,

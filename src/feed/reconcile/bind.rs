@@ -30,13 +30,13 @@ pub(super) enum BoundItem {
 }
 
 impl BoundEntry<'_> {
-    /// What is remembered of the entry, and whether its item was alive before.
+    /// Window entry to remember, and true if its item was alive before.
     pub(super) fn row(&self) -> (WindowEntry, bool) {
         let held = self.target.item();
         let row = WindowEntry {
             key: self.key,
             id: self.target.id(),
-            raw: self.reading.seen.raw,
+            raw: self.reading.digests.raw,
             dated: dated(&self.reading.entry),
             tombstone_count: held.map_or(0, |item| item.tombstone_count),
             is_weak: self.reading.key.is_weak(),
@@ -156,7 +156,7 @@ impl<'a> Binder<'a> {
         Some(BoundEntry { reading, key, target })
     }
 
-    /// Whether an entry with a known id is another item all the same: link, title and published are present on both
+    /// True when an entry with a known id is another item all the same: link, title and published are present on both
     /// sides and all differ, or, once the feed was caught giving one id to several links, the link differs.
     fn is_another(&self, item: &Item, entry: &Entry) -> bool {
         let Some(held) = item.entry() else { return false };

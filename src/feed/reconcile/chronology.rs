@@ -9,7 +9,7 @@ pub(in crate::feed) fn date(entry: &Entry) -> Option<Stamp> {
     at(&entry.published).or_else(|| at(&entry.updated))
 }
 
-/// When the publisher says that an entry was last touched: updated, else published.
+/// Publisher's date of the last change of an entry: updated, else published.
 pub(in crate::feed) fn touched(entry: &Entry) -> Option<Stamp> {
     let at = |date: &Option<everfeed_adapters::Date>| date.as_ref().and_then(|date| plausible(date.at_us));
     at(&entry.updated).or_else(|| at(&entry.published))
@@ -34,7 +34,7 @@ pub(super) fn oldest_first<T>(in_document: Vec<(Option<Stamp>, T)>) -> Vec<T> {
     dated.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Whether at least four in five neighbours with different dates ascend (POLLING 2.3, step 1).
+/// True when at least four in five neighbours with different dates ascend (POLLING 2.3, step 1).
 fn ascends<T>(rows: &[(Option<Stamp>, T)]) -> bool {
     let dates: Vec<Stamp> = rows.iter().filter_map(|(date, _)| *date).collect();
     let up = dates.windows(2).filter(|pair| pair[0] < pair[1]).count();

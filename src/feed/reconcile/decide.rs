@@ -23,7 +23,7 @@ use std::{
 };
 
 /// The keys that a decision needs to look up: those of parsed entries and of deletions. What has not changed costs none.
-/// Where something was parsed, also those of the last document's entries that this one does not show as they were: one
+/// If something was parsed, also those of the last document's entries that this one does not show as they were: one
 /// of them may go by another id now. And those of what is held back, which may be due.
 pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> Vec<KeyHash> {
     let of_entries = seen.entries.iter().flat_map(|sighting| match sighting {
@@ -34,15 +34,15 @@ pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> V
     let mut keys: Vec<KeyHash> = of_entries.chain(of_deletions).collect();
     if seen.entries.iter().any(|sighting| matches!(sighting, ObservedEntry::Read(_))) {
         let same: HashSet<ItemId> = seen.entries.iter().filter_map(ObservedEntry::same).collect();
-        keys.extend(last.window.iter().filter(|row| !same.contains(&row.id)).map(|row| row.key));
+        keys.extend(last.entries.iter().filter(|row| !same.contains(&row.id)).map(|row| row.key));
     }
-    keys.extend(last.held.iter().map(|held| held.key));
+    keys.extend(last.deferred.iter().map(|held| held.key));
     keys.sort_unstable();
     keys.dedup();
     keys
 }
 
-/// What one document changes. Presence always counts: whatever the document holds is added or edited, however short it
+/// Decides on one document. Presence always counts: whatever the document holds is added or edited, however short it
 /// is. What ends is what the publisher says is deleted (RFC 6721), and what `absence` finds proven.
 pub fn reconcile(
     namespace: &str,
@@ -81,41 +81,42 @@ pub fn reconcile(
         if verdicts.ends(row.id) {
             continue;
         }
-        if decisions.last.window.len() < WINDOW_ENTRIES_MAX {
-            decisions.last.window.push(row);
+        if decisions.window.entries.len() < WINDOW_ENTRIES_MAX {
+            decisions.window.entries.push(row);
         }
         let WindowEntry { id, dated, tombstone_count, is_weak, .. } = row;
-        places.push(ShownItem { id, dated, known: is_known, tombstone_count, is_weak });
+        places.push(ShownItem { id, dated, is_known: is_known, tombstone_count, is_weak });
     }
     puts.extend(guard.release(false).into_iter().filter(|(_, put)| !verdicts.ends(put.id)));
-    let is_reformatted = guard.close(&mut decisions.last);
+    let is_reformatted = guard.close(&mut decisions.window);
     decisions.changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();
     decisions.changes.extend(verdicts.tombstones(now));
-    let before = known.last.absence.without(&verdicts.ended);
+    let before = known.window.absence.without(&verdicts.ended);
     let shown: HashSet<ItemId> = places.iter().map(|place| place.id).collect();
     let is_missed = |missed: &&ArchiveSuspect| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
-    decisions.last.missed = known.last.missed.iter().filter(is_missed).copied().collect();
-    (decisions.class, decisions.missing) = (seen.class, before.lacked_by(&places));
-    decisions.conclude(before.observe(&places, seen.class, policy, now), now);
+    decisions.window.archive_suspects =
+        known.window.archive_suspects.iter().filter(is_missed).copied().collect();
+    (decisions.coverage, decisions.missing) = (seen.coverage, before.lacked_by(&places));
+    decisions.conclude(before.observe(&places, seen.coverage, policy, now), now);
     decisions.events.extend(is_reformatted.then_some(WindowEvent::Reformatted));
     decisions
 }
 
 /// The last document once more, as the answer to an unconditional request: what it lacks is confirmed.
 pub fn reconcile_again(known: &Known, policy: &ProofPolicy, now: Stamp) -> Decisions {
-    let (class, missing) = (Coverage::Unconditional, known.last.absence.suspects().count());
-    let (id_rule, last) = (known.id_rule, known.last.clone());
-    let mut decisions = Decisions { id_rule, last, class, missing, ..Decisions::default() };
+    let (class, missing) = (Coverage::Unconditional, known.window.absence.suspects().count());
+    let (id_rule, last) = (known.id_rule, known.window.clone());
+    let mut decisions = Decisions { id_rule, window: last, coverage: class, missing, ..Decisions::default() };
     let place = |row: &WindowEntry| {
         let WindowEntry { id, dated, tombstone_count, is_weak, .. } = *row;
-        ShownItem { id, dated, known: true, tombstone_count, is_weak }
+        ShownItem { id, dated, is_known: true, tombstone_count, is_weak }
     };
-    let seen: Vec<ShownItem> = known.last.window.iter().map(place).collect();
-    decisions.conclude(known.last.absence.observe_again(&seen, policy, now), now);
+    let seen: Vec<ShownItem> = known.window.entries.iter().map(place).collect();
+    decisions.conclude(known.window.absence.observe_again(&seen, policy, now), now);
     decisions
 }
 
-/// What the word of a missed item's own page changes.
+/// Decides on the result of a permalink check.
 pub fn reconcile_probe(
     known: &Known,
     id: ItemId,
@@ -123,35 +124,35 @@ pub fn reconcile_probe(
     policy: &ProofPolicy,
     now: Stamp,
 ) -> Decisions {
-    let (id_rule, last) = (known.id_rule, known.last.clone());
-    let mut decisions = Decisions { id_rule, last, ..Decisions::default() };
-    decisions.conclude(known.last.absence.told(id, said, policy, now), now);
+    let (id_rule, last) = (known.id_rule, known.window.clone());
+    let mut decisions = Decisions { id_rule, window: last, ..Decisions::default() };
+    decisions.conclude(known.window.absence.told(id, said, policy, now), now);
     decisions
 }
 
-/// What was held back, when no document came: all of it after a poll that changed nothing (`at_rest`), since then no entry
+/// Commits deferred edits when no document came: all of them after a poll that changed nothing (`at_rest`), since then no entry
 /// changes with every poll; else what is due. `known` holds the items of the keys of `last.held`.
 pub fn release(known: &Known, at_rest: bool, now: Stamp) -> Decisions {
     let nothing = Observation::default();
     let mut guard = FloodLimiter::new(known, &nothing, now);
     let puts = guard.release(at_rest);
-    let (id_rule, mut last) = (known.id_rule, known.last.clone());
+    let (id_rule, mut last) = (known.id_rule, known.window.clone());
     guard.close(&mut last);
     // Nothing was seen that could tell whether a reformatting goes on.
-    last.reformatted_at = known.last.reformatted_at;
+    last.reformatted_at = known.window.reformatted_at;
     if at_rest {
-        last.window.iter_mut().for_each(|row| row.changed_polls = 0);
+        last.entries.iter_mut().for_each(|row| row.changed_polls = 0);
     }
     let changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();
-    Decisions { id_rule, last, changes, ..Decisions::default() }
+    Decisions { id_rule, window: last, changes, ..Decisions::default() }
 }
 
 impl Decisions {
-    /// Whether absence means anything in them: something is suspected, or proven.
+    /// True when absence means anything in them: something is suspected, or proven.
     pub fn misses_something(&self) -> bool {
         let by_absence =
-            |change: &Change| matches!(change, Change::Delete(delete) if delete.evidence.missing.is_some());
-        self.last.absence.suspects().next().is_some() || self.changes.iter().any(by_absence)
+            |change: &Change| matches!(change, Change::Delete(delete) if delete.evidence.suspect.is_some());
+        self.window.absence.suspects().next().is_some() || self.changes.iter().any(by_absence)
     }
 
     /// The items that become tombstones.
@@ -168,9 +169,9 @@ impl Decisions {
             .extend(outcome.gone.into_iter().map(|(id, proof)| Change::Delete(ended(id, proof, now))));
         self.rolled_off = outcome.rolled_off.len();
         let gone: HashSet<ItemId> = self.gone().collect();
-        self.last.held.retain(|held| !gone.contains(&held.id));
-        self.last.missed.retain(|missed| !gone.contains(&missed.id));
-        self.last.absence = outcome.memory;
+        self.window.deferred.retain(|held| !gone.contains(&held.id));
+        self.window.archive_suspects.retain(|missed| !gone.contains(&missed.id));
+        self.window.absence = outcome.state;
         self.events = outcome.events;
     }
 }
@@ -186,8 +187,8 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
         observed_at: now,
         when: None,
         comment: None,
-        missing: Some(missing),
-        missed: None,
+        suspect: Some(missing),
+        archive_suspect: None,
     };
     Delete { id, reason, first_missing: Some(missing.since), last_seen: Some(missing.last_seen), evidence }
 }
@@ -195,26 +196,32 @@ fn ended(id: ItemId, proof: Proof, now: Stamp) -> Delete {
 /// The end of an item that walks through the archives missed.
 pub fn ended_in_archives(missed: ArchiveSuspect, now: Stamp) -> Delete {
     let reason = Reason::AbsentArchive;
-    let evidence =
-        Evidence { reason, observed_at: now, when: None, comment: None, missing: None, missed: Some(missed) };
+    let evidence = Evidence {
+        reason,
+        observed_at: now,
+        when: None,
+        comment: None,
+        suspect: None,
+        archive_suspect: Some(missed),
+    };
     let (first_missing, last_seen) = (Some(missed.since), Some(missed.last_seen));
     Delete { id: missed.id, reason, first_missing, last_seen, evidence }
 }
 
-/// What an entry does to its item; `None` when the item holds the same content already.
+/// Change of an item by an entry; `None` when the item holds the same content already.
 fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
     let BoundEntry { reading, key, target } = bound;
     let (kind, id, iri, keys) = match target {
         BoundItem::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
         BoundItem::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
-        BoundItem::Known(item) if differs(&item.seen, item.entry(), &reading.seen, profile) => {
+        BoundItem::Known(item) if differs(&item.digests, item.entry(), &reading.digests, profile) => {
             (PutKind::Edited, item.id, item.iri.clone(), Vec::new())
         }
         BoundItem::Known(_) => return None,
     };
     let entry = &reading.entry;
     let published_us = entry.published.as_ref().and_then(|date| date.at_us).filter(|at| believable(*at, now));
-    Some(Put { kind, id, iri, keys, entry: Arc::clone(entry), published_us, seen: reading.seen })
+    Some(Put { kind, id, iri, keys, entry: Arc::clone(entry), published_us, digests: reading.digests })
 }
 
 /// Equal bytes are never an edit, whatever parser made the digests; else the content decides. Digests of two versions
@@ -244,7 +251,7 @@ fn deleted_key(namespace: &str, deletion: &Deletion) -> KeyHash {
     KeyHash::of(namespace, &Key::Id(deletion.reference.clone()).stripped())
 }
 
-/// What the publisher's deletions mean for the items of this document and of the store.
+/// The publisher's deletions, and the items of this document and of the store that they end.
 struct ExplicitDeletions<'a> {
     /// By the key of the id that is said to be deleted.
     by_key: HashMap<KeyHash, &'a Deletion>,
@@ -278,7 +285,7 @@ impl<'a> ExplicitDeletions<'a> {
             .filter_map(|(key, deletion)| {
                 let item = known.items.get(key)?;
                 let waiting =
-                    || known.last.held.iter().find(|held| held.id == item.id).map(|held| &*held.entry);
+                    || known.window.deferred.iter().find(|held| held.id == item.id).map(|held| &*held.entry);
                 let entry = present.get(key).copied().or_else(waiting).or_else(|| item.entry());
                 (!item.is_gone() && entry.is_some_and(|entry| deletes(deletion, entry)))
                     .then_some((item.id, *deletion))
@@ -291,7 +298,7 @@ impl<'a> ExplicitDeletions<'a> {
         Self { by_key, ending, ended }
     }
 
-    /// Whether the document itself says that this entry is deleted, so that it neither appears nor comes back.
+    /// True when the document itself says that this entry is deleted, so that it neither appears nor comes back.
     fn suppress(&self, bound: &BoundEntry<'_>) -> bool {
         let said =
             self.by_key.get(&bound.key).is_some_and(|deletion| deletes(deletion, &bound.reading.entry));
@@ -309,8 +316,8 @@ impl<'a> ExplicitDeletions<'a> {
                 observed_at: now,
                 when: deletion.when.as_ref().map(|when| when.raw.clone()),
                 comment: deletion.comment.clone(),
-                missing: None,
-                missed: None,
+                suspect: None,
+                archive_suspect: None,
             };
             let delete = Delete {
                 id: *id,

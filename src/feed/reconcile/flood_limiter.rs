@@ -26,15 +26,15 @@ pub struct DeferredEdit {
     pub entry: Arc<Entry>,
     /// The publisher's date, microseconds since 1970, if it is plausible.
     pub published_us: Option<i64>,
-    /// What the next document is compared with.
-    pub seen: ItemDigests,
+    /// Digests that the next document is compared with.
+    pub digests: ItemDigests,
 }
 
 /// Polls running in which an entry may change and still be committed at once (POLLING 1.3, after lemon24/reader's
 /// `HASH_CHANGED_LIMIT`).
 pub const CHANGED_POLLS_MAX: u16 = 24;
 
-/// How long the edits of an entry that changes in more polls than that wait, in seconds from the item's last T.
+/// Delay of the edits of an entry that changes in more polls than that, in seconds from the item's last T.
 const HOLD_SECS: u64 = 86_400;
 
 /// Items of a feed with a form held back at most. They are written with every document, so that there must be an end;
@@ -45,7 +45,7 @@ const HELD_ITEMS_MAX: usize = 100;
 /// hand between two polls.
 const REFORMATTED_ITEMS_MIN: usize = 5;
 
-/// How long a feed must rest from being reformatted before it is news again, in seconds.
+/// Time without reformatting after which a reformatting is news again, in seconds.
 const REFORMATTED_SECS: u64 = 86_400;
 
 /// The guard at its work on one document.
@@ -71,8 +71,8 @@ impl<'a> FloodLimiter<'a> {
             profile: seen.profile.as_deref(),
             after_rest: seen.after_rest,
             now,
-            rows: known.last.window.iter().map(|row| (row.id, row)).collect(),
-            unmet: known.last.held.iter().map(|held| (held.id, held)).collect(),
+            rows: known.window.entries.iter().map(|row| (row.id, row)).collect(),
+            unmet: known.window.deferred.iter().map(|held| (held.id, held)).collect(),
             kept: Vec::new(),
             undated: 0,
         }
@@ -84,10 +84,10 @@ impl<'a> FloodLimiter<'a> {
         let Some(entry) = item.entry() else { return 0 };
         // What the publisher showed last, which need not be what is committed.
         let (seen, entry) = match self.unmet.get(&item.id) {
-            Some(held) => (&held.seen, &*held.entry),
-            None => (&item.seen, entry),
+            Some(held) => (&held.digests, &*held.entry),
+            None => (&item.digests, entry),
         };
-        if !differs(seen, Some(entry), &bound.reading.seen, self.profile) {
+        if !differs(seen, Some(entry), &bound.reading.digests, self.profile) {
             return 0;
         }
         let row = self.rows.get(&item.id);
@@ -98,7 +98,7 @@ impl<'a> FloodLimiter<'a> {
         before.saturating_add(1)
     }
 
-    /// What an entry does to its item now; `None` when it does nothing, or is held back. `item` is as it was.
+    /// Change of an item by an entry now; `None` when there is none or it is deferred. `item` is as it was.
     pub(super) fn pass(&mut self, put: Option<Put>, row: &WindowEntry, item: Option<&Item>) -> Option<Put> {
         let before = self.unmet.remove(&row.id);
         let put = put?;
@@ -112,15 +112,15 @@ impl<'a> FloodLimiter<'a> {
         if self.now >= until || self.kept.len() + self.unmet.len() >= HELD_ITEMS_MAX {
             return Some(put);
         }
-        let Put { id, entry, published_us, seen, .. } = put;
-        self.kept.push(DeferredEdit { id, key: row.key, until, entry, published_us, seen });
+        let Put { id, entry, published_us, digests: seen, .. } = put;
+        self.kept.push(DeferredEdit { id, key: row.key, until, entry, published_us, digests: seen });
         None
     }
 
-    /// What was held back and is not shown: it is committed when its day is over, or at once if `all` is.
+    /// Deferred edits that the document does not show: committed when their day is over, or at once if `all` is set.
     pub(super) fn release(&mut self, all: bool) -> Vec<(Option<Stamp>, Put)> {
         let mut puts = Vec::new();
-        for held in &self.known.last.held {
+        for held in &self.known.window.deferred {
             if self.unmet.remove(&held.id).is_none() {
                 continue;
             }
@@ -128,7 +128,7 @@ impl<'a> FloodLimiter<'a> {
             match found {
                 // Nobody may have looked it up.
                 None => self.kept.push(held.clone()),
-                Some(item) if item.is_gone() || item.seen.content == held.seen.content => {}
+                Some(item) if item.is_gone() || item.digests.content == held.digests.content => {}
                 Some(_) if !all && self.now < held.until => self.kept.push(held.clone()),
                 Some(item) => puts.push((chronology::date(&held.entry), held.put(item))),
             }
@@ -136,14 +136,15 @@ impl<'a> FloodLimiter<'a> {
         puts
     }
 
-    /// Whether this document is news of a feed that was reformatted: more than half of the last window was edited by its
+    /// True when this document is news of a feed that was reformatted: more than half of the last window was edited by its
     /// content alone. What goes on from document to document, or comes again within a day, is one reformatting; `last`
     /// gets what is held back and when the feed was last seen being reformatted.
     pub(super) fn close(self, last: &mut WindowState) -> bool {
-        last.held = self.kept;
-        let before = self.known.last.reformatted_at;
+        last.deferred = self.kept;
+        let before = self.known.window.reformatted_at;
         let is_recent = before.is_some_and(|at| self.now < at.plus_secs(REFORMATTED_SECS));
-        let is_one = self.undated >= REFORMATTED_ITEMS_MIN && self.undated * 2 > self.known.last.window.len();
+        let is_one =
+            self.undated >= REFORMATTED_ITEMS_MIN && self.undated * 2 > self.known.window.entries.len();
         last.reformatted_at = if is_one { Some(self.now) } else { before.filter(|_| is_recent) };
         is_one && !is_recent && (before.is_none() || self.after_rest)
     }
@@ -158,12 +159,12 @@ impl DeferredEdit {
             keys: Vec::new(),
             entry: Arc::clone(&self.entry),
             published_us: self.published_us,
-            seen: self.seen,
+            digests: self.digests,
         }
     }
 }
 
-/// Whether the publisher says by `updated` that an entry was edited.
+/// True when the publisher says by `updated` that an entry was edited.
 fn is_dated_anew(held: &Entry, given: &Entry) -> bool {
     let date = |entry: &Entry| entry.updated.as_ref().map(|date| (date.at_us, date.raw.clone()));
     given.updated.is_some() && date(held) != date(given)

@@ -25,8 +25,8 @@ pub fn observe(
     profile: Option<Arc<Profile>>,
     class: Coverage,
 ) -> (Observation, Vec<Note>) {
-    let held: HashSet<ItemId> = last.held.iter().map(|held| held.id).collect();
-    let settled = last.window.iter().filter(|row| !held.contains(&row.id));
+    let held: HashSet<ItemId> = last.deferred.iter().map(|held| held.id).collect();
+    let settled = last.entries.iter().filter(|row| !held.contains(&row.id));
     let known: HashMap<Digest, &WindowEntry> = settled.map(|row| (row.raw, row)).collect();
     let deleted: HashSet<String> =
         document.deletions.iter().map(|deletion| Key::Id(deletion.reference.clone()).stripped()).collect();
@@ -41,7 +41,7 @@ pub fn observe(
     });
     let entries = entries.collect();
     let deletions = document.deletions.clone();
-    (Observation { entries, deletions, class, profile, after_rest: false }, notes)
+    (Observation { entries, deletions, coverage: class, profile, after_rest: false }, notes)
 }
 
 fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> ParsedEntry {
@@ -49,7 +49,7 @@ fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> Par
     notes.extend(of_entry);
     let content = content_digest(&entry, profile);
     let seen = ItemDigests { raw: raw.raw, content, version: digest_version(profile) };
-    ParsedEntry { key: raw.key.clone(), entry: Arc::new(entry), seen }
+    ParsedEntry { key: raw.key.clone(), entry: Arc::new(entry), digests: seen }
 }
 
 #[cfg(test)]
@@ -82,9 +82,9 @@ mod tests {
         (0..).zip(&document.entries).map(row).collect()
     }
 
-    /// What becomes of each entry: `=` and its row, or its title as parsed.
+    /// Checks each entry: `=` and its window entry, or its title as parsed.
     fn check(window: &[WindowEntry], document: &SlicedDocument, expect: &[&str]) {
-        let last = WindowState { window: window.to_vec(), ..WindowState::default() };
+        let last = WindowState { entries: window.to_vec(), ..WindowState::default() };
         let (seen, _) = observe(&last, document, None, Coverage::Unconditional);
         let told: Vec<String> = seen
             .entries
@@ -92,7 +92,7 @@ mod tests {
             .map(|sighting| match sighting {
                 ObservedEntry::Same(row) => format!("={}", row.id.0[0]),
                 ObservedEntry::Read(reading) => {
-                    assert_eq!(reading.seen.content, reading.entry.digest());
+                    assert_eq!(reading.digests.content, reading.entry.digest());
                     reading.entry.title.as_ref().unwrap().value.clone()
                 }
             })
@@ -120,15 +120,15 @@ mod tests {
     #[test]
     fn an_entry_of_which_a_form_is_held_back_is_parsed_although_it_is_the_same() {
         let document = document(&[("b", "B"), ("a", "A")], "");
-        let mut last = WindowState { window: window(&document), ..WindowState::default() };
+        let mut last = WindowState { entries: window(&document), ..WindowState::default() };
         let told = |last: &WindowState| {
             let (seen, _) = observe(last, &document, None, Coverage::Unconditional);
             seen.entries.iter().map(|sighting| matches!(sighting, ObservedEntry::Same(_))).collect::<Vec<_>>()
         };
         assert_eq!(told(&last), [true, true]);
-        let WindowEntry { key, id, .. } = last.window[1];
+        let WindowEntry { key, id, .. } = last.entries[1];
         let (until, entry, seen) = (Stamp::MAX, Arc::default(), ItemDigests::default());
-        last.held.push(DeferredEdit { id, key, until, entry, published_us: None, seen });
+        last.deferred.push(DeferredEdit { id, key, until, entry, published_us: None, digests: seen });
         assert_eq!(told(&last), [true, false]);
     }
 

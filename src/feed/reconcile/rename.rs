@@ -20,7 +20,8 @@ pub(super) fn renamed<'a>(
     let is_missed = |row: &&WindowEntry| !claimed.contains(&row.id);
     let item =
         |row: &WindowEntry| known.items.get(&row.key).filter(|item| item.id == row.id && !item.is_gone());
-    let mut missed: Vec<&Arc<Item>> = known.last.window.iter().filter(is_missed).filter_map(item).collect();
+    let mut missed: Vec<&Arc<Item>> =
+        known.window.entries.iter().filter(is_missed).filter_map(item).collect();
     let mut unknown: Vec<(usize, &ParsedEntry)> = unknown.into_iter().collect();
     let mut found = HashMap::new();
     for stage in [by_id, by_link, by_path, by_title] {
@@ -61,7 +62,7 @@ fn by_link(entry: &Entry) -> Option<String> {
     Some(format!("{}\n{}", plain(entry.permalink()?), published(entry)?))
 }
 
-/// What follows the host of an id, if title or date agree: a blog that moved to another host.
+/// The part of an id behind its host, compared if title or date agree: a blog that moved to another host.
 fn by_path(entry: &Entry) -> Option<String> {
     let id = plain(entry.id.as_deref()?);
     let (_, path) = id.split_once('/')?;

@@ -22,7 +22,7 @@ struct Held {
     clock: u64,
     /// Seconds since [`NOW`].
     secs: u64,
-    /// Whether the last poll changed nothing.
+    /// True when the last poll changed nothing.
     at_rest: bool,
     events: Vec<WindowEvent>,
 }
@@ -38,11 +38,11 @@ impl Held {
             let named = deletions.iter().any(|deletion| Key::Id(deletion.reference.clone()) == reading.key);
             let twice = document.iter().filter(|other| other.key == reading.key).count() > 1;
             self.last
-                .window
+                .entries
                 .iter()
-                .find(|row| row.raw == reading.seen.raw)
+                .find(|row| row.raw == reading.digests.raw)
                 .copied()
-                .filter(|row| !named && !twice && self.last.held.iter().all(|held| held.id != row.id))
+                .filter(|row| !named && !twice && self.last.deferred.iter().all(|held| held.id != row.id))
         };
         let entries = document.iter().map(|reading| match same(reading) {
             Some(row) => ObservedEntry::Same(row),
@@ -51,13 +51,13 @@ impl Held {
         let seen = Observation {
             entries: entries.collect(),
             deletions: deletions.to_vec(),
-            class,
+            coverage: class,
             profile: None,
             after_rest: std::mem::take(&mut self.at_rest),
         };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
         let items = keys_needed(NS, &self.last, &seen).into_iter().filter_map(found).collect();
-        let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
+        let known = Known { rev: 0, id_rule: self.id_rule, window: self.last.clone(), items };
         let decisions = reconcile(NS, &known, &seen, &ProofPolicy::default(), self.now());
         self.take(decisions)
     }
@@ -72,8 +72,8 @@ impl Held {
     fn release(&mut self) -> Vec<String> {
         let found =
             |held: &DeferredEdit| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
-        let items = self.last.held.iter().filter_map(found).collect();
-        let known = Known { rev: 0, id_rule: self.id_rule, last: self.last.clone(), items };
+        let items = self.last.deferred.iter().filter_map(found).collect();
+        let known = Known { rev: 0, id_rule: self.id_rule, window: self.last.clone(), items };
         let decisions = release(&known, self.at_rest, self.now());
         self.take(decisions)
     }
@@ -83,7 +83,7 @@ impl Held {
     }
 
     fn take(&mut self, decisions: Decisions) -> Vec<String> {
-        self.last = decisions.last;
+        self.last = decisions.window;
         self.events = decisions.events;
         self.id_rule = decisions.id_rule;
         self.keys.extend(decisions.aliases);
@@ -116,7 +116,7 @@ impl Held {
                     published_us: put.published_us,
                     content: Content::Live(put.entry),
                     tombstone_count: old.map_or(0, |old| old.tombstone_count),
-                    seen: put.seen,
+                    digests: put.digests,
                 };
                 self.items.insert(put.id, Arc::new(item));
                 format!("{head}{title}")
@@ -160,7 +160,7 @@ fn digested(key: Key, entry: Entry) -> ParsedEntry {
     let raw = Digest::of(format!("{entry:?}").as_bytes());
     let churn_free = Entry { updated: None, ..entry.clone() };
     let content = Digest::of(format!("{churn_free:?}").as_bytes());
-    ParsedEntry { key, entry: Arc::new(entry), seen: ItemDigests { raw, content, version: 1 } }
+    ParsedEntry { key, entry: Arc::new(entry), digests: ItemDigests { raw, content, version: 1 } }
 }
 
 fn date(day: u32) -> Date {
@@ -327,7 +327,7 @@ fn unchanged_entries_need_no_look_up() {
             changed_polls: 0,
         })],
         deletions: Vec::new(),
-        class: Coverage::Unconditional,
+        coverage: Coverage::Unconditional,
         ..Observation::default()
     };
     assert!(keys_needed(NS, &WindowState::default(), &seen).is_empty());
@@ -396,7 +396,7 @@ fn an_item_that_is_still_shown_is_not_renamed() {
     assert_eq!(shown, ["+one"], "two entries that point to one page");
 }
 
-/// What a document that shows `content` does to an item that holds `held` with a digest of this version.
+/// Number of changes by a document that shows `content` to an item that holds `held` with a digest of this version.
 fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile: &str) -> usize {
     let profile = Platforms::embedded().get(profile).cloned();
     let read = |text: &str, by: Option<&Profile>| {
@@ -409,19 +409,19 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
         ParsedEntry {
             key: Key::Id("a".into()),
             entry: Arc::new(entry),
-            seen: ItemDigests { raw, content, version: digest_version(by) },
+            digests: ItemDigests { raw, content, version: digest_version(by) },
         }
     };
     let mut store = Held::default();
     let mut old = read(held, None);
-    old.seen.version = version;
+    old.digests.version = version;
     store.show(&[old], &[]);
     let new = read(content, profile.as_deref());
     let seen =
         Observation { entries: vec![ObservedEntry::Read(Box::new(new))], profile, ..Observation::default() };
     let found = |key: KeyHash| store.keys.get(&key).map(|id| (key, store.items[id].clone()));
     let items = keys_needed(NS, &store.last, &seen).into_iter().filter_map(found).collect();
-    let known = Known { rev: 0, id_rule: IdRule::Id, last: store.last.clone(), items };
+    let known = Known { rev: 0, id_rule: IdRule::Id, window: store.last.clone(), items };
     reconcile(NS, &known, &seen, &ProofPolicy::default(), NOW).changes.len()
 }
 

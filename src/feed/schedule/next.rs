@@ -1,6 +1,6 @@
 //! From what a poll brought to what is remembered of it and when the next one is due.
 
-use super::{FaultNote, GONE_SECS, Moved, Policy, PollState, Whose, calendar, interval};
+use super::{FaultNote, GONE_SECS, Moved, Policy, PollState, Whose, calendar, interval, retry_after_secs};
 use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
 
@@ -63,7 +63,7 @@ pub struct Failure {
     pub text: String,
     /// The HTTP status, if an answer came.
     pub status: Option<u16>,
-    /// `Retry-After` of a 429 or 503.
+    /// `Retry-After` of the answer, as far as it counts ([`retry_after_secs`]).
     pub retry_after_secs: Option<u64>,
 }
 
@@ -73,9 +73,6 @@ impl Failure {
         Self { whose: Whose::Ours, text: why.to_string(), status: None, retry_after_secs: None }
     }
 }
-
-/// The longest `Retry-After` that is believed: seven days (POLLING 1.5).
-const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
 
 /// How long a feed that says 410 is looked at once a day before it is left alone (POLLING 1.5).
 const GONE_STOP_SECS: u64 = 14 * 86_400;
@@ -102,17 +99,6 @@ pub fn next(state: &PollState, outcome: &Outcome<'_>, policy: &Policy, now: Stam
     }
     next.polled_at = Some(now);
     next
-}
-
-/// Until when the whole host wants to be left alone: `Retry-After` of a 429 or 503, or our own step after a 429 without
-/// one. `state` is that after the failure.
-pub fn host_not_before(state: &PollState, failure: &Failure, policy: &Policy, now: Stamp) -> Option<Stamp> {
-    let secs = match (failure.status, failure.retry_after_secs) {
-        (Some(429 | 503), Some(secs)) => secs.min(RETRY_AFTER_SECS_MAX),
-        (Some(429), None) => interval::back_off_secs(state, failure.status, policy),
-        _ => 0,
-    };
-    (secs > 0).then(|| now.plus_secs(secs))
 }
 
 impl PollState {
@@ -183,11 +169,12 @@ impl PollState {
             // A move that has come to nothing is undone: the next poll asks the configured URL.
             self.moved = self.moved.take().filter(|moved| !moved.is_believed(now));
         }
-        self.next_at = match (self.gone_at, failure.retry_after_secs.filter(|_| throttled)) {
+        let named_secs = failure.status.and_then(|status| retry_after_secs(status, failure.retry_after_secs));
+        self.next_at = match (self.gone_at, named_secs) {
             (Some(gone_at), _) if now.secs_since(gone_at) >= GONE_STOP_SECS => Stamp::MAX,
             (Some(_), _) => later(now.plus_secs(GONE_SECS), interval::slack_us(GONE_SECS, jitter)),
             (None, Some(secs)) => {
-                let secs = secs.min(RETRY_AFTER_SECS_MAX).max(interval::floor_secs(self, policy));
+                let secs = secs.max(interval::floor_secs(self, policy));
                 later(now.plus_secs(secs), interval::slack_us(secs, jitter))
             }
             (None, None) => {

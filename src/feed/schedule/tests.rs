@@ -194,7 +194,8 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
         let failure = failure(Some(status), retry_after);
         let next = failed(&state, Some(status), retry_after, policy);
         assert_eq!(next.next_at.secs_since(NOW), expect, "{status} {retry_after:?}");
-        host_not_before(&next, &failure, policy, NOW).map(|at| at.secs_since(NOW))
+        host_pause_until(&next, policy, failure.status, failure.retry_after_secs, NOW)
+            .map(|at| at.secs_since(NOW))
     };
     assert_eq!(check(429, Some(2 * DAY), &USUAL, 2 * DAY), Some(2 * DAY));
     assert_eq!(check(503, Some(2 * DAY), &USUAL, 2 * DAY), Some(2 * DAY));
@@ -211,7 +212,7 @@ fn a_429_without_retry_after_slows_the_whole_host_down() {
     // FRB 021.
     let next = failed(&PollState::unpolled(URL), Some(429), None, &USUAL);
     assert_eq!(next.next_at, NOW.plus_secs(2 * HOUR));
-    let not_before = host_not_before(&next, &failure(Some(429), None), &USUAL, NOW);
+    let not_before = host_pause_until(&next, &USUAL, Some(429), None, NOW);
     assert_eq!(not_before, Some(NOW.plus_secs(2 * HOUR)));
     check_back_off(Some(429), 2, &USUAL, 4 * HOUR);
     check_back_off(Some(429), 3, &Policy { min_secs: Some(1), max_secs: 5 }, 5);

@@ -80,7 +80,7 @@ fn asked(house: &House) -> Vec<(u64, String)> {
 }
 
 async fn memory(house: &House, feed: &FeedSpec) -> AbsenceState {
-    house.store.known(feed.no, Vec::new()).await.unwrap().last.absence
+    house.store.known(feed.no, Vec::new()).await.unwrap().window.absence
 }
 
 const BLOG: &str = "http://blog.example";
@@ -161,7 +161,7 @@ async fn one_switch_turns_them_off() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let feed = FeedSpec { deletions: Deletions { probe: false, ..feed.deletions }, ..feed };
     assert_eq!(watch(&house, &feed, 26).await, [Reason::AbsentBracketed]);
-    assert_eq!(memory(&house, &feed).await.probe_at(), None);
+    assert_eq!(memory(&house, &feed).await.next_check_at(), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,7 +173,7 @@ async fn a_probe_says_who_asks_and_why_and_carries_no_validators() {
     house.poll(&feed, &state.state).await;
     let probed = house.check(&feed, &state.state).await;
     let until = house.context.now().plus_secs(600);
-    assert_eq!((probed.asked, probed.hold), (true, Some(("blog.example".into(), until))));
+    assert_eq!((probed.asked, probed.host_pause), (true, Some(("blog.example".into(), until))));
     let seen = house.seen.lock().unwrap().last().unwrap().clone();
     assert_eq!(seen.url, PAGE);
     let header = |name: &str| seen.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
@@ -193,10 +193,10 @@ async fn the_evidence_tells_what_the_page_said() {
     let gone = Key::Link("http://blog.example/w".into());
     let key = KeyHash::of("blog", &gone.stripped());
     let evidence = house.store.evidence(feed.no, key.item_id()).await.unwrap();
-    let missing = evidence[0].1.missing.unwrap();
+    let missing = evidence[0].1.suspect.unwrap();
     assert_eq!(evidence[0].1.reason, Reason::Gone);
-    assert_eq!((missing.count, missing.probe.asked), (1, 2));
-    assert_eq!(missing.probe.last.map(|(_, said)| said), Some(CheckResult::NotFound));
+    assert_eq!((missing.count, missing.permalink_check.asked), (1, 2));
+    assert_eq!(missing.permalink_check.last.map(|(_, said)| said), Some(CheckResult::NotFound));
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,6 +208,6 @@ async fn what_was_not_read_of_a_long_page_may_show_the_post() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     watch(&house, &feed, 2).await;
     let memory = memory(&house, &feed).await;
-    let said = memory.suspects().next().and_then(|row| row.missing?.probe.last);
+    let said = memory.suspects().next().and_then(|row| row.suspect?.permalink_check.last);
     assert_eq!(said.map(|(_, said)| said), Some(CheckResult::Nothing));
 }

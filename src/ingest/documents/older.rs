@@ -48,13 +48,13 @@ impl Older {
         now: Stamp,
     ) -> Decisions {
         if self.readings.is_empty() && self.deletions.is_empty() {
-            let (last, id_rule) = (known.last.clone(), known.id_rule);
-            return Decisions { last, id_rule, ..Decisions::default() };
+            let (last, id_rule) = (known.window.clone(), known.id_rule);
+            return Decisions { window: last, id_rule, ..Decisions::default() };
         }
         let entries = settle_known(namespace, known, self.readings);
         // What an archive says is no change from one poll to the next.
         let (class, after_rest) = (Coverage::Partial, true);
-        let seen = Observation { entries, deletions: self.deletions, class, profile, after_rest };
+        let seen = Observation { entries, deletions: self.deletions, coverage: class, profile, after_rest };
         reconcile(namespace, known, &seen, policy, now)
     }
 
@@ -63,7 +63,7 @@ impl Older {
         let read = |(_, reading): &(Stamp, ParsedEntry)| ObservedEntry::Read(Box::new(reading.clone()));
         let entries = self.readings.iter().map(read).collect();
         let deletions = self.deletions.clone();
-        Observation { entries, deletions, class: Coverage::Partial, ..Observation::default() }
+        Observation { entries, deletions, coverage: Coverage::Partial, ..Observation::default() }
     }
 }
 

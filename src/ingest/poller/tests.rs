@@ -1,17 +1,22 @@
 //! The poller with a publisher in a script and a clock that moves with tokio's timers.
 
-use super::*;
+use super::{jobs::PollJob, saving::SAVE_AGAIN_SECS, *};
 use crate::{
     clock::Manual,
-    feed::schedule::Whose,
-    ingest::testing::{House, ONE, START_SECS, TWO, Trouble, ok, ok_with, status},
+    feed::{schedule::Whose, stamp::Stamp},
+    ingest::{
+        lane::Job,
+        testing::{House, ONE, START_SECS, TWO, Trouble, ok, ok_with, status},
+    },
     store::memory::Memory,
 };
-use std::{future::ready, sync::atomic::Ordering};
-use tokio::time::sleep;
+use std::{future::ready, sync::atomic::Ordering, time::Duration};
+use tokio::time::{Instant, sleep};
 use url::Url;
 
 mod walks;
+
+mod changes;
 
 mod checks;
 mod rewalks;
@@ -290,14 +295,14 @@ async fn polls_in_flight_are_limited() {
         ok(ONE)
     });
     let mut feeds = Vec::new();
-    for n in 0..POLLS_MAX + 20 {
+    for n in 0..PollJob::IN_FLIGHT_MAX + 20 {
         feeds.push(house.feed(&format!("f{n}"), &format!("http://host{n}.example/"), HOUR, DAY).await);
     }
     let running = house.start(&feeds).await;
     pass(9).await;
-    assert_eq!(house.requests_at().len(), POLLS_MAX);
+    assert_eq!(house.requests_at().len(), PollJob::IN_FLIGHT_MAX);
     pass(10).await;
-    assert_eq!(house.requests_at().len(), POLLS_MAX + 20);
+    assert_eq!(house.requests_at().len(), PollJob::IN_FLIGHT_MAX + 20);
     running.stop().await;
 }
 

@@ -59,20 +59,20 @@ impl Decided {
             partial = partial
                 .or(Some("a planet of several sites: what one of them takes out is missing from the middle"));
         }
-        if seen.class == Coverage::Conditional && known.last.absence.has_caught_conditional() {
+        if seen.coverage == Coverage::Conditional && known.window.absence.has_caught_conditional() {
             partial = Some("answers to conditional requests have proven to be parts");
         }
-        if seen.class != Coverage::Partial
+        if seen.coverage != Coverage::Partial
             && decisions.misses_something()
             && let Some(more) = sliced.overlooked()
         {
-            let seen = Observation { class: Coverage::Partial, ..seen.clone() };
+            let seen = Observation { coverage: Coverage::Partial, ..seen.clone() };
             decisions = reconcile(&record.namespace, known, &seen, &policy, now);
             notes.push(Note::Other(format!("another reader finds {more} more entries in the document")));
             partial = Some("another reader finds more entries in it");
         }
         if sliced.is_part {
-            decisions.last.window.clone_from(&known.last.window);
+            decisions.window.entries.clone_from(&known.window.entries);
         }
         let remark = remark(sliced.window.notes.iter().chain(&notes));
         let observed = ObservationRecord {
@@ -86,10 +86,10 @@ impl Decided {
             !sliced.is_part && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
         Self {
             rev: known.rev,
-            keeps_last: decisions.last == known.last,
+            keeps_last: decisions.window == known.window,
             metadata: speaks_anew.then(|| Arc::new(metadata.clone())),
             hides_deletions: sliced.hides_deletions(),
-            can_prove: decisions.last.absence.can_prove(&decisions.last.absence.believed(&policy, now)),
+            can_prove: decisions.window.absence.can_prove(&decisions.window.absence.believed(&policy, now)),
             different_feed,
             makes_ready: !sliced.is_part && !record.is_ready(),
             archives: None,
@@ -108,12 +108,12 @@ impl Decided {
         deletions: &Deletions,
         now: Stamp,
     ) -> Self {
-        let held = known.last.window.len();
+        let held = known.window.entries.len();
         let remark = format!("the document holds no entries; the one before held {held}");
-        let nothing = Observation { class: sliced.class, ..Observation::default() };
+        let nothing = Observation { coverage: sliced.class, ..Observation::default() };
         let policy = deletions.policy(record.metadata.is_complete());
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
-        decisions.last.window.clone_from(&known.last.window);
+        decisions.window.entries.clone_from(&known.window.entries);
         let hides_deletions = sliced.hides_deletions();
         let observed =
             ObservationRecord { remark: Some(remark.clone()), ..ObservationRecord::of(&decisions, 0, now) };
@@ -125,7 +125,7 @@ impl Decided {
     pub(super) fn again(record: FeedRecord, known: &Known, deletions: &Deletions, now: Stamp) -> Self {
         let policy = deletions.policy(record.metadata.is_complete());
         let decisions = reconcile_again(known, &policy, now);
-        let entries = known.last.window.len();
+        let entries = known.window.entries.len();
         let observed = ObservationRecord { again: true, ..ObservationRecord::of(&decisions, entries, now) };
         Self::unheaded(record, known, decisions, Some(observed))
     }
@@ -144,7 +144,7 @@ impl Decided {
     ) -> Self {
         Self {
             rev: known.rev,
-            keeps_last: decisions.last == known.last,
+            keeps_last: decisions.window == known.window,
             decisions,
             metadata: None,
             hides_deletions: false,
@@ -187,12 +187,12 @@ impl Decided {
 
     /// Whether an unconditional request would prove or clear up something.
     pub(super) fn wants_audit(&self) -> bool {
-        self.can_prove && (self.hides_deletions || self.decisions.last.absence.wants_audit())
+        self.can_prove && (self.hides_deletions || self.decisions.window.absence.wants_audit())
     }
 
     /// Until when something is held back, if anything is: the first of several moments.
     pub(super) fn held_until(&self) -> Option<Stamp> {
-        self.decisions.last.held.iter().map(|held| held.until).min()
+        self.decisions.window.deferred.iter().map(|held| held.until).min()
     }
 
     pub(super) fn events(&self) -> &[WindowEvent] {
@@ -211,7 +211,7 @@ impl Decided {
             epoch: None,
             changes: self.decisions.changes,
             aliases: self.decisions.aliases,
-            last: (!self.keeps_last).then_some(self.decisions.last),
+            last: (!self.keeps_last).then_some(self.decisions.window),
             metadata: self.metadata,
             id_rule: self.decisions.id_rule,
             ready: self.makes_ready || self.record.is_ready(),

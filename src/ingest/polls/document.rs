@@ -155,7 +155,7 @@ impl Poll<'_> {
         let before = &polled;
         let released =
             transact(self.context, self.feed, "its deferred edits were committed", |snapshot| async move {
-                let keys = snapshot.known.last.held.iter().map(|held| held.key).collect();
+                let keys = snapshot.known.window.deferred.iter().map(|held| held.key).collect();
                 let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
                     return Ok(Decision::Moved);
                 };
@@ -178,9 +178,9 @@ impl Poll<'_> {
     fn settled(&self, (receipt, settled): (Receipt, Settled)) -> Polled {
         self.context.announce(self.feed, &receipt, self.started);
         settled.events.into_iter().for_each(|event| tell(self.feed, event));
-        let walked = receipt.feed.walked.as_ref().filter(|_| settled.ends_walk);
+        let walked = receipt.feed.last_walk.as_ref().filter(|_| settled.ends_walk);
         let again_at = walked.and_then(|walked| self.feed.walks_again_at(walked));
-        Polled { is_saved: true, again_at, check_at: receipt.feed.probe_at, ..settled.polled }
+        Polled { is_saved: true, again_at, check_at: receipt.feed.next_check_at, ..settled.polled }
     }
 
     /// Decides on a document; `None` when the feed moved on between two looks at it.
@@ -191,11 +191,11 @@ impl Poll<'_> {
         import: &Import,
     ) -> Result<Option<Decided>, Failure> {
         let deletions = self.feed.deletions;
-        if sliced.says_nothing() && !snapshot.known.last.window.is_empty() {
+        if sliced.says_nothing() && !snapshot.known.window.entries.is_empty() {
             let Snapshot { record, known } = snapshot;
             return Ok(Some(Decided::emptied(record, &known, sliced, &deletions, self.context.now())));
         }
-        let (last, document) = (snapshot.known.last.clone(), Arc::clone(sliced));
+        let (last, document) = (snapshot.known.window.clone(), Arc::clone(sliced));
         let namespace = snapshot.record.namespace.clone();
         let pages = Arc::clone(&import.pages);
         let (seen, older, keys, notes) = compute(move || {

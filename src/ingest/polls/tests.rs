@@ -95,7 +95,7 @@ async fn a_part_of_a_document_adds_but_does_not_replace_the_window() {
     let feed = house.feed("blog", URL, 1, 5).await;
     let states = polls(&house, &feed, 2).await;
     assert_eq!(house.total(feed.no).await, 2);
-    assert_eq!(house.store.known(feed.no, Vec::new()).await.unwrap().last.window.len(), 1);
+    assert_eq!(house.store.known(feed.no, Vec::new()).await.unwrap().window.entries.len(), 1);
     assert_eq!((states[1].etag.as_deref(), states[1].body), (None, states[0].body));
 }
 

@@ -42,8 +42,10 @@ pub struct PageAnswer {
     pub body: Bytes,
     /// Whether there may be more of it, which was not read.
     pub is_cut: bool,
-    /// The host that wants to be left alone, and for how many seconds.
-    pub hold: Option<(String, u64)>,
+    /// The host that answered.
+    pub host: Option<String>,
+    /// `Retry-After`, as far as it counts.
+    pub retry_after_secs: Option<u64>,
 }
 
 impl Upstream {
@@ -67,10 +69,11 @@ impl Upstream {
         let (parts, body) = response.into_parts();
         let landing = parts.extensions.get::<Landing>();
         let host = landing.and_then(|landing| landing.url.host_str().map(str::to_owned));
-        let hold = host.zip(self.retry_after_secs(&parts.headers));
+        let retry_after_secs = self.retry_after_secs(parts.status, &parts.headers);
         let content_type = super::text(&parts.headers, CONTENT_TYPE);
         let is_cut = body.len() as u64 >= PAGE_BYTES_MAX;
-        PageReply::Answer(PageAnswer { status: parts.status, content_type, body, is_cut, hold })
+        let status = parts.status;
+        PageReply::Answer(PageAnswer { status, content_type, body, is_cut, host, retry_after_secs })
     }
 
     fn page_request(&self, feed: &FeedSpec, url: &str) -> Result<Request<Bytes>, FetchError> {

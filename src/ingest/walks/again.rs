@@ -1,6 +1,6 @@
 //! The beginning of one more walk through archives that were walked before; not its steps.
 
-use super::{ArchiveReader, HOLD_SECS_MAX, Stepped};
+use super::{ArchiveReader, Stepped};
 use crate::{
     feed::{
         archive::{ArchiveWalk, History, LastWalk, WalkedDocument},
@@ -34,7 +34,7 @@ impl ArchiveReader<'_> {
             return Some(later);
         }
         let Ok(record) = context.store.feed(feed.no).await else { return Some(later) };
-        let due = record.walked.as_ref().and_then(|walked| feed.walks_again_at(walked));
+        let due = record.last_walk.as_ref().and_then(|walked| feed.walks_again_at(walked));
         if due.is_none_or(|due| due > context.now()) {
             return Some(Stepped { next_at: due, ..later });
         }
@@ -52,9 +52,8 @@ impl ArchiveReader<'_> {
             }
             Reply::Failed { failure, host } => {
                 debug!(feed.name = %feed.name, "No walk through archives yet: {}", failure.text);
-                let secs = failure.retry_after_secs.map(|secs| secs.min(HOLD_SECS_MAX));
-                let hold = host.zip(secs.map(|secs| context.now().plus_secs(secs)));
-                return Some(Stepped { hold, ..later });
+                let host_pause = host.zip(context.host_pause(feed, self.state, &failure));
+                return Some(Stepped { host_pause, ..later });
             }
         };
         match self.begin(fetched).await {

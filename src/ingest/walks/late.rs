@@ -44,7 +44,7 @@ impl ArchiveReader<'_> {
             return Ok(Decision::Nothing);
         }
         let (before, shown) = (staged.before(), staged.shown());
-        let (last, namespace) = (snapshot.known.last.clone(), record.namespace.clone());
+        let (last, namespace) = (snapshot.known.window.clone(), record.namespace.clone());
         let import = opened(record, staged, profile.clone(), self.context.now()).await?;
         let pages = Arc::clone(&import.pages);
         let (older, keys) = compute(move || {
@@ -62,13 +62,13 @@ impl ArchiveReader<'_> {
             (decisions, record, known)
         })
         .await?;
-        let silence = self.silence(walk, before, &known.last, &decisions).await?;
+        let silence = self.silence(walk, before, &known.window, &decisions).await?;
         let mut decisions =
-            Decisions { class: Coverage::Partial, missing: silence.missed.len(), ..decisions };
-        self.clear_suspects(&mut decisions.last.absence, shown).await?;
+            Decisions { coverage: Coverage::Partial, missing: silence.missed.len(), ..decisions };
+        self.clear_suspects(&mut decisions.window.absence, shown).await?;
         let gone = silence.gone.iter().map(|missed| Change::Delete(ended_in_archives(*missed, now)));
         decisions.changes.extend(gone);
-        decisions.last.missed = silence.missed;
+        decisions.window.archive_suspects = silence.missed;
         let walked = walk.is_done().then(|| LastWalk {
             missed: silence.counted,
             remark: silence.remark.clone(),
@@ -79,12 +79,12 @@ impl ArchiveReader<'_> {
             remark: silence.remark,
             ..ObservationRecord::of(&decisions, walk.entries(), now)
         };
-        let WindowState { absence, held, missed, .. } = decisions.last;
-        let last = WindowState { absence, held, missed, ..known.last.clone() };
+        let WindowState { absence, deferred: held, archive_suspects: missed, .. } = decisions.window;
+        let last = WindowState { absence, deferred: held, archive_suspects: missed, ..known.window.clone() };
         let commit = Commit {
             changes: decisions.changes,
             aliases: decisions.aliases,
-            last: (last != known.last).then_some(last),
+            last: (last != known.window).then_some(last),
             id_rule: decisions.id_rule,
             archives: import.said.map(|said| Archives { history, walked, ..said }),
             observed: Some(observed),

@@ -1,6 +1,6 @@
 //! One page of archives: what a request brought, what the walk makes of it, and what is kept.
 
-use super::{ArchiveReader, HOLD_SECS_MAX};
+use super::ArchiveReader;
 use crate::{
     feed::{
         absence::Coverage,
@@ -21,7 +21,7 @@ use tracing::debug;
 use url::{Position, Url};
 
 impl ArchiveReader<'_> {
-    /// Tells a walk what a request brought, and makes of it what is to be kept; with a host that wants to be left alone.
+    /// Tells a walk what a request brought, and makes of it what is to be kept; with the pause of a host.
     pub(super) async fn take_page(
         &self,
         walk: &mut ArchiveWalk,
@@ -47,7 +47,7 @@ impl ArchiveReader<'_> {
                     _ => WalkReply::Failed { why: &failure.text, retry_after_secs: failure.retry_after_secs },
                 };
                 walk.answer(reply, &rules, now);
-                let until = failure.retry_after_secs.map(|secs| now.plus_secs(secs.min(HOLD_SECS_MAX)));
+                let until = self.context.host_pause(feed, self.state, &failure);
                 debug!(feed.name = %feed.name, url, "No page of the archives: {}", failure.text);
                 return Ok((None, host.zip(until)));
             }

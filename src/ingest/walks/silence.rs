@@ -53,7 +53,7 @@ impl ArchiveReader<'_> {
         decisions: &Decisions,
     ) -> Result<Silence, Failure> {
         // What documents have shown since is taken out of these already.
-        let missed = &decisions.last.missed;
+        let missed = &decisions.window.archive_suspects;
         if !walk.proves() {
             let shown =
                 if missed.is_empty() { HashSet::new() } else { self.shown(walk, &HashSet::new()).await? };
@@ -69,8 +69,8 @@ impl ArchiveReader<'_> {
         let ids: HashSet<ItemId> = held.keys().copied().collect();
         let mut shown = self.shown(walk, &ids).await?;
         shown.extend(decisions.aliases.iter().filter(|(key, _)| walk.has_shown(key)).map(|(_, id)| *id));
-        shown.extend(last.window.iter().map(|row| row.id));
-        shown.extend(last.absence.rows.iter().filter(|row| row.missing.is_none()).map(|row| row.id));
+        shown.extend(last.entries.iter().map(|row| row.id));
+        shown.extend(last.absence.items.iter().filter(|row| row.suspect.is_none()).map(|row| row.id));
         let suspects: HashSet<ItemId> = last.absence.suspects().map(|row| row.id).collect();
         let mut unmatched = Vec::new();
         for (key, at) in before {
@@ -110,9 +110,9 @@ impl ArchiveReader<'_> {
             return Ok(());
         }
         let shown = self.behind(shown.into_iter().collect()).await?;
-        for row in &mut absence.rows {
-            row.missing =
-                row.missing.filter(|missing| shown.get(&row.id).is_none_or(|at| *at <= missing.since));
+        for row in &mut absence.items {
+            row.suspect =
+                row.suspect.filter(|missing| shown.get(&row.id).is_none_or(|at| *at <= missing.since));
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ impl ArchiveReader<'_> {
             let staged = store.staged(feed.no).await.map_err(Failure::ours)?;
             walk = staged.recalled().unwrap_or(walk);
         }
-        let mut hold = None;
+        let mut host_pause = None;
         if let WalkStep::Fetch(url) = walk.next(self.context.now()) {
             let plan = Plan { url: url.clone(), conditional: false };
             let subscribers = self.context.subscribers(feed).await;
@@ -44,23 +44,23 @@ impl ArchiveReader<'_> {
                 reply = self.upstream.fetch(feed, &plan, self.state, subscribers) => reply,
                 () = stop.cancelled() => return Ok(None),
             };
-            let (page, held) = self.take_page(&mut walk, &url, reply).await?;
-            hold = held;
+            let (page, pause) = self.take_page(&mut walk, &url, reply).await?;
+            host_pause = pause;
             store.stage(feed.no, walk.token(), page).await.map_err(Failure::ours)?;
         }
         let next_at = Some(walk.next_at());
         if !walk.is_over() {
-            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, hold }));
+            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, host_pause }));
         }
         let wants_poll = !store.feed(feed.no).await.map_err(Failure::ours)?.is_ready();
         if !wants_poll {
             self.commit_late(&walk).await?;
         }
         if !walk.is_done() {
-            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, hold }));
+            return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, host_pause }));
         }
-        let walked = store.feed(feed.no).await.map_err(Failure::ours)?.walked;
+        let walked = store.feed(feed.no).await.map_err(Failure::ours)?.last_walk;
         let next_at = walked.and_then(|walked| feed.walks_again_at(&walked));
-        Ok(Some(Stepped { walk: None, next_at, wants_poll, hold }))
+        Ok(Some(Stepped { walk: None, next_at, wants_poll, host_pause }))
     }
 }

@@ -108,7 +108,7 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
         let record = rig.feed(feed).await.unwrap();
         let archives = say(history.clone(), unstage);
         let receipt = rig.commit(Commit { archives, ..commit(&record, vec![]) }).await.unwrap();
-        assert_eq!((receipt.feed.history, receipt.feed.walked), (history, None));
+        assert_eq!((receipt.feed.history, receipt.feed.last_walk), (history, None));
         let staged = rig.staged(feed).await.unwrap();
         assert_eq!(shown(&staged), expect, "{unstage:?}");
         assert!(staged.walk.is_some(), "how the archives were reached is remembered");
@@ -121,7 +121,11 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
     rig.commit(commit(&record, vec![add(1)])).await.unwrap();
     let rig = rig.reopen();
     let record = rig.feed(feed).await.unwrap();
-    assert_eq!((record.history, record.walked), (History::Complete, Some(walked)), "other commits leave it");
+    assert_eq!(
+        (record.history, record.last_walk),
+        (History::Complete, Some(walked)),
+        "other commits leave it"
+    );
     assert_eq!(shown(&rig.staged(other).await.unwrap()), [(0, true), (1, true), (2, true)]);
 }
 

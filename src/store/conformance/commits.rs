@@ -204,8 +204,10 @@ async fn a_change_that_does_not_fit_its_item_is_refused_whole(rig: Rig) {
 
 /// A form that waits.
 fn held() -> Vec<DeferredEdit> {
-    let Change::Put(Put { id, entry, published_us, seen, .. }) = edit(1, "newest") else { unreachable!() };
-    vec![DeferredEdit { id, key: key(1), until: START.plus_secs(1), entry, published_us, seen }]
+    let Change::Put(Put { id, entry, published_us, digests: seen, .. }) = edit(1, "newest") else {
+        unreachable!()
+    };
+    vec![DeferredEdit { id, key: key(1), until: START.plus_secs(1), entry, published_us, digests: seen }]
 }
 
 /// What is remembered after a document of two.
@@ -213,12 +215,12 @@ fn absence() -> AbsenceState {
     let place = |n| ShownItem {
         id: id(n),
         dated: Some(i64::from(n)),
-        known: true,
+        is_known: true,
         tombstone_count: 0,
         is_weak: false,
     };
     let policy = ProofPolicy::default();
-    AbsenceState::default().observe(&[place(2), place(1)], Coverage::Unconditional, &policy, START).memory
+    AbsenceState::default().observe(&[place(2), place(1)], Coverage::Unconditional, &policy, START).state
 }
 
 /// What is remembered when an item of the last document is missed, so that its page is due then.
@@ -226,15 +228,15 @@ pub(super) fn missing_one(now: Stamp) -> AbsenceState {
     let place = |n: u32| ShownItem {
         id: id(n),
         dated: Some(i64::from(n)),
-        known: true,
+        is_known: true,
         tombstone_count: 0,
         is_weak: false,
     };
-    let policy = ProofPolicy { probes: true, ..ProofPolicy::default() };
+    let policy = ProofPolicy { checks_permalinks: true, ..ProofPolicy::default() };
     let seen = [6, 5, 4, 3, 2, 1].map(place);
-    let first = AbsenceState::default().observe(&seen, Coverage::Unconditional, &policy, now).memory;
+    let first = AbsenceState::default().observe(&seen, Coverage::Unconditional, &policy, now).state;
     let seen = [6, 5, 3, 2, 1].map(place);
-    first.observe(&seen, Coverage::Unconditional, &policy, now).memory
+    first.observe(&seen, Coverage::Unconditional, &policy, now).state
 }
 
 async fn the_record_says_when_the_page_of_a_missed_item_is_due(rig: Rig) {
@@ -242,15 +244,15 @@ async fn the_record_says_when_the_page_of_a_missed_item_is_due(rig: Rig) {
     let remembers = async |absence: AbsenceState| {
         let last = Some(WindowState { absence, ..WindowState::default() });
         let commit = crate::store::Commit { last, ..commit(&rig.feed(feed).await.unwrap(), vec![]) };
-        rig.commit(commit).await.unwrap().feed.probe_at
+        rig.commit(commit).await.unwrap().feed.next_check_at
     };
-    assert_eq!(rig.feed(feed).await.unwrap().probe_at, None);
+    assert_eq!(rig.feed(feed).await.unwrap().next_check_at, None);
     let due = START.plus_secs(60);
     assert_eq!(remembers(missing_one(due)).await, Some(due));
     let untouched = commit(&rig.feed(feed).await.unwrap(), vec![]);
     rig.commit(untouched).await.unwrap();
     assert_eq!(
-        rig.reopen().feed(feed).await.unwrap().probe_at,
+        rig.reopen().feed(feed).await.unwrap().next_check_at,
         Some(due),
         "a commit that says nothing leaves it"
     );
@@ -269,11 +271,11 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
     };
     let reformatted_at = Some(START);
     let last = |window: Vec<WindowEntry>| WindowState {
-        window,
+        entries: window,
         absence: absence(),
-        held: held(),
+        deferred: held(),
         reformatted_at,
-        missed: Vec::new(),
+        archive_suspects: Vec::new(),
     };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     first.last = Some(last(vec![row(2), row(1)]));
@@ -281,13 +283,16 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
     let rev = rig.commit(first).await.unwrap().feed.rev;
     let rig = rig.reopen();
     let known = rig.known(feed, vec![key(1), key(9), key(2)]).await.unwrap();
-    assert_eq!((known.rev, known.id_rule, known.last), (rev, IdRule::IdAndLink, last(vec![row(2), row(1)])));
+    assert_eq!(
+        (known.rev, known.id_rule, known.window),
+        (rev, IdRule::IdAndLink, last(vec![row(2), row(1)]))
+    );
     assert_eq!(known.items.len(), 2);
     assert_eq!(known.items[&key(1)], rig.item(feed, id(1)).await.unwrap().unwrap());
     rig.change(feed, vec![delete(1)]).await.unwrap();
     let known = rig.known(feed, vec![key(1)]).await.unwrap();
     assert_eq!(
-        (known.rev, known.last),
+        (known.rev, known.window),
         (rev + 1, last(vec![row(2), row(1)])),
         "no new window leaves the old one"
     );
@@ -296,7 +301,7 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
     let mut long = commit(&rig.feed(feed).await.unwrap(), vec![]);
     long.last = Some(last((0..many).map(row).collect()));
     rig.commit(long).await.unwrap();
-    assert_eq!(rig.known(feed, vec![]).await.unwrap().last.window.len(), WINDOW_ENTRIES_MAX);
+    assert_eq!(rig.known(feed, vec![]).await.unwrap().window.entries.len(), WINDOW_ENTRIES_MAX);
 }
 
 async fn a_key_stays_with_the_item_that_had_it_first(rig: Rig) {

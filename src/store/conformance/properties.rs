@@ -313,7 +313,7 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
         Op::Known(entries) => {
             let known = rig.known(no(0), entries.iter().copied().map(key).collect()).await;
             said(known.map(|known| {
-                (known.rev, known.id_rule, known.last, known.items.into_iter().collect::<BTreeMap<_, _>>())
+                (known.rev, known.id_rule, known.window, known.items.into_iter().collect::<BTreeMap<_, _>>())
             }))
         }
         Op::SavePolls { feed, failures, host, until_secs } => {
@@ -388,7 +388,7 @@ async fn random_commit(
         AbsenceState::default()
     };
     commit.last = (extras & 2 == 2).then(|| WindowState {
-        window: acts.iter().map(|_| row).collect(),
+        entries: acts.iter().map(|_| row).collect(),
         absence,
         ..WindowState::default()
     });
@@ -440,7 +440,7 @@ async fn dump(rig: &Rig) -> String {
             let known = rig.known(feed, vec![key(n)]).await.unwrap();
             let item = rig.item(feed, id(n)).await.unwrap();
             assert_eq!(known.items.get(&key(n)), item.as_ref());
-            writeln!(text, "{:?} {:?}", item.as_deref().and_then(title), known.last).unwrap();
+            writeln!(text, "{:?} {:?}", item.as_deref().and_then(title), known.window).unwrap();
             writeln!(text, "{:?}", rig.evidence(feed, id(n)).await.unwrap()).unwrap();
         }
         writeln!(text, "{:?}", rig.subscriptions(Some(feed), None, usize::MAX).await.unwrap()).unwrap();

@@ -136,7 +136,7 @@ pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
         keys: vec![key(n)],
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        seen: ItemDigests { raw: digest, content: digest, version: 1 },
+        digests: ItemDigests { raw: digest, content: digest, version: 1 },
     })
 }
 
@@ -147,8 +147,8 @@ pub(crate) fn delete(n: u32) -> Change {
         observed_at: START,
         when: Some("yesterday".into()),
         comment: None,
-        missing: None,
-        missed: None,
+        suspect: None,
+        archive_suspect: None,
     };
     Change::Delete(Delete { id: id(n), reason, first_missing: None, last_seen: Some(START), evidence })
 }

@@ -41,7 +41,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     write_evidence(tx, feed, &plan)?;
     if let Some(last) = &commit.last {
         let mut kept = last.clone();
-        kept.window.truncate(WINDOW_ENTRIES_MAX);
+        kept.entries.truncate(WINDOW_ENTRIES_MAX);
         tx.open_table(WINDOWS)?.insert(&feed_key(feed), encode(&kept)?.as_slice())?;
     }
     if let Some(observed) = &commit.observed {

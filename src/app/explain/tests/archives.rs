@@ -18,13 +18,21 @@ fn add(key: KeyHash) -> Change {
     let entry = Entry { title: Some(Text::plain("a post")), ..Entry::default() };
     let (id, iri) = (key.item_id(), "tag:x,2005:1".to_owned());
     let (kind, seen) = (PutKind::Added, Digests::default());
-    Change::Put(Put { kind, id, iri, keys: vec![key], entry: Arc::new(entry), published_us: None, seen })
+    Change::Put(Put {
+        kind,
+        id,
+        iri,
+        keys: vec![key],
+        entry: Arc::new(entry),
+        published_us: None,
+        digests: seen,
+    })
 }
 
 fn commit(record: &FeedRecord, changes: Vec<Change>, missed: Vec<ByWalks>, walked: LastWalk) -> Commit {
     Commit {
         changes,
-        last: Some(WindowState { missed, ..WindowState::default() }),
+        last: Some(WindowState { archive_suspects: missed, ..WindowState::default() }),
         ready: true,
         archives: Some(Archives { history: History::Complete, unstage: None, walked: Some(walked) }),
         ..Commit::nothing(record)

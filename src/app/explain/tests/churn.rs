@@ -22,15 +22,22 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
     let record = store.register("blog", "blog").await.unwrap();
     let key = KeyHash::of("blog", &Key::Id(IRI.into()).stripped());
     let (id, seen, entry) = (key.item_id(), Digests::default(), Arc::default());
-    let put =
-        Put { kind: PutKind::Added, id, iri: IRI.into(), keys: vec![key], entry, published_us: None, seen };
+    let put = Put {
+        kind: PutKind::Added,
+        id,
+        iri: IRI.into(),
+        keys: vec![key],
+        entry,
+        published_us: None,
+        digests: seen,
+    };
     let held = DeferredEdit {
         id,
         key,
         until: held_until.unwrap_or(AT),
         entry: Arc::default(),
         published_us: None,
-        seen,
+        digests: seen,
     };
     let row = WindowEntry {
         key,
@@ -42,8 +49,8 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         changed_polls,
     };
     let last = WindowState {
-        window: vec![row],
-        held: held_until.map(|_| held).into_iter().collect(),
+        entries: vec![row],
+        deferred: held_until.map(|_| held).into_iter().collect(),
         reformatted_at: Some(AT),
         ..WindowState::default()
     };

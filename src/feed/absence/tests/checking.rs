@@ -1,11 +1,11 @@
-//! What the own page of a missed item adds to what documents show (POLLING 2.3 and 2.4).
+//! Permalink checks beside documents (POLLING 2.3 and 2.4).
 
 use super::*;
 
 /// A feed whose missed items have their pages asked for.
 fn probed(first: &str) -> Watched {
     let mut feed = Watched::new(first);
-    feed.policy.probes = true;
+    feed.policy.checks_permalinks = true;
     feed
 }
 
@@ -48,7 +48,7 @@ fn a_hidden_item_that_its_neighbours_leave_has_rolled_off() {
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
     assert_eq!(feed.hear(0, 'u', CheckResult::Shown), "");
     assert_eq!(feed.audit("abczyxwv"), "~u ~t ~s ~r");
-    assert_eq!(feed.memory.probe_at(), None);
+    assert_eq!(feed.memory.next_check_at(), None);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_hidden_item_that_is_shown_again_is_a_neighbour_like_any() {
     assert_eq!(feed.audit("zyxwvtsr"), "?u");
     assert_eq!(feed.hear(0, 'u', CheckResult::Shown), "");
     assert_eq!(feed.audit("zyxwvuts"), "~r");
-    assert_eq!(feed.memory.probe_at(), None);
+    assert_eq!(feed.memory.next_check_at(), None);
     assert_eq!(feed.audit("zyxwvtsr"), "?u", "missed anew, and asked for anew");
     assert_eq!(feed.due(), Some('u'));
 }
@@ -107,10 +107,10 @@ fn an_item_that_comes_and_goes_needs_three_days_even_when_its_page_is_gone() {
 fn what_rolled_off_or_left_a_complete_feed_is_never_asked_for() {
     let mut feed = probed("zyxwv");
     assert_eq!(feed.audit("azyxw"), "~v");
-    assert_eq!(feed.memory.probe_at(), None);
+    assert_eq!(feed.memory.next_check_at(), None);
     feed.policy.complete = true;
     assert_eq!(feed.audit("azyw"), "?x");
-    assert_eq!(feed.memory.probe_at(), None);
+    assert_eq!(feed.memory.next_check_at(), None);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn where_the_end_stays_the_page_of_what_rolls_off_is_asked_once() {
         feed.hear(0, rolled, CheckResult::Shown);
     }
     assert!(feed.memory.is_sticky());
-    assert!(feed.memory.rows.iter().all(|row| row.id != id('f')), "it lives, and has rolled off");
+    assert!(feed.memory.items.iter().all(|row| row.id != id('f')), "it lives, and has rolled off");
     assert_eq!(feed.audit("lkjhg21"), "?i");
     assert_eq!(feed.hear(0, 'i', CheckResult::NotFound), "");
     assert_eq!(feed.hear(1, 'i', CheckResult::NotFound), "-i", "a deletion is found by its page");

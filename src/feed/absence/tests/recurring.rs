@@ -1,4 +1,4 @@
-//! What is missing and comes back, as letters: the last row of POLLING 2.4.
+//! Missing items that come back, as letters: the last row of POLLING 2.4.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn what_keeps_coming_back_must_be_missing_for_seven_days() {
 fn what_still_needs_seven_days_says_so() {
     let mut feed = doubted();
     feed.audit("zyxvutsr");
-    let missing = feed.memory.suspects().next().unwrap().missing.unwrap();
+    let missing = feed.memory.suspects().next().unwrap().suspect.unwrap();
     let believed = feed.memory.believed(&feed.policy, feed.now);
     assert_eq!(missing.needs(0, &believed).not_before, missing.since.plus_secs(7 * 86_400));
     assert_eq!(missing.needs(0, &feed.policy).not_before, missing.since.plus_secs(3600));
@@ -40,7 +40,7 @@ fn what_still_needs_seven_days_says_so() {
 #[test]
 fn a_page_that_is_gone_is_believed_as_ever() {
     let mut feed = doubted();
-    feed.policy.probes = true;
+    feed.policy.checks_permalinks = true;
     assert_eq!(feed.audit("zyxvutsr"), "?w");
     assert_eq!(feed.hear(0, 'w', CheckResult::Gone), "-w");
 }

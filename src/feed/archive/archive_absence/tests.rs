@@ -1,4 +1,4 @@
-//! What a walk proves by what it does not show, one rule by name after the other.
+//! Absence from whole walks, one rule by name after the other.
 
 use super::*;
 

@@ -23,7 +23,7 @@ fn reading(id: &str, link: &str, title: &str, day: i64) -> ParsedEntry {
     ParsedEntry {
         key: Key::Id(id.into()),
         entry: Arc::new(entry),
-        seen: ItemDigests { raw, content: raw, version: 1 },
+        digests: ItemDigests { raw, content: raw, version: 1 },
     }
 }
 
@@ -73,8 +73,8 @@ fn a_version_from_an_archive_leaves_what_the_next_poll_is_compared_with() {
     let mut live = live(std::slice::from_ref(&shown));
     merge(&mut live, vec![page(&[entry("a", "a!", 2)])]);
     let ObservedEntry::Read(held) = &live.entries[0] else { panic!("it was read") };
-    assert_eq!((title(held).as_str(), held.seen.raw), ("a!", shown.seen.raw));
-    assert_ne!(held.seen.content, shown.seen.content);
+    assert_eq!((title(held).as_str(), held.digests.raw), ("a!", shown.digests.raw));
+    assert_ne!(held.digests.content, shown.digests.content);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn an_id_that_moved_to_https_is_one_and_a_shared_one_is_told_apart_by_its_link()
     check(&[three, two.clone()], &[page(&[two, one])], &["three", "two"], &["one"]);
 }
 
-/// What still counts of a version of day `day` that was read at second 50, beside what is held.
+/// Checks which version of day `day`, read at second 50, still counts beside the held one.
 fn counts(content: Content, modified_secs: u64, day: i64) -> bool {
     let key = KeyHash::of("ns", "a");
     let item = Item {
@@ -97,7 +97,7 @@ fn counts(content: Content, modified_secs: u64, day: i64) -> bool {
         published_us: None,
         content,
         tombstone_count: 0,
-        seen: entry("a", "a", 2).seen,
+        digests: entry("a", "a", 2).digests,
     };
     let known = Known { items: HashMap::from([(key, Arc::new(item))]), ..Known::default() };
     let read = entry("a", "from an archive", day);
@@ -124,7 +124,7 @@ fn what_its_publisher_deleted_lives_again_by_an_archive_only_when_it_was_updated
 #[test]
 fn archives_and_the_live_document_come_in_one_order_oldest_first() {
     let put = |id: &str, day: i64| {
-        let ParsedEntry { entry, seen, .. } = entry(id, id, day);
+        let ParsedEntry { entry, digests: seen, .. } = entry(id, id, day);
         let id = KeyHash::of("ns", id).item_id();
         Change::Put(Put {
             kind: PutKind::Added,
@@ -133,7 +133,7 @@ fn archives_and_the_live_document_come_in_one_order_oldest_first() {
             keys: vec![],
             entry,
             published_us: None,
-            seen,
+            digests: seen,
         })
     };
     let titles = |changes: Vec<Change>| -> Vec<String> {

@@ -53,10 +53,10 @@ fn an_entry_that_changes_with_every_poll_is_committed_once_a_day_in_its_newest_f
     let mut held = Held::churning();
     // T is of 1024 h and a few microseconds.
     assert_eq!(held.churn(24), none());
-    assert_eq!(held.last.held.len(), 1);
-    assert_eq!(held.last.window[1].changed_polls, 48);
+    assert_eq!(held.last.deferred.len(), 1);
+    assert_eq!(held.last.entries[1].changed_polls, 48);
     assert_eq!(held.turn(), ["~v1049"]);
-    assert!(held.last.held.is_empty());
+    assert!(held.last.deferred.is_empty());
     assert_eq!(held.churn(24), none());
     assert_eq!(held.turn(), ["~v1074"]);
 }
@@ -66,9 +66,9 @@ fn a_document_that_shows_the_entry_as_it_was_ends_the_run_and_what_was_held_back
     let mut held = Held::churning();
     assert_eq!(held.turn(), none());
     assert_eq!(held.later(&[post(3), post(2), form(1, "v1025")]), ["~v1025", "+p3"]);
-    assert!(held.last.held.is_empty());
+    assert!(held.last.deferred.is_empty());
     assert_eq!(held.turn(), ["~v1027"], "another run begins");
-    assert_eq!(held.last.window[1].changed_polls, 1);
+    assert_eq!(held.last.entries[1].changed_polls, 1);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_form_that_is_taken_back_is_forgotten() {
     let mut held = Held::churning();
     assert_eq!(held.turn(), none());
     assert_eq!(held.later(&[post(2), form(1, "v1024")]), none());
-    assert!(held.last.held.is_empty());
+    assert!(held.last.deferred.is_empty());
     assert_eq!(held.rest(), none());
 }
 
@@ -110,7 +110,7 @@ fn a_deletion_ends_what_is_held_back_and_a_return_is_committed_at_once() {
     assert_eq!(held.turn(), none());
     held.secs += HOUR;
     assert_eq!(held.show(&[post(2)], &[deleted("tag:x,2005:1", 5)]), ["-v1024"]);
-    assert!(held.last.held.is_empty());
+    assert!(held.last.deferred.is_empty());
     assert_eq!(held.rest(), none());
     assert_eq!(held.turn(), ["^v1027"]);
     assert_eq!(held.turn(), ["~v1028"]);
@@ -133,7 +133,7 @@ fn an_entry_that_goes_by_another_id_goes_on_churning() {
     // The same link at the same time.
     let renamed = |title: &str| entry("tag:y,2005:1", "http://x/1", title, 1);
     assert_eq!(held.later(&[post(2), renamed("v1026")]), none());
-    assert_eq!((held.items.len(), held.last.window[1].changed_polls), (2, 26));
+    assert_eq!((held.items.len(), held.last.entries[1].changed_polls), (2, 26));
     assert_eq!(held.rest(), ["~v1026"]);
 }
 
@@ -146,7 +146,7 @@ fn no_more_is_held_back_than_a_limit() {
     }
     assert_eq!(held.later(&all("v25")).len(), 1);
     assert_eq!(held.later(&all("v26")).len(), 1);
-    assert_eq!((held.last.held.len(), held.rest().len()), (100, 100));
+    assert_eq!((held.last.deferred.len(), held.rest().len()), (100, 100));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn window(edited: u32, form_of: &str) -> Vec<ParsedEntry> {
     (1..=12).rev().map(|n| if n <= edited { form(n, &format!("{form_of} {n}")) } else { post(n) }).collect()
 }
 
-/// What each of these documents, an hour apart, does to a feed of twelve: how many edits, and whether it is news.
+/// Effect of each of these documents, an hour apart, on a feed of twelve: number of edits, and true if it is news.
 fn check(documents: &[Vec<ParsedEntry>], expect: &[(usize, bool)]) {
     let mut held = Held::default();
     held.show(&window(0, ""), &[]);
@@ -246,7 +246,7 @@ fn what_is_edited_in_a_part_of_a_document_is_laid_beside_the_whole_window() {
     assert!(held.events.is_empty());
 }
 
-/// What happens to a feed, several times running.
+/// Events of a feed, several times running.
 #[derive(Clone, Debug)]
 enum Act {
     /// A document of these entries, those of the second set in another form than before.
@@ -297,7 +297,7 @@ proptest! {
             held.secs += minutes * 60;
             if by_304 { held.rest() } else { held.observe(&document, &[], Coverage::Partial) };
         }
-        prop_assert!(held.last.held.is_empty());
+        prop_assert!(held.last.deferred.is_empty());
         for (n, form) in (0..).zip(forms) {
             if let Some(form) = form {
                 prop_assert_eq!(held.title(n), format!("{n} in form {form}"));

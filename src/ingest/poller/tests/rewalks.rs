@@ -116,7 +116,7 @@ async fn gone(house: &House, feed: &FeedSpec) -> Vec<Reason> {
 }
 
 async fn missed(house: &House, feed: &FeedSpec) -> usize {
-    house.store.known(feed.no, Vec::new()).await.unwrap().last.missed.len()
+    house.store.known(feed.no, Vec::new()).await.unwrap().window.archive_suspects.len()
 }
 
 /// When archives were asked for, since the second given.
@@ -196,7 +196,7 @@ async fn what_two_walks_a_day_apart_lack_is_gone_and_lives_again_when_it_is_back
     assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![Reason::AbsentArchive]));
     let tombstone = items(&house, &feed).await.into_iter().find(|item| item.is_gone()).unwrap();
     let evidence = house.store.evidence(feed.no, tombstone.id).await.unwrap().remove(0).1;
-    let proof = evidence.missed.unwrap();
+    let proof = evidence.archive_suspect.unwrap();
     assert_eq!((evidence.reason, proof.walks), (Reason::AbsentArchive, 2));
     assert!(proof.last_seen < proof.since && evidence.observed_at.secs_since(proof.since) >= DAY);
     let observed = house.store.observations(feed.no).await.unwrap().pop().unwrap().1;
@@ -261,7 +261,7 @@ async fn a_walk_that_fails_midway_or_meets_damage_proves_nothing_and_takes_nothi
         assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![]), "{why}");
         let record = house.store.feed(feed.no).await.unwrap();
         assert_eq!(record.history, History::Complete, "what was complete stays so");
-        let walked = record.walked.unwrap();
+        let walked = record.last_walk.unwrap();
         assert!(walked.found.to_string().contains(why), "{walked:?}");
         assert_eq!(archives_asked(&house, DAY).len(), requests, "{why}");
         assert_eq!(house.total(feed.no).await, 12, "{why}");
@@ -285,7 +285,7 @@ async fn too_much_missing_at_once_is_told_and_not_believed() {
     pass(AGAIN).await;
     assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![]));
     let record = house.store.feed(feed.no).await.unwrap();
-    let remark = record.walked.unwrap().remark.unwrap();
+    let remark = record.last_walk.unwrap().remark.unwrap();
     assert!(remark.contains("lack 3 of 10"), "{remark}");
     let observed = house.store.observations(feed.no).await.unwrap().pop().unwrap().1;
     assert_eq!(observed.remark, Some(remark));
@@ -407,7 +407,7 @@ async fn what_documents_miss_and_archives_show_after_that_is_not_suspected_any_m
     blog.says("/rss", ok(String::leak(blog.document(&[12, 11, 10, 8, 7, 6], 6))));
     let suspects = async || {
         let known = house.store.known(feed.no, Vec::new()).await.unwrap();
-        known.last.absence.suspects().count()
+        known.window.absence.suspects().count()
     };
     pass(HOUR + 30).await;
     assert_eq!(suspects().await, 1);

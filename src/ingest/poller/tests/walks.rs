@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    feed::{archive::History, order::Order, page::PageQuery, record::FeedNo},
-    ingest::{FeedSpec, Import, testing::Scripted},
+    feed::{archive::History, order::Order, page::PageQuery, record::FeedNo, schedule::PollState},
+    ingest::{FeedSpec, Import, polls::Polled, testing::Scripted, upstream::PageReply, walks::ArchiveReader},
 };
 
 /// The live document, which leads to an archive.
@@ -94,7 +94,7 @@ async fn a_feed_is_served_in_time_though_an_archive_fails_and_what_comes_late_co
     assert_eq!(titles(&house, feed.no).await, ["two", "three", "one"]);
     assert_eq!(house.store.feed(feed.no).await.unwrap().history, History::Complete);
     assert_eq!(
-        house.store.known(feed.no, vec![]).await.unwrap().last.window.len(),
+        house.store.known(feed.no, vec![]).await.unwrap().window.entries.len(),
         1,
         "the window is the live one"
     );
@@ -154,4 +154,36 @@ async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
     assert_eq!(titles(&house, feed.no).await, ["three", "four", "one"]);
     assert_eq!(house.store.feed(feed.no).await.unwrap().history, History::Complete);
     running.stop().await;
+}
+
+/// Seconds for which the host is paused by this answer to a poll, to a request for a page of archives and to one for the
+/// page of an item.
+async fn pauses(answer: fn() -> Scripted) -> [Option<u64>; 3] {
+    let house = House::new(move |n, _| ready(if n == 0 { ok(LIVE) } else { answer() }));
+    let feed = with_import(&house, Import { serve_after_secs: 0, ..Import::default() }).await;
+    let Polled { state, walk, .. } = house.poll(&feed, &PollState::unpolled(URL)).await;
+    pass(HOUR).await;
+    let now = house.context.now();
+    let polled = house.poll(&feed, &state).await.host_pause;
+    let reader = ArchiveReader::new(&house.context, &house.upstream, &feed, &state);
+    let stepped = reader.go_on(walk.expect("it leads to an archive"), &CancellationToken::new()).await;
+    let stepped = stepped.expect("nobody stops it").host_pause;
+    let page = house.upstream.page(&feed, "http://blog.example/a-post").await;
+    let PageReply::Answer(page) = page else { panic!("no answer: {page:?}") };
+    let checked = page.host.clone().zip(crate::ingest::checks::pause(&page, &feed, &state, now));
+    [polled, stepped, checked].map(|pause| {
+        let (host, until) = pause?;
+        assert_eq!(host, "blog.example");
+        Some(until.secs_since(now))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_pauses_the_host_alike_whatever_was_asked_for() {
+    assert_eq!(pauses(|| status(503, &[("retry-after", "900")])).await, [Some(900); 3]);
+    assert_eq!(pauses(|| status(429, &[("retry-after", "9999999")])).await, [Some(7 * DAY); 3]);
+    assert_eq!(pauses(|| status(500, &[("retry-after", "900")])).await, [None; 3]);
+    assert_eq!(pauses(|| status(503, &[])).await, [None; 3]);
+    let [polled, stepped, checked] = pauses(|| status(429, &[])).await;
+    assert!(polled.is_some() && stepped == checked && stepped.is_some(), "our own back-off");
 }

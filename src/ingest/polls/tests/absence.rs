@@ -53,7 +53,7 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String
 
 /// Asks for every page that is due, as the poller does.
 async fn probe(house: &House, feed: &FeedSpec, state: &PollState) {
-    while let Some(at) = house.store.feed(feed.no).await.unwrap().probe_at
+    while let Some(at) = house.store.feed(feed.no).await.unwrap().next_check_at
         && at <= house.context.now()
     {
         house.check(feed, state).await;
@@ -88,7 +88,7 @@ async fn a_post_deleted_from_the_middle_becomes_a_tombstone_with_its_evidence() 
     let gone = gone.iter().find(|item| item.is_gone()).unwrap();
     let evidence = house.store.evidence(feed.no, gone.id).await.unwrap();
     assert_eq!(evidence[0].1.reason, Reason::AbsentBracketed);
-    let missing = evidence[0].1.missing.unwrap();
+    let missing = evidence[0].1.suspect.unwrap();
     assert_eq!(
         (missing.count, missing.audited, missing.strong, missing.behind),
         (2, true, true, 3),
@@ -207,7 +207,7 @@ async fn every_document_read_leaves_an_observation_and_a_304_leaves_none() {
     let kept: Vec<_> =
         house.store.observations(feed.no).await.unwrap().into_iter().map(|row| row.1).collect();
     let told = |seen: &ObservationRecord| {
-        (seen.class, seen.again, [seen.entries, seen.new, seen.missing, seen.suspects, seen.gone])
+        (seen.coverage, seen.again, [seen.entries, seen.new, seen.missing, seen.suspects, seen.gone])
     };
     assert_eq!(
         kept.iter().map(told).collect::<Vec<_>>(),
@@ -323,6 +323,6 @@ async fn what_has_only_its_title_for_a_name_is_never_gone_by_absence() {
         let (_, told) = watch(&house, &feed, 30).await;
         assert_eq!(told, "abcdeg gone 1", "f is gone, c is kept: {metadata}");
         let known = house.store.known(feed.no, Vec::new()).await.unwrap();
-        assert_eq!(known.last.absence.suspects().count(), 0, "nothing waits for proof that cannot come");
+        assert_eq!(known.window.absence.suspects().count(), 0, "nothing waits for proof that cannot come");
     }
 }

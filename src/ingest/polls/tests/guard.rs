@@ -33,8 +33,8 @@ async fn hourly(house: &House, feed: &FeedSpec, mut state: PollState, times: usi
 
 /// The title of the first entry as consumers read it, and what is remembered.
 async fn held(house: &House, feed: &FeedSpec) -> (String, WindowState) {
-    let last = house.store.known(feed.no, Vec::new()).await.unwrap().last;
-    let row = last.window.iter().find(|row| row.id == last.window[0].id).unwrap();
+    let last = house.store.known(feed.no, Vec::new()).await.unwrap().window;
+    let row = last.entries.iter().find(|row| row.id == last.entries[0].id).unwrap();
     let item = house.store.item(feed.no, row.id).await.unwrap().unwrap();
     (item.entry().unwrap().title.as_ref().unwrap().value.clone(), last)
 }
@@ -45,8 +45,8 @@ async fn holding(then: fn() -> Scripted) -> (House, FeedSpec, PollState) {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let state = hourly(&house, &feed, PollState::unpolled(URL), HELD + 2).await;
     let (title, last) = held(&house, &feed).await;
-    assert_eq!((title.as_str(), last.held.len()), ("v24", 1));
-    assert_eq!(state.held_until, Some(last.held[0].until));
+    assert_eq!((title.as_str(), last.deferred.len()), ("v24", 1));
+    assert_eq!(state.held_until, Some(last.deferred[0].until));
     assert_eq!(state.held_until.unwrap().secs_since(state.polled_at.unwrap()), 22 * 3600);
     (house, feed, state)
 }
@@ -59,7 +59,7 @@ async fn what_was_held_back_is_committed_by_a_304_or_the_same_body_and_costs_no_
         let state = hourly(&house, &feed, state, 1).await;
         assert_eq!(state.failures, 0, "{:?}", state.fault);
         let (title, last) = held(&house, &feed).await;
-        assert_eq!((title.as_str(), last.held.len(), state.held_until), ("v26", 0, None));
+        assert_eq!((title.as_str(), last.deferred.len(), state.held_until), ("v26", 0, None));
         let after = house.store.feed(feed.no).await.unwrap().head();
         assert_ne!(after, head);
         let polls = house.store.polls(None, 9).await.unwrap();

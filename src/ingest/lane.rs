@@ -1,0 +1,195 @@
+//! One kind of job: its queue, its limit, its jobs in flight, and what a panic in one comes to; not what a job does. Another
+//! kind of job needs a type that is a [`Job`], and nothing else.
+
+use super::{due_queue::DueQueue, host_pauses::HostPauses};
+use crate::feed::{record::FeedNo, stamp::Stamp};
+use std::{collections::HashMap, future::Future};
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, error, info_span};
+
+#[cfg(test)]
+mod tests;
+
+/// A job for one feed.
+pub(super) trait Job: Send + 'static {
+    /// The kind of job, in logs.
+    const KIND: &'static str;
+    /// Jobs of this kind in flight at most.
+    const IN_FLIGHT_MAX: usize;
+    /// Result of a job.
+    type Result: Send + 'static;
+
+    /// Name of its feed, for the log.
+    fn feed_name(&self) -> &str;
+
+    /// Does the job. `None` when `stop` came before there was anything to keep.
+    fn run(self, stop: CancellationToken) -> impl Future<Output = Option<Self::Result>> + Send;
+}
+
+/// The jobs of one kind: at most one a feed is in flight.
+pub(super) struct Lane<J: Job> {
+    queue: DueQueue,
+    tasks: JoinSet<Option<J::Result>>,
+    in_flight: HashMap<Id, InFlight>,
+    /// Feeds that are due while their host has no place free, and since when.
+    waiting: Vec<(FeedNo, Stamp)>,
+}
+
+/// A job in flight.
+struct InFlight {
+    feed: FeedNo,
+    hosts: Vec<String>,
+}
+
+/// A feed that is due.
+pub(super) struct Due {
+    /// The feed.
+    pub(super) feed: FeedNo,
+    since: Stamp,
+    now: Stamp,
+}
+
+/// A job that may start.
+pub(super) struct Ready<J> {
+    /// The job.
+    pub(super) job: J,
+    /// Hosts that it sends requests to.
+    pub(super) hosts: Vec<String>,
+    /// Time before which it must not start, besides the pauses of its hosts.
+    pub(super) not_before: Stamp,
+}
+
+/// A task that has ended, not looked at yet.
+pub(super) type Joined<R> = Result<(Id, Option<R>), JoinError>;
+
+/// End of a job.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended<R> {
+    /// It came to its end.
+    Finished(R),
+    /// It was stopped.
+    Stopped,
+    /// It panicked. That is one failed job: no other one is touched.
+    Panicked,
+}
+
+impl<J: Job> Default for Lane<J> {
+    fn default() -> Self {
+        Self {
+            queue: DueQueue::default(),
+            tasks: JoinSet::new(),
+            in_flight: HashMap::new(),
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl<J: Job> Lane<J> {
+    /// Sets the time at which a feed is due.
+    pub(super) fn put(&mut self, feed: FeedNo, at: Stamp) {
+        self.queue.put(feed, at);
+    }
+
+    /// Sets the time at which a feed is due, unless it is due earlier already.
+    pub(super) fn put_sooner(&mut self, feed: FeedNo, at: Stamp) {
+        self.queue.put_sooner(feed, at);
+    }
+
+    /// Takes a feed out of the queue. Its job in flight, if any, goes on.
+    pub(super) fn remove(&mut self, feed: FeedNo) {
+        self.queue.remove(feed);
+        self.waiting.retain(|(waiting, _)| *waiting != feed);
+    }
+
+    /// True while a job of the feed is in flight.
+    pub(super) fn is_busy_with(&self, feed: FeedNo) -> bool {
+        self.in_flight.values().any(|job| job.feed == feed)
+    }
+
+    /// Time at which the next feed is due; [`Stamp::MAX`] while as many jobs are in flight as may be.
+    pub(super) fn next_at(&self) -> Stamp {
+        self.queue.next_at().filter(|_| self.has_room()).unwrap_or(Stamp::MAX)
+    }
+
+    /// Takes the feed that has been due for longest out of the queue, if there is room for its job.
+    pub(super) fn next_due(&mut self, now: Stamp) -> Option<Due> {
+        let (feed, since) = if self.has_room() { self.queue.pop_due(now)? } else { return None };
+        Some(Due { feed, since, now })
+    }
+
+    /// Starts a job, or puts its feed back until its hosts may be asked; then the job is handed back.
+    pub(super) fn start(
+        &mut self,
+        due: &Due,
+        ready: Ready<J>,
+        pauses: &mut HostPauses,
+        stop: &CancellationToken,
+    ) -> Option<J> {
+        let Ready { job, hosts, not_before } = ready;
+        let not_before = pauses.until(&hosts).max(not_before);
+        if not_before > due.now {
+            self.queue.put(due.feed, not_before);
+            return Some(job);
+        }
+        if self.is_busy_with(due.feed) || !pauses.enter(&hosts) {
+            self.waiting.push((due.feed, due.since));
+            return Some(job);
+        }
+        let span = info_span!("job", job.kind = J::KIND, feed.name = %job.feed_name());
+        let task = self.tasks.spawn(job.run(stop.clone()).instrument(span)).id();
+        self.in_flight.insert(task, InFlight { feed: due.feed, hosts });
+        None
+    }
+
+    /// Waits for the next task that ends; for ever while none is in flight. Safe to drop while it waits.
+    pub(super) async fn next(&mut self) -> Joined<J::Result> {
+        match self.tasks.join_next_with_id().await {
+            Some(joined) => joined,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes in a task that has ended, and gives its places back.
+    pub(super) fn end(
+        &mut self,
+        joined: Joined<J::Result>,
+        pauses: &mut HostPauses,
+    ) -> Option<(FeedNo, Ended<J::Result>)> {
+        let task = joined.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
+        let InFlight { feed, hosts } = self.in_flight.remove(&task)?;
+        pauses.leave(&hosts);
+        let ended = match joined {
+            Ok((_, Some(result))) => Ended::Finished(result),
+            Ok((_, None)) => Ended::Stopped,
+            Err(error) if error.is_cancelled() => Ended::Stopped,
+            Err(error) => {
+                error!(job.kind = J::KIND, feed.no = %feed, "A {} broke off; this is a bug in everfeed: {error}", J::KIND);
+                Ended::Panicked
+            }
+        };
+        Some((feed, ended))
+    }
+
+    /// Puts the feeds that wait for a place into the queue again, since when they were due, so that the one that has waited
+    /// longest is next.
+    pub(super) fn call_up(&mut self) {
+        for (feed, since) in std::mem::take(&mut self.waiting) {
+            self.queue.put_sooner(feed, since);
+        }
+    }
+
+    /// True while no job is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Ends every job in flight at once.
+    pub(super) async fn shutdown(&mut self) {
+        self.tasks.shutdown().await;
+    }
+
+    fn has_room(&self) -> bool {
+        self.tasks.len() < J::IN_FLIGHT_MAX
+    }
+}

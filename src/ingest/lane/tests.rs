@@ -1,0 +1,109 @@
+//! A fourth lane, made of a job type and a limit only: renewals of upstream subscriptions, as they might be.
+
+use super::*;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Renews for ten seconds, or panics.
+struct Renewal {
+    is_broken: bool,
+}
+
+impl Job for Renewal {
+    const KIND: &'static str = "renewal";
+    const IN_FLIGHT_MAX: usize = 3;
+    type Result = u64;
+
+    fn feed_name(&self) -> &str {
+        "blog"
+    }
+
+    async fn run(self, stop: CancellationToken) -> Option<u64> {
+        assert!(!self.is_broken, "told to");
+        tokio::select! {
+            () = sleep(Duration::from_secs(10)) => Some(10),
+            () = stop.cancelled() => None,
+        }
+    }
+}
+
+const NOW: Stamp = Stamp::from_secs(1_000);
+
+struct Rig {
+    lane: Lane<Renewal>,
+    pauses: HostPauses,
+    stop: CancellationToken,
+}
+
+impl Rig {
+    /// Feeds that are due now, the first one first.
+    fn new(feeds: u32) -> Self {
+        let mut lane = Lane::default();
+        for feed in 0..feeds {
+            lane.put(FeedNo(feed), Stamp::from_secs(feed.into()));
+        }
+        Self { lane, pauses: HostPauses::default(), stop: CancellationToken::new() }
+    }
+
+    /// Starts what may start at `now`: each feed on its own host, or all on one. The numbers of those that did.
+    fn start(&mut self, now: Stamp, host: Option<&str>, is_broken: bool) -> Vec<u32> {
+        let mut started = Vec::new();
+        while let Some(due) = self.lane.next_due(now) {
+            let hosts = vec![host.map_or_else(|| due.feed.to_string(), str::to_owned)];
+            let ready = Ready { job: Renewal { is_broken }, hosts, not_before: Stamp::ZERO };
+            if self.lane.start(&due, ready, &mut self.pauses, &self.stop).is_none() {
+                started.push(due.feed.0);
+            }
+        }
+        started
+    }
+
+    async fn end(&mut self) -> (FeedNo, Ended<u64>) {
+        let joined = self.lane.next().await;
+        let ended = self.lane.end(joined, &mut self.pauses).unwrap();
+        self.lane.call_up();
+        ended
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_jobs_are_in_flight_than_the_limit_and_the_longest_due_is_next() {
+    let mut rig = Rig::new(5);
+    assert_eq!(rig.start(NOW, None, false), [0, 1, 2]);
+    assert_eq!(rig.lane.next_at(), Stamp::MAX, "there is no room");
+    assert!(matches!(rig.end().await, (_, Ended::Finished(10))));
+    assert_eq!((rig.lane.next_at(), rig.start(NOW, None, false)), (Stamp::from_secs(3), vec![3]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_one_failed_job_and_gives_its_place_back() {
+    let mut rig = Rig::new(2);
+    assert_eq!(rig.start(Stamp::from_secs(0), Some("a.example"), true), [0]);
+    assert_eq!(rig.start(NOW, Some("a.example"), false), [1]);
+    let mut ended = [rig.end().await, rig.end().await];
+    ended.sort_by_key(|(feed, _)| *feed);
+    assert_eq!(ended, [(FeedNo(0), Ended::Panicked), (FeedNo(1), Ended::Finished(10))]);
+    rig.lane.put(FeedNo(0), NOW);
+    assert_eq!(rig.start(NOW, Some("a.example"), false), [0], "the same feed goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_has_two_places_and_a_pause_of_it_holds_back_every_job() {
+    let mut rig = Rig::new(3);
+    assert_eq!(rig.start(NOW, Some("a.example"), false), [0, 1]);
+    rig.end().await;
+    assert_eq!(rig.start(NOW, Some("a.example"), false), [2], "it waited for a place");
+    rig.pauses.pause("a.example".into(), NOW.plus_secs(60), NOW);
+    rig.lane.put(FeedNo(7), NOW);
+    assert_eq!(rig.start(NOW, Some("a.example"), false), [] as [u32; 0]);
+    assert_eq!(rig.lane.next_at(), NOW.plus_secs(60));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_stopped_leaves_nothing_and_a_removed_feed_is_not_started() {
+    let mut rig = Rig::new(2);
+    rig.lane.remove(FeedNo(1));
+    assert_eq!(rig.start(NOW, None, false), [0]);
+    rig.stop.cancel();
+    assert_eq!(rig.end().await, (FeedNo(0), Ended::Stopped));
+}

@@ -1,0 +1,142 @@
+//! The kinds of job that the poller runs, each in a lane of its own.
+
+use crate::{
+    feed::{archive::ArchiveWalk, record::FeedRecord, schedule::PollState, stamp::Stamp},
+    ingest::{
+        Context, FeedSpec, Upstream,
+        checks::{Check, Checked},
+        lane::Job,
+        polls::{Poll, Polled},
+        walks::{ArchiveReader, Stepped},
+    },
+    store::StoreError,
+};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The parts that jobs need.
+#[derive(Clone)]
+pub(super) struct Parts {
+    pub(super) context: Context,
+    pub(super) upstream: Upstream,
+}
+
+/// One poll.
+pub(super) struct PollJob {
+    pub(super) parts: Parts,
+    pub(super) spec: Arc<FeedSpec>,
+    pub(super) state: PollState,
+}
+
+/// One step of an archive walk; without a walk, the beginning of one more.
+pub(super) struct WalkJob {
+    pub(super) parts: Parts,
+    pub(super) spec: Arc<FeedSpec>,
+    pub(super) state: PollState,
+    pub(super) walk: Option<ArchiveWalk>,
+}
+
+/// One permalink check.
+pub(super) struct CheckJob {
+    pub(super) parts: Parts,
+    pub(super) spec: Arc<FeedSpec>,
+    pub(super) state: PollState,
+}
+
+/// Reading what the store knows of a feed that was added or changed.
+pub(super) struct RecallJob {
+    pub(super) parts: Parts,
+    pub(super) spec: Arc<FeedSpec>,
+}
+
+/// What the store knows of a feed.
+pub(super) struct Recalled {
+    /// Its record.
+    pub(super) record: FeedRecord,
+    /// Its poll state; `None` when it was never polled.
+    pub(super) state: Option<PollState>,
+    /// Its archive walk, whether it is over or not.
+    pub(super) walk: Option<ArchiveWalk>,
+}
+
+impl Job for PollJob {
+    const KIND: &'static str = "poll";
+    const IN_FLIGHT_MAX: usize = 64;
+    /// With the feed as it was when the poll began.
+    type Result = (Arc<FeedSpec>, Polled);
+
+    fn feed_name(&self) -> &str {
+        &self.spec.name
+    }
+
+    async fn run(self, stop: CancellationToken) -> Option<Self::Result> {
+        let Self { parts, spec, state } = self;
+        let polled = Poll::new(&parts.context, &spec, &state).run(&parts.upstream, &stop).await?;
+        Some((spec, polled))
+    }
+}
+
+impl Job for WalkJob {
+    const KIND: &'static str = "step of an archive walk";
+    const IN_FLIGHT_MAX: usize = 16;
+    type Result = Stepped;
+
+    fn feed_name(&self) -> &str {
+        &self.spec.name
+    }
+
+    async fn run(self, stop: CancellationToken) -> Option<Stepped> {
+        let Self { parts, spec, state, walk } = self;
+        let reader = ArchiveReader::new(&parts.context, &parts.upstream, &spec, &state);
+        match walk {
+            Some(walk) => reader.go_on(walk, &stop).await,
+            None => reader.begin_again(&stop).await,
+        }
+    }
+}
+
+impl Job for CheckJob {
+    const KIND: &'static str = "permalink check";
+    const IN_FLIGHT_MAX: usize = 16;
+    type Result = Checked;
+
+    fn feed_name(&self) -> &str {
+        &self.spec.name
+    }
+
+    async fn run(self, stop: CancellationToken) -> Option<Checked> {
+        Check::new(&self.parts.context, &self.spec, &self.state).run(&self.parts.upstream, &stop).await
+    }
+}
+
+impl Job for RecallJob {
+    const KIND: &'static str = "look-up of a feed";
+    const IN_FLIGHT_MAX: usize = 4;
+    type Result = Result<Recalled, StoreError>;
+
+    fn feed_name(&self) -> &str {
+        &self.spec.name
+    }
+
+    async fn run(self, stop: CancellationToken) -> Option<Self::Result> {
+        tokio::select! {
+            recalled = self.recall() => Some(recalled),
+            () = stop.cancelled() => None,
+        }
+    }
+}
+
+impl RecallJob {
+    async fn recall(&self) -> Result<Recalled, StoreError> {
+        let (store, feed) = (&self.parts.context.store, self.spec.no);
+        let (record, state) = (store.feed(feed).await?, store.poll(feed).await?);
+        Ok(Recalled { record, state, walk: store.walk(feed).await? })
+    }
+}
+
+/// Time at which the archive walk of a feed goes on, the commit of its end included; `None` for one whose end is committed.
+pub(super) fn goes_on_at(walk: &ArchiveWalk, record: &FeedRecord) -> Option<Stamp> {
+    // Of one that is over, only the commit may be missing.
+    let at = || if walk.is_over() { Stamp::ZERO } else { walk.next_at() };
+    (!crate::ingest::walks::is_settled(walk, record)).then(at)
+}

@@ -1,0 +1,84 @@
+//! Feeds that are added, changed and removed while the poller runs.
+
+use super::*;
+use crate::feed::schedule::Policy;
+
+/// How many requests came for this URL, and when the last one came.
+fn polls(house: &House, url: &str) -> (usize, Option<u64>) {
+    let seen = house.seen.lock().unwrap();
+    let of_it: Vec<u64> = seen.iter().filter(|seen| seen.url == url).map(|seen| seen.at_secs).collect();
+    (of_it.len(), of_it.last().copied())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_is_added_is_polled_at_once_and_then_when_it_is_due() {
+    let house = House::new(|_, _| ready(ok(ONE)));
+    let running = house.start([]).await;
+    pass(100).await;
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    running.poller.apply(FeedChange::Added(feed.clone()));
+    pass(HOUR + 1).await;
+    assert_eq!(house.requests_at(), [100, HOUR + 100]);
+    assert_eq!(house.total(feed.no).await, 1);
+    assert!(house.notify.watch(feed.no).is_some(), "it is announced");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_is_removed_is_not_polled_and_one_that_comes_back_waits_until_it_is_due() {
+    let house = House::new(|_, _| ready(ok(ONE)));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let other = house.feed("other", "http://other.example/", HOUR, DAY).await;
+    let running = house.start([&feed, &other]).await;
+    pass(100).await;
+    running.poller.apply(FeedChange::Removed(feed.no));
+    house.notify.hint(feed.no);
+    pass(1000).await;
+    assert_eq!((polls(&house, URL), running.poller.status(feed.no)), ((1, Some(0)), None));
+    running.poller.apply(FeedChange::Added(feed));
+    pass(1000).await;
+    assert_eq!(polls(&house, URL).0, 1, "it is not due (FRB 015, 037)");
+    pass(2 * HOUR).await;
+    assert_eq!(polls(&house, URL), (3, Some(2 * HOUR)));
+    assert_eq!(polls(&house, "http://other.example/"), (3, Some(2 * HOUR)), "the other one noticed nothing");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_in_flight_ends_although_its_feed_is_removed() {
+    let house = House::new(|_, _| async {
+        pass(10).await;
+        ok(ONE)
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(5).await;
+    running.poller.apply(FeedChange::Removed(feed.no));
+    pass(2 * HOUR).await;
+    assert_eq!((house.requests_at(), house.total(feed.no).await), (vec![0], 1));
+    running.stop().await;
+    let saved = house.store.polls(None, 9).await.unwrap();
+    assert!(saved[0].1.body.is_some(), "what was learned is kept for when it comes back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_policy_and_a_changed_url_count_at_once() {
+    let house = House::new(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])));
+    let feed = house.feed("blog", URL, DAY, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(100).await;
+    let policy = Policy { min_secs: Some(HOUR), max_secs: HOUR };
+    running.poller.apply(FeedChange::Changed(FeedSpec { policy, ..feed.clone() }));
+    pass(HOUR).await;
+    assert_eq!(house.requests_at(), [0, HOUR]);
+    let rarely = Policy { min_secs: Some(3 * HOUR), max_secs: DAY };
+    running.poller.apply(FeedChange::Changed(FeedSpec { policy: rarely, ..feed.clone() }));
+    pass(2 * HOUR).await;
+    assert_eq!(house.requests_at(), [0, HOUR], "no more often than it says now");
+    let url = Url::parse("http://blog.example/feed").unwrap();
+    running.poller.apply(FeedChange::Changed(FeedSpec { url, policy, ..feed }));
+    pass(1).await;
+    assert_eq!(house.requests_at(), [0, HOUR, 3 * HOUR + 100]);
+    assert!(!house.seen.lock().unwrap()[2].headers.contains_key("if-none-match"), "polled afresh");
+    running.stop().await;
+}

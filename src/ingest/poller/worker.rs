@@ -1,0 +1,493 @@
+//! The worker that runs the lanes: polls, steps of archive walks, permalink checks and look-ups of feeds that were added;
+//! not what one job does.
+
+use super::{
+    Feeds, Poller,
+    jobs::{CheckJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
+    saving::Saving,
+};
+use crate::{
+    feed::{
+        archive::ArchiveWalk,
+        record::{FeedNo, FeedRecord},
+        schedule::PollState,
+        stamp::{SECOND_US, Stamp},
+    },
+    ingest::{
+        FeedSpec,
+        checks::Checked,
+        host_pauses::{HostPauses, hosts_of},
+        lane::{Due, Ended, Job, Joined, Lane, Ready},
+        polls::{Poll, Polled},
+        walks::Stepped,
+    },
+    store::{StoreError, listing},
+};
+use futures_util::TryStreamExt as _;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+/// Seconds after which the queues are looked at again at least, in case the clock was set.
+const LOOK_SECS: u64 = 60;
+
+/// Seconds for which jobs in flight may finish when we stop. What they fetched is lost, what they commit is not.
+const DRAIN_SECS: u64 = 10;
+
+/// Seconds after a step of a walk, or a permalink check, that broke off.
+const BROKEN_SECS: u64 = 3600;
+
+/// Seconds after a look-up in the store that failed.
+const RECALL_AGAIN_SECS: u64 = 5;
+
+/// A poller at work.
+pub(super) struct Worker<'a> {
+    poller: &'a Poller,
+    stop: CancellationToken,
+    wanted: watch::Receiver<Arc<Feeds>>,
+    feeds: Arc<Feeds>,
+    pauses: HostPauses,
+    lanes: Lanes,
+    /// Archive walks and hints, by feed.
+    agenda: Agenda,
+    saving: Saving,
+}
+
+/// The lanes, one a kind of job.
+#[derive(Default)]
+struct Lanes {
+    polls: Lane<PollJob>,
+    walks: Lane<WalkJob>,
+    checks: Lane<CheckJob>,
+    recalls: Lane<RecallJob>,
+}
+
+/// What is known of feeds besides their poll states.
+#[derive(Default)]
+struct Agenda {
+    /// Archive walks. Of one that is being stepped only the token is here.
+    walks: HashMap<FeedNo, ArchiveWalk>,
+    hints: HashMap<FeedNo, Hint>,
+    /// Times before which no page of a host is asked for, because one was.
+    checked: HashMap<String, Stamp>,
+}
+
+/// Hints of a feed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hint {
+    /// True while one waits for its poll.
+    is_waiting: bool,
+    /// Time of the last poll on a hint.
+    polled_at: Option<Stamp>,
+}
+
+/// A task that has ended, by lane.
+enum Event {
+    Polled(Joined<<PollJob as Job>::Result>),
+    Stepped(Joined<<WalkJob as Job>::Result>),
+    Checked(Joined<<CheckJob as Job>::Result>),
+    Recalled(Joined<<RecallJob as Job>::Result>),
+}
+
+impl Lanes {
+    /// Waits for the next task that ends, in any lane. Safe to drop while it waits.
+    async fn next(&mut self) -> Event {
+        tokio::select! {
+            joined = self.polls.next() => Event::Polled(joined),
+            joined = self.walks.next() => Event::Stepped(joined),
+            joined = self.checks.next() => Event::Checked(joined),
+            joined = self.recalls.next() => Event::Recalled(joined),
+        }
+    }
+
+    fn next_at(&self) -> Stamp {
+        let next_at =
+            [self.polls.next_at(), self.walks.next_at(), self.checks.next_at(), self.recalls.next_at()];
+        next_at.into_iter().min().unwrap_or(Stamp::MAX)
+    }
+
+    /// A place of a host has become free.
+    fn call_up(&mut self) {
+        self.polls.call_up();
+        self.walks.call_up();
+        self.checks.call_up();
+        self.recalls.call_up();
+    }
+
+    fn remove(&mut self, feed: FeedNo) {
+        self.polls.remove(feed);
+        self.walks.remove(feed);
+        self.checks.remove(feed);
+        self.recalls.remove(feed);
+    }
+
+    fn are_idle(&self) -> bool {
+        self.polls.is_idle() && self.walks.is_idle() && self.checks.is_idle() && self.recalls.is_idle()
+    }
+
+    async fn shutdown(&mut self) {
+        self.polls.shutdown().await;
+        self.walks.shutdown().await;
+        self.checks.shutdown().await;
+        self.recalls.shutdown().await;
+    }
+}
+
+impl<'a> Worker<'a> {
+    /// Takes up every feed: its poll, its archive walk and its permalink checks, each when it is due.
+    pub(super) async fn load(poller: &'a Poller, stop: CancellationToken) -> Result<Self, StoreError> {
+        let store = &poller.parts.context.store;
+        let mut wanted = poller.wanted.subscribe();
+        let feeds = wanted.borrow_and_update().clone();
+        let mut worker = Self {
+            poller,
+            stop,
+            wanted,
+            feeds: feeds.clone(),
+            pauses: HostPauses::new(listing::host_pauses(&**store).try_collect().await?),
+            lanes: Lanes::default(),
+            agenda: Agenda::default(),
+            saving: Saving::new(store.clone()),
+        };
+        let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(&**store).try_collect().await?;
+        let mut records = listing::feeds(&**store);
+        while let Some(record) = records.try_next().await? {
+            let Some(spec) = feeds.get(&record.no) else { continue };
+            match poller.status(record.no) {
+                Some(state) => worker.lanes.polls.put(record.no, state.next_at),
+                // Added since the poller was loaded.
+                None => worker.lanes.recalls.put(record.no, Stamp::ZERO),
+            }
+            worker.take_up(spec, &record, walks.remove(&record.no));
+        }
+        Ok(worker)
+    }
+
+    /// Queues the archive walk and the permalink checks of a feed.
+    fn take_up(&mut self, spec: &FeedSpec, record: &FeedRecord, walk: Option<ArchiveWalk>) {
+        let feed = record.no;
+        if spec.import.is_some() && !self.lanes.walks.is_busy_with(feed) {
+            let going = walk.and_then(|walk| Some((goes_on_at(&walk, record)?, walk)));
+            let again = record.last_walk.as_ref().and_then(|walked| spec.walks_again_at(walked));
+            if let Some((at, walk)) = going {
+                self.lanes.walks.put(feed, at);
+                self.agenda.walks.insert(feed, walk);
+            } else if let Some(at) = again {
+                self.lanes.walks.put(feed, at);
+            }
+        }
+        if let Some(at) = record.next_check_at {
+            self.lanes.checks.put_sooner(feed, at);
+        }
+    }
+
+    /// Starts every job that is due, as long as there is room, and a save.
+    pub(super) fn start_jobs(&mut self) {
+        // A feed that was removed is not polled on a hint of the same moment.
+        if self.wanted.has_changed().unwrap_or(false) {
+            self.change_feeds();
+        }
+        let now = self.now();
+        while let Some(due) = self.lanes.recalls.next_due(now) {
+            let Some(spec) = self.feeds.get(&due.feed).cloned() else { continue };
+            let job = RecallJob { parts: self.poller.parts.clone(), spec };
+            let ready = Ready { job, hosts: Vec::new(), not_before: Stamp::ZERO };
+            self.lanes.recalls.start(&due, ready, &mut self.pauses, &self.stop);
+        }
+        while let Some(due) = self.lanes.polls.next_due(now) {
+            self.start_poll(&due, now);
+        }
+        while let Some(due) = self.lanes.walks.next_due(now) {
+            self.start_step(&due, now);
+        }
+        self.agenda.checked.retain(|_, until| *until > now);
+        while let Some(due) = self.lanes.checks.next_due(now) {
+            self.start_check(&due, now);
+        }
+        self.saving.start(&mut self.pauses);
+    }
+
+    fn start_poll(&mut self, due: &Due, now: Stamp) {
+        let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
+        let job = PollJob { parts: self.poller.parts.clone(), spec, state };
+        let ready = Ready { job, hosts, not_before: Stamp::ZERO };
+        if self.lanes.polls.start(due, ready, &mut self.pauses, &self.stop).is_none()
+            && let Some(hint) = self.agenda.hints.get_mut(&due.feed).filter(|hint| hint.is_waiting)
+        {
+            *hint = Hint { is_waiting: false, polled_at: Some(now) };
+        }
+    }
+
+    fn start_step(&mut self, due: &Due, now: Stamp) {
+        let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
+        if spec.import.is_none() {
+            return;
+        }
+        // A feed that stands in the queue without a walk is to be walked again.
+        let walk = self.agenda.walks.remove(&due.feed);
+        let token = walk.as_ref().map(ArchiveWalk::token);
+        let job = WalkJob { parts: self.poller.parts.clone(), spec, state, walk };
+        let ready = Ready { job, hosts, not_before: Stamp::ZERO };
+        let kept = match self.lanes.walks.start(due, ready, &mut self.pauses, &self.stop) {
+            Some(job) => job.walk,
+            None => token,
+        };
+        self.agenda.walks.extend(kept.map(|walk| (due.feed, walk)));
+    }
+
+    fn start_check(&mut self, due: &Due, now: Stamp) {
+        let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
+        if !spec.deletions.probe || state.gone_at.is_some() {
+            return;
+        }
+        let gap_secs = self.poller.parts.context.permalink_check_gap_secs;
+        let host = spec.url.host_str().unwrap_or_default().to_owned();
+        let checked = self.agenda.checked.get(&host).copied().unwrap_or_default();
+        // Of a publisher who does not even answer for the feed no page is asked for before the next poll has ended.
+        let down = if state.failures > 0 { state.next_at.plus_secs(gap_secs) } else { Stamp::ZERO };
+        let job = CheckJob { parts: self.poller.parts.clone(), spec, state };
+        let ready = Ready { job, hosts, not_before: checked.max(down) };
+        if self.lanes.checks.start(due, ready, &mut self.pauses, &self.stop).is_none() {
+            self.agenda.checked.insert(host, now.plus_secs(gap_secs));
+        }
+    }
+
+    /// A feed as a job needs it: its settings, its poll state and the hosts that its request meets.
+    fn subject(&self, feed: FeedNo, now: Stamp) -> Option<(Arc<FeedSpec>, PollState, Vec<String>)> {
+        let (spec, state) = (self.feeds.get(&feed)?, self.poller.status(feed)?);
+        let hosts = hosts_of(&state, spec.deletions.audit_secs, now);
+        Some((Arc::clone(spec), state, hosts))
+    }
+
+    /// Waits for whatever happens next and takes it in.
+    pub(super) async fn next_event(&mut self) {
+        let wake = self.wake_at();
+        let poller = self.poller;
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            event = self.lanes.next() => self.take_in(event),
+            Some(saved) = self.saving.next() => self.saving.end(saved, &mut self.pauses),
+            hinted = poller.parts.context.notify.hints() => self.hinted(hinted),
+            Ok(()) = self.wanted.changed() => self.change_feeds(),
+            () = sleep_until(wake) => {}
+        }
+    }
+
+    /// Time to look at the queues again though nothing happened.
+    fn wake_at(&self) -> Instant {
+        let wait_us = self.lanes.next_at().micros().saturating_sub(self.now().micros());
+        let due = Instant::now() + Duration::from_micros(wait_us.min(LOOK_SECS * SECOND_US));
+        self.saving.due_at(&self.pauses).map_or(due, |at| due.min(at))
+    }
+
+    fn take_in(&mut self, event: Event) {
+        match event {
+            Event::Polled(joined) => {
+                let ended = self.lanes.polls.end(joined, &mut self.pauses);
+                self.lanes.call_up();
+                ended.into_iter().for_each(|(feed, ended)| self.polled(feed, ended));
+            }
+            Event::Stepped(joined) => {
+                let ended = self.lanes.walks.end(joined, &mut self.pauses);
+                self.lanes.call_up();
+                ended.into_iter().for_each(|(feed, ended)| self.stepped(feed, ended));
+            }
+            Event::Checked(joined) => {
+                let ended = self.lanes.checks.end(joined, &mut self.pauses);
+                self.lanes.call_up();
+                ended.into_iter().for_each(|(feed, ended)| self.checked(feed, ended));
+            }
+            Event::Recalled(joined) => {
+                let ended = self.lanes.recalls.end(joined, &mut self.pauses);
+                ended.into_iter().for_each(|(feed, ended)| self.recalled(feed, ended));
+            }
+        }
+    }
+
+    fn polled(&mut self, feed: FeedNo, ended: Ended<(Arc<FeedSpec>, Polled)>) {
+        let current = self.feeds.get(&feed).cloned();
+        let (spec, polled) = match ended {
+            Ended::Finished(result) => result,
+            Ended::Stopped => return,
+            Ended::Panicked => {
+                let Some((spec, state)) = current.clone().zip(self.poller.status(feed)) else { return };
+                let polled = Poll::new(&self.poller.parts.context, &spec, &state).broken();
+                (spec, polled)
+            }
+        };
+        let now = self.now();
+        if let Some((host, until)) = polled.host_pause {
+            self.pauses.pause(host, until, now);
+        }
+        self.saving.note(feed, &polled.state, polled.is_saved);
+        let Some(current) = current else { return };
+        if let Some(walk) = polled.walk {
+            self.lanes.walks.put(feed, walk.next_at());
+            self.agenda.walks.insert(feed, walk);
+        } else if let Some(at) = polled.again_at.filter(|_| !self.agenda.walks.contains_key(&feed)) {
+            self.lanes.walks.put(feed, at);
+        }
+        if let Some(at) = polled.check_at {
+            self.lanes.checks.put_sooner(feed, at);
+        }
+        let state = if Arc::ptr_eq(&spec, &current) {
+            polled.state
+        } else {
+            polled.state.under(current.bare_url().as_str(), &current.policy, now)
+        };
+        self.poller.remember(feed, state);
+        self.enqueue(feed, now);
+    }
+
+    fn stepped(&mut self, feed: FeedNo, ended: Ended<Stepped>) {
+        let now = self.now();
+        let stepped = match ended {
+            Ended::Finished(stepped) => stepped,
+            Ended::Stopped => return,
+            Ended::Panicked => return self.lanes.walks.put(feed, now.plus_secs(BROKEN_SECS)),
+        };
+        if let Some((host, until)) = stepped.host_pause {
+            self.pauses.pause(host, until, now);
+        }
+        self.agenda.walks.remove(&feed);
+        if !self.feeds.get(&feed).is_some_and(|spec| spec.import.is_some()) {
+            return;
+        }
+        if stepped.wants_poll {
+            self.hinted(BTreeSet::from([feed]));
+        }
+        self.agenda.walks.extend(stepped.walk.map(|walk| (feed, walk)));
+        if let Some(next_at) = stepped.next_at {
+            self.lanes.walks.put(feed, next_at);
+        }
+    }
+
+    fn checked(&mut self, feed: FeedNo, ended: Ended<Checked>) {
+        let now = self.now();
+        let checked = match ended {
+            Ended::Finished(checked) => checked,
+            Ended::Stopped => return,
+            Ended::Panicked => return self.lanes.checks.put_sooner(feed, now.plus_secs(BROKEN_SECS)),
+        };
+        if !checked.asked
+            && let Some(host) = self.feeds.get(&feed).and_then(|spec| spec.url.host_str())
+        {
+            self.agenda.checked.remove(host);
+        }
+        if let Some((host, until)) = checked.host_pause {
+            self.pauses.pause(host, until, now);
+        }
+        if let Some(at) = checked.next_at {
+            self.lanes.checks.put_sooner(feed, at);
+        }
+    }
+
+    /// Takes up a feed that was added or changed, with what the store knows of it.
+    fn recalled(&mut self, feed: FeedNo, ended: Ended<Result<Recalled, StoreError>>) {
+        let now = self.now();
+        let Some(spec) = self.feeds.get(&feed).cloned() else { return };
+        let Recalled { record, state, walk } = match ended {
+            Ended::Finished(Ok(recalled)) => recalled,
+            Ended::Finished(Err(error)) => {
+                let name = &spec.name;
+                warn!(feed.name = %name, "What is stored of `{name}` could not be read, will try again: {error}");
+                return self.lanes.recalls.put(feed, now.plus_secs(RECALL_AGAIN_SECS));
+            }
+            Ended::Stopped => return,
+            Ended::Panicked => return self.lanes.recalls.put(feed, now.plus_secs(BROKEN_SECS)),
+        };
+        self.poller.parts.context.notify.moved(feed, record.head());
+        self.take_up(&spec, &record, walk);
+        // What is remembered here is newer than what is stored.
+        if self.poller.status(feed).is_none() {
+            let url = spec.bare_url();
+            let resumed = state.map(|state| state.resumed(url.as_str(), &spec.policy, now));
+            self.poller.remember(feed, resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())));
+        }
+        if !self.lanes.polls.is_busy_with(feed) {
+            self.enqueue(feed, now);
+        }
+    }
+
+    /// Takes over the feeds that are wanted: those that were added or changed are looked up, those that were removed are
+    /// not polled any more.
+    fn change_feeds(&mut self) {
+        let now = self.now();
+        let wanted = self.wanted.borrow_and_update().clone();
+        let before = std::mem::replace(&mut self.feeds, wanted.clone());
+        for feed in before.keys().filter(|feed| !wanted.contains_key(feed)) {
+            self.lanes.remove(*feed);
+            self.agenda.walks.remove(feed);
+            self.agenda.hints.remove(feed);
+            self.poller.forget(*feed);
+        }
+        for (feed, spec) in wanted.iter() {
+            if before.get(feed).is_some_and(|known| Arc::ptr_eq(known, spec)) {
+                continue;
+            }
+            if spec.import.is_none() {
+                self.lanes.walks.remove(*feed);
+                self.agenda.walks.remove(feed);
+            }
+            if let Some(state) = self.poller.status(*feed) {
+                let state = state.under(spec.bare_url().as_str(), &spec.policy, now);
+                self.saving.note(*feed, &state, false);
+                self.poller.remember(*feed, state);
+            }
+            self.lanes.recalls.put(*feed, now);
+        }
+    }
+
+    /// Notes hints. One for a feed that is being polled counts after that: it may tell of something newer.
+    fn hinted(&mut self, feeds: BTreeSet<FeedNo>) {
+        let now = self.now();
+        let known = self.feeds.clone();
+        for feed in feeds.into_iter().filter(|feed| known.contains_key(feed)) {
+            self.agenda.hints.entry(feed).or_default().is_waiting = true;
+            if !self.lanes.polls.is_busy_with(feed) {
+                self.enqueue(feed, now);
+            }
+        }
+    }
+
+    /// Queues the next poll of a feed: at its own time, or earlier if a hint waits.
+    fn enqueue(&mut self, feed: FeedNo, now: Stamp) {
+        let Some((_, state, hosts)) = self.subject(feed, now) else { return };
+        let hint = self.agenda.hints.get(&feed).copied().unwrap_or_default();
+        let at = if hint.is_waiting {
+            state.next_at.min(state.hinted_at(hint.polled_at, self.pauses.until(&hosts), now))
+        } else {
+            state.next_at
+        };
+        self.lanes.polls.put(feed, at);
+    }
+
+    /// Lets commits in flight finish, for a while, and saves the rest.
+    pub(super) async fn drain(mut self) -> Result<(), StoreError> {
+        let finish_all = async {
+            while !self.lanes.are_idle() {
+                let event = self.lanes.next().await;
+                self.take_in(event);
+            }
+        };
+        if timeout(Duration::from_secs(DRAIN_SECS), finish_all).await.is_err() {
+            warn!("Stopped without waiting for the last polls");
+            self.lanes.shutdown().await;
+        }
+        self.saving.finish(&mut self.pauses).await?;
+        debug!("The poller has stopped");
+        Ok(())
+    }
+
+    fn now(&self) -> Stamp {
+        self.poller.parts.context.now()
+    }
+}
