@@ -37,13 +37,4 @@ impl ServeContext {
         let list = self.readers.site().list();
         Refusal::unknown(format!("{text}; {list} lists the feeds there are"))
     }
-
-    /// Ends when a feed is served no longer.
-    pub(super) async fn withdrawn(&self, feed: FeedNo) {
-        let mut changes = self.catalog.watch();
-        if changes.wait_for(|catalog| catalog.feed_no(feed).is_none()).await.is_err() {
-            // The catalog itself has ended, and nothing can be withdrawn any more.
-            std::future::pending::<()>().await;
-        }
-    }
 }

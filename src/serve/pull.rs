@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     feed::{record::Head, stamp::Stamp, view::View},
-    readers::{self, ReadRequest, Rendered},
+    readers::{self, ReadError, ReadRequest, Rendered},
     render::{self, Query, Representation},
 };
 use http::{
@@ -79,17 +79,30 @@ async fn read_or_hold(
     };
     let deadline = Instant::now() + timeout;
     match context.waiters.enter() {
-        Ok(_place) => tokio::select! {
-            body = context.readers.read_held(reading, deadline, &context.stop) => Ok(body?),
-            // Nothing will come any more: the empty page, and 410 for the next request.
-            () = context.withdrawn(reading.view().feed) => Ok(context.readers.read(reading).await?),
-        },
+        Ok(_place) => Ok(read_held(context, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
             let body = context.readers.read(reading).await?;
             if context.readers.is_due(reading, &body, deadline) { Ok(body) } else { Err(busy) }
         }
     }
+}
+
+/// Holds a request until there is something to read, until its deadline, or until its feed is served no more.
+async fn read_held(
+    context: &ServeContext,
+    reading: &ReadRequest,
+    deadline: Instant,
+) -> Result<Arc<Rendered>, ReadError> {
+    let stop = context.stop.child_token();
+    let mut catalog = context.catalog.watch();
+    let held = context.readers.read_held(reading, deadline, &stop);
+    tokio::pin!(held);
+    tokio::select! {
+        body = &mut held => return body,
+        _ = catalog.wait_for(|catalog| catalog.feed_no(reading.view().feed).is_none()) => stop.cancel(),
+    }
+    held.await
 }
 
 /// Parts of a response, apart from the body.

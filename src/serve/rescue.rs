@@ -46,7 +46,7 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
-    /// 410: the feed was served once, and its memory is kept.
+    /// 410: a feed that was taken out of the configuration, and that the store still remembers.
     pub fn gone() -> Self {
         Self::new(StatusCode::GONE, "this feed is not served any more")
     }
