@@ -58,7 +58,7 @@ pub(crate) struct House {
     folder: TempDir,
 }
 
-/// Where everfeed's server listens. It ends when this is dropped.
+/// The address of everfeed's server, which ends when this is dropped.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) waiters: Waiters,
@@ -96,7 +96,7 @@ impl House {
         self.record.no
     }
 
-    /// Where the store is.
+    /// Path of the store.
     pub(crate) fn file(&self) -> PathBuf {
         file(self.folder.path())
     }

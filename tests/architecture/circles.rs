@@ -41,7 +41,7 @@ fn modules_beside_each_other_form_no_circles() {
     );
 }
 
-/// What each folder's modules need of each other.
+/// The needs of each folder's modules of each other.
 fn levels(tree: &Tree) -> BTreeMap<String, Needs> {
     let mut levels: BTreeMap<String, Needs> = BTreeMap::new();
     for (index, module) in tree.modules.iter().enumerate() {

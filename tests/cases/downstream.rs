@@ -1,4 +1,4 @@
-//! What a consumer sees of a deletion over HTTP, for each reason code (POLLING 2.7): a tombstone whose T is the moment at
+//! A deletion as a consumer sees it over HTTP, for each reason code (POLLING 2.7): a tombstone whose T is the moment at
 //! which it was found out, JSON `verb: delete` with the code, RFC 6721 in Atom, and nothing in the views of ordinary readers.
 
 use crate::{
@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use url::Url;
 
-/// What a GET on the feed's site answers.
+/// The answer to a GET on the feed's site.
 async fn get(blog: &Blog, target: &str) -> String {
     let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), ""));
     let clock: Arc<dyn Clock> = blog.clock.clone();
@@ -55,7 +55,7 @@ async fn get(blog: &Blog, target: &str) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }
 
-/// What everybody sees when `v` is the only tombstone of a feed, found out just now, for this reason.
+/// The views of all outputs when `v` is the only tombstone of a feed, found out just now, for this reason.
 async fn check(blog: &Blog, code: &str) {
     let page: Value = serde_json::from_str(&get(blog, "/feeds/blog.json?since=cursor:").await).unwrap();
     let is_tombstone = |item: &&Value| item["verb"] == "delete";

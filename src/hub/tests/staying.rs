@@ -1,4 +1,4 @@
-//! Renewals, leases, restarts.
+//! Subscriptions over time: renewals, leases, restarts.
 
 use super::rig::{CALLBACK, DAY_SECS, Reply, Rig, TOPIC};
 use crate::{hub::Config, secret::Secret};

@@ -1,4 +1,4 @@
-//! Links of the pages for people, and things that they never do.
+//! The links of the pages for people, and what they never do.
 
 use super::{CONTENT_SECURITY_POLICY, STYLE, about, list};
 use crate::{

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
 use url::Url;
 
-/// Root of the rig's URLs.
+/// The public URL of the rig.
 pub(super) const ROOT: &str = "https://feeds.example";
 
 /// A server without a listener.
