@@ -20,7 +20,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// What is to be pushed where. Not the items: they are read when there is room to send them, so every try carries the
+/// A push to make. It holds no items: they are read when there is room to send them, so every try carries the
 /// newest state.
 #[derive(Clone, Debug)]
 pub(super) struct Push {
@@ -34,7 +34,7 @@ pub(super) struct Push {
     pub(super) items_max: usize,
 }
 
-/// What a push came to.
+/// End of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Nothing stands after the cursor, or the feed is not served yet.
@@ -54,7 +54,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// What a request came to, in the word that is counted.
+    /// The word under which the request is counted.
     fn word(&self) -> &'static str {
         match self {
             Self::Moved(_) => "delivered",
@@ -69,7 +69,7 @@ impl Outcome {
 pub(super) struct Moved {
     pub(super) from: String,
     pub(super) to: String,
-    /// Whether more was waiting.
+    /// True while more is waiting.
     pub(super) more: bool,
 }
 
@@ -125,7 +125,7 @@ fn unless_due(acked: &str, page: &Rendered) -> Option<Outcome> {
     })
 }
 
-/// Where a subscription starts that was made before its feed was served.
+/// The first position of a subscription that was made before its feed was served.
 async fn settle(shared: &Shared, push: &Push) -> Result<Outcome, ReadError> {
     let record = shared.store.feed(push.view.feed).await.map_err(Arc::<StoreError>::new)?;
     Ok(record.first_cursor.map_or(Outcome::Nothing, Outcome::Settled))
@@ -147,7 +147,7 @@ fn request(shared: &Shared, push: &Push, link: &str, acked: &str, page: &Rendere
     request.body(page.body.clone()).ok()
 }
 
-/// What an answer means: any 2xx is a yes and its body is not looked at, 410 is the end, and all else, redirects
+/// The meaning of an answer: any 2xx is a yes and its body is not looked at, 410 is the end, and all else, redirects
 /// included, is a failure (HUB-20, P-53).
 fn judge(
     answer: &Result<Response<Bytes>, FetchError>,

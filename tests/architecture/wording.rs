@@ -12,11 +12,7 @@ const LEFT: &[(&str, usize)] = &[
     ("benches", 8),
     ("examples", 1),
     ("src/feed", 323),
-    ("src/hub", 56),
     ("src/ingest", 127),
-    ("src/readers", 15),
-    ("src/render", 30),
-    ("src/serve", 44),
     ("src/store", 66),
     ("tests", 69),
 ];

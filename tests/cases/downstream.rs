@@ -12,8 +12,10 @@ use everfeed::{
     readers::{Config, Readers},
     render::Site,
     serve::{
+        context::ServeContext,
         long_poll::Waiters,
-        router::{HubService, Router, Routes},
+        own_mounts::{HubService, own_mounts},
+        router::Router,
         stack::stack,
     },
     telemetry::Metrics,
@@ -37,16 +39,15 @@ async fn get(blog: &Blog, target: &str) -> String {
     }));
     let settings = FeedSettings::new("blog", Url::parse("http://blog.example/index.xml").unwrap());
     let feed = RegisteredFeed { no: blog.feed.no, settings };
-    let routes = Routes {
+    let context = ServeContext {
         readers: Arc::new(readers),
         store: blog.store.clone(),
         clock,
         catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
-        hub,
         waiters: Waiters::new(10, Duration::from_secs(300)),
         stop: CancellationToken::new(),
     };
-    let service = stack(Router::new(Arc::new(routes)), Metrics::default());
+    let service = stack(Router::new(own_mounts(Arc::new(context), hub)), Metrics::default());
     let request = Request::get(target).body(Full::<Bytes>::default()).unwrap();
     let answer = service.oneshot(request).await.unwrap_or_else(|never| match never {});
     assert_eq!(answer.status(), 200, "{target}");
