@@ -32,10 +32,10 @@ mod subscription;
 mod verify;
 
 mod deliver;
-mod sign;
+mod signature;
 
 mod lease;
-mod retry;
+mod retry_schedule;
 
 mod limits;
 mod roster;

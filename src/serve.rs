@@ -15,7 +15,7 @@ pub mod mount;
 mod own_layers;
 pub mod own_mounts;
 pub mod pull;
-pub mod rescue;
+pub mod refusal;
 pub mod router;
 pub mod stack;
 

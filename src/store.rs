@@ -29,7 +29,7 @@ mod plan;
 
 mod paging;
 
-mod guard;
+mod clock_guard;
 
 mod stored;
 

@@ -1,6 +1,6 @@
 //! One push: the page after the acknowledged cursor, sent once, and what the answer means; not when to try again.
 
-use super::{Shared, sign};
+use super::{Shared, signature};
 use crate::{
     clock::Clock as _,
     feed::view::View,
@@ -141,7 +141,7 @@ fn request(shared: &Shared, push: &Push, link: &str, acked: &str, page: &Rendere
         .header("smart-feed-prev", acked)
         .header("smart-feed-last", page.last_cursor.as_str());
     if let Some(secret) = &push.secret {
-        let signature = sign::signature(push.algo, secret.reveal().as_bytes(), &page.body);
+        let signature = signature::signature(push.algo, secret.reveal().as_bytes(), &page.body);
         request = request.header("x-hub-signature", signature);
     }
     request.body(page.body.clone()).ok()

@@ -6,9 +6,9 @@ use super::{
     command::SubscriptionCommand,
     form::{self, Asked, Change, Mode, Refusal, Verify},
     lease,
-    retry::VERIFY_GIVE_UP_SECS,
+    retry_schedule::VERIFY_GIVE_UP_SECS,
     roster::{Key, Room, Standing, Way},
-    sign,
+    signature,
     subscription::{self, TaskPlace},
     verify::Verdict,
 };
@@ -234,7 +234,7 @@ impl Hub {
                     lease_secs: grant.secs,
                     dialect,
                     verify_token,
-                    algo: change.algo.unwrap_or(sign::usual(dialect)),
+                    algo: change.algo.unwrap_or(signature::usual(dialect)),
                     auto_refresh: is_legacy(change) && !grant.asked,
                 };
                 let start = match &change.since {

@@ -1,6 +1,6 @@
 //! A request to the hub, from its form to a value; not whether its topic is ours, and nothing is done about it.
 
-use super::sign;
+use super::signature;
 use crate::{
     feed::position::Position, layers::public_address::is_public, secret::Secret, store::subscriptions::Algo,
 };
@@ -251,7 +251,7 @@ impl Form {
     fn algo(&self) -> Result<Option<Algo>, Refusal> {
         let given = self.filled("hub.signature_algo")?.or(self.filled("hub.signature_method")?);
         let known = |text| {
-            sign::parse(text).ok_or(bad("hub.signature_algo", "must be sha1, sha256, sha384 or sha512"))
+            signature::parse(text).ok_or(bad("hub.signature_algo", "must be sha1, sha256, sha384 or sha512"))
         };
         given.map(known).transpose()
     }

@@ -5,7 +5,7 @@ use super::{
     Shared,
     command::SubscriptionCommand,
     deliver::{self, Moved, Outcome, Push},
-    lease, retry,
+    lease, retry_schedule,
     roster::{Key, Standing, Ticket},
     verify::{self, Answered, Question, Verdict},
 };
@@ -297,7 +297,7 @@ impl SubscriptionTask {
         let now = self.shared.now();
         let Some(pending) = &mut self.sub.pending else { return };
         pending.attempts = pending.attempts.saturating_add(1);
-        pending.next_try = retry::verify_at(now, pending.attempts, retry_after);
+        pending.next_try = retry_schedule::verify_at(now, pending.attempts, retry_after);
         if pending.next_try > pending.give_up_at && pending.intent != Intent::Refresh {
             return self.refused(why).await;
         }
@@ -390,7 +390,7 @@ impl SubscriptionTask {
         let host = super::host_of(&self.sub.callback);
         debug!(callback.host = %host, "A push of `{}` was not taken by {host}: {why}", self.sub.topic);
         let failed = self.progress.attempts.failed.saturating_add(1);
-        let next_try = retry::delivery_at(self.shared.now(), failed, retry_after);
+        let next_try = retry_schedule::delivery_at(self.shared.now(), failed, retry_after);
         self.progress.attempts = Attempts { failed, next_try, failure: Some(why) };
         let attempts = vec![(self.sub.no, self.progress.attempts.clone())];
         if let Err(error) = self.shared.store.save_attempts(attempts).await {

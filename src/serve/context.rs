@@ -1,6 +1,6 @@
 //! The things that answers to pulls are made from.
 
-use super::{long_poll::Waiters, rescue::Refusal};
+use super::{long_poll::Waiters, refusal::Refusal};
 use crate::{catalog::Catalog, clock::Clock, feed::record::FeedNo, readers::Readers, store::Store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use super::{
     body::{self, Response},
     context::ServeContext,
     long_poll, pull,
-    rescue::Refusal,
+    refusal::Refusal,
 };
 use crate::{
     feed::record::FeedRecord,

@@ -1,6 +1,6 @@
 //! Which requests are held, for how long, and how many at once; not what wakes them.
 
-use super::rescue::Refusal;
+use super::refusal::Refusal;
 use crate::render::Query;
 use http::Method;
 use std::{sync::Arc, time::Duration};

@@ -3,7 +3,7 @@
 use super::{
     body::{Response, ServeBody},
     own_layers,
-    rescue::Refusal,
+    refusal::Refusal,
 };
 use http::{Request, request::Parts};
 use std::{convert::Infallible, fmt};

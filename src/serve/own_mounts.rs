@@ -6,7 +6,7 @@ use super::{
     discovery,
     mount::{Handler, Mount},
     pull,
-    rescue::Refusal,
+    refusal::Refusal,
 };
 use crate::render::Endpoint;
 use bytes::Bytes;

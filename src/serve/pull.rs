@@ -4,7 +4,7 @@ use super::{
     accept,
     body::{self, Response},
     context::ServeContext,
-    rescue::Refusal,
+    refusal::Refusal,
 };
 use crate::{
     feed::{record::Head, stamp::Stamp, view::View},

@@ -3,7 +3,7 @@
 use super::{
     body::Response,
     mount::{Mount, MountService},
-    rescue::Refusal,
+    refusal::Refusal,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;

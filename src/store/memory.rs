@@ -3,7 +3,7 @@
 use super::{
     Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
     StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    guard::ClockGuard,
+    clock_guard::ClockGuard,
     leases, paging, plan, stored,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };

@@ -59,7 +59,7 @@ async fn a_push_is_signed_in_the_hash_of_its_subscription() {
         rig.subscribed(&params).await;
         rig.add(1).await;
         let [push] = &rig.net.pushes()[..] else { panic!("one push") };
-        let expect = sign::signature(algo, "geh\u{e9}im".as_bytes(), &push.body);
+        let expect = signature::signature(algo, "geh\u{e9}im".as_bytes(), &push.body);
         assert_eq!(push.header("x-hub-signature"), expect);
     }
 }

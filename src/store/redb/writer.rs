@@ -7,7 +7,7 @@ use crate::{
     feed::stamp::Stamp,
     store::{
         StoreError,
-        guard::ClockGuard,
+        clock_guard::ClockGuard,
         stored::{decode, encode},
     },
 };

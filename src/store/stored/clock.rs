@@ -1,7 +1,7 @@
 //! The last time recorded, by which a clock is believed.
 
 use super::{Kind, table::stored_structs};
-use crate::store::guard::ClockGuard;
+use crate::store::clock_guard::ClockGuard;
 
 impl Kind for ClockGuard {
     const NAME: &'static str = "clock";

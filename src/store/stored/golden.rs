@@ -24,7 +24,7 @@ use crate::{
     secret::Secret,
     store::{
         FeedLease, Subscription, SubscriptionNo,
-        guard::ClockGuard,
+        clock_guard::ClockGuard,
         subscriptions::{Algo, Attempts, Dialect, Intent, Pending, Progress, Start, Terms},
     },
 };
