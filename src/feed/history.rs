@@ -1,10 +1,9 @@
 //! History: how far back the memory of a feed reaches, and the reason why no further (H-4, H-11); not how archives are read.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Reach of a feed's memory into the past.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum History {
     /// Back to the first document that we read; nothing tells whether there was more before.
     #[default]
@@ -18,7 +17,7 @@ pub enum History {
 }
 
 /// Reason for a history that is not complete.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartialReason {
     /// The publisher's links name another host, which is not asked.
     LinksToAnotherHost,

@@ -2,7 +2,7 @@
 
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, platforms::Detected};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 mod calendar;
 mod interval;
@@ -16,7 +16,7 @@ pub use retry_after::{host_pause_until, retry_after_secs};
 mod tests;
 
 /// What is remembered of a feed's polls. Saved after every poll.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PollState {
     /// The configured URL that all this was learned from; another one starts afresh.
     pub url: String,
@@ -65,7 +65,7 @@ pub struct PollState {
 }
 
 /// Permanent redirects that agree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// Where to.
     pub url: String,
@@ -74,7 +74,7 @@ pub struct Moved {
 }
 
 /// What is wrong with a feed, for its operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultNote {
     /// Whose fault it is.
     pub whose: Whose,
@@ -87,7 +87,7 @@ pub struct FaultNote {
 }
 
 /// Whose fault something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Whose {
     /// The publisher's server or what lies on the way to it.

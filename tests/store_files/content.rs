@@ -5,8 +5,8 @@ use everfeed::{
     feed::{
         absence::{AbsenceState, CheckResult, Coverage, WindowEvent},
         archive::{
-            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, PartialReason, StagedPage,
-            StagingChange, WalkRules, WalkedDocument as Shown,
+            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, PartialReason,
+            StagedPage, StagingChange, WalkRules, WalkedDocument as Shown,
         },
         item::{ItemDigests, ItemId, KeyHash, Reason},
         observation_record::ObservationRecord,

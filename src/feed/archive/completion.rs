@@ -7,10 +7,9 @@ use crate::feed::{
     last_walk::LastWalk,
     stamp::Stamp,
 };
-use serde::{Deserialize, Serialize};
 
 /// Result of a walk that has stopped for good.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// The first item of the feed was reached.
     Complete,
