@@ -1,4 +1,4 @@
-//! What is told of archives, from what a store remembers of them.
+//! The explanation of archives, from what a store remembers of them.
 
 use crate::app::explain::*;
 use crate::{
@@ -72,7 +72,7 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
         ]
     );
     let item = told.item.unwrap();
-    assert_eq!(item.state, State::Missed);
+    assert_eq!(item.state, ItemState::Missed);
     let missed = item.missed.unwrap();
     assert_eq!((missed.since, missed.walks, missed.not_before), (day.clone(), (1, 2), Some(next)));
 
@@ -81,7 +81,7 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     store.commit(commit(&record, vec![gone], Vec::new(), walked)).await.unwrap();
     let told = explainer.explain("blog", Some(&id), |_| None).await.unwrap().unwrap();
     let item = told.item.unwrap();
-    assert_eq!((item.state, item.missed), (State::Deleted, None));
+    assert_eq!((item.state, item.missed), (ItemState::Deleted, None));
     let proof = &item.evidence[0];
     assert_eq!(proof.reason, Reason::AbsentArchive.code());
     let missed = proof.missed.clone().unwrap();

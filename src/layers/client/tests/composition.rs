@@ -1,13 +1,13 @@
-//! What the order of the layers promises, with no network below and the clock paused.
+//! Promises of the order of the layers, with no network below and the clock paused.
 
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use crate::layers::address_guard::{AddressClass, Trusted};
 use crate::layers::client::*;
 use crate::layers::error::Refused;
-use crate::layers::guard::{AddressClass, Trusted};
 use crate::layers::testing::{answering, body_of, get, stalling_body};
 use crate::layers::{Fault, Landing, Reply, Validators};
 
