@@ -2,6 +2,7 @@
 //! decided.
 
 use super::{Context, FeedSpec};
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{item::KeyHash, reconcile::Known, record::FeedRecord, schedule::Failure},
     store::{Commit, Receipt},
@@ -28,7 +29,7 @@ impl Snapshot {
         keys: Vec<KeyHash>,
     ) -> Result<Self, Failure> {
         let (record, known) =
-            context.store.snapshot(feed.no, keys).await.map_err(Failure::ours)?.into_known();
+            context.store.snapshot(feed.no, keys).await.map_err(store_failure)?.into_known();
         Ok(Self { record, known })
     }
 
@@ -41,7 +42,7 @@ impl Snapshot {
         if keys.is_empty() {
             return Ok(Some(self));
         }
-        let known = context.store.known(self.record.no, keys).await.map_err(Failure::ours)?;
+        let known = context.store.known(self.record.no, keys).await.map_err(store_failure)?;
         Ok((known.rev == self.record.rev).then_some(Self { known, ..self }))
     }
 }
@@ -80,7 +81,7 @@ where
             Err(error) if error.wants_another_look() => {
                 debug!(feed.name = %feed.name, "`{}` is decided on again: {error}", feed.name);
             }
-            Err(error) => return Err(Failure::ours(error)),
+            Err(error) => return Err(store_failure(error)),
         }
     }
     Err(Failure::ours(format!("the feed kept changing while {during}")))

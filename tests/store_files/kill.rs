@@ -92,7 +92,11 @@ async fn write_until_killed() {
         out.flush().unwrap();
         drop(out);
         let mut next = commit(&feed, vec![put(PutKind::Added, answered + 1)]);
-        next.poll = Some(PollState { failures: answered + 1, ..PollState::default() });
+        next.poll = Some({
+            let mut state = PollState::default();
+            state.health.failures = answered + 1;
+            state
+        });
         feed = store.commit(next).await.unwrap().feed;
     }
 }

@@ -21,7 +21,11 @@ fn with_arrivals(ago: &[u64]) -> PollState {
 }
 
 fn failure(status: Option<u16>, retry_after_secs: Option<u64>) -> Failure {
-    Failure { whose: Whose::Upstream, text: format!("{status:?}"), status, retry_after_secs }
+    let kind = match status {
+        Some(status) => FaultKind::Refused { status, has_credentials: false },
+        None => FaultKind::NoAnswer { whose: Whose::Upstream, reason: "no answer".into() },
+    };
+    Failure { kind, retry_after_secs }
 }
 
 fn failed(
@@ -41,7 +45,11 @@ fn check(state: &PollState, answer: Answer, policy: &Policy, expect_secs: u64) {
 
 /// Seconds until a feed is due after its `n`th failure in a row with this status.
 fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_secs: u64) {
-    let state = PollState { failures: failures - 1, ..PollState::unpolled(URL) };
+    let state = {
+        let mut state = PollState::unpolled(URL);
+        state.health.failures = failures - 1;
+        state
+    };
     let next = failed(&state, status, None, policy);
     assert_eq!(next.next_at.secs_since(NOW), expect_secs, "{status:?} for the {failures}th time");
     assert_eq!(next.failures, failures);
@@ -54,7 +62,7 @@ fn document(rhythm: &Rhythm) -> Document<'_> {
         arrived: false,
         remark: None,
         wants_audit: false,
-        held_until: None,
+        deferred_until: None,
         platform: None,
     }
 }
@@ -84,7 +92,11 @@ fn the_publishers_own_rhythm_is_kept() {
     check(&with_arrivals(&[0]), fresh(2 * HOUR), &USUAL, 2 * HOUR);
     check(&with_arrivals(&[0]), fresh(60), &USUAL, HOUR);
     check(&with_arrivals(&[0]), fresh(9 * DAY), &USUAL, DAY);
-    let hinted = |secs| PollState { hinted_secs: Some(secs), ..with_arrivals(&[0]) };
+    let hinted = |secs| {
+        let mut state = with_arrivals(&[0]);
+        state.timetable.hinted_secs = Some(secs);
+        state
+    };
     check(&hinted(5 * HOUR), fresh(2 * HOUR), &USUAL, 5 * HOUR);
     check(&hinted(5 * HOUR), answer(), &QUICK, 5 * HOUR);
 }
@@ -92,7 +104,11 @@ fn the_publishers_own_rhythm_is_kept() {
 #[test]
 fn the_floor_is_an_hour_unless_the_document_or_the_configuration_lowers_it() {
     // DESIGN section 9, row POLLING 1.5.
-    let hinted = |secs| PollState { hinted_secs: Some(secs), ..with_arrivals(&[0]) };
+    let hinted = |secs| {
+        let mut state = with_arrivals(&[0]);
+        state.timetable.hinted_secs = Some(secs);
+        state
+    };
     check(&hinted(1800), answer(), &USUAL, 1800);
     check(&hinted(60), answer(), &USUAL, 900);
     check(&with_arrivals(&[0]), answer(), &QUICK, 1);
@@ -117,10 +133,11 @@ fn the_document_says_how_often_and_when_not() {
 #[test]
 fn skipped_hours_and_days_are_stepped_out_of() {
     // POLLING 0.9. An hour from now is Tuesday, 23:13:20 GMT.
-    let skipping = |hours: &[u8], days: &[u8]| PollState {
-        skip_hours: hours.to_vec(),
-        skip_days: days.to_vec(),
-        ..with_arrivals(&[0])
+    let skipping = |hours: &[u8], days: &[u8]| {
+        let mut state = with_arrivals(&[0]);
+        state.timetable.skip_hours = hours.to_vec();
+        state.timetable.skip_days = days.to_vec();
+        state
     };
     let to_midnight = 6400;
     check(&skipping(&[23], &[]), answer(), &USUAL, to_midnight);
@@ -160,24 +177,37 @@ fn failures_back_off_exponentially_between_the_floor_and_the_maximum() {
     check_back_off(None, 9, &Policy { min_secs: Some(1), max_secs: 5 }, 5);
     check_back_off(Some(404), 3, &USUAL, 9600);
     check_back_off(Some(403), 1, &QUICK, 8);
-    let slow = PollState { hinted_secs: Some(6 * HOUR), ..PollState::unpolled(URL) };
+    let slow = {
+        let mut state = PollState::unpolled(URL);
+        state.timetable.hinted_secs = Some(6 * HOUR);
+        state
+    };
     assert_eq!(failed(&slow, Some(500), None, &USUAL).next_at, NOW.plus_secs(6 * HOUR));
 }
 
 #[test]
 fn a_failure_keeps_what_was_learned_and_says_since_when() {
     // FRB 016: validators survive.
-    let good = PollState { etag: Some("\"1\"".into()), body: Some(Digest::of(b"1")), ..with_arrivals(&[0]) };
+    let good = {
+        let mut state = with_arrivals(&[0]);
+        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.document.body = Some(Digest::of(b"1"));
+        state
+    };
     let once = failed(&good, Some(500), None, &USUAL);
     assert_eq!((&once.etag, once.body, once.good_at), (&good.etag, good.body, good.good_at));
     let later = NOW.plus_secs(HOUR);
     let twice = next(&once, &Outcome::Failed(failure(None, None)), &USUAL, later, 0.0);
     let fault = twice.fault.clone().unwrap();
-    assert_eq!((fault.since, fault.status, twice.failures), (NOW, None, 2));
+    assert_eq!((fault.since, fault.kind.status(), twice.failures), (NOW, None, 2));
     let healed = next(&twice, &Outcome::Unchanged(answer()), &USUAL, later, 0.0);
     assert_eq!((healed.fault, healed.failures, healed.good_at), (None, 0, Some(later)));
     let again = next(
-        &PollState { fault: twice.fault, ..good },
+        &{
+            let mut state = good.clone();
+            state.health.fault = twice.fault;
+            state
+        },
         &Outcome::Failed(failure(None, None)),
         &USUAL,
         later,
@@ -194,7 +224,7 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
         let failure = failure(Some(status), retry_after);
         let next = failed(&state, Some(status), retry_after, policy);
         assert_eq!(next.next_at.secs_since(NOW), expect, "{status} {retry_after:?}");
-        host_pause_until(&next, policy, failure.status, failure.retry_after_secs, NOW)
+        host_pause_until(&next, policy, failure.status(), failure.retry_after_secs, NOW)
             .map(|at| at.secs_since(NOW))
     };
     assert_eq!(check(429, Some(2 * DAY), &USUAL, 2 * DAY), Some(2 * DAY));
@@ -239,11 +269,12 @@ fn a_feed_that_is_gone_is_looked_at_once_a_day_for_two_weeks_and_then_left_alone
 
 #[test]
 fn a_hint_ends_a_back_off_but_not_a_not_before() {
-    let backed_off = PollState {
-        polled_at: Some(Stamp::from_secs(NOW.secs() - 60)),
-        next_at: NOW.plus_secs(DAY),
-        failures: 9,
-        ..PollState::unpolled(URL)
+    let backed_off = {
+        let mut state = PollState::unpolled(URL);
+        state.timetable.polled_at = Some(Stamp::from_secs(NOW.secs() - 60));
+        state.timetable.next_at = NOW.plus_secs(DAY);
+        state.health.failures = 9;
+        state
     };
     assert_eq!(backed_off.hinted_at(None, Stamp::ZERO, NOW), NOW);
     assert_eq!(backed_off.hinted_at(None, NOW.plus_secs(HOUR), NOW), NOW.plus_secs(HOUR));
@@ -251,7 +282,11 @@ fn a_hint_ends_a_back_off_but_not_a_not_before() {
 
 #[test]
 fn a_surplus_hint_runs_at_the_end_of_five_seconds() {
-    let just_polled = PollState { polled_at: Some(NOW), ..PollState::default() };
+    let just_polled = {
+        let mut state = PollState::default();
+        state.timetable.polled_at = Some(NOW);
+        state
+    };
     let at = |last: Option<Stamp>| just_polled.hinted_at(last, Stamp::ZERO, NOW);
     let ago = |secs| Some(Stamp::from_secs(NOW.secs() - secs));
     assert_eq!(at(None), NOW, "an ordinary poll does not hold a hint up");
@@ -288,7 +323,11 @@ fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
 #[test]
 fn an_unconditional_get_is_due_once_a_week() {
     // POLLING 0.3, FRB 071.
-    let state = PollState { etag: Some("\"1\"".into()), ..PollState::unpolled(URL) };
+    let state = {
+        let mut state = PollState::unpolled(URL);
+        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state
+    };
     assert!(!state.plan(DAY, NOW).conditional, "never asked before");
     let plain = Answer { conditional: false, ..answer() };
     let state = next(&state, &Outcome::Unchanged(plain), &USUAL, NOW, 0.0);
@@ -296,7 +335,15 @@ fn an_unconditional_get_is_due_once_a_week() {
     assert!(!state.plan(DAY, NOW.plus_secs(7 * DAY)).conditional);
     let state = next(&state, &Outcome::Unchanged(answer()), &USUAL, NOW.plus_secs(6 * DAY), 0.0);
     assert_eq!(state.unconditional_at, Some(NOW), "a conditional one does not count");
-    assert!(!PollState { etag: None, ..state }.plan(DAY, NOW).conditional);
+    assert!(
+        !{
+            let mut state = state.clone();
+            state.validators = None;
+            state
+        }
+        .plan(DAY, NOW)
+        .conditional
+    );
 }
 
 #[test]
@@ -307,8 +354,12 @@ fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
     };
     let new = "http://new.example/rss";
     let day = |days: u64| NOW.plus_secs(days * DAY);
-    let start =
-        PollState { etag: Some("\"1\"".into()), unconditional_at: Some(day(6)), ..PollState::unpolled(URL) };
+    let start = {
+        let mut state = PollState::unpolled(URL);
+        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.timetable.unconditional_at = Some(day(6));
+        state
+    };
     let first = next(&start, &led(Some(new), URL), &USUAL, NOW, 0.0);
     let agreed = next(&first, &led(Some(new), URL), &USUAL, day(6), 0.0);
     assert_eq!(agreed.plan(DAY, day(6)).url, URL);
@@ -343,7 +394,11 @@ fn arrivals_are_remembered_up_to_ten_and_the_first_document_counts() {
 fn a_poll_that_was_held_back_changes_only_when_it_is_due() {
     let state = with_arrivals(&[0]);
     let held = next(&state, &Outcome::Deferred { wait_secs: 0 }, &USUAL, NOW, 0.0);
-    assert_eq!(held, PollState { next_at: NOW.plus_secs(1), ..state });
+    assert_eq!(held, {
+        let mut state = state.clone();
+        state.timetable.next_at = NOW.plus_secs(1);
+        state
+    });
 }
 
 #[test]
@@ -364,12 +419,13 @@ fn a_feed_is_at_rest_from_a_304_to_the_next_document() {
 #[test]
 fn a_restart_polls_nothing_that_is_not_due() {
     // FRB 015, 037.
-    let saved = PollState {
-        polled_at: Some(Stamp::from_secs(NOW.secs() - HOUR)),
-        next_at: NOW.plus_secs(HOUR),
-        etag: Some("\"1\"".into()),
-        held_until: Some(NOW),
-        ..with_arrivals(&[HOUR])
+    let saved = {
+        let mut state = with_arrivals(&[HOUR]);
+        state.timetable.polled_at = Some(Stamp::from_secs(NOW.secs() - HOUR));
+        state.timetable.next_at = NOW.plus_secs(HOUR);
+        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.document.deferred_until = Some(NOW);
+        state
     };
     assert_eq!(saved.clone().resumed(URL, &USUAL, NOW), saved);
     let shorter = Policy { min_secs: None, max_secs: 5400 };
@@ -379,8 +435,12 @@ fn a_restart_polls_nothing_that_is_not_due() {
     assert_eq!((&other.arrivals, other.held_until), (&saved.arrivals, saved.held_until));
     let throttled = failed(&saved, Some(429), Some(2 * DAY), &USUAL);
     assert_eq!(throttled.clone().resumed(URL, &shorter, NOW), throttled);
-    let ahead =
-        PollState { polled_at: Some(NOW.plus_secs(9 * DAY)), next_at: NOW.plus_secs(10 * DAY), ..saved };
+    let ahead = {
+        let mut state = saved.clone();
+        state.timetable.polled_at = Some(NOW.plus_secs(9 * DAY));
+        state.timetable.next_at = NOW.plus_secs(10 * DAY);
+        state
+    };
     assert_eq!(ahead.resumed(URL, &USUAL, NOW).next_at, NOW.plus_secs(HOUR), "the clock went back");
 }
 
@@ -391,7 +451,12 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
     });
     for policy in policies {
         for (status, retry_after) in [(None, None), (Some(429), Some(u64::MAX)), (Some(410), None)] {
-            let state = PollState { failures: u32::MAX, hinted_secs: Some(u64::MAX), ..with_arrivals(&[]) };
+            let state = {
+                let mut state = with_arrivals(&[]);
+                state.health.failures = u32::MAX;
+                state.timetable.hinted_secs = Some(u64::MAX);
+                state
+            };
             let state = failed(&state, status, retry_after, &policy);
             assert!(state.next_at >= NOW);
             check_due_later(&state, &policy);

@@ -318,7 +318,7 @@ async fn poll_states_that_gather_during_a_save_are_saved_together() {
     let running = house.start(&feeds).await;
     pass(10).await;
     assert!(trouble.saves.load(Ordering::Relaxed) <= 2);
-    let saved = house.store.polls(None, 9).await.unwrap();
+    let saved = house.store.polls(None, 99).await.unwrap();
     assert_eq!(saved.iter().filter(|(_, state)| state.failures == 1).count(), 50);
     running.stop().await;
 }

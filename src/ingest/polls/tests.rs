@@ -281,3 +281,16 @@ async fn a_document_that_no_longer_names_its_software_is_scrubbed_as_before() {
     assert_eq!(states[0].platform.as_ref().unwrap().platform, "generic");
     assert_eq!(states[1].platform.as_ref().unwrap().platform, "livejournal");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_is_no_failed_poll() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    trouble.away_commits.store(1, Ordering::Relaxed);
+    let feed = house.feed("blog", URL, 3600, 86_400).await;
+    let states = polls(&house, &feed, 2).await;
+    assert_eq!((states[0].health.failures, &states[0].health.fault), (0, &None));
+    assert_eq!(states[0].timetable.next_at, Stamp::from_secs(START_SECS + STORE_AGAIN_SECS));
+    assert_eq!(states[0].document.body, None, "what was not stored is not taken for known");
+    assert_eq!((house.total(feed.no).await, states[1].document.body.is_some()), (1, true));
+}

@@ -1,6 +1,7 @@
 //! The commit of what a walk found after its feed was served, and of its end.
 
 use super::{ArchiveReader, is_settled};
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
@@ -37,7 +38,7 @@ impl ArchiveReader<'_> {
     async fn late(&self, walk: &ArchiveWalk, snapshot: Snapshot) -> Result<Decision<()>, Failure> {
         let (feed, profile) = (self.feed, self.context.profile(self.state));
         let record = &snapshot.record;
-        let staged = self.context.store.staged(feed.no).await.map_err(Failure::ours)?;
+        let staged = self.context.store.staged(feed.no).await.map_err(store_failure)?;
         let history = record.history.after(walk.history());
         let is_told = if walk.is_done() { is_settled(walk, record) } else { history == record.history };
         if !staged.waits() && is_told {

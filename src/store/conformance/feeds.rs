@@ -50,7 +50,12 @@ async fn the_last_poll_state_of_each_feed_is_kept(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", "other").await.unwrap().no;
     assert_eq!(rig.polls(None, 9).await.unwrap(), []);
-    let poll = |failures| PollState { failures, etag: Some("\"x\"".into()), ..PollState::default() };
+    let poll = |failures| {
+        let mut state = PollState::default();
+        state.health.failures = failures;
+        state.validators = Some(ValidatorPair { etag: Some("\"x\"".into()), ..ValidatorPair::default() });
+        state
+    };
     rig.save_polls(vec![(feed, poll(1)), (other, poll(2))], vec![]).await.unwrap();
     rig.save_polls(vec![(feed, poll(3))], vec![]).await.unwrap();
     let record = rig.feed(other).await.unwrap();
@@ -98,7 +103,14 @@ async fn what_was_asked_before_closing_is_done(rig: Rig) {
     let record = rig.feed(feed).await.unwrap();
     let (done, _, closed) = futures_util::join!(
         rig.commit(commit(&record, vec![add(1)])),
-        rig.save_polls(vec![(feed, PollState { next_at: Stamp::MAX, ..PollState::default() })], vec![]),
+        rig.save_polls(
+            vec![(feed, {
+                let mut state = PollState::default();
+                state.timetable.next_at = Stamp::MAX;
+                state
+            })],
+            vec![]
+        ),
         rig.close(),
     );
     assert_eq!(done.unwrap().feed.total, 1);

@@ -60,7 +60,11 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
     let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
     let catalog = Catalog::new(catalog::observe(&*store, feeds).await.unwrap());
     let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
-    let poll = PollState { at_rest, ..PollState::default() };
+    let poll = {
+        let mut state = PollState::default();
+        state.document.repeat = at_rest;
+        state
+    };
     explainer.explain("blog", Some(IRI), |_| Some(poll.clone())).await.unwrap().unwrap()
 }
 
