@@ -1,35 +1,28 @@
-//! The composition root: makes the rooms, hands one to the other, and ends them in order. It decides nothing else.
+//! The running application: builds the components, wires them and shuts them down in order. It decides nothing else.
 
 use crate::{
-    catalog::{self, Catalog},
+    catalog,
     clock::{self, Clock},
-    config::Config,
-    hub::{self, Hub},
-    ingest::{Context, FeedSpec, Poller, Upstream},
-    layers::{self, ClientConfig, Governor},
-    notify::Notify,
-    readers::{self, Readers},
-    render::Site,
-    serve::{
-        admin::Admin,
-        listen,
-        long_poll::Waiters,
-        router::{HubService, Router, Routes},
-        stack,
-    },
+    config::{Config, ConfigSource},
+    hub::Hub,
+    serve::admin::Admin,
     store::{Store, redb::Redb},
-    telemetry::Metrics,
 };
 use anyhow::Context as _;
-use explain::Explainer;
-use http::HeaderValue;
-use insight::House;
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use insight::Overview;
+use reload::{ReloadParts, Reloader};
+use std::{net::SocketAddr, sync::Arc};
+use tasks::Tasks;
 use tokio::net::TcpListener;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tower::util::BoxCloneSyncService;
+use wiring::Wiring;
+
+mod wiring;
+
+mod tasks;
 
 mod insight;
+
+mod reload;
 
 pub mod explain;
 
@@ -37,104 +30,92 @@ pub mod probe;
 
 pub mod replay;
 
-/// A house that runs.
+pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
+
+/// The running application; [`App::stop`] ends it.
 pub struct App {
     address: SocketAddr,
     admin_address: SocketAddr,
     store: Arc<dyn Store>,
     hub: Arc<Hub>,
-    /// Ends what consumers see: listeners, held requests.
-    front: CancellationToken,
-    /// Ends polling.
-    back: CancellationToken,
-    servers: TaskTracker,
-    polling: TaskTracker,
-    shutdown: Duration,
+    reloader: Arc<Reloader>,
+    tasks: Tasks,
 }
 
 impl App {
-    /// Opens the store, binds the listeners and starts everything. What fails here has started nothing that lasts.
+    /// Starts with a configuration that stands in no file, and so cannot be reloaded.
     pub async fn start(config: Config) -> anyhow::Result<Self> {
-        let clock: Arc<dyn Clock> = Arc::new(clock::System);
-        let store = open(&config, clock.clone()).await?;
-        let catalog = Catalog::new(catalog::register(&*store, config.feed.clone()).await?);
-        let listener = bind(config.server.listen, "consumers").await?;
-        let admin_listener = bind(config.server.admin_listen, "the operator").await?;
-        let ground =
-            Ground { config, catalog, store, notify: Arc::default(), clock, metrics: Metrics::default() };
-        let poller = ground.poller().await?;
-        let readers = ground.readers();
-        let hub = ground.hub(&readers)?;
-        hub.start().await.context("the stored subscriptions")?;
-
-        let Ground { config, catalog, store, notify, clock, metrics } = ground;
-        let (front, back) = (CancellationToken::new(), CancellationToken::new());
-        let (servers, polling) = (TaskTracker::new(), TaskTracker::new());
-        let waiters =
-            Waiters::new(config.server.waiters_max, Duration::from_secs(config.server.timeout_max_secs));
-        let explainer = Explainer {
-            store: store.clone(),
-            catalog: catalog.clone(),
-            platforms: config.platforms.profiles(),
-        };
-        let house = House::new(explainer, notify, poller.clone(), hub.clone(), waiters.clone());
-        let routes = Routes {
-            readers,
-            store: store.clone(),
-            clock,
-            catalog: catalog.clone(),
-            hub: hub_service(hub.clone()),
-            waiters,
-            stop: front.clone(),
-        };
-        let service = stack::stack(Router::new(Arc::new(routes)), metrics.clone());
-        let admin = Admin::new(Arc::new(house), metrics);
-        let (address, admin_address) = (listener.local_addr()?, admin_listener.local_addr()?);
-        let connections_max = config.server.connections_max;
-        servers.spawn(listen::serve(listener, service, connections_max, front.clone()));
-        servers.spawn(listen::serve(admin_listener, admin, ADMIN_CONNECTIONS_MAX, front.clone()));
-        let until = back.clone();
-        polling.spawn(async move {
-            if let Err(error) = poller.run(until).await {
-                tracing::error!(error = %error, "Polling ended: {error}");
-            }
-        });
-        let count = catalog.snapshot().feeds().len();
-        tracing::info!(
-            server.address = %address, admin.address = %admin_address, feeds = count,
-            "Serving at {}; feeds: {count}", config.server.public_url
-        );
-        let shutdown = Duration::from_secs(config.server.shutdown_secs);
-        Ok(Self { address, admin_address, store, hub, front, back, servers, polling, shutdown })
+        Self::start_with(config, None).await
     }
 
-    /// Where consumers are served.
+    /// Opens the store, binds the listeners and starts everything. A start that fails leaves nothing running. `source` is
+    /// the file that the configuration was read from: a reload reads it again.
+    pub async fn start_with(config: Config, source: Option<ConfigSource>) -> anyhow::Result<Self> {
+        let clock: Arc<dyn Clock> = Arc::new(clock::System);
+        let store = open(&config, clock.clone()).await?;
+        let wiring = Wiring::new(config, store, clock).await?;
+        let server = &wiring.config.server;
+        let listener = bind(server.listen, "consumers").await?;
+        let admin_listener = bind(server.admin_listen, "the operator").await?;
+        let (address, admin_address) = (listener.local_addr()?, admin_listener.local_addr()?);
+
+        let poller = wiring.poller().await?;
+        let readers = wiring.readers();
+        let hub = wiring.hub(&readers)?;
+        hub.start().await.context("the stored subscriptions")?;
+        let waiters = wiring.waiters();
+        let reloader = Arc::new(Reloader::new(ReloadParts {
+            source,
+            started_with: wiring.config.clone(),
+            catalog: wiring.catalog.clone(),
+            store: wiring.store.clone(),
+            notify: wiring.notify.clone(),
+            poller: poller.clone(),
+        }));
+        let overview = Overview {
+            explainer: wiring.explainer(),
+            notify: wiring.notify.clone(),
+            poller: poller.clone(),
+            hub: hub.clone(),
+            waiters: waiters.clone(),
+            reloader: reloader.clone(),
+            started_at: insight::now(),
+        };
+
+        let tasks = Tasks::new(server.shutdown_secs);
+        let routes = wiring.routes(readers, &hub, waiters, tasks.serving_ends());
+        tasks.serve(listener, routes, wiring.metrics.clone(), server.connections_max);
+        tasks.serve_operator(admin_listener, Admin::new(Arc::new(overview), wiring.metrics.clone()));
+        tasks.poll(poller);
+        let count = wiring.catalog.snapshot().feeds().len();
+        tracing::info!(
+            server.address = %address, admin.address = %admin_address, feeds = count,
+            "Serving at {}; feeds: {count}", server.public_url
+        );
+        Ok(Self { address, admin_address, store: wiring.store, hub, reloader, tasks })
+    }
+
+    /// Address at which consumers are served.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where the operator is.
+    /// Address at which the operator is served.
     pub fn admin_address(&self) -> SocketAddr {
         self.admin_address
+    }
+
+    /// Reads the configuration file again and takes it in while everything runs, or refuses it and changes nothing. The
+    /// log and `/status` say what came of it.
+    pub async fn reload(&self) -> Result<ReloadReport, ReloadRefused> {
+        self.reloader.reload().await
     }
 
     /// Stops in order, within the configured time: no new requests and held ones answered, commits finished, pushes
     /// under way ended and their positions saved, the store closed.
     pub async fn stop(self) -> anyhow::Result<()> {
         tracing::info!("Stopping");
-        self.front.cancel();
-        self.servers.close();
-        self.back.cancel();
-        self.polling.close();
-        let front = tokio::time::timeout(self.shutdown, self.servers.wait());
-        let back = tokio::time::timeout(self.shutdown, self.polling.wait());
-        let (front, back, ()) = tokio::join!(front, back, self.hub.shutdown(self.shutdown));
-        if front.is_err() || back.is_err() {
-            tracing::warn!(
-                "Some connections or polls were cut off: they did not end within {:?}",
-                self.shutdown
-            );
-        }
+        tokio::join!(self.tasks.stop(), self.hub.shutdown(self.tasks.within()));
         self.store.close().await.context("the store could not be closed")?;
         tracing::info!("Stopped");
         Ok(())
@@ -148,8 +129,16 @@ pub async fn accept_clock(config: &Config) -> anyhow::Result<()> {
     Ok(store.close().await?)
 }
 
-/// Operators are few.
-const ADMIN_CONNECTIONS_MAX: usize = 64;
+/// Forgets a feed that is not configured any more, on a store that nobody serves.
+pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
+    let path = &config.store.path;
+    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    let store = open(config, Arc::new(clock::System)).await?;
+    let catalog = catalog::observe(&*store, config.feed.clone()).await?;
+    let forgotten = reload::forget(&*store, &catalog, name).await;
+    store.close().await?;
+    Ok(forgotten?)
+}
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
     let config = config.store.clone();
@@ -160,78 +149,4 @@ async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn 
 
 async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} for {whom}"))
-}
-
-/// What the drivers stand on.
-struct Ground {
-    config: Config,
-    catalog: Catalog,
-    store: Arc<dyn Store>,
-    notify: Arc<Notify>,
-    clock: Arc<dyn Clock>,
-    metrics: Metrics,
-}
-
-impl Ground {
-    async fn poller(&self) -> anyhow::Result<Poller> {
-        let client = layers::upstream(&self.config.upstream.client(), Governor::default())?;
-        let own = &self.config.server.public_url;
-        let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
-        let context = Context {
-            store: self.store.clone(),
-            notify: self.notify.clone(),
-            clock: self.clock.clone(),
-            jitter: rand::random,
-            metrics: self.metrics.clone(),
-            platforms: self.config.platforms.profiles(),
-            permalink_check_gap_secs: self.config.upstream.probe_gap_secs,
-        };
-        let feeds = self.catalog.snapshot().feeds().map(|feed| FeedSpec::from(&**feed)).collect();
-        let upstream = Upstream::new(client, contact, self.clock.clone());
-        Ok(Poller::load(context, upstream, feeds).await?)
-    }
-
-    fn readers(&self) -> Arc<Readers> {
-        let (server, hub) = (&self.config.server, &self.config.hub);
-        let config = readers::Config {
-            page_items_max: server.page_items_max,
-            page_bytes_max: server.page_bytes_max,
-            render_cache_bytes: server.render_cache_bytes,
-            classic_items: server.classic_items,
-            push_items_max: hub.push_items_max,
-            push_bytes_max: hub.push_bytes_max,
-        };
-        let site = Arc::new(Site::new(&server.public_url, &server.prefix));
-        Arc::new(Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), site, config))
-    }
-
-    fn hub(&self, readers: &Arc<Readers>) -> anyhow::Result<Arc<Hub>> {
-        let config = &self.config.hub;
-        let client = ClientConfig {
-            total_secs: config.deliver_secs,
-            private_ok: config.callbacks_private,
-            ..ClientConfig::for_callbacks()
-        };
-        let user_agent =
-            format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), self.config.server.public_url);
-        Ok(Arc::new(Hub::new(hub::Parts {
-            config: config.clone(),
-            readers: readers.clone(),
-            store: self.store.clone(),
-            notify: self.notify.clone(),
-            clock: self.clock.clone(),
-            callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
-            user_agent: HeaderValue::try_from(user_agent)?,
-            catalog: self.catalog.clone(),
-            metrics: self.metrics.clone(),
-        })))
-    }
-}
-
-/// The hub as a service, so that the server need not know it.
-fn hub_service(hub: Arc<Hub>) -> HubService {
-    BoxCloneSyncService::new(tower::service_fn(move |request| {
-        let hub = hub.clone();
-        async move { Ok::<_, Infallible>(hub.handle(request).await) }
-    }))
 }

@@ -1,8 +1,8 @@
-//! The command line: from arguments to a configuration, to a running house, to an exit code.
+//! The command line: from arguments to a configuration, to the running application, to an exit code.
 
 use crate::{
     app::App,
-    config::{self, Config, ConfigError},
+    config::{self, Config, ConfigError, ConfigSource},
     store::StoreError,
     telemetry::{self, LogForm},
 };
@@ -15,7 +15,9 @@ mod ask;
 pub mod clock;
 pub mod demo;
 pub mod explain;
+mod forget;
 pub mod probe;
+mod reload;
 pub mod replay;
 
 /// `EX_USAGE` of sysexits: the command or the configuration is wrong; nothing was started.
@@ -46,6 +48,10 @@ enum Command {
     Explain(explain::Options),
     /// Run recorded documents through the same decisions again, and print what they come to. Nothing is stored.
     Replay(replay::Options),
+    /// Let the running everfeed read its configuration again, and print each feed and key that changed.
+    Reload(WithConfig),
+    /// Remove everything that is kept of a feed that is not configured any more.
+    Forget(ForgetOptions),
     /// Questions of time.
     Clock {
         #[command(subcommand)]
@@ -57,6 +63,14 @@ enum Command {
 enum ClockCommand {
     /// Take the machine's clock for right although it jumped far ahead.
     Accept(WithConfig),
+}
+
+#[derive(Debug, Args)]
+struct ForgetOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The name of the feed.
+    feed: String,
 }
 
 #[derive(Debug, Args)]
@@ -104,9 +118,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Serve(with) => {
-            let config = Config::load(&with.config, config::environment())?;
+            let source = ConfigSource::of(&with.config);
+            let config = source.load()?;
             telemetry::log(form, "info");
-            runtime()?.block_on(serve(config))
+            runtime()?.block_on(serve(config, source))
         }
         Command::Demo(options) => {
             telemetry::log(form, "error");
@@ -125,6 +140,15 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             telemetry::log(form, "error");
             runtime()?.block_on(replay::run(&options))
         }
+        Command::Reload(with) => {
+            telemetry::log(form, "warn");
+            runtime()?.block_on(reload::run(&with.config))
+        }
+        Command::Forget(options) => {
+            let config = Config::load(&options.with.config, config::environment())?;
+            telemetry::log(form, "warn");
+            runtime()?.block_on(forget::run(&options.feed, &config))
+        }
         Command::Clock { command: ClockCommand::Accept(with) } => {
             let config = Config::load(&with.config, config::environment())?;
             telemetry::log(form, "warn");
@@ -133,10 +157,11 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
     }
 }
 
-/// Whether the command cannot be meant, or the store says that the configuration points at the wrong file or gives a
-/// feed another namespace.
+/// True when the command cannot be meant, when a reload is refused, or when the store says that the configuration points
+/// at the wrong file or gives a feed another namespace.
 fn is_misconfigured(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(StoreError::Schema(_) | StoreError::Namespace { .. }))
+        || error.is::<reload::ReloadFailed>()
         || error.downcast_ref::<probe::Trouble>().is_some_and(|trouble| trouble.is_misused)
 }
 
@@ -144,11 +169,18 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
-async fn serve(config: Config) -> anyhow::Result<()> {
+async fn serve(config: Config, source: ConfigSource) -> anyhow::Result<()> {
     let stop = stop_on_signal();
-    let app = App::start(config).await?;
-    stop.cancelled().await;
-    app.stop().await
+    // Before the start: until then, the signal would end the process.
+    let mut hangup = signal(SignalKind::hangup())?;
+    let app = App::start_with(config, Some(source)).await?;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return app.stop().await,
+            // What came of it is in the log and in the status.
+            Some(()) = hangup.recv() => drop(app.reload().await),
+        }
+    }
 }
 
 /// A token that the first SIGTERM or SIGINT cancels. A second one ends the process at once: whoever sends it means it.

@@ -11,13 +11,16 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    net::SocketAddr,
+    path::{Path, PathBuf},
 };
 
+mod effect;
 mod profiles;
 mod source;
 mod wanted;
 
+pub use effect::{Effect, effect, waiting_for_restart};
 pub use source::ConfigError;
 
 #[cfg(test)]
@@ -53,6 +56,29 @@ impl Config {
             Some(problem) => Err(ConfigError { file: file.to_owned(), problems: vec![problem] }),
             None => Ok(config),
         }
+    }
+
+    /// `server.admin_listen` as a file has it, whatever else is wrong with the file; its default where it has none.
+    pub fn admin_address(file: &Path, environment: impl IntoIterator<Item = (String, String)>) -> SocketAddr {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct OfServer {
+            admin_listen: Option<SocketAddr>,
+        }
+        #[derive(Deserialize)]
+        struct OfFile {
+            #[serde(default)]
+            server: OfServer,
+        }
+        // A feed that the environment overrides may not be in the file any more.
+        let environment: Vec<_> =
+            environment.into_iter().filter(|(name, _)| !name.starts_with("EVERFEED__FEED__")).collect();
+        let read = |text: &str| {
+            source::typed::<OfFile>(file, text, environment.iter().cloned(), wanted::wanted).ok()
+        };
+        let text = source::read(file).unwrap_or_default();
+        let found = read(&text).or_else(|| read("")).and_then(|found| found.server.admin_listen);
+        found.unwrap_or_else(|| serve::Config::default().admin_listen)
     }
 
     /// Reads a text that stands in no file; `name` is what errors call it.
@@ -186,7 +212,28 @@ fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// The variables of the environment that can be read; one that is not UTF-8 is none of ours.
+/// The file and the environment that a configuration is read from, so that it can be read again.
+#[derive(Clone, Debug)]
+pub struct ConfigSource {
+    /// The file.
+    pub file: PathBuf,
+    /// Variables of the environment: those that begin with `EVERFEED__` override the file.
+    pub environment: Vec<(String, String)>,
+}
+
+impl ConfigSource {
+    /// A file, and the environment of this process.
+    pub fn of(file: &Path) -> Self {
+        Self { file: file.to_owned(), environment: environment().collect() }
+    }
+
+    /// Reads it.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        Config::load(&self.file, self.environment.clone())
+    }
+}
+
+/// The variables of the environment that can be read. One that is not UTF-8 is passed over.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
     let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))

@@ -5,6 +5,10 @@ pub mod stamp;
 
 pub mod item;
 
+pub mod history;
+
+pub mod last_walk;
+
 pub mod record;
 
 pub mod order;

@@ -1,45 +1,41 @@
-//! What the operator may know, gathered from every room.
+//! Answers to the operator, gathered from the components.
 
-use super::explain::Explainer;
+use super::{
+    explain::Explainer,
+    reload::{ForgetRefused, ReloadRefused, Reloader},
+};
 use crate::{
     feed::record::FeedRecord,
     hub::Hub,
     ingest::Poller,
     notify::Notify,
     serve::{
-        admin::{FeedStatus, Insight, Status, SubscriberStatus},
+        admin::{FeedStatus, ForgetAnswer, Insight, ReloadAnswer, Status, SubscriberStatus},
         long_poll::Waiters,
     },
-    store::{Store, listing},
+    store::listing,
 };
 use chrono::{SecondsFormat, Utc};
 use futures_util::{TryStreamExt as _, future::BoxFuture};
 use std::sync::Arc;
 
-/// Every room that has something to tell.
-pub(super) struct House {
-    explainer: Explainer,
-    store: Arc<dyn Store>,
-    notify: Arc<Notify>,
-    poller: Poller,
-    hub: Arc<Hub>,
-    waiters: Waiters,
-    started_at: String,
+/// Everything that the operator may ask.
+pub(super) struct Overview {
+    pub(super) explainer: Explainer,
+    pub(super) notify: Arc<Notify>,
+    pub(super) poller: Poller,
+    pub(super) hub: Arc<Hub>,
+    pub(super) waiters: Waiters,
+    pub(super) reloader: Arc<Reloader>,
+    pub(super) started_at: String,
 }
 
-impl House {
-    pub(super) fn new(
-        explainer: Explainer,
-        notify: Arc<Notify>,
-        poller: Poller,
-        hub: Arc<Hub>,
-        waiters: Waiters,
-    ) -> Self {
-        let started_at = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
-        let store = explainer.store.clone();
-        Self { explainer, store, notify, poller, hub, waiters, started_at }
-    }
+/// The time, as the status shows it.
+pub(super) fn now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
+}
 
+impl Overview {
     fn feed(&self, record: &FeedRecord, origin: &str, subscribers: SubscriberStatus) -> FeedStatus {
         let poll = self.poller.status(record.no).unwrap_or_default();
         FeedStatus {
@@ -73,7 +69,7 @@ impl House {
         let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
         let mut feeds = Vec::new();
-        let mut records = listing::feeds(&*self.store);
+        let mut records = listing::feeds(&*self.explainer.store);
         while let Some(record) = records.try_next().await.map_err(|error| error.to_string())? {
             let Some(registered) = catalog.feed_no(record.no) else { continue };
             let counted = counts.get(&record.no);
@@ -88,14 +84,15 @@ impl House {
             version: env!("CARGO_PKG_VERSION"),
             started_at: self.started_at.clone(),
             waiters: self.waiters.held(),
+            config: self.reloader.status(),
             feeds,
         })
     }
 }
 
-impl Insight for House {
+impl Insight for Overview {
     fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async { self.store.check().await.map_err(|error| error.to_string()) })
+        Box::pin(async { self.explainer.store.check().await.map_err(|error| error.to_string()) })
     }
 
     fn status(&self) -> BoxFuture<'_, Result<Status, String>> {
@@ -116,6 +113,27 @@ impl Insight for House {
     }
 
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async { self.store.accept_clock().await.map_err(|error| error.to_string()) })
+        Box::pin(async { self.explainer.store.accept_clock().await.map_err(|error| error.to_string()) })
+    }
+
+    fn reload(&self) -> BoxFuture<'_, ReloadAnswer> {
+        Box::pin(async {
+            match self.reloader.reload().await {
+                Ok(report) => ReloadAnswer::TakenIn(report.to_string()),
+                Err(refused @ ReloadRefused::Store(_)) => ReloadAnswer::Failed(refused.to_string()),
+                Err(refused) => ReloadAnswer::Refused(refused.to_string()),
+            }
+        })
+    }
+
+    fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer> {
+        Box::pin(async move {
+            match self.reloader.forget(feed).await {
+                Ok(()) => ForgetAnswer::Forgotten,
+                Err(refused @ ForgetRefused::Configured(_)) => ForgetAnswer::Configured(refused.to_string()),
+                Err(refused @ ForgetRefused::Unknown(_)) => ForgetAnswer::Unknown(refused.to_string()),
+                Err(failed @ ForgetRefused::Store(_)) => ForgetAnswer::Failed(failed.to_string()),
+            }
+        })
     }
 }

@@ -48,7 +48,7 @@ pub struct FeedSettings {
     /// The proof that a deletion needs.
     #[serde(default)]
     pub deletions: DeletionSettings,
-    /// How its archives are read.
+    /// The reading of its archives.
     #[serde(default)]
     pub import: ImportSettings,
     /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.

@@ -1,4 +1,4 @@
-//! What is registered at one moment, and how it is looked up.
+//! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
 use super::FeedSettings;
 use crate::{feed::record::FeedNo, secret::public_url};

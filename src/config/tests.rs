@@ -213,3 +213,22 @@ fn credentials_are_never_shown() {
     assert_eq!(public_url(&Url::parse("http://x/rss?token=t0ken").unwrap()), "http://x/rss");
     assert_eq!(config.feed[0].namespace(), "example.org/rss");
 }
+
+#[test]
+fn the_address_of_the_operator_is_found_in_a_file_that_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ever.toml");
+    let address = |text: &str, environment: &[(&str, &str)]| {
+        std::fs::write(&file, text).unwrap();
+        let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::admin_address(&file, pairs).to_string()
+    };
+    assert_eq!(
+        address("colour = 1\n[server]\nadmin_listen = \"127.0.0.1:9\"\nlisten = 3\n", &[]),
+        "127.0.0.1:9"
+    );
+    assert_eq!(address("[server\n", &[]), "127.0.0.1:8079");
+    let by_environment =
+        [("EVERFEED__SERVER__ADMIN_LISTEN", "127.0.0.1:7"), ("EVERFEED__FEED__gone__URL", "http://x/")];
+    assert_eq!(address("", &by_environment), "127.0.0.1:7");
+}

@@ -14,6 +14,8 @@ mod window_event;
 
 mod full_document;
 
+pub mod archives;
+
 mod comparison;
 
 mod direction;

@@ -14,8 +14,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use url::Url;
 
-mod history;
-
 mod own_origins;
 
 mod strategy;
@@ -24,18 +22,16 @@ mod staged_page;
 
 mod merge;
 
-mod archive_absence;
-
-mod last_walk;
-
 mod completion;
 
 #[cfg(test)]
 mod tests;
 
-pub use archive_absence::{ArchiveFindings, ArchiveSuspect, LiveItem, Visibility, WALKS_MIN, judge_archives};
-pub use history::History;
-pub use last_walk::LastWalk;
+pub use super::{
+    absence::archives::{ArchiveFindings, ArchiveSuspect, LiveItem, Visibility, WALKS_MIN, judge_archives},
+    history::History,
+    last_walk::LastWalk,
+};
 pub use merge::{ArchivedPage, chronological, merge, settle_known};
 pub use own_origins::OwnOrigins;
 pub use staged_page::{StagedPage, StagedWalk, StagingChange};

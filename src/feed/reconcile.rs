@@ -1,8 +1,7 @@
 //! Changes by one document to a feed. Pure: deciding is done here, applying is the store's business.
 
 use super::{
-    absence::{AbsenceState, Coverage, Suspect, WindowEvent},
-    archive::ArchiveSuspect,
+    absence::{AbsenceState, Coverage, Suspect, WindowEvent, archives::ArchiveSuspect},
     item::{Item, ItemDigests, ItemId, KeyHash, Reason},
     record::IdRule,
     stamp::Stamp,
@@ -20,6 +19,8 @@ mod rename;
 pub(super) mod chronology;
 
 mod decide;
+
+mod edit;
 
 mod flood_limiter;
 

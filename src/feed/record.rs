@@ -1,10 +1,6 @@
 //! Record of a feed: its number, its name, its counts and its last stamp; neither items nor the poll state.
 
-use super::{
-    absence::WindowEvent,
-    archive::{History, LastWalk},
-    stamp::Stamp,
-};
+use super::{absence::WindowEvent, history::History, last_walk::LastWalk, stamp::Stamp};
 use everfeed_adapters::Metadata;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};

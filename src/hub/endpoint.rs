@@ -197,7 +197,11 @@ impl Hub {
         let Topic { name, order, filter, representation } =
             site.topic(spelt).ok_or(Refusal::UnknownTopic("take the rel=self URL of a feed served here"))?;
         let catalog = self.shared.catalog.snapshot();
-        let feed = catalog.feed(&name).ok_or(Refusal::UnknownTopic("there is no such feed"))?.no;
+        let unknown = match catalog.withdrawn(&name) {
+            Some(_) => Refusal::UnknownTopic("this feed is not served any more"),
+            None => Refusal::UnknownTopic("there is no such feed"),
+        };
+        let feed = catalog.feed(&name).ok_or(unknown)?.no;
         if scope.is_some_and(|scope| scope != name) {
             return Err(Refusal::UnknownTopic("this is the hub of another feed"));
         }

@@ -6,12 +6,14 @@ use crate::{
     telemetry::{Metrics, exposition},
 };
 use bytes::Bytes;
+use chrono::DateTime;
 use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Request, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE},
 };
 use http_body_util::Full;
+use percent_encoding::percent_decode_str;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{family::Family, gauge::Gauge},
@@ -39,6 +41,34 @@ pub trait Insight: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Option<String>, String>>;
     /// Takes the clock for right although it jumped.
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>>;
+    /// Reads the configuration again.
+    fn reload(&self) -> BoxFuture<'_, ReloadAnswer>;
+    /// Forgets a feed that is not configured any more.
+    fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer>;
+}
+
+/// The outcome of forgetting a feed; the reason for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForgetAnswer {
+    /// Nothing is kept of it any more.
+    Forgotten,
+    /// It is configured, so it is kept.
+    Configured(String),
+    /// Nothing was kept of it.
+    Unknown(String),
+    /// The store failed.
+    Failed(String),
+}
+
+/// The outcome of a reload, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReloadAnswer {
+    /// Taken in: each feed and key that changed.
+    TakenIn(String),
+    /// The configuration cannot be meant; the one before it is in force.
+    Refused(String),
+    /// It could not be taken in; the one before it is in force.
+    Failed(String),
 }
 
 /// How everything is: `/status`. Moments are RFC 3339.
@@ -50,8 +80,32 @@ pub struct Status {
     pub started_at: String,
     /// Requests held now.
     pub waiters: usize,
+    /// The configuration in force.
+    pub config: ConfigStatus,
     /// Each feed.
     pub feeds: Vec<FeedStatus>,
+}
+
+/// The configuration in force, and the last reload.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ConfigStatus {
+    /// The file; `None` where the process was started without one.
+    pub file: Option<String>,
+    /// Time at which the configuration in force was read.
+    pub loaded_at: String,
+    /// The last reload, if there was one.
+    pub reload: Option<ReloadStatus>,
+    /// Keys of the file that take effect at the next start.
+    pub waiting_for_restart: Vec<String>,
+}
+
+/// The last reload.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ReloadStatus {
+    /// Its time.
+    pub at: String,
+    /// The reason for which it was refused; `None` when it was taken in.
+    pub error: Option<String>,
 }
 
 /// How a feed is.
@@ -196,14 +250,29 @@ impl Admin {
                 Ok(()) => (StatusCode::OK, TEXT, "the clock is accepted\n".into()),
                 Err(why) => failed(why),
             },
+            ("POST", "/reload") => match self.insight.reload().await {
+                ReloadAnswer::TakenIn(text) => (StatusCode::OK, TEXT, text),
+                ReloadAnswer::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
+                ReloadAnswer::Failed(why) => failed(why),
+            },
+            ("POST", path) if path.starts_with(FORGET) => {
+                let feed = percent_decode_str(&path[FORGET.len()..]).decode_utf8_lossy();
+                match self.insight.forget(&feed).await {
+                    ForgetAnswer::Forgotten => (StatusCode::OK, TEXT, format!("feed `{feed}` is forgotten\n")),
+                    ForgetAnswer::Configured(why) => (StatusCode::CONFLICT, TEXT, why + "\n"),
+                    ForgetAnswer::Unknown(why) => (StatusCode::NOT_FOUND, TEXT, why + "\n"),
+                    ForgetAnswer::Failed(why) => failed(why),
+                }
+            }
+            (_, path) if path.starts_with(FORGET) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
             (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
-            (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept") => {
-                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, except for POST /clock/accept\n".into())
+            (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept" | "/reload") => {
+                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, except for POST /clock/accept and /reload\n".into())
             }
             _ => (
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM and POST /clock/accept\n"
+                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM, POST /clock/accept, /reload and /forget/FEED\n"
                     .into(),
             ),
         }
@@ -216,12 +285,15 @@ impl Admin {
         let waiters = Gauge::<i64>::default();
         waiters.set(whole(status.waiters));
         registry.register("held_requests", "Requests held now", waiters);
+        gauge_config(&mut registry, &status.config);
         exposition(&registry)
     }
 }
 
-/// Before the name of a feed.
+/// The path before the name of a feed that is explained.
 const EXPLAIN: &str = "/explain/";
+/// The path before the name of a feed that is forgotten.
+const FORGET: &str = "/forget/";
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct OfFeed {
@@ -266,6 +338,22 @@ fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
     registry.register("feed_subscriptions", "Push subscriptions by state", subscribers);
 }
 
+/// Gauges of the configuration. Without a reload, the one that was read at the start counts.
+fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
+    let is_good = config.reload.as_ref().is_none_or(|reload| reload.error.is_none());
+    let success = Gauge::<i64>::default();
+    success.set(i64::from(is_good));
+    registry.register("config_reload_success", "1 unless the last reload was refused", success);
+    let loaded = Gauge::<i64>::default();
+    loaded.set(DateTime::parse_from_rfc3339(&config.loaded_at).map_or(0, |at| at.timestamp()));
+    let help = "Unix time at which the configuration in force was read";
+    registry.register("config_reload_timestamp_seconds", help, loaded);
+    let waiting = Gauge::<i64>::default();
+    waiting.set(whole(config.waiting_for_restart.len()));
+    let help = "Keys of the configuration that take effect at the next start";
+    registry.register("config_keys_waiting_for_restart", help, waiting);
+}
+
 fn whole<T: TryInto<i64>>(count: T) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
@@ -291,7 +379,9 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
             if status == StatusCode::METHOD_NOT_ALLOWED {
-                let allow = if request.uri().path() == "/clock/accept" { "POST" } else { "GET, HEAD" };
+                let path = request.uri().path();
+                let is_change = matches!(path, "/clock/accept" | "/reload") || path.starts_with(FORGET);
+                let allow = if is_change { "POST" } else { "GET, HEAD" };
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
             Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
@@ -337,6 +427,24 @@ mod tests {
 
         fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>> {
             Box::pin(async { Ok(()) })
+        }
+
+        fn reload(&self) -> BoxFuture<'_, ReloadAnswer> {
+            let answer = match &self.ready {
+                Ok(()) => ReloadAnswer::TakenIn("added    feed.blog\n".into()),
+                Err(why) => ReloadAnswer::Refused(why.clone()),
+            };
+            Box::pin(async { answer })
+        }
+
+        fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer> {
+            Box::pin(async move {
+                match feed {
+                    "blog" => ForgetAnswer::Configured("feed `blog` is configured".into()),
+                    "old" => ForgetAnswer::Forgotten,
+                    _ => ForgetAnswer::Unknown("no such feed".into()),
+                }
+            })
         }
     }
 
@@ -392,6 +500,47 @@ mod tests {
             );
             assert_eq!(response.headers()[CACHE_CONTROL], "no-store");
         }
+    }
+
+    #[tokio::test]
+    async fn a_reload_says_what_changed_or_why_it_is_refused() {
+        assert_eq!(ask(Ok(()), Method::POST, "/reload").await, (200, "added    feed.blog\n".into()));
+        let bad = Err("ever.toml: feed: found no feed".to_owned());
+        assert_eq!(ask(bad.clone(), Method::POST, "/reload").await.0, 422);
+        assert_eq!(ask(Ok(()), Method::GET, "/reload").await.0, 405);
+    }
+
+    #[tokio::test]
+    async fn only_a_feed_that_is_not_configured_is_forgotten() {
+        assert_eq!(
+            ask(Ok(()), Method::POST, "/forget/%6Fld").await,
+            (200, "feed `old` is forgotten\n".into())
+        );
+        assert_eq!(ask(Ok(()), Method::POST, "/forget/blog").await.0, 409);
+        assert_eq!(ask(Ok(()), Method::POST, "/forget/other").await.0, 404);
+        assert_eq!(ask(Ok(()), Method::GET, "/forget/old").await.0, 405);
+    }
+
+    #[test]
+    fn gauges_tell_whether_the_last_reload_was_taken_in() {
+        let text = |error: Option<&str>| {
+            let reload = ReloadStatus { at: String::new(), error: error.map(Into::into) };
+            let loaded_at = "2026-06-01T00:00:00Z".into();
+            let waiting_for_restart = vec!["server.listen".into()];
+            let config = ConfigStatus { file: None, loaded_at, reload: Some(reload), waiting_for_restart };
+            let mut registry = Metrics::default().registry();
+            gauge_config(&mut registry, &config);
+            exposition(&registry)
+        };
+        let good = text(None);
+        for line in [
+            "everfeed_config_reload_success 1",
+            "everfeed_config_reload_timestamp_seconds 1780272000",
+            "everfeed_config_keys_waiting_for_restart 1",
+        ] {
+            assert!(good.contains(line), "{line} is not in {good}");
+        }
+        assert!(text(Some("bad")).contains("everfeed_config_reload_success 0"));
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     feed::{record::Head, stamp::Stamp, view::View},
-    readers::{self, ReadRequest, Rendered},
+    readers::{self, ReadError, ReadRequest, Rendered},
     render::{self, Query, Representation},
 };
 use bytes::Bytes;
@@ -80,13 +80,30 @@ async fn read_or_hold(
     };
     let deadline = Instant::now() + timeout;
     match routes.waiters.enter() {
-        Ok(_place) => Ok(routes.readers.read_held(reading, deadline, &routes.stop).await?),
+        Ok(_place) => Ok(read_held(routes, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
             let body = routes.readers.read(reading).await?;
             if routes.readers.is_due(reading, &body, deadline) { Ok(body) } else { Err(busy) }
         }
     }
+}
+
+/// Holds a request until there is something to read, until its deadline, or until its feed is served no more.
+async fn read_held(
+    routes: &Routes,
+    reading: &ReadRequest,
+    deadline: Instant,
+) -> Result<Arc<Rendered>, ReadError> {
+    let stop = routes.stop.child_token();
+    let mut catalog = routes.catalog.watch();
+    let held = routes.readers.read_held(reading, deadline, &stop);
+    tokio::pin!(held);
+    tokio::select! {
+        body = &mut held => return body,
+        _ = catalog.wait_for(|catalog| catalog.feed_no(reading.view().feed).is_none()) => stop.cancel(),
+    }
+    held.await
 }
 
 /// What a response is made of, apart from the body.

@@ -48,6 +48,11 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, text)
     }
 
+    /// 410: a feed that was taken out of the configuration, and that the store still remembers.
+    pub fn gone() -> Self {
+        Self::new(StatusCode::GONE, "this feed is not served any more")
+    }
+
     /// 405, with the methods that are allowed.
     pub fn method(allow: &'static str) -> Self {
         Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("use {allow} here")) }

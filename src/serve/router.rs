@@ -53,10 +53,14 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// The number of a feed on offer.
+    /// The number of a feed that is served.
     pub(super) fn feed(&self, name: &str) -> Result<FeedNo, Refusal> {
         let catalog = self.catalog.snapshot();
-        catalog.feed(name).map(|feed| feed.no).ok_or_else(|| self.unknown("there is no such feed"))
+        match catalog.feed(name) {
+            Some(feed) => Ok(feed.no),
+            None if catalog.withdrawn(name).is_some() => Err(Refusal::gone()),
+            None => Err(self.unknown("there is no such feed")),
+        }
     }
 
     /// 404, with the way to what there is.

@@ -4,6 +4,7 @@ use super::{
     ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, LENGTHS_MAX, ProofPolicy,
     ShownItem, Suspect, TRUSTED, WindowEvent, WindowItem,
     comparison::{AbsenceRule, Comparison, LackingItem},
+    proof::DocumentContext,
 };
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
@@ -16,20 +17,6 @@ const UNSTABLE_MAX: u8 = 6;
 
 /// Longest quarantine, in seconds; then the window begins anew.
 const HOLD_SECS: u64 = 7 * 86_400;
-
-/// The circumstances of an observation.
-pub(super) struct DocumentContext<'a> {
-    pub(super) coverage: Coverage,
-    /// True when it counts as a confirmation.
-    pub(super) counts: bool,
-    pub(super) strong: bool,
-    /// True when what came and what went is what rolling off would be, but for where it went.
-    pub(super) as_if_rolled: bool,
-    /// Time of the last full document before this one.
-    pub(super) last_seen: Stamp,
-    pub(super) now: Stamp,
-    pub(super) policy: &'a ProofPolicy,
-}
 
 impl AbsenceState {
     /// Judges a full document; `seen` is newest first.

@@ -1,11 +1,24 @@
 //! Suspects, and the proof that makes tombstones of them (POLLING 2.3, "When a tombstone may be emitted").
 
 use super::{
-    AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, comparison::LackingItem,
-    full_document::DocumentContext, recurrence::DOUBTED_SECS,
+    AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, comparison::LackingItem, recurrence::DOUBTED_SECS,
 };
 use crate::feed::{item::flapping_secs, stamp::Stamp};
 use serde::{Deserialize, Serialize};
+
+/// The circumstances of an observation.
+pub(super) struct DocumentContext<'a> {
+    pub(super) coverage: Coverage,
+    /// True when it counts as a confirmation.
+    pub(super) counts: bool,
+    pub(super) strong: bool,
+    /// True when what came and what went is what rolling off would be, but for where it went.
+    pub(super) as_if_rolled: bool,
+    /// Time of the last full document before this one.
+    pub(super) last_seen: Stamp,
+    pub(super) now: Stamp,
+    pub(super) policy: &'a ProofPolicy,
+}
 
 /// An item that is missing and not decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use super::{
     ArchiveWalk, History, WalkPhase, WalkRules, WalkedDocument,
     strategy::{CountedPages, Strategy},
 };
-use crate::feed::stamp::Stamp;
+use crate::feed::{last_walk::LastWalk, stamp::Stamp};
 
 /// Seconds until a page that could not be read is asked for again, the first, second and third time.
 const AGAIN_SECS: [u64; 3] = [60, 600, 3600];
@@ -15,6 +15,14 @@ pub(super) const PAUSE_SECS: u64 = 86_400;
 
 /// Number of such pauses before the gap counts as final.
 const ROUNDS_MAX: u8 = 7;
+
+impl LastWalk {
+    /// Record of a walk that is at its end.
+    pub fn of(walk: &ArchiveWalk, now: Stamp) -> Self {
+        let (began_at, pages, found) = (walk.started_at, walk.pages, walk.history());
+        Self { began_at, ended_at: now, pages, found, missed: 0, remark: None }
+    }
+}
 
 impl ArchiveWalk {
     /// True when a damaged page may come whole the second time. Archives that nobody ever mended are not asked for twice, all of

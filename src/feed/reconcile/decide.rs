@@ -5,18 +5,18 @@ use super::{
     WindowEntry, WindowState,
     bind::{Binder, BoundEntry, BoundItem, keys_of},
     chronology,
+    edit::is_edit,
     flood_limiter::FloodLimiter,
 };
 use crate::feed::{
-    absence::{AbsenceFindings, CheckResult, Coverage, Proof, ProofPolicy, ShownItem, WindowEvent},
-    archive::ArchiveSuspect,
-    item::{ItemDigests, ItemId, KeyHash, Reason, plausible},
+    absence::{
+        AbsenceFindings, CheckResult, Coverage, Proof, ProofPolicy, ShownItem, WindowEvent,
+        archives::ArchiveSuspect,
+    },
+    item::{ItemId, KeyHash, Reason, plausible},
     stamp::Stamp,
 };
-use everfeed_adapters::{
-    Deletion, Entry, Key,
-    platforms::{Profile, content_digest},
-};
+use everfeed_adapters::{Deletion, Entry, Key, platforms::Profile};
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -214,7 +214,7 @@ fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<P
     let (kind, id, iri, keys) = match target {
         BoundItem::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
         BoundItem::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
-        BoundItem::Known(item) if differs(&item.digests, item.entry(), &reading.digests, profile) => {
+        BoundItem::Known(item) if is_edit(&item.digests, item.entry(), &reading.digests, profile) => {
             (PutKind::Edited, item.id, item.iri.clone(), Vec::new())
         }
         BoundItem::Known(_) => return None,
@@ -222,22 +222,6 @@ fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<P
     let entry = &reading.entry;
     let published_us = entry.published.as_ref().and_then(|date| date.at_us).filter(|at| believable(*at, now));
     Some(Put { kind, id, iri, keys, entry: Arc::clone(entry), published_us, digests: reading.digests })
-}
-
-/// Equal bytes are never an edit, whatever parser made the digests; else the content decides. Digests of two versions
-/// are not compared: the held entry gets one of today's, made with the same scrubbers.
-pub(super) fn differs(
-    held: &ItemDigests,
-    entry: Option<&Entry>,
-    seen: &ItemDigests,
-    profile: Option<&Profile>,
-) -> bool {
-    let content = if held.version == seen.version {
-        Some(held.content)
-    } else {
-        entry.map(|entry| content_digest(entry, profile))
-    };
-    held.raw != seen.raw && content != Some(seen.content)
 }
 
 /// Two days: how far ahead of us a publisher's clock may be before its dates are not believed (LEGACY section 4).

@@ -2,7 +2,7 @@
 //! a whole feed was only written anew. It hides nothing: what waits is kept, and is committed in its newest form.
 
 use super::{
-    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology, decide::differs,
+    Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology, edit::is_edit,
 };
 use crate::feed::{
     item::{Item, ItemDigests, ItemId, KeyHash},
@@ -87,7 +87,7 @@ impl<'a> FloodLimiter<'a> {
             Some(held) => (&held.digests, &*held.entry),
             None => (&item.digests, entry),
         };
-        if !differs(seen, Some(entry), &bound.reading.digests, self.profile) {
+        if !is_edit(seen, Some(entry), &bound.reading.digests, self.profile) {
             return 0;
         }
         let row = self.rows.get(&item.id);

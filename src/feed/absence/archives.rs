@@ -1,12 +1,12 @@
 //! Absence of an item from a whole walk (POLLING 2.3, `absent-archive`): deleted by the publisher, or nothing.
-//! Pure. Presence is `merge`'s business, absence from a live document `feed::absence`'s.
+//! Pure. Presence is `archive::merge`'s business.
 //!
 //! An item can be missed only where an earlier walk saw it, under a strong key, and while the items next to it by date, one
 //! older and one newer, are still shown: a page that is lost takes neighbours with it.
 
-use super::last_walk::APART_SECS;
 use crate::feed::{
     item::{ItemId, flapping_secs},
+    last_walk::APART_SECS,
     stamp::Stamp,
 };
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,6 @@
 //! The last completed walk through a feed's archives, and the time of the next one.
 
-use super::{ArchiveWalk, History};
-use crate::feed::stamp::Stamp;
+use super::{history::History, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 
 /// The last walk through a feed's archives that came to its end.
@@ -25,12 +24,6 @@ pub struct LastWalk {
 pub(super) const APART_SECS: u64 = 86_400;
 
 impl LastWalk {
-    /// Of a walk that is at its end.
-    pub fn of(walk: &ArchiveWalk, now: Stamp) -> Self {
-        let (began_at, pages, found) = (walk.started_at, walk.pages, walk.history());
-        Self { began_at, ended_at: now, pages, found, missed: 0, remark: None }
-    }
-
     /// Of one that came to its end before its first page.
     pub fn at_once(found: History, now: Stamp) -> Self {
         Self { began_at: now, ended_at: now, found, ..Self::default() }

@@ -1,0 +1,219 @@
+//! Reload: takes the configuration file in anew while everything runs, all or nothing; and forgets feeds that are not
+//! configured any more. Held requests, pushes and walks are not touched.
+
+use crate::{
+    catalog::{self, Catalog, CatalogChanges, CatalogSnapshot},
+    config::{Config, ConfigError, ConfigSource, waiting_for_restart},
+    ingest::{FeedChange, FeedSpec, Poller},
+    notify::Notify,
+    serve::admin::{ConfigStatus, ReloadStatus},
+    store::{Store, StoreError},
+};
+use chrono::{SecondsFormat, Utc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+use thiserror::Error;
+
+/// Reloads the configuration of the running application.
+pub(super) struct Reloader {
+    parts: ReloadParts,
+    /// Held by the reload under way: there is one at a time.
+    turn: tokio::sync::Mutex<()>,
+    status: Mutex<ConfigStatus>,
+}
+
+/// The parts that a reload reads and changes.
+pub(super) struct ReloadParts {
+    /// The file and the environment that this process was started with; `None` where it was started without a file.
+    pub(super) source: Option<ConfigSource>,
+    /// The configuration that this process was started with: its settings outside `[[feed]]` are in force.
+    pub(super) started_with: Config,
+    pub(super) catalog: Catalog,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) notify: Arc<Notify>,
+    pub(super) poller: Poller,
+}
+
+/// The result of a reload that was taken in.
+#[derive(Clone, Debug, Default)]
+pub struct ReloadReport {
+    /// The feeds that changed.
+    pub changes: CatalogChanges,
+    /// Keys that differ from those in force and wait for a restart.
+    pub waiting: Vec<String>,
+}
+
+/// A reload that was refused; the configuration before it is wholly in force.
+#[derive(Debug, Error)]
+pub enum ReloadRefused {
+    /// The process was started without a file.
+    #[error("this everfeed was started without a configuration file")]
+    NoFile,
+    /// The file cannot be meant.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// The ids of a feed belong to another namespace.
+    #[error("{0}")]
+    Namespace(StoreError),
+    /// The store failed.
+    #[error("the feeds could not be registered: {0}")]
+    Store(StoreError),
+}
+
+/// A feed that is not forgotten.
+#[derive(Debug, Error)]
+pub enum ForgetRefused {
+    /// It is configured.
+    #[error("feed `{0}` is configured; take it out of the configuration and reload first")]
+    Configured(String),
+    /// The store has none of that name.
+    #[error("no feed `{0}` is remembered")]
+    Unknown(String),
+    /// The store failed.
+    #[error("the feed could not be forgotten: {0}")]
+    Store(#[from] StoreError),
+}
+
+impl Reloader {
+    pub(super) fn new(parts: ReloadParts) -> Self {
+        let status = ConfigStatus {
+            file: parts.source.as_ref().map(|source| source.file.display().to_string()),
+            loaded_at: now(),
+            ..ConfigStatus::default()
+        };
+        Self { parts, turn: tokio::sync::Mutex::default(), status: Mutex::new(status) }
+    }
+
+    /// State of the configuration, for the operator.
+    pub(super) fn status(&self) -> ConfigStatus {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the file again and takes it in, or refuses it and changes nothing. Says in the log what came of it.
+    pub(super) async fn reload(&self) -> Result<ReloadReport, ReloadRefused> {
+        let _turn = self.turn.lock().await;
+        let outcome = self.take_in().await;
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let error = outcome.as_ref().err().map(ToString::to_string);
+        status.reload = Some(ReloadStatus { at: now(), error });
+        match &outcome {
+            Ok(report) => {
+                status.loaded_at = now();
+                status.waiting_for_restart.clone_from(&report.waiting);
+                tracing::info!(
+                    added = report.changes.added.len(),
+                    changed = report.changes.changed.len(),
+                    removed = report.changes.removed.len(),
+                    "Reloaded the configuration: {}",
+                    report.to_string().trim_end().replace('\n', "; ")
+                );
+            }
+            Err(refused) => {
+                tracing::error!(
+                    "The reload is refused, the configuration before it stays in force: {refused}"
+                );
+            }
+        }
+        outcome
+    }
+
+    async fn take_in(&self) -> Result<ReloadReport, ReloadRefused> {
+        let parts = &self.parts;
+        let source = parts.source.clone().ok_or(ReloadRefused::NoFile)?;
+        let file = source.file.clone();
+        // Reads files: the configuration, and the folder of profiles.
+        let loaded = tokio::task::spawn_blocking(move || source.load()).await;
+        let config =
+            loaded.map_err(|error| ReloadRefused::Store(StoreError::Failed(error.to_string())))??;
+        // The profiles in force are those of the start.
+        let profiles = parts.started_with.platforms.profiles();
+        let unknown: Vec<_> = config.feed.iter().flat_map(|feed| feed.problems(&profiles)).collect();
+        if !unknown.is_empty() {
+            return Err(ConfigError { file, problems: unknown }.into());
+        }
+        let waiting = waiting_for_restart(&parts.started_with, &config);
+        let snapshot = catalog::register(&*parts.store, config.feed).await.map_err(|error| match error {
+            error @ StoreError::Namespace { .. } => ReloadRefused::Namespace(error),
+            error => ReloadRefused::Store(error),
+        })?;
+        let changes = catalog::diff(&parts.catalog.snapshot(), &snapshot);
+        // Before anybody finds the new feeds: who asks for one must be woken by its first document.
+        for feed in &changes.added {
+            let record = parts.store.feed(feed.no).await.map_err(ReloadRefused::Store)?;
+            parts.notify.moved(feed.no, record.head());
+        }
+        parts.catalog.publish(snapshot);
+        for change in poller_changes(&changes) {
+            parts.poller.apply(change);
+        }
+        Ok(ReloadReport { changes, waiting })
+    }
+
+    /// Forgets a feed that is not configured any more, with everything that is kept of it.
+    pub(super) async fn forget(&self, name: &str) -> Result<(), ForgetRefused> {
+        let _turn = self.turn.lock().await;
+        let catalog = self.parts.catalog.snapshot();
+        forget(&*self.parts.store, &catalog, name).await?;
+        let withdrawn = catalog.all_withdrawn().filter(|(other, _)| *other != name);
+        let feeds = catalog.feeds().map(|feed| (**feed).clone());
+        let withdrawn: Vec<_> = withdrawn.map(|(name, no)| (name.to_owned(), no)).collect();
+        self.parts.catalog.publish(CatalogSnapshot::new(feeds, withdrawn));
+        Ok(())
+    }
+}
+
+/// Forgets a feed in a store, unless the catalog has it registered.
+pub(super) async fn forget(
+    store: &dyn Store,
+    catalog: &CatalogSnapshot,
+    name: &str,
+) -> Result<(), ForgetRefused> {
+    if catalog.feed(name).is_some() {
+        return Err(ForgetRefused::Configured(name.to_owned()));
+    }
+    let unknown = || ForgetRefused::Unknown(name.to_owned());
+    let no = catalog.withdrawn(name).ok_or_else(unknown)?;
+    if !store.forget(no).await? {
+        return Err(unknown());
+    }
+    tracing::info!(feed.name = %name, "Forgot feed `{name}` and everything that was kept of it");
+    Ok(())
+}
+
+fn poller_changes(changes: &CatalogChanges) -> impl Iterator<Item = FeedChange> {
+    let removed = changes.removed.iter().map(|feed| FeedChange::Removed(feed.no));
+    let added = changes.added.iter().map(|feed| FeedChange::Added(FeedSpec::from(&**feed)));
+    let changed = changes.changed.iter().map(|change| FeedChange::Changed(FeedSpec::from(&*change.feed)));
+    removed.chain(added).chain(changed)
+}
+
+/// A line for every feed that was added or removed and for every key that changed; and for each that waits.
+impl fmt::Display for ReloadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CatalogChanges { added, changed, removed } = &self.changes;
+        for feed in added {
+            writeln!(f, "added    feed.{}", feed.settings.name)?;
+        }
+        for change in changed {
+            for key in &change.keys {
+                writeln!(f, "changed  feed.{}.{key}", change.feed.settings.name)?;
+            }
+        }
+        for feed in removed {
+            writeln!(f, "removed  feed.{}", feed.settings.name)?;
+        }
+        if self.changes.is_empty() {
+            writeln!(f, "no feed changed")?;
+        }
+        for key in &self.waiting {
+            writeln!(f, "restart  {key} takes effect at the next start")?;
+        }
+        Ok(())
+    }
+}
+
+fn now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true)
+}

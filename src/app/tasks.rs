@@ -1,0 +1,96 @@
+//! The tasks of the application: two listeners and the poller, and the order in which they end.
+
+use crate::{
+    ingest::Poller,
+    serve::{
+        admin::Admin,
+        listen,
+        router::{Router, Routes},
+        stack,
+    },
+    telemetry::Metrics,
+};
+use std::{sync::Arc, time::Duration};
+use tokio::{net::TcpListener, time::timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// Connections of operators at most: they are few.
+const ADMIN_CONNECTIONS_MAX: usize = 64;
+
+/// Tasks that run until they are told to stop.
+pub(super) struct Tasks {
+    /// Ends what consumers see: listeners and held requests.
+    stop_serving: CancellationToken,
+    serving: TaskTracker,
+    stop_polling: CancellationToken,
+    polling: TaskTracker,
+    within: Duration,
+}
+
+impl Tasks {
+    /// No tasks yet; they may take so many seconds to stop.
+    pub(super) fn new(shutdown_secs: u64) -> Self {
+        Self {
+            stop_serving: CancellationToken::new(),
+            serving: TaskTracker::new(),
+            stop_polling: CancellationToken::new(),
+            polling: TaskTracker::new(),
+            within: Duration::from_secs(shutdown_secs),
+        }
+    }
+
+    /// Token that is cancelled when serving ends.
+    pub(super) fn serving_ends(&self) -> CancellationToken {
+        self.stop_serving.clone()
+    }
+
+    /// Time that stopping may take.
+    pub(super) fn within(&self) -> Duration {
+        self.within
+    }
+
+    /// Serves consumers.
+    pub(super) fn serve(
+        &self,
+        listener: TcpListener,
+        routes: Routes,
+        metrics: Metrics,
+        connections_max: usize,
+    ) {
+        let service = stack::stack(Router::new(Arc::new(routes)), metrics);
+        self.serving.spawn(listen::serve(listener, service, connections_max, self.stop_serving.clone()));
+    }
+
+    /// Serves the operator.
+    pub(super) fn serve_operator(&self, listener: TcpListener, admin: Admin) {
+        let stop = self.stop_serving.clone();
+        self.serving.spawn(listen::serve(listener, admin, ADMIN_CONNECTIONS_MAX, stop));
+    }
+
+    /// Polls.
+    pub(super) fn poll(&self, poller: Poller) {
+        let stop = self.stop_polling.clone();
+        self.polling.spawn(async move {
+            if let Err(error) = poller.run(stop).await {
+                tracing::error!(error = %error, "Polling ended: {error}");
+            }
+        });
+    }
+
+    /// Stops all, and waits for them as long as they may take.
+    pub(super) async fn stop(&self) {
+        self.stop_serving.cancel();
+        self.serving.close();
+        self.stop_polling.cancel();
+        self.polling.close();
+        let serving = timeout(self.within, self.serving.wait());
+        let polling = timeout(self.within, self.polling.wait());
+        let (serving, polling) = tokio::join!(serving, polling);
+        if serving.is_err() || polling.is_err() {
+            tracing::warn!(
+                "Some connections or polls were cut off: they did not end within {:?}",
+                self.within
+            );
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Makes each component from the configuration and from the components that it stands on; not what they do.
+
+use super::explain::Explainer;
+use crate::{
+    catalog::{self, Catalog},
+    clock::Clock,
+    config::Config,
+    hub::{self, Hub},
+    ingest::{Context, FeedSpec, Poller, Upstream},
+    layers::{self, ClientConfig, Governor},
+    notify::Notify,
+    readers::{self, Readers},
+    render::Site,
+    serve::{
+        long_poll::Waiters,
+        router::{HubService, Routes},
+    },
+    store::Store,
+    telemetry::Metrics,
+};
+use http::HeaderValue;
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+use tower::util::BoxCloneSyncService;
+
+/// The components that all others stand on.
+pub(super) struct Wiring {
+    pub(super) config: Config,
+    pub(super) catalog: Catalog,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) notify: Arc<Notify>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) metrics: Metrics,
+}
+
+impl Wiring {
+    /// Registers the configured feeds.
+    pub(super) async fn new(
+        config: Config,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> anyhow::Result<Self> {
+        let catalog = Catalog::new(catalog::register(&*store, config.feed.clone()).await?);
+        Ok(Self { config, catalog, store, notify: Arc::default(), clock, metrics: Metrics::default() })
+    }
+
+    pub(super) async fn poller(&self) -> anyhow::Result<Poller> {
+        let client = layers::upstream(&self.config.upstream.client(), Governor::default())?;
+        let own = &self.config.server.public_url;
+        let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
+        let context = Context {
+            store: self.store.clone(),
+            notify: self.notify.clone(),
+            clock: self.clock.clone(),
+            jitter: rand::random,
+            metrics: self.metrics.clone(),
+            platforms: self.config.platforms.profiles(),
+            permalink_check_gap_secs: self.config.upstream.probe_gap_secs,
+        };
+        let feeds = self.catalog.snapshot().feeds().map(|feed| FeedSpec::from(&**feed)).collect();
+        let upstream = Upstream::new(client, contact, self.clock.clone());
+        Ok(Poller::load(context, upstream, feeds).await?)
+    }
+
+    pub(super) fn readers(&self) -> Arc<Readers> {
+        let (server, hub) = (&self.config.server, &self.config.hub);
+        let config = readers::Config {
+            page_items_max: server.page_items_max,
+            page_bytes_max: server.page_bytes_max,
+            render_cache_bytes: server.render_cache_bytes,
+            classic_items: server.classic_items,
+            push_items_max: hub.push_items_max,
+            push_bytes_max: hub.push_bytes_max,
+        };
+        let site = Arc::new(Site::new(&server.public_url, &server.prefix));
+        Arc::new(Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), site, config))
+    }
+
+    pub(super) fn hub(&self, readers: &Arc<Readers>) -> anyhow::Result<Arc<Hub>> {
+        let config = &self.config.hub;
+        let client = ClientConfig {
+            total_secs: config.deliver_secs,
+            private_ok: config.callbacks_private,
+            ..ClientConfig::for_callbacks()
+        };
+        let user_agent =
+            format!("everfeed/{} (+{})", env!("CARGO_PKG_VERSION"), self.config.server.public_url);
+        Ok(Arc::new(Hub::new(hub::Parts {
+            config: config.clone(),
+            readers: readers.clone(),
+            store: self.store.clone(),
+            notify: self.notify.clone(),
+            clock: self.clock.clone(),
+            callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
+            user_agent: HeaderValue::try_from(user_agent)?,
+            catalog: self.catalog.clone(),
+            metrics: self.metrics.clone(),
+        })))
+    }
+
+    pub(super) fn waiters(&self) -> Waiters {
+        let server = &self.config.server;
+        Waiters::new(server.waiters_max, Duration::from_secs(server.timeout_max_secs))
+    }
+
+    pub(super) fn routes(
+        &self,
+        readers: Arc<Readers>,
+        hub: &Arc<Hub>,
+        waiters: Waiters,
+        stop: CancellationToken,
+    ) -> Routes {
+        Routes {
+            readers,
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            catalog: self.catalog.clone(),
+            hub: hub_service(hub.clone()),
+            waiters,
+            stop,
+        }
+    }
+
+    pub(super) fn explainer(&self) -> Explainer {
+        Explainer {
+            store: self.store.clone(),
+            catalog: self.catalog.clone(),
+            platforms: self.config.platforms.profiles(),
+        }
+    }
+}
+
+/// The hub as a service, so that the server need not know it.
+fn hub_service(hub: Arc<Hub>) -> HubService {
+    BoxCloneSyncService::new(tower::service_fn(move |request| {
+        let hub = hub.clone();
+        async move { Ok::<_, Infallible>(hub.handle(request).await) }
+    }))
+}

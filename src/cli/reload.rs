@@ -1,0 +1,29 @@
+//! `everfeed reload`: asks the running process to read its configuration again, and prints what changed.
+
+use super::ask::ask;
+use crate::config::{self, Config};
+use anyhow::{Context as _, anyhow};
+use http::{Method, StatusCode};
+use std::path::Path;
+
+/// A configuration that the running process refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct ReloadFailed(String);
+
+/// Asks for a reload. The file is read here only for the address of the process: whether it is good is for that to say.
+pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
+    let address = Config::admin_address(file, config::environment());
+    let answered = ask(Method::POST, &format!("http://{address}/reload")).await;
+    let (status, text) = answered.with_context(|| {
+        format!("no everfeed answers at {address}; if server.admin_listen was changed, send SIGHUP instead")
+    })?;
+    match status {
+        StatusCode::OK => {
+            print!("{text}");
+            Ok(())
+        }
+        StatusCode::UNPROCESSABLE_ENTITY => Err(ReloadFailed(text.trim_end().to_owned()).into()),
+        _ => Err(anyhow!("the running everfeed answered {status}: {}", text.trim())),
+    }
+}
