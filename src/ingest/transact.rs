@@ -14,14 +14,14 @@ use tracing::debug;
 pub(super) const TRIES_MAX: usize = 5;
 
 /// A feed at one revision: its record and its window, with the items behind the keys that were asked for.
-pub(super) struct Snapshot {
+pub(super) struct DecisionBasis {
     /// Its record.
     pub(super) record: FeedRecord,
     /// Its window and items.
     pub(super) known: Known,
 }
 
-impl Snapshot {
+impl DecisionBasis {
     /// Reads a feed.
     pub(super) async fn read(
         context: &Context,
@@ -63,13 +63,13 @@ pub(super) async fn transact<T, F>(
     context: &Context,
     feed: &FeedSpec,
     during: &'static str,
-    mut decide: impl FnMut(Snapshot) -> F,
+    mut decide: impl FnMut(DecisionBasis) -> F,
 ) -> Result<Option<(Receipt, T)>, Failure>
 where
     F: Future<Output = Result<Decision<T>, Failure>>,
 {
     for _ in 0..TRIES_MAX {
-        let snapshot = Snapshot::read(context, feed, Vec::new()).await?;
+        let snapshot = DecisionBasis::read(context, feed, Vec::new()).await?;
         let (commit, result) = match decide(snapshot).await? {
             Decision::Commit(commit, result) => (commit, result),
             Decision::Nothing => return Ok(None),

@@ -138,7 +138,7 @@ impl Watcher {
         self.clock.set(Self::now(publisher).micros());
         let polled = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await;
         self.state = polled.state;
-        assert_eq!(self.state.fault, None, "every document of this publisher can be read");
+        assert_eq!(self.state.health.fault, None, "every document of this publisher can be read");
         if polled.is_saved {
             self.follow(publisher).await;
         }

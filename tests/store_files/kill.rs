@@ -43,7 +43,7 @@ async fn a_killed_writer_leaves_everything_that_it_had_answered() {
         }
         assert_eq!((feed.rev, feed.total), (u64::from(held), u64::from(held)), "a commit is whole");
         let polls = store.polls(None, 9).await.unwrap();
-        assert_eq!(polls.first().map_or(0, |(_, poll)| poll.failures), held);
+        assert_eq!(polls.first().map_or(0, |(_, poll)| poll.health.failures), held);
         store.close().await.unwrap();
     }
 }

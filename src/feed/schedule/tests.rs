@@ -16,8 +16,10 @@ fn answer() -> Answer {
 
 /// A feed whose new items came so many seconds before now.
 fn with_arrivals(ago: &[u64]) -> PollState {
-    let arrivals = ago.iter().map(|secs| Stamp::from_secs(NOW.secs() - secs)).collect();
-    PollState { arrivals, good_at: Some(NOW), ..PollState::unpolled(URL) }
+    let mut state = PollState::unpolled(URL);
+    state.timetable.arrivals = ago.iter().map(|secs| Stamp::from_secs(NOW.secs() - secs)).collect();
+    state.health.good_at = Some(NOW);
+    state
 }
 
 fn failure(status: Option<u16>, retry_after_secs: Option<u64>) -> Failure {
@@ -40,7 +42,7 @@ fn failed(
 /// Seconds until a feed with this state is due after an unchanged answer.
 fn check(state: &PollState, answer: Answer, policy: &Policy, expect_secs: u64) {
     let next = next(state, &Outcome::Unchanged(answer), policy, NOW, 0.0);
-    assert_eq!(next.next_at.secs_since(NOW), expect_secs, "{state:?}");
+    assert_eq!(next.timetable.next_at.secs_since(NOW), expect_secs, "{state:?}");
 }
 
 /// Seconds until a feed is due after its `n`th failure in a row with this status.
@@ -51,8 +53,8 @@ fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_se
         state
     };
     let next = failed(&state, status, None, policy);
-    assert_eq!(next.next_at.secs_since(NOW), expect_secs, "{status:?} for the {failures}th time");
-    assert_eq!(next.failures, failures);
+    assert_eq!(next.timetable.next_at.secs_since(NOW), expect_secs, "{status:?} for the {failures}th time");
+    assert_eq!(next.health.failures, failures);
 }
 
 fn document(rhythm: &Rhythm) -> Document<'_> {
@@ -124,10 +126,10 @@ fn the_document_says_how_often_and_when_not() {
         next(&with_arrivals(&[0]), &Outcome::Document(answer(), document(rhythm)), &USUAL, NOW, 0.0)
     };
     let state = read(&rhythm);
-    assert_eq!(state.hinted_secs, Some(7200));
-    assert_eq!((state.skip_hours, state.skip_days), (vec![3], vec![6]));
-    assert_eq!(state.next_at, NOW.plus_secs(7200));
-    assert_eq!(read(&Rhythm { ttl_mins: Some(0), ..Rhythm::default() }).hinted_secs, None);
+    assert_eq!(state.timetable.hinted_secs, Some(7200));
+    assert_eq!((state.timetable.skip_hours, state.timetable.skip_days), (vec![3], vec![6]));
+    assert_eq!(state.timetable.next_at, NOW.plus_secs(7200));
+    assert_eq!(read(&Rhythm { ttl_mins: Some(0), ..Rhythm::default() }).timetable.hinted_secs, None);
 }
 
 #[test]
@@ -146,7 +148,11 @@ fn skipped_hours_and_days_are_stepped_out_of() {
     check(&skipping(&[], &[1, 2]), answer(), &USUAL, to_midnight + DAY);
     check(&skipping(&(0..24).collect::<Vec<_>>(), &[]), answer(), &USUAL, HOUR);
     let spread = next(&skipping(&[23], &[]), &Outcome::Unchanged(answer()), &USUAL, NOW, 0.5);
-    assert_eq!(spread.next_at, NOW.plus_secs(to_midnight + 180), "not everybody at the stroke of midnight");
+    assert_eq!(
+        spread.timetable.next_at,
+        NOW.plus_secs(to_midnight + 180),
+        "not everybody at the stroke of midnight"
+    );
 }
 
 #[test]
@@ -154,14 +160,14 @@ fn jitter_makes_an_interval_up_to_a_tenth_longer_but_never_longer_than_the_maxim
     // POLLING 0.6, after back-off.
     let due = |state: &PollState, policy: &Policy, jitter| {
         let next = next(state, &Outcome::Unchanged(answer()), policy, NOW, jitter);
-        next.next_at.micros() - NOW.micros()
+        next.timetable.next_at.micros() - NOW.micros()
     };
     assert_eq!(due(&with_arrivals(&[0]), &USUAL, 0.5), 3_780_000_000);
     assert_eq!(due(&with_arrivals(&[31 * DAY]), &USUAL, 1.0), 77_760_000_000);
     let tight = Policy { min_secs: Some(2), max_secs: 2 };
     assert_eq!(due(&with_arrivals(&[0]), &tight, 1.0), 2_000_000);
     let state = next(&with_arrivals(&[0]), &Outcome::Failed(failure(Some(500), None)), &QUICK, NOW, 1.0);
-    assert_eq!(state.next_at.micros() - NOW.micros(), 2_200_000);
+    assert_eq!(state.timetable.next_at.micros() - NOW.micros(), 2_200_000);
 }
 
 #[test]
@@ -182,7 +188,7 @@ fn failures_back_off_exponentially_between_the_floor_and_the_maximum() {
         state.timetable.hinted_secs = Some(6 * HOUR);
         state
     };
-    assert_eq!(failed(&slow, Some(500), None, &USUAL).next_at, NOW.plus_secs(6 * HOUR));
+    assert_eq!(failed(&slow, Some(500), None, &USUAL).timetable.next_at, NOW.plus_secs(6 * HOUR));
 }
 
 #[test]
@@ -195,17 +201,20 @@ fn a_failure_keeps_what_was_learned_and_says_since_when() {
         state
     };
     let once = failed(&good, Some(500), None, &USUAL);
-    assert_eq!((&once.etag, once.body, once.good_at), (&good.etag, good.body, good.good_at));
+    assert_eq!(
+        (&once.validators, once.document.body, once.health.good_at),
+        (&good.validators, good.document.body, good.health.good_at)
+    );
     let later = NOW.plus_secs(HOUR);
     let twice = next(&once, &Outcome::Failed(failure(None, None)), &USUAL, later, 0.0);
-    let fault = twice.fault.clone().unwrap();
-    assert_eq!((fault.since, fault.kind.status(), twice.failures), (NOW, None, 2));
+    let fault = twice.health.fault.clone().unwrap();
+    assert_eq!((fault.since, fault.kind.status(), twice.health.failures), (NOW, None, 2));
     let healed = next(&twice, &Outcome::Unchanged(answer()), &USUAL, later, 0.0);
-    assert_eq!((healed.fault, healed.failures, healed.good_at), (None, 0, Some(later)));
+    assert_eq!((healed.health.fault, healed.health.failures, healed.health.good_at), (None, 0, Some(later)));
     let again = next(
         &{
             let mut state = good.clone();
-            state.health.fault = twice.fault;
+            state.health.fault = twice.health.fault;
             state
         },
         &Outcome::Failed(failure(None, None)),
@@ -213,7 +222,7 @@ fn a_failure_keeps_what_was_learned_and_says_since_when() {
         later,
         0.0,
     );
-    assert_eq!(again.fault.unwrap().since, later, "a new run of failures begins anew");
+    assert_eq!(again.health.fault.unwrap().since, later, "a new run of failures begins anew");
 }
 
 #[test]
@@ -223,7 +232,7 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
     let check = |status, retry_after, policy: &Policy, expect| {
         let failure = failure(Some(status), retry_after);
         let next = failed(&state, Some(status), retry_after, policy);
-        assert_eq!(next.next_at.secs_since(NOW), expect, "{status} {retry_after:?}");
+        assert_eq!(next.timetable.next_at.secs_since(NOW), expect, "{status} {retry_after:?}");
         host_pause_until(&next, policy, failure.status(), failure.retry_after_secs, NOW)
             .map(|at| at.secs_since(NOW))
     };
@@ -241,7 +250,7 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
 fn a_429_without_retry_after_slows_the_whole_host_down() {
     // FRB 021.
     let next = failed(&PollState::unpolled(URL), Some(429), None, &USUAL);
-    assert_eq!(next.next_at, NOW.plus_secs(2 * HOUR));
+    assert_eq!(next.timetable.next_at, NOW.plus_secs(2 * HOUR));
     let not_before = host_pause_until(&next, &USUAL, Some(429), None, NOW);
     assert_eq!(not_before, Some(NOW.plus_secs(2 * HOUR)));
     check_back_off(Some(429), 2, &USUAL, 4 * HOUR);
@@ -253,18 +262,18 @@ fn a_feed_that_is_gone_is_looked_at_once_a_day_for_two_weeks_and_then_left_alone
     // FRB 113, POLLING 1.5.
     let policy = Policy { min_secs: Some(1), max_secs: 5 };
     let gone = failed(&with_arrivals(&[0]), Some(410), None, &policy);
-    assert_eq!((gone.gone_at, gone.next_at), (Some(NOW), NOW.plus_secs(DAY)));
+    assert_eq!((gone.health.gone_at, gone.timetable.next_at), (Some(NOW), NOW.plus_secs(DAY)));
     let at = NOW.plus_secs(13 * DAY);
     let still = next(&gone, &Outcome::Failed(failure(Some(500), None)), &policy, at, 0.0);
-    assert_eq!((still.gone_at, still.next_at), (Some(NOW), at.plus_secs(DAY)));
+    assert_eq!((still.health.gone_at, still.timetable.next_at), (Some(NOW), at.plus_secs(DAY)));
     let at = NOW.plus_secs(14 * DAY);
     let left = next(&still, &Outcome::Failed(failure(Some(410), None)), &policy, at, 0.0);
-    assert_eq!(left.next_at, Stamp::MAX);
+    assert_eq!(left.timetable.next_at, Stamp::MAX);
     // A hint or a restart looks again, once a day at most.
     assert_eq!(left.hinted_at(None, Stamp::ZERO, at.plus_secs(60)), at.plus_secs(DAY));
-    assert_eq!(left.clone().resumed(URL, &policy, at.plus_secs(60)).next_at, at.plus_secs(DAY));
+    assert_eq!(left.clone().resumed(URL, &policy, at.plus_secs(60)).timetable.next_at, at.plus_secs(DAY));
     let back = next(&left, &Outcome::Unchanged(answer()), &policy, at.plus_secs(2 * DAY), 0.0);
-    assert_eq!((back.gone_at, back.next_at), (None, at.plus_secs(2 * DAY + 2)));
+    assert_eq!((back.health.gone_at, back.timetable.next_at), (None, at.plus_secs(2 * DAY + 2)));
 }
 
 #[test]
@@ -298,10 +307,13 @@ fn a_surplus_hint_runs_at_the_end_of_five_seconds() {
 #[test]
 fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
     // FRB 012-014.
-    let carrying = |etag: Option<&str>, date: Option<&str>| Answer {
-        validators: Some((etag.map(Into::into), date.map(Into::into), URL.into())),
-        ..answer()
+    let pair = |etag: Option<&str>, date: Option<&str>| ValidatorPair {
+        etag: etag.map(str::to_owned),
+        last_modified: date.map(str::to_owned),
+        url: URL.into(),
     };
+    let carrying =
+        |etag: Option<&str>, date: Option<&str>| Answer { validators: Some(pair(etag, date)), ..answer() };
     let one = next(
         &PollState::default(),
         &Outcome::Unchanged(carrying(Some("\"1\""), Some("today"))),
@@ -309,15 +321,11 @@ fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
         NOW,
         0.0,
     );
-    assert_eq!((one.etag.as_deref(), one.last_modified.as_deref()), (Some("\"1\""), Some("today")));
+    assert_eq!(one.validators, Some(pair(Some("\"1\""), Some("today"))));
     let none = next(&one, &Outcome::Unchanged(answer()), &USUAL, NOW, 0.0);
-    assert_eq!(none.etag, one.etag, "a 304 without any leaves them");
+    assert_eq!(none.validators, one.validators, "a 304 without any leaves them");
     let two = next(&one, &Outcome::Unchanged(carrying(Some("\"2\""), None)), &USUAL, NOW, 0.0);
-    assert_eq!(
-        (two.etag.as_deref(), two.last_modified),
-        (Some("\"2\""), None),
-        "never a pair of two answers"
-    );
+    assert_eq!(two.validators, Some(pair(Some("\"2\""), None)), "never a pair of two answers");
 }
 
 #[test]
@@ -334,7 +342,7 @@ fn an_unconditional_get_is_due_once_a_week() {
     assert!(state.plan(DAY, NOW.plus_secs(6 * DAY)).conditional);
     assert!(!state.plan(DAY, NOW.plus_secs(7 * DAY)).conditional);
     let state = next(&state, &Outcome::Unchanged(answer()), &USUAL, NOW.plus_secs(6 * DAY), 0.0);
-    assert_eq!(state.unconditional_at, Some(NOW), "a conditional one does not count");
+    assert_eq!(state.timetable.unconditional_at, Some(NOW), "a conditional one does not count");
     assert!(
         !{
             let mut state = state.clone();
@@ -366,14 +374,14 @@ fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
     assert_eq!(agreed.plan(DAY, day(7)).url, new);
     assert_eq!(agreed.plan(DAY, day(14)).url, URL, "the weekly unconditional GET asks the configured URL");
     let followed = next(&agreed, &led(None, new), &USUAL, day(7), 0.0);
-    assert_eq!(followed.moved, agreed.moved);
-    assert_eq!(next(&agreed, &led(None, URL), &USUAL, day(7), 0.0).moved, None, "taken back");
+    assert_eq!(followed.health.moved, agreed.health.moved);
+    assert_eq!(next(&agreed, &led(None, URL), &USUAL, day(7), 0.0).health.moved, None, "taken back");
     let elsewhere = next(&first, &led(Some("http://other.example/"), URL), &USUAL, day(6), 0.0);
-    assert_eq!(elsewhere.moved.unwrap().since, day(6), "a captive portal does not agree for long");
+    assert_eq!(elsewhere.health.moved.unwrap().since, day(6), "a captive portal does not agree for long");
     let broken = next(&agreed, &Outcome::Failed(failure(Some(404), None)), &USUAL, day(8), 0.0);
-    assert_eq!(broken.moved, None);
+    assert_eq!(broken.health.moved, None);
     let busy = next(&agreed, &Outcome::Failed(failure(Some(503), None)), &USUAL, day(8), 0.0);
-    assert_eq!(busy.moved, agreed.moved);
+    assert_eq!(busy.health.moved, agreed.health.moved);
 }
 
 #[test]
@@ -381,13 +389,13 @@ fn arrivals_are_remembered_up_to_ten_and_the_first_document_counts() {
     let mut state = PollState::unpolled(URL);
     let rhythm = Rhythm::default();
     state = next(&state, &Outcome::Document(answer(), document(&rhythm)), &USUAL, NOW, 0.0);
-    assert_eq!(state.arrivals, [NOW]);
+    assert_eq!(state.timetable.arrivals, [NOW]);
     for n in 1..=12 {
         let arrived = Document { arrived: n % 2 == 0 || n > 3, ..document(&rhythm) };
         state = next(&state, &Outcome::Document(answer(), arrived), &USUAL, NOW.plus_secs(n), 0.0);
     }
-    assert_eq!(state.arrivals.len(), PollState::ARRIVALS_MAX);
-    assert_eq!(state.arrivals.last(), Some(&NOW.plus_secs(12)));
+    assert_eq!(state.timetable.arrivals.len(), PollState::ARRIVALS_MAX);
+    assert_eq!(state.timetable.arrivals.last(), Some(&NOW.plus_secs(12)));
 }
 
 #[test]
@@ -410,9 +418,9 @@ fn a_feed_is_at_rest_from_a_304_to_the_next_document() {
         [(arrives(), false), (Outcome::Unchanged(Answer::default()), true), (arrives(), false)]
     {
         state = next(&state, &outcome, &USUAL, NOW, 0.0);
-        assert_eq!(state.at_rest, at_rest);
+        assert_eq!(state.document.repeat == Repeat::Unchanged, at_rest);
         let after = failed(&state, Some(500), None, &USUAL);
-        assert_eq!(after.at_rest, at_rest, "a failure says nothing of it");
+        assert_eq!(after.document.repeat == Repeat::Unchanged, at_rest, "a failure says nothing of it");
     }
 }
 
@@ -429,10 +437,13 @@ fn a_restart_polls_nothing_that_is_not_due() {
     };
     assert_eq!(saved.clone().resumed(URL, &USUAL, NOW), saved);
     let shorter = Policy { min_secs: None, max_secs: 5400 };
-    assert_eq!(saved.clone().resumed(URL, &shorter, NOW).next_at, NOW.plus_secs(1800));
+    assert_eq!(saved.clone().resumed(URL, &shorter, NOW).timetable.next_at, NOW.plus_secs(1800));
     let other = saved.clone().resumed("http://other.example/", &USUAL, NOW);
-    assert_eq!((other.next_at, other.etag), (Stamp::ZERO, None));
-    assert_eq!((&other.arrivals, other.held_until), (&saved.arrivals, saved.held_until));
+    assert_eq!((other.timetable.next_at, other.validators.clone()), (Stamp::ZERO, None));
+    assert_eq!(
+        (&other.timetable.arrivals, other.document.deferred_until),
+        (&saved.timetable.arrivals, saved.document.deferred_until)
+    );
     let throttled = failed(&saved, Some(429), Some(2 * DAY), &USUAL);
     assert_eq!(throttled.clone().resumed(URL, &shorter, NOW), throttled);
     let ahead = {
@@ -441,7 +452,7 @@ fn a_restart_polls_nothing_that_is_not_due() {
         state.timetable.next_at = NOW.plus_secs(10 * DAY);
         state
     };
-    assert_eq!(ahead.resumed(URL, &USUAL, NOW).next_at, NOW.plus_secs(HOUR), "the clock went back");
+    assert_eq!(ahead.resumed(URL, &USUAL, NOW).timetable.next_at, NOW.plus_secs(HOUR), "the clock went back");
 }
 
 #[test]
@@ -458,7 +469,7 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
                 state
             };
             let state = failed(&state, status, retry_after, &policy);
-            assert!(state.next_at >= NOW);
+            assert!(state.timetable.next_at >= NOW);
             check_due_later(&state, &policy);
         }
     }
@@ -466,5 +477,5 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
 
 fn check_due_later(state: &PollState, policy: &Policy) {
     let next = next(state, &Outcome::Unchanged(answer()), policy, NOW, 1.0);
-    assert!(next.next_at >= NOW);
+    assert!(next.timetable.next_at >= NOW);
 }

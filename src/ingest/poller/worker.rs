@@ -17,7 +17,7 @@ use crate::{
         FeedSpec,
         checks::Checked,
         host_pauses::{HostPauses, hosts_of},
-        lane::{Due, Ended, Job, Joined, Lane, Ready},
+        lane::{Due, Ended, Joined, Lane, LaneJob, Ready},
         polls::{Poll, Polled},
         walks::Stepped,
     },
@@ -91,10 +91,10 @@ struct Hint {
 
 /// A task that has ended, by lane.
 enum Event {
-    Polled(Joined<<PollJob as Job>::Result>),
-    Stepped(Joined<<WalkJob as Job>::Result>),
-    Checked(Joined<<CheckJob as Job>::Result>),
-    Recalled(Joined<<RecallJob as Job>::Result>),
+    Polled(Joined<<PollJob as LaneJob>::Result>),
+    Stepped(Joined<<WalkJob as LaneJob>::Result>),
+    Checked(Joined<<CheckJob as LaneJob>::Result>),
+    Recalled(Joined<<RecallJob as LaneJob>::Result>),
 }
 
 impl Lanes {

@@ -13,7 +13,7 @@ use crate::{
         compute::compute,
         documents::{self, Import, Sliced},
         events::{tell, tell_platform},
-        transact::{Decision, Snapshot, transact},
+        transact::{Decision, DecisionBasis, transact},
     },
     store::Receipt,
 };
@@ -136,7 +136,7 @@ impl Poll<'_> {
             self.context.profile(self.state).is_some_and(|profile| profile.http.hides_deletes);
         let settled =
             transact(self.context, self.feed, "its document was confirmed", |snapshot| async move {
-                let Snapshot { record, known } = snapshot;
+                let DecisionBasis { record, known } = snapshot;
                 let decided = Decided::again(record, &known, &self.feed.deletions, self.context.now());
                 let mut polled = self.remember(unchanged);
                 polled.state.timetable.wants_audit = hides_deletions || decided.wants_audit();
@@ -157,7 +157,8 @@ impl Poll<'_> {
         let released =
             transact(self.context, self.feed, "its deferred edits were committed", |snapshot| async move {
                 let keys = snapshot.known.window.deferred.iter().map(|held| held.key).collect();
-                let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+                let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await?
+                else {
                     return Ok(Decision::Moved);
                 };
                 let decided = Decided::released(record, &known, at_rest, self.context.now());
@@ -188,13 +189,13 @@ impl Poll<'_> {
     /// Decides on a document; `None` when the feed moved on between two looks at it.
     async fn decide(
         &self,
-        snapshot: Snapshot,
+        snapshot: DecisionBasis,
         sliced: &Arc<Sliced>,
         import: &Import,
     ) -> Result<Option<Decided>, Failure> {
         let deletions = self.feed.deletions;
         if sliced.says_nothing() && !snapshot.known.window.entries.is_empty() {
-            let Snapshot { record, known } = snapshot;
+            let DecisionBasis { record, known } = snapshot;
             return Ok(Some(Decided::emptied(record, &known, sliced, &deletions, self.context.now())));
         }
         let (last, document) = (snapshot.known.window.clone(), Arc::clone(sliced));
@@ -210,7 +211,7 @@ impl Poll<'_> {
             (seen, older, keys, notes)
         })
         .await?;
-        let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
             return Ok(None);
         };
         let (now, sliced, said) = (self.context.now(), Arc::clone(sliced), import.said.clone());

@@ -13,7 +13,7 @@ use crate::{
     ingest::{
         compute::compute,
         documents::{keys, older, opened},
-        transact::{Decision, Snapshot, transact},
+        transact::{Decision, DecisionBasis, transact},
     },
     store::{Archives, Commit},
 };
@@ -35,7 +35,7 @@ impl ArchiveReader<'_> {
         Ok(())
     }
 
-    async fn late(&self, walk: &ArchiveWalk, snapshot: Snapshot) -> Result<Decision<()>, Failure> {
+    async fn late(&self, walk: &ArchiveWalk, snapshot: DecisionBasis) -> Result<Decision<()>, Failure> {
         let (feed, profile) = (self.feed, self.context.profile(self.state));
         let record = &snapshot.record;
         let staged = self.context.store.staged(feed.no).await.map_err(store_failure)?;
@@ -54,7 +54,7 @@ impl ArchiveReader<'_> {
             (older, keys)
         })
         .await?;
-        let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
             return Ok(Decision::Moved);
         };
         let (now, policy) = (self.context.now(), feed.deletions.policy(false));

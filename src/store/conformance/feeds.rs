@@ -2,7 +2,12 @@
 
 use super::rig::{NAMESPACE, Rig, START, add, all, commit};
 use crate::{
-    feed::{order::Order, record::FeedNo, schedule::PollState, stamp::Stamp},
+    feed::{
+        order::Order,
+        record::FeedNo,
+        schedule::{PollState, ValidatorPair},
+        stamp::Stamp,
+    },
     store::{StoreError, traits::*},
 };
 use std::time::Duration;
@@ -119,6 +124,6 @@ async fn what_was_asked_before_closing_is_done(rig: Rig) {
         // The file is free at once, and holds what was answered.
         let again = super::rig::open(path, rig.clock.clone()).unwrap();
         assert_eq!(again.feed(feed).await.unwrap().total, 1);
-        assert_eq!(again.polls(None, 9).await.unwrap()[0].1.next_at, Stamp::MAX);
+        assert_eq!(again.polls(None, 9).await.unwrap()[0].1.timetable.next_at, Stamp::MAX);
     }
 }

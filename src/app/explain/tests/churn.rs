@@ -1,6 +1,7 @@
 //! What is told of items that change with every poll.
 
 use crate::app::explain::*;
+use crate::feed::schedule::Repeat;
 use crate::{
     clock::Manual,
     feed::{
@@ -62,7 +63,7 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
     let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
     let poll = {
         let mut state = PollState::default();
-        state.document.repeat = at_rest;
+        state.document.repeat = if at_rest { Repeat::Unchanged } else { Repeat::Changed };
         state
     };
     explainer.explain("blog", Some(IRI), |_| Some(poll.clone())).await.unwrap().unwrap()
