@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 use std::{collections::BTreeMap, time::Duration};
 
-/// What is waited for after an answer that was none.
+/// The pause after a failed request.
 const PAUSE: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "current_thread")]

@@ -83,8 +83,8 @@ impl App {
         };
 
         let tasks = Tasks::new(server.shutdown_secs);
-        let routes = wiring.routes(readers, &hub, waiters, tasks.serving_ends());
-        tasks.serve(listener, routes, wiring.metrics.clone(), server.connections_max);
+        let mounts = wiring.mounts(readers, &hub, waiters, tasks.serving_ends());
+        tasks.serve(listener, mounts, wiring.metrics.clone(), server.connections_max);
         tasks.serve_operator(admin_listener, Admin::new(Arc::new(overview), wiring.metrics.clone()));
         tasks.poll(poller);
         let count = wiring.catalog.snapshot().feeds().len();

@@ -7,7 +7,7 @@ use crate::{
     feed::{record::FeedNo, stamp::Stamp, view::View},
     layers::{FetchError, Governor, Request},
     notify::Notify,
-    readers::Readers,
+    readers::{self, Readers},
     render::Representation,
     setting::RefusedSetting,
     store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
@@ -26,6 +26,7 @@ use url::Url;
 mod endpoint;
 mod form;
 
+mod command;
 mod subscription;
 
 mod verify;
@@ -46,7 +47,7 @@ pub use roster::Counts;
 
 use limits::Limits;
 use roster::{Key, Room, Roster, Standing, Way};
-use subscription::{Place, SubscriptionTask};
+use subscription::{SubscriptionTask, TaskPlace};
 
 /// `[hub]`: leases, the size of a push, and how much is done at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +59,7 @@ pub struct Config {
     pub lease_default_secs: u64,
     /// The longest lease granted, seconds. No lease is for ever (HUB-16).
     pub lease_max_secs: u64,
-    /// Whether callbacks may be at loopback and private addresses, and at any port.
+    /// True to allow callbacks at loopback and private addresses, and at any port.
     pub callbacks_private: bool,
     /// Items in a push at most; the rest follows in the next.
     pub push_items_max: usize,
@@ -78,13 +79,14 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
+        let readers = readers::Config::default();
         Self {
             lease_min_secs: 300,
             lease_default_secs: 864_000,
             lease_max_secs: 2_592_000,
             callbacks_private: false,
-            push_items_max: 200,
-            push_bytes_max: 1 << 20,
+            push_items_max: readers.push_items_max,
+            push_bytes_max: readers.push_bytes_max,
             deliver_secs: 10,
             subscriptions_max: 20_000,
             unverified_max: 2_000,
@@ -126,17 +128,17 @@ impl Config {
 /// The longest lease that may be configured, seconds: ten years are not for ever.
 const LEASE_END_SECS: u64 = 315_360_000;
 
-/// What carries requests to callbacks: no redirects, guarded addresses, a bounded answer. [`crate::layers::callback`]
+/// Client for requests to callbacks: no redirects, guarded addresses, a bounded answer. [`crate::layers::callback`]
 /// makes one.
 pub type Callbacks = BoxCloneSyncService<Request, Response<Bytes>, FetchError>;
 
-/// What a hub is made of.
+/// Parts of a hub.
 pub struct Parts {
     /// Limits.
     pub config: Config,
     /// Pages to push, and the URLs of topics.
     pub readers: Arc<Readers>,
-    /// Where subscriptions are kept.
+    /// The store of subscriptions.
     pub store: Arc<dyn Store>,
     /// Wake-ups, and hints for the poller.
     pub notify: Arc<Notify>,
@@ -144,11 +146,11 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// The way to callbacks.
     pub callbacks: Callbacks,
-    /// Who we say that we are.
+    /// The `User-Agent` of requests to callbacks.
     pub user_agent: HeaderValue,
     /// The feeds that can be subscribed to.
     pub catalog: Catalog,
-    /// What is counted.
+    /// Counters.
     pub metrics: Metrics,
 }
 
@@ -164,7 +166,7 @@ pub struct Hub {
     publishers: Governor,
 }
 
-/// What every subscription's task works with.
+/// Shared parts of all subscription tasks.
 struct Shared {
     config: Config,
     readers: Arc<Readers>,
@@ -235,10 +237,10 @@ impl Hub {
         let standing = if sub.active.is_some() { Standing::Well } else { Standing::Unverified };
         // What is stored was admitted once.
         let room = Room { subscriptions_max: usize::MAX, unverified_max: usize::MAX };
-        if let Way::New(orders, _, ticket) = self.shared.roster.way(&key, sub.feed(), standing, room) {
-            let place = Place { shared: self.shared.clone(), key, ticket };
+        if let Way::New(commands, _, ticket) = self.shared.roster.way(&key, sub.feed(), standing, room) {
+            let place = TaskPlace { shared: self.shared.clone(), key, ticket };
             let topic = sub.topic.clone();
-            self.start_one(&topic, SubscriptionTask::new(place, sub, progress, orders).run());
+            self.start_one(&topic, SubscriptionTask::new(place, sub, progress, commands).run());
         }
     }
 
@@ -248,13 +250,13 @@ impl Hub {
         self.tasks.spawn(async move { cut.run_until_cancelled(task).await }.instrument(span));
     }
 
-    /// How the subscriptions of each feed stand; feeds without any are left out.
+    /// Counts of the subscriptions of each feed; feeds without any are left out.
     pub fn counts(&self) -> HashMap<FeedNo, Counts> {
         self.shared.roster.counts()
     }
 
     /// Stops: no new pushes, those under way come to their end and their positions are saved, for at most `within`.
-    /// What is cut off then is sent once more after the next start.
+    /// A push that is cut off then is sent once more after the next start.
     pub async fn shutdown(&self, within: Duration) {
         self.shared.stop.cancel();
         self.tasks.close();

@@ -73,7 +73,7 @@ pub struct ReadRequest {
     max: usize,
 }
 
-/// What the body is for.
+/// Purpose of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Purpose {
     /// A page with a link to the next.
@@ -127,7 +127,7 @@ impl ReadRequest {
         Self { view, representation, purpose: Purpose::Page, since: None, until: None, max: items }
     }
 
-    /// What a subscriber is pushed after the cursor that it acknowledged.
+    /// The page that a subscriber is pushed after the cursor that it acknowledged.
     pub fn push(view: View, representation: Representation, acked: &str, items_max: usize) -> Self {
         let since = Spec { raw: format!("cursor:{acked}"), position: Position::of_cursor(acked) };
         Self { view, representation, purpose: Purpose::Push, since: Some(since), until: None, max: items_max }
@@ -166,11 +166,11 @@ pub struct Rendered {
     pub body: Bytes,
     /// Items in it.
     pub count: usize,
-    /// Whether more items stand in the range now.
+    /// True while more items stand in the range.
     pub more: bool,
     /// The cursor to go on from.
     pub last_cursor: String,
-    /// How far a cursor had to be degraded.
+    /// Degree to which a cursor had to be degraded.
     pub degraded: Option<Degraded>,
     /// The visible state of the feed that was read.
     pub head: Head,
@@ -184,7 +184,7 @@ impl Rendered {
     }
 }
 
-/// Why there is no body.
+/// A read that gave no body.
 #[derive(Clone, Debug, Error)]
 pub enum ReadError {
     /// The first good document is not in yet: 503 with `Retry-After`.
@@ -238,7 +238,7 @@ impl Readers {
         &self.site
     }
 
-    /// Where a feed stands.
+    /// The head of a feed.
     pub fn head(&self, feed: FeedNo) -> Result<Head, ReadError> {
         self.notify.head(feed).ok_or(ReadError::UnknownFeed)
     }
@@ -286,7 +286,7 @@ impl Readers {
         }
     }
 
-    /// Whether an answer is due now, be it empty: no change before `deadline` could make it another.
+    /// True when an answer is due now, be it empty: no change before `deadline` could make it another.
     pub fn is_due(&self, reading: &ReadRequest, body: &Rendered, deadline: Instant) -> bool {
         self.hold_until(reading, body, deadline).is_none()
     }

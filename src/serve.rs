@@ -1,13 +1,19 @@
 //! The HTTP side that consumers see: listening, routing, pulling, long polling; not what a page holds.
 
+use crate::readers;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use url::Url;
 
 pub mod accept;
+pub mod body;
+pub mod context;
 pub mod discovery;
 pub mod listen;
 pub mod long_poll;
+pub mod mount;
+mod own_layers;
+pub mod own_mounts;
 pub mod pull;
 pub mod rescue;
 pub mod router;
@@ -24,7 +30,7 @@ mod tests;
 pub struct Config {
     /// Address and port for consumers.
     pub listen: SocketAddr,
-    /// How consumers reach us from outside: the root of every URL that we print.
+    /// The URL by which consumers reach us from outside: the root of every URL that we print.
     pub public_url: Url,
     /// Address and port for the operator: `/live`, `/ready`, `/metrics`, `/status`. Keep it off the internet.
     pub admin_listen: SocketAddr,
@@ -50,6 +56,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
+        let readers = readers::Config::default();
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
         Self {
             listen: local(8080),
@@ -59,10 +66,10 @@ impl Default for Config {
             waiters_max: 20_000,
             connections_max: 25_000,
             timeout_max_secs: 300,
-            page_items_max: 1000,
-            page_bytes_max: 8 << 20,
-            render_cache_bytes: 64 << 20,
-            classic_items: 15,
+            page_items_max: readers.page_items_max,
+            page_bytes_max: readers.page_bytes_max,
+            render_cache_bytes: readers.render_cache_bytes,
+            classic_items: readers.classic_items,
             shutdown_secs: 10,
         }
     }

@@ -147,12 +147,13 @@ mod tests {
         metrics.push("delivered");
         metrics.items_changed.inc_by(3);
         metrics.request("atom", 200);
-        metrics.poll("changed", 0.01);
+        metrics.poll("stored", 0.01);
         let text = exposition(&metrics.registry());
         for line in [
             "everfeed_pushes_total{outcome=\"delivered\"} 2",
             "everfeed_items_changed_total 3",
             "everfeed_http_requests_total{form=\"atom\",status=\"200\"} 1",
+            "everfeed_polls_total{outcome=\"stored\"} 1",
             "everfeed_poll_duration_seconds_count 1",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");

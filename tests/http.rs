@@ -140,7 +140,7 @@ impl Line {
         body
     }
 
-    /// Whether the other side has nothing more to say and closes.
+    /// True when the other side has nothing more to say and closes.
     async fn ends(mut self) -> bool {
         let mut rest = Vec::new();
         timeout(PATIENCE, self.0.read_to_end(&mut rest)).await.expect("an end").is_ok() && rest.is_empty()

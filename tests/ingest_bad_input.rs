@@ -1,4 +1,4 @@
-//! What publishers send instead of feeds, over real sockets: the store stays as it was, the poll state says whose fault
+//! Bad answers of publishers, over real sockets: the store stays as it was, the poll state says whose fault
 //! it is, and the next good document goes on as before.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]

@@ -40,8 +40,9 @@ type Items = BTreeMap<String, Value>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mirror_ends_with_the_store_and_the_truth_through_changes_and_restarts() {
-    let seed: u64 = rand::random();
-    eprintln!("seed {seed}");
+    let given = std::env::var("EVERFEED_SEED").ok().and_then(|text| text.parse().ok());
+    let seed: u64 = given.unwrap_or_else(rand::random);
+    println!("EVERFEED_SEED={seed}");
     let mut chance = StdRng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
     let blog = OldBlog::start(seed).await;
@@ -158,7 +159,7 @@ async fn walk(at: SocketAddr) -> Items {
     }
 }
 
-/// Where what is held is not true: live posts are live with their last title, and deleted ones are not.
+/// Differences between what is held and the truth: live posts are live with their last title, and deleted ones are not.
 fn differences(items: &Items, truth: &Truth) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let live = items.values().filter(|item| item["deleted"] != true);

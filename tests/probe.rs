@@ -11,7 +11,7 @@ use std::{
 };
 use testkit::publisher::{Publisher, ok, with_headers};
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 #[derive(Debug)]
 struct CheckResult {
     out: String,
@@ -129,7 +129,7 @@ async fn a_platform_is_recognised_by_the_headers_of_the_answer_too() {
     assert!(said.fact("history").contains("WordPress: ?paged=2"), "{said:?}");
 }
 
-/// What is said of the platform and of the way to older entries when nothing is known.
+/// The report on the platform and the way to older entries when nothing is known.
 const NOTHING: (&str, &str) = ("none is recognised", "no way to older entries is known");
 
 #[tokio::test(flavor = "multi_thread")]

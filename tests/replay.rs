@@ -28,7 +28,7 @@ struct Difference {
     gone_all_replaced: BTreeSet<String>,
 }
 
-/// What came of a sequence after its first document.
+/// The result of a sequence after its first document.
 #[derive(Debug, PartialEq, Eq)]
 struct Numbers {
     adds: usize,
@@ -41,7 +41,7 @@ struct Numbers {
     gaps: usize,
 }
 
-/// What the sequences come to. Each tombstone was looked at:
+/// The results of the sequences. Each tombstone was looked at:
 ///
 /// - culture-files: 14 episodes taken out of the middle of a window that shows everything; none came back. Right.
 /// - twrl: a post that was withdrawn after twelve minutes. Right. And a post that was given another date, and with it

@@ -35,7 +35,7 @@ struct Step {
     edited_any: BTreeSet<String>,
 }
 
-/// What was found over all steps of a sequence.
+/// The score over all steps of a sequence.
 #[derive(Default)]
 struct Score {
     steps: usize,
@@ -85,7 +85,7 @@ async fn play(folder: &Path) -> Score {
     score
 }
 
-/// Whether an item goes by another id than before, and says the same under the same date.
+/// True for an item that goes by another id than before, and says the same under the same date.
 fn is_renamed(item: &Item, before: &Item) -> bool {
     let (Some(entry), Some(held)) = (item.entry(), before.entry()) else { return false };
     entry.id != held.id && entry.title == held.title && entry.published == held.published

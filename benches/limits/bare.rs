@@ -46,7 +46,7 @@ impl Bare {
         Ok(Self { address, says, task })
     }
 
-    /// What it says from now on.
+    /// The answer from now on.
     pub(crate) fn says(&self, bytes: Bytes) {
         *self.says.write().unwrap_or_else(PoisonError::into_inner) = bytes;
     }

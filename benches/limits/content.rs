@@ -7,7 +7,7 @@ use everfeed::feed::{
 use everfeed_adapters::{Body, Category, Date, Digest, Entry, Key, Link, Person, Text, TextKind};
 use std::sync::{Arc, LazyLock};
 
-/// What the ids of the items are hashed with.
+/// Namespace of the ids of the items.
 pub(crate) const NAMESPACE: &str = "blog.example/feed";
 
 /// Bytes of HTML in an item. With title, link, author, tags, dates and digests it comes to 2 KB.

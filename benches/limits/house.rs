@@ -14,9 +14,11 @@ use everfeed::{
     readers::{self, Readers},
     render::Site,
     serve::{
+        context::ServeContext,
         listen,
         long_poll::Waiters,
-        router::{HubService, Router, Routes},
+        own_mounts::{HubService, own_mounts},
+        router::Router,
         stack,
     },
     store::{
@@ -56,7 +58,7 @@ pub(crate) struct House {
     folder: TempDir,
 }
 
-/// Where everfeed's server listens. It ends when this is dropped.
+/// The address of everfeed's server, which ends when this is dropped.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) waiters: Waiters,
@@ -94,7 +96,7 @@ impl House {
         self.record.no
     }
 
-    /// Where the store is.
+    /// Path of the store.
     pub(crate) fn file(&self) -> PathBuf {
         file(self.folder.path())
     }
@@ -122,16 +124,15 @@ impl House {
         let waiters = Waiters::new(PLACES_MAX, HOLD_MAX);
         let stop = CancellationToken::new();
         let clock: Arc<dyn Clock> = Arc::new(System);
-        let routes = Routes {
+        let context = ServeContext {
             readers: Arc::new(self.readers()?),
             store: self.store.clone(),
             clock,
             catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
-            hub: no_hub(),
             waiters: waiters.clone(),
             stop: stop.clone(),
         };
-        let service = stack::stack(Router::new(Arc::new(routes)), Metrics::default());
+        let service = stack::stack(Router::new(own_mounts(Arc::new(context), no_hub())), Metrics::default());
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         tokio::spawn(listen::serve(listener, service, PLACES_MAX, stop.clone()));

@@ -76,7 +76,7 @@ pub(crate) fn get(path: &str, headers: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// What a time of load came to.
+/// The result of a time of load.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) answers: u64,

@@ -1,4 +1,4 @@
-//! What everfeed costs beside the physical limit of the same work: six questions, both sides asked in turn by the same
+//! The cost of everfeed beside the physical limit of the same work: six questions, both sides asked in turn by the same
 //! tool in one process. No test: the machine is what it is, so only counts are asserted and figures are printed.
 //!
 //! `cargo bench` asks all six, `cargo bench -- hot poll` some of them.

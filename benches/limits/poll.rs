@@ -62,7 +62,7 @@ struct Subject {
     client: reqwest::Client,
 }
 
-/// How far the feed has come.
+/// The state of the feed.
 struct Polled {
     state: PollState,
     /// The newest entry that was published.

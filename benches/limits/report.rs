@@ -6,7 +6,7 @@ use std::{fmt::Display, thread::available_parallelism};
 /// Prints as figures come in.
 pub(crate) struct Report(());
 
-/// What a figure is held against.
+/// The limit that a figure is compared with.
 #[derive(Clone, Copy)]
 pub(crate) enum Aim {
     /// Our throughput, as a part of the limit's.

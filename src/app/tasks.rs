@@ -2,15 +2,10 @@
 
 use crate::{
     ingest::Poller,
-    serve::{
-        admin::Admin,
-        listen,
-        router::{Router, Routes},
-        stack,
-    },
+    serve::{admin::Admin, listen, mount::Mount, router::Router, stack},
     telemetry::Metrics,
 };
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -53,11 +48,11 @@ impl Tasks {
     pub(super) fn serve(
         &self,
         listener: TcpListener,
-        routes: Routes,
+        mounts: Vec<Mount>,
         metrics: Metrics,
         connections_max: usize,
     ) {
-        let service = stack::stack(Router::new(Arc::new(routes)), metrics);
+        let service = stack::stack(Router::new(mounts), metrics);
         self.serving.spawn(listen::serve(listener, service, connections_max, self.stop_serving.clone()));
     }
 

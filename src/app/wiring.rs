@@ -12,8 +12,10 @@ use crate::{
     readers::{self, Readers},
     render::Site,
     serve::{
+        context::ServeContext,
         long_poll::Waiters,
-        router::{HubService, Routes},
+        mount::Mount,
+        own_mounts::{HubService, own_mounts},
     },
     store::Store,
     telemetry::Metrics,
@@ -103,22 +105,22 @@ impl Wiring {
         Waiters::new(server.waiters_max, Duration::from_secs(server.timeout_max_secs))
     }
 
-    pub(super) fn routes(
+    pub(super) fn mounts(
         &self,
         readers: Arc<Readers>,
         hub: &Arc<Hub>,
         waiters: Waiters,
         stop: CancellationToken,
-    ) -> Routes {
-        Routes {
+    ) -> Vec<Mount> {
+        let context = ServeContext {
             readers,
             store: self.store.clone(),
             clock: self.clock.clone(),
             catalog: self.catalog.clone(),
-            hub: hub_service(hub.clone()),
             waiters,
             stop,
-        }
+        };
+        own_mounts(Arc::new(context), hub_service(hub.clone()))
     }
 
     pub(super) fn explainer(&self) -> Explainer {

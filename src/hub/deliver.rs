@@ -12,7 +12,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{
-    HeaderMap, Response, StatusCode,
+    Response, StatusCode,
     header::{CONTENT_TYPE, LINK, RETRY_AFTER, USER_AGENT},
 };
 use std::{
@@ -20,7 +20,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// What is to be pushed where. Not the items: they are read when there is room to send them, so every try carries the
+/// A push to make. It holds no items: they are read when there is room to send them, so every try carries the
 /// newest state.
 #[derive(Clone, Debug)]
 pub(super) struct Push {
@@ -34,7 +34,7 @@ pub(super) struct Push {
     pub(super) items_max: usize,
 }
 
-/// What a push came to.
+/// End of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Nothing stands after the cursor, or the feed is not served yet.
@@ -54,7 +54,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// What a request came to, in the word that is counted.
+    /// The word under which the request is counted.
     fn word(&self) -> &'static str {
         match self {
             Self::Moved(_) => "delivered",
@@ -69,14 +69,9 @@ impl Outcome {
 pub(super) struct Moved {
     pub(super) from: String,
     pub(super) to: String,
-    /// Whether more was waiting.
+    /// True while more is waiting.
     pub(super) more: bool,
-    /// How many readers the callback speaks for, if it said (W-19).
-    pub(super) readers: Option<u64>,
 }
-
-/// The most that is believed of `X-Hub-On-Behalf-Of`.
-const READERS_MAX: u64 = 1_000_000_000;
 
 /// Sends the page after `push.acked`, when there is one.
 pub(super) async fn deliver(shared: Arc<Shared>, push: Push) -> Outcome {
@@ -124,13 +119,13 @@ fn unless_due(acked: &str, page: &Rendered) -> Option<Outcome> {
     let moved = page.more || page.last_cursor != acked;
     let to = page.last_cursor.clone();
     Some(if moved {
-        Outcome::Moved(Moved { from: acked.to_owned(), to, more: page.more, readers: None })
+        Outcome::Moved(Moved { from: acked.to_owned(), to, more: page.more })
     } else {
         Outcome::Nothing
     })
 }
 
-/// Where a subscription starts that was made before its feed was served.
+/// The first position of a subscription that was made before its feed was served.
 async fn settle(shared: &Shared, push: &Push) -> Result<Outcome, ReadError> {
     let record = shared.store.feed(push.view.feed).await.map_err(Arc::<StoreError>::new)?;
     Ok(record.first_cursor.map_or(Outcome::Nothing, Outcome::Settled))
@@ -152,7 +147,7 @@ fn request(shared: &Shared, push: &Push, link: &str, acked: &str, page: &Rendere
     request.body(page.body.clone()).ok()
 }
 
-/// What an answer means: any 2xx is a yes and its body is not looked at, 410 is the end, and all else, redirects
+/// The meaning of an answer: any 2xx is a yes and its body is not looked at, 410 is the end, and all else, redirects
 /// included, is a failure (HUB-20, P-53).
 fn judge(
     answer: &Result<Response<Bytes>, FetchError>,
@@ -168,12 +163,9 @@ fn judge(
         }
     };
     match answer.status() {
-        status if status.is_success() => Outcome::Moved(Moved {
-            from: acked.to_owned(),
-            to: page.last_cursor.clone(),
-            more: page.more,
-            readers: readers(answer.headers()),
-        }),
+        status if status.is_success() => {
+            Outcome::Moved(Moved { from: acked.to_owned(), to: page.last_cursor.clone(), more: page.more })
+        }
         StatusCode::GONE => Outcome::Gone,
         status => Outcome::Failed {
             why: format!("it answered with status {}", status.as_u16()),
@@ -181,10 +173,4 @@ fn judge(
             too_large: status == StatusCode::PAYLOAD_TOO_LARGE,
         },
     }
-}
-
-/// `X-Hub-On-Behalf-Of` (0.3 section 7.3); garbage counts as not said.
-fn readers(headers: &HeaderMap) -> Option<u64> {
-    let said: u64 = headers.get("x-hub-on-behalf-of")?.to_str().ok()?.trim().parse().ok()?;
-    Some(said.min(READERS_MAX))
 }

@@ -1,18 +1,19 @@
-//! What a request to the hub is answered with: its form judged, its order kept, its verification awaited only when the
-//! old dialect asks for that. Not what becomes of the order.
+//! Answers to requests to the hub: a form is judged, its command kept, its verification awaited only when the old dialect
+//! asks for that. Not what becomes of the command.
 
 use super::{
     Hub,
+    command::SubscriptionCommand,
     form::{self, Asked, Change, Mode, Refusal, Verify},
     lease,
     retry::VERIFY_GIVE_UP_SECS,
     roster::{Key, Room, Standing, Way},
     sign,
-    subscription::{self, Order, Place},
+    subscription::{self, TaskPlace},
     verify::Verdict,
 };
 use crate::{
-    feed::{order::Order as FeedOrder, page::PageQuery, stamp::Stamp, view::View},
+    feed::{order::Order, page::PageQuery, stamp::Stamp, view::View},
     render::{Endpoint, Representation, Topic},
     store::{
         StoreError,
@@ -28,10 +29,10 @@ use std::time::Duration;
 use tokio::{sync::oneshot, time::Instant};
 use url::form_urlencoded;
 
-/// How long a verification waits for the answer to its request to be on its way, microseconds. There are subscribers
+/// Wait of a verification for the answer to its request to be on its way, microseconds. There are subscribers
 /// that hold a lock until they have it (HUBS section 2, websubsub).
 const VERIFY_AFTER_US: u64 = 250_000;
-/// What somebody waits who came when we were too busy, seconds (Google's hub).
+/// `Retry-After` of somebody who came when we were too busy, seconds (Google's hub).
 const BUSY_SECS: u64 = 120;
 
 /// An answer in the making.
@@ -171,7 +172,7 @@ impl Hub {
         let room = self.subscribers.admit(&host, Instant::now()).await;
         room.map_err(|full| slow_down(full.wait))?;
         let grant = lease::grant(change.lease.as_deref(), &self.shared.config);
-        let mut ordered = false;
+        let mut commanded = false;
         let mut awaited = Vec::new();
         for (spelt, subject) in change.topics.iter().zip(topics) {
             let key = Key { topic: subject.topic.clone(), callback: change.callback.clone() };
@@ -180,11 +181,11 @@ impl Hub {
                 continue;
             }
             let pending = self.pending(change, spelt, subject.view, &grant).await?;
-            awaited.extend(self.order(key, &subject, pending, is_sync(change)).await?);
-            ordered = true;
+            awaited.extend(self.command(key, &subject, pending, is_sync(change)).await?);
+            commanded = true;
         }
         match change.verify {
-            _ if !ordered => Ok(Answer::new(StatusCode::NO_CONTENT, "")),
+            _ if !commanded => Ok(Answer::new(StatusCode::NO_CONTENT, "")),
             Some(Verify::Sync { or_async }) => conclude(awaited, or_async, change, &grant).await,
             // The answer is the same whatever the verification will come to (HUB-3).
             None | Some(Verify::Async) => Ok(accepted(change, &grant)),
@@ -197,11 +198,11 @@ impl Hub {
         let Topic { name, order, filter, representation } =
             site.topic(spelt).ok_or(Refusal::UnknownTopic("take the rel=self URL of a feed served here"))?;
         let catalog = self.shared.catalog.snapshot();
-        let unknown = match catalog.withdrawn(&name) {
-            Some(_) => Refusal::UnknownTopic("this feed is not served any more"),
-            None => Refusal::UnknownTopic("there is no such feed"),
+        let feed = match catalog.feed(&name) {
+            Some(feed) => feed.no,
+            None if catalog.withdrawn(&name).is_some() => return Err(Refusal::GoneTopic),
+            None => return Err(Refusal::UnknownTopic("there is no such feed")),
         };
-        let feed = catalog.feed(&name).ok_or(unknown)?.no;
         if scope.is_some_and(|scope| scope != name) {
             return Err(Refusal::UnknownTopic("this is the hub of another feed"));
         }
@@ -256,7 +257,7 @@ impl Hub {
 
     /// The cursor of the newest item now; `None` while the feed is not served yet.
     async fn head(&self, view: View) -> Result<Option<String>, StoreError> {
-        let order = FeedOrder { reverse: true, ..view.order };
+        let order = Order { reverse: true, ..view.order };
         let query = PageQuery {
             feed: view.feed,
             order,
@@ -270,8 +271,8 @@ impl Hub {
         Ok(page.record.is_ready().then_some(page.last_cursor))
     }
 
-    /// Hands an order to the subscription's task, started if there is none, and waits until it is kept.
-    async fn order(
+    /// Hands a command to the subscription's task, started if there is none, and waits until it is kept.
+    async fn command(
         &self,
         key: Key,
         subject: &Subject,
@@ -281,19 +282,20 @@ impl Hub {
         let config = &self.shared.config;
         let room =
             Room { subscriptions_max: config.subscriptions_max, unverified_max: config.unverified_max };
-        for _ in 0..ORDER_TRIES {
+        for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
-            let order = Order { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
+            let command =
+                SubscriptionCommand { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
             let sent = match self.shared.roster.way(&key, subject.view.feed, Standing::Unverified, room) {
                 Way::Full => return Err(Answer::busy("this hub has as many subscriptions as it takes")),
-                Way::Known(mailbox) => mailbox.send(order).await.is_ok(),
-                Way::New(orders, mailbox, ticket) => {
-                    // Without waiting: a task whose first order never comes would never end.
-                    let sent = mailbox.try_send(order).is_ok();
-                    let place = Place { shared: self.shared.clone(), key: key.clone(), ticket };
+                Way::Known(mailbox) => mailbox.send(command).await.is_ok(),
+                Way::New(commands, mailbox, ticket) => {
+                    // Without waiting: a task whose first command never comes would never end.
+                    let sent = mailbox.try_send(command).is_ok();
+                    let place = TaskPlace { shared: self.shared.clone(), key: key.clone(), ticket };
                     let representation = subject.representation.name();
-                    let task = subscription::begin(place, subject.view, representation, orders);
+                    let task = subscription::begin(place, subject.view, representation, commands);
                     self.start_one(&key.topic, task);
                     sent
                 }
@@ -301,7 +303,7 @@ impl Hub {
             match is_kept.await {
                 Ok(Ok(())) if sent => return Ok(sync.then_some(verdict)),
                 Ok(Err(error)) => return Err(error.into()),
-                // The task ended before it came to the order; its successor takes it.
+                // The task ended before it came to the command; its successor takes it.
                 _ => {}
             }
         }
@@ -316,8 +318,8 @@ struct Subject {
     topic: String,
 }
 
-/// How often an order is handed to another task after one that had just ended.
-const ORDER_TRIES: usize = 3;
+/// Times that a command is handed to another task after one that had just ended.
+const COMMAND_TRIES: usize = 3;
 
 /// The synchronous answer (P03-2): verified, or not.
 async fn conclude(

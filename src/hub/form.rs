@@ -26,7 +26,7 @@ const TOPICS_MAX: usize = 20;
 /// URLs of one publish request at most.
 const PUBLISHED_MAX: usize = 100;
 
-/// What was asked.
+/// A request to the hub.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Asked {
     /// Subscribe, renew or unsubscribe.
@@ -43,7 +43,7 @@ pub(super) struct Change {
     pub(super) callback: String,
     /// As spelt; more than one only in the legacy dialect.
     pub(super) topics: Vec<String>,
-    /// How to verify; `None` in WebSub, which never says.
+    /// Way to verify; `None` in WebSub, which never says.
     pub(super) verify: Option<Verify>,
     /// Echoed if given, in every dialect (P-19: BazQux, NewsBlur).
     pub(super) verify_token: Option<String>,
@@ -62,7 +62,7 @@ pub(super) enum Mode {
     Unsubscribe,
 }
 
-/// What `hub.verify` prefers.
+/// Preference of `hub.verify`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verify {
     /// Answer first.
@@ -74,7 +74,7 @@ pub(super) enum Verify {
     },
 }
 
-/// Why a form is refused: always the sender's mistake. The text names the parameter.
+/// A form that is refused: always the sender's mistake. The text names the parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum Refusal {
     #[error("send a form: Content-Type application/x-www-form-urlencoded")]
@@ -91,6 +91,8 @@ pub(super) enum Refusal {
     Bad { name: &'static str, why: &'static str },
     #[error("`hub.topic` is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
+    #[error("`hub.topic` is of a feed that is not served any more")]
+    GoneTopic,
     #[error("none of the URLs is known here: name a feed that is polled, or a topic of this hub")]
     NothingPublished,
 }
@@ -101,6 +103,7 @@ impl Refusal {
             Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnknownTopic(_) | Self::NothingPublished => StatusCode::NOT_FOUND,
+            Self::GoneTopic => StatusCode::GONE,
             Self::Missing(_) | Self::Twice(_) | Self::NotText(_) | Self::Bad { .. } => {
                 StatusCode::BAD_REQUEST
             }
@@ -127,13 +130,13 @@ pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Asked, Re
     }
 }
 
-/// Whether a callback is at a port that the way to it refuses (PUSH D-P6).
+/// True for callbacks at a port that the way to it refuses (PUSH D-P6).
 pub(super) fn is_barred_port(callback: &str) -> bool {
     let port = Url::parse(callback).ok().and_then(|url| url.port_or_known_default());
     !matches!(port, Some(80 | 443 | 1024..))
 }
 
-/// Whether a callback is at a literal address that we would refuse to connect to. Names are looked up only when the
+/// True for callbacks at a literal address that we would refuse to connect to. Names are looked up only when the
 /// connection is made, and refused there.
 pub(super) fn is_private(callback: &str) -> bool {
     match Url::parse(callback).ok().as_ref().and_then(Url::host) {

@@ -1,4 +1,4 @@
-//! How long a subscription lasts: what is granted, and when we ask again ourselves; not the clock that ends it.
+//! Leases: what is granted, and when we ask again ourselves; not the clock that ends it.
 
 use super::Config;
 use crate::{
@@ -11,13 +11,13 @@ use crate::{
 pub(super) struct Grant {
     /// Seconds.
     pub(super) secs: u64,
-    /// What the subscriber should know.
+    /// A note for the subscriber.
     pub(super) word: Option<String>,
-    /// Whether an end was asked for at all.
+    /// True where an end was asked for at all.
     pub(super) asked: bool,
 }
 
-/// What is granted for `hub.lease_seconds`. Never refused: an odd lease is no reason to lose a subscriber (DESIGN
+/// Grants a lease for `hub.lease_seconds`. Never refused: an odd lease is no reason to lose a subscriber (DESIGN
 /// section 9), but silence about it would be.
 pub(super) fn grant(asked: Option<&str>, config: &Config) -> Grant {
     let Some(text) = asked.filter(|text| !text.is_empty()) else {
@@ -40,7 +40,7 @@ pub(super) fn grant(asked: Option<&str>, config: &Config) -> Grant {
     Grant { secs, word, asked: true }
 }
 
-/// When we ask a legacy subscriber whether to go on: at four fifths of a lease that it asked for without an end
+/// Time to ask a legacy subscriber whether to go on: at four fifths of a lease that it asked for without an end
 /// (D-P5). `None` for everybody else, whose business a renewal is.
 pub(super) fn refresh_at(sub: &Subscription) -> Option<Stamp> {
     let terms: &Terms = sub.active.as_ref().filter(|terms| terms.auto_refresh)?;

@@ -1,4 +1,4 @@
-//! How many requests to callbacks are under way at once, in all and per host; not when one is due.
+//! Limits of requests to callbacks under way at once, in all and per host; not when one is due.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! When to try again: the two schedules of the hub, and the share of chance in them; not what is tried.
+//! The retry schedules: the two of the hub, and the share of chance in them; not what is tried.
 
 use crate::feed::stamp::Stamp;
 use std::time::Duration;
@@ -14,12 +14,12 @@ const JITTER: f64 = 0.5;
 /// The longest `Retry-After` that is believed, seconds; a day of silence is what a subscriber may ask for.
 const RETRY_AFTER_MAX_SECS: u64 = 24 * 3600;
 
-/// When a delivery is tried again after `failures` in a row, at least one.
+/// Time at which a delivery is tried again after `failures` in a row, at least one.
 pub(super) fn delivery_at(now: Stamp, failures: u32, retry_after: Option<Duration>) -> Stamp {
     after(now, &DELIVERY_SECS, failures, retry_after)
 }
 
-/// When a verification is tried again after `failures`, at least one.
+/// Time at which a verification is tried again after `failures`, at least one.
 pub(super) fn verify_at(now: Stamp, failures: u32, retry_after: Option<Duration>) -> Stamp {
     after(now, &VERIFY_SECS, failures, retry_after)
 }

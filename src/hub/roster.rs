@@ -1,6 +1,6 @@
 //! Which subscriptions there are, how to reach the task of each, and how each stands; not their terms or positions.
 
-use super::subscription::Order;
+use super::command::SubscriptionCommand;
 use crate::feed::record::FeedNo;
 use std::{
     collections::HashMap,
@@ -11,14 +11,14 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// What tells subscriptions apart: the canonical topic and the exact callback (HUB-6).
+/// Identity of a subscription: the canonical topic and the exact callback (HUB-6).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) topic: String,
     pub(super) callback: String,
 }
 
-/// How a subscription stands.
+/// Standing of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Never verified yet.
@@ -38,8 +38,6 @@ pub struct Counts {
     pub pending: usize,
     /// Active ones whose last push was not taken.
     pub failing: usize,
-    /// Readers behind the active ones: each counts as one, or as many as it says (W-19).
-    pub readers: u64,
 }
 
 /// The tasks at work.
@@ -52,9 +50,8 @@ pub(super) struct Roster {
 #[derive(Debug)]
 struct Entry {
     feed: FeedNo,
-    mailbox: mpsc::Sender<Order>,
+    mailbox: mpsc::Sender<SubscriptionCommand>,
     standing: Standing,
-    readers: u64,
     ticket: Ticket,
 }
 
@@ -65,15 +62,15 @@ pub(super) struct Ticket(u64);
 /// A way to a subscription's task.
 pub(super) enum Way {
     /// There is one; here is its mailbox.
-    Known(mpsc::Sender<Order>),
+    Known(mpsc::Sender<SubscriptionCommand>),
     /// There was none: start one, with this mailbox and ticket.
-    New(mpsc::Receiver<Order>, mpsc::Sender<Order>, Ticket),
+    New(mpsc::Receiver<SubscriptionCommand>, mpsc::Sender<SubscriptionCommand>, Ticket),
     /// There was none, and no room for another.
     Full,
 }
 
-/// Orders that wait for one subscription's task at most; the senders of more wait.
-const MAILBOX_ORDERS: usize = 4;
+/// Commands that wait for one subscription's task at most; the senders of more wait.
+const MAILBOX_COMMANDS: usize = 4;
 
 impl Roster {
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Entry>> {
@@ -94,20 +91,20 @@ impl Roster {
         {
             return Way::Full;
         }
-        let (mailbox, orders) = mpsc::channel(MAILBOX_ORDERS);
+        let (mailbox, commands) = mpsc::channel(MAILBOX_COMMANDS);
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
-        entries.insert(key.clone(), Entry { feed, mailbox: mailbox.clone(), standing, readers: 1, ticket });
-        Way::New(orders, mailbox, ticket)
+        entries.insert(key.clone(), Entry { feed, mailbox: mailbox.clone(), standing, ticket });
+        Way::New(commands, mailbox, ticket)
     }
 
     pub(super) fn knows(&self, key: &Key) -> bool {
         self.lock().contains_key(key)
     }
 
-    /// Notes how a subscription stands, and for how many readers it speaks.
-    pub(super) fn note(&self, key: &Key, ticket: Ticket, standing: Standing, readers: u64) {
+    /// Notes the standing of a subscription.
+    pub(super) fn note(&self, key: &Key, ticket: Ticket, standing: Standing) {
         if let Some(entry) = self.lock().get_mut(key).filter(|entry| entry.ticket == ticket) {
-            (entry.standing, entry.readers) = (standing, readers);
+            entry.standing = standing;
         }
     }
 
@@ -129,7 +126,6 @@ impl Roster {
                 Standing::Well | Standing::Failing => {
                     feed.active += 1;
                     feed.failing += usize::from(entry.standing == Standing::Failing);
-                    feed.readers = feed.readers.saturating_add(entry.readers);
                 }
             }
         }
@@ -137,7 +133,7 @@ impl Roster {
     }
 }
 
-/// How many may be on the roster.
+/// Subscriptions that may be on the roster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) subscriptions_max: usize,
@@ -159,15 +155,15 @@ mod tests {
     fn there_is_one_task_for_a_key_and_a_named_number_of_keys() {
         let roster = Roster::default();
         let way = |callback: &str| roster.way(&key(callback), FEED, Standing::Unverified, ROOM);
-        let Way::New(_orders, _, first) = way("a") else { panic!("the first is new") };
+        let Way::New(_commands, _, first) = way("a") else { panic!("the first is new") };
         assert!(matches!(way("a"), Way::Known(_)));
         assert!(matches!(way("b"), Way::New(..)));
         assert!(matches!(way("c"), Way::Full), "two wait for their verification already");
-        roster.note(&key("a"), first, Standing::Failing, 7);
+        roster.note(&key("a"), first, Standing::Failing);
         assert!(matches!(way("c"), Way::New(..)));
         assert!(matches!(way("d"), Way::Full));
         let counts = roster.counts()[&FEED];
-        assert_eq!(counts, Counts { active: 1, pending: 2, failing: 1, readers: 7 });
+        assert_eq!(counts, Counts { active: 1, pending: 2, failing: 1 });
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> Option<Algo> {
     known.into_iter().find(|algo| name(*algo).eq_ignore_ascii_case(text))
 }
 
-/// What signs unless the subscriber chose: 0.3 clients know sha1 only (P03-11), everybody else gets sha256.
+/// The hash unless the subscriber chose one: 0.3 clients know sha1 only (P03-11), everybody else gets sha256.
 pub(super) const fn usual(dialect: Dialect) -> Algo {
     match dialect {
         Dialect::Legacy => Algo::Sha1,

@@ -3,12 +3,14 @@
 
 use super::{
     Shared,
+    command::SubscriptionCommand,
     deliver::{self, Moved, Outcome, Push},
     lease, retry,
     roster::{Key, Standing, Ticket},
     verify::{self, Answered, Question, Verdict},
 };
 use crate::{
+    catalog::CatalogSnapshot,
     feed::{record::Head, stamp::Stamp, view::View},
     render::Representation,
     store::{
@@ -24,38 +26,26 @@ use tracing::{debug, info, warn};
 #[cfg(test)]
 mod tests;
 
-/// A request that was accepted, on its way to the subscription's task.
-#[derive(Debug)]
-pub(super) struct Order {
-    /// What it asks for.
-    pub(super) pending: Pending,
-    /// Told when the request is kept and so survives us.
-    pub(super) kept: oneshot::Sender<Result<(), StoreError>>,
-    /// Told what the first try came to, in the synchronous dialect. Who waits here wants one try only unless the
-    /// pending request says otherwise.
-    pub(super) verdict: Option<oneshot::Sender<Verdict>>,
-}
-
 /// A subscription at work.
 pub(super) struct SubscriptionTask {
     shared: Arc<Shared>,
-    place: Place,
+    place: TaskPlace,
     sub: Subscription,
     progress: Progress,
-    orders: mpsc::Receiver<Order>,
+    commands: mpsc::Receiver<SubscriptionCommand>,
     changes: Option<watch::Receiver<Head>>,
+    catalog: Option<watch::Receiver<Arc<CatalogSnapshot>>>,
     question: Option<BoxFuture<'static, Answered>>,
     awaiting: Option<oneshot::Sender<Verdict>>,
     push: Option<BoxFuture<'static, Outcome>>,
     /// Nothing to push until the feed moves.
     caught_up: bool,
     items_max: usize,
-    readers: u64,
-    /// What is in memory is not in the store yet; saved again at this moment.
+    /// Time of the next try to save what is in memory and not in the store yet.
     unsaved: Option<Stamp>,
 }
 
-/// What is to be done next. Decided from the row and the time alone.
+/// The next thing to do. Decided from the row and the time alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Write the row again.
@@ -70,13 +60,13 @@ enum Step {
     Refresh,
     /// Deliver.
     Push,
-    /// Nothing is left to live for.
+    /// The subscription has ended; its task stops.
     End,
     /// Wait, at the longest until then.
     Wait(Stamp),
 }
 
-/// What keeps a step from being taken.
+/// Reasons not to take a step yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
     asking: bool,
@@ -86,16 +76,16 @@ struct UnderWay {
 
 /// The longest sleep, seconds: a clock that is set is noticed at the latest then.
 const SLEEP_MAX_SECS: u64 = 600;
-/// How soon our own troubles are tried again, seconds.
+/// Wait after troubles of our own, seconds.
 const OURS_SECS: u64 = 5;
 
 impl SubscriptionTask {
     /// The task of a stored subscription.
     pub(super) fn new(
-        place: Place,
+        place: TaskPlace,
         sub: Subscription,
         mut progress: Progress,
-        orders: mpsc::Receiver<Order>,
+        commands: mpsc::Receiver<SubscriptionCommand>,
     ) -> Self {
         if progress.attempts.failed == 0 {
             // An acknowledgement clears the count only; what belongs to an older failure is over too.
@@ -103,19 +93,20 @@ impl SubscriptionTask {
         }
         let shared = place.shared.clone();
         let items_max = shared.config.push_items_max.max(1);
+        let catalog = Some(shared.catalog.watch());
         Self {
             shared,
             place,
             sub,
             progress,
-            orders,
+            commands,
             changes: None,
+            catalog,
             question: None,
             awaiting: None,
             push: None,
             caught_up: false,
             items_max,
-            readers: 1,
             unsaved: None,
         }
     }
@@ -148,10 +139,12 @@ impl SubscriptionTask {
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,
-                        order = self.orders.recv() => if let Some(order) = order { self.accept(order).await },
+                        command = self.commands.recv() => if let Some(command) = command { self.accept(command).await },
                         answered = or_never(&mut self.question) => self.answered(answered).await,
                         outcome = or_never(&mut self.push) => self.pushed(outcome).await,
                         () = changed(&mut self.changes), if self.caught_up => self.caught_up = false,
+                        // A feed that is served again may have waited for its pushes.
+                        () = changed(&mut self.catalog), if self.caught_up => self.caught_up = false,
                         // A feed that was never announced wakes nobody, so look whether it is there by now.
                         () = tokio::time::sleep(Duration::from_micros(left_us)) => {
                             self.caught_up &= self.changes.is_some();
@@ -181,23 +174,23 @@ impl SubscriptionTask {
             (Some(_), 0) => Standing::Well,
             (Some(_), _) => Standing::Failing,
         };
-        self.place.note(standing, self.readers);
+        self.place.note(standing);
     }
 
-    /// Takes an order. It is acknowledged once it is kept; the newest one counts.
-    async fn accept(&mut self, order: Order) {
-        let before = self.sub.pending.replace(order.pending);
+    /// Takes a command. It is acknowledged once it is kept; the newest one counts.
+    async fn accept(&mut self, command: SubscriptionCommand) {
+        let before = self.sub.pending.replace(command.pending);
         match self.shared.store.change_subscription(self.sub.clone(), None).await {
             Ok(rev) => {
                 self.sub.rev = rev;
                 self.question = None;
-                self.awaiting = order.verdict;
+                self.awaiting = command.verdict;
                 // Nobody there to hear it means that the consumer hung up; the request stands all the same.
-                let _ = order.kept.send(Ok(()));
+                let _ = command.kept.send(Ok(()));
             }
             Err(error) => {
                 self.sub.pending = before;
-                let _ = order.kept.send(Err(error));
+                let _ = command.kept.send(Err(error));
             }
         }
     }
@@ -367,7 +360,6 @@ impl SubscriptionTask {
                 self.progress = Progress { acked: Some(moved.to), attempts: Attempts::default() };
                 self.caught_up = !moved.more;
                 self.items_max = self.shared.config.push_items_max.max(1);
-                self.readers = moved.readers.unwrap_or(self.readers);
             }
             Ok(false) | Err(StoreError::OutcomeUnknown(_)) => self.reload().await,
             Err(error) => {
@@ -457,55 +449,55 @@ impl SubscriptionTask {
 }
 
 /// The place of a task on the roster.
-pub(super) struct Place {
+pub(super) struct TaskPlace {
     pub(super) shared: Arc<Shared>,
     pub(super) key: Key,
     pub(super) ticket: Ticket,
 }
 
-impl Place {
-    fn note(&self, standing: Standing, readers: u64) {
-        self.shared.roster.note(&self.key, self.ticket, standing, readers);
+impl TaskPlace {
+    fn note(&self, standing: Standing) {
+        self.shared.roster.note(&self.key, self.ticket, standing);
     }
 }
 
-impl Drop for Place {
+impl Drop for TaskPlace {
     /// However the task ends: nobody is to write to a mailbox that nobody reads.
     fn drop(&mut self) {
         self.shared.roster.remove(&self.key, self.ticket);
     }
 }
 
-/// Makes a subscription with the first order for it, and runs its task.
+/// Makes a subscription with the first command for it, and runs its task.
 pub(super) async fn begin(
-    place: Place,
+    place: TaskPlace,
     view: View,
     representation: String,
-    mut orders: mpsc::Receiver<Order>,
+    mut commands: mpsc::Receiver<SubscriptionCommand>,
 ) {
     let stop = place.shared.stop.clone();
     let first = tokio::select! {
         biased;
         () = stop.cancelled() => None,
-        order = orders.recv() => order,
+        command = commands.recv() => command,
     };
-    let Some(order) = first else { return };
-    match subscribe(&place, view, representation, &order.pending).await {
+    let Some(command) = first else { return };
+    match subscribe(&place, view, representation, &command.pending).await {
         Ok((sub, progress)) => {
-            let mut task = SubscriptionTask::new(place, sub, progress, orders);
-            task.awaiting = order.verdict;
+            let mut task = SubscriptionTask::new(place, sub, progress, commands);
+            task.awaiting = command.verdict;
             // Nobody there to hear it means that the consumer hung up; the request stands all the same.
-            let _ = order.kept.send(Ok(()));
+            let _ = command.kept.send(Ok(()));
             task.run().await;
         }
-        Err(error) => drop(order.kept.send(Err(error))),
+        Err(error) => drop(command.kept.send(Err(error))),
     }
 }
 
 /// Stores a new subscription. A row that is there already is left of one whose end could not be stored: nothing of it
 /// counts any more.
 async fn subscribe(
-    place: &Place,
+    place: &TaskPlace,
     view: View,
     representation: String,
     pending: &Pending,
@@ -607,8 +599,8 @@ async fn or_never<T>(slot: &mut Option<BoxFuture<'static, T>>) -> T {
     }
 }
 
-/// The next change of the feed; never, for a feed that is not announced.
-async fn changed(changes: &mut Option<watch::Receiver<Head>>) {
+/// The next change; never, where nothing is watched, such as a feed that is not announced.
+async fn changed<T>(changes: &mut Option<watch::Receiver<T>>) {
     match changes {
         Some(receiver) => {
             if receiver.changed().await.is_err() {

@@ -20,7 +20,7 @@ mod tests;
 
 /// Everything but unreserved characters is escaped in a query value.
 const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// How long somebody who waits for the answer is made to wait for room, seconds.
+/// Longest wait for room of somebody who waits for the answer, seconds.
 const ROOM_SECS: u64 = 5;
 
 /// A question to a callback.
@@ -41,7 +41,7 @@ pub(super) struct Question {
     pub(super) awaited: bool,
 }
 
-/// What a question came to.
+/// End of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The callback echoed the challenge.
@@ -55,7 +55,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// What a verification came to, in the word that is counted.
+    /// The word under which the verification is counted.
     pub(super) fn word(&self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",
@@ -126,7 +126,7 @@ pub(super) fn url(callback: &str, params: &[(&str, &str)]) -> Option<String> {
     Some(url)
 }
 
-/// What an answer means. `lenient` as 0.3 section 6.2.1 has it for requests that were answered first: everything but
+/// The meaning of an answer. `lenient` as 0.3 section 6.2.1 has it for requests that were answered first: everything but
 /// 404 may still turn into a yes.
 fn judge(
     answer: &Result<Response<Bytes>, FetchError>,

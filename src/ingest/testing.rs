@@ -35,7 +35,7 @@ pub(super) use trouble::Trouble;
 /// 2026-02-02T02:40:00Z, a Monday.
 pub(super) const START_SECS: u64 = 1_770_000_000;
 
-/// What a script answers.
+/// The answer of a script.
 pub(super) type Scripted = Response<&'static str>;
 
 /// A request as the publisher saw it.
@@ -144,7 +144,7 @@ impl House {
         Running { poller, stop, task }
     }
 
-    /// When requests came so far, in seconds since the start.
+    /// The times of the requests so far, in seconds since the start.
     pub(super) fn requests_at(&self) -> Vec<u64> {
         self.seen.lock().unwrap().iter().map(|seen| seen.at_secs).collect()
     }

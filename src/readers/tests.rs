@@ -1,4 +1,4 @@
-//! What readers promise to whoever waits: nothing slept through, one read and one rendering for all, nobody stranded by
+//! Promises of readers to whoever waits: nothing slept through, one read and one rendering for all, nobody stranded by
 //! another's leaving. Not the protocols; those are in `serve/tests`.
 //!
 //! Rows: SF-3, SF-42, SF-91; D-11; DESIGN section 2, invariants 1 and 3.

@@ -21,7 +21,7 @@ mod tests;
 /// The media type of these pages.
 pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
 
-/// What these pages may do, as `Content-Security-Policy`: show themselves, in the one style they carry.
+/// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they carry.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-u4na1wHAHgdpJlhHR+aX6UUBxYaW25hHCs/zqrwyThA='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("html/style.css");

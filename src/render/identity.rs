@@ -1,4 +1,4 @@
-//! What a feed is called and who writes it, also when it does not say so; not what it holds.
+//! Name, title and id of a feed, also when it does not say so; not what it holds.
 
 use super::text::{plain, visible};
 use crate::feed::{item, record::FeedRecord};

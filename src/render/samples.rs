@@ -192,7 +192,7 @@ pub(super) fn rendered_with(
     String::from_utf8(representation.write(&document)).unwrap()
 }
 
-/// What goes into a document.
+/// Parts of a document.
 pub(super) struct Around {
     pub(super) feed: FeedRecord,
     pub(super) page: Page,

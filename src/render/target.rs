@@ -19,7 +19,7 @@ pub(super) fn image(url: &str) -> Option<Cow<'_, str>> {
     xml::iri(url).filter(|iri| may_be_named(iri))
 }
 
-/// Whether an attribute of foreign markup may hold the URL.
+/// True for URLs that an attribute of foreign markup may hold.
 pub(super) fn may_be_named(url: &str) -> bool {
     may_be_followed(url) || is_image_data(url)
 }

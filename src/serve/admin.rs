@@ -1,18 +1,16 @@
 //! The operator's own listener: is it alive, is it ready, what does it count, how are its feeds. Not for consumers.
 
-use super::rescue::Response;
+use super::body::{self, Response};
 use crate::{
     feed::{record::Gap, schedule::FaultNote},
     telemetry::{Metrics, exposition},
 };
-use bytes::Bytes;
 use chrono::DateTime;
 use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Request, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE},
 };
-use http_body_util::Full;
 use percent_encoding::percent_decode_str;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -25,15 +23,15 @@ use std::{
     sync::Arc,
     task::{Context, Poll},
 };
-use tower::{BoxError, Service};
+use tower::Service;
 
-/// What the operator may ask of the rest of the house.
+/// Questions and requests of the operator to the rest of the application.
 pub trait Insight: Send + Sync + 'static {
-    /// Whether consumers can be served; else why not.
+    /// Ok while consumers can be served; else the reason.
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
-    /// How everything is.
+    /// The state of the application.
     fn status(&self) -> BoxFuture<'_, Result<Status, String>>;
-    /// Why a feed, and an item of it, are as they are: JSON. `None` for a feed that is not configured.
+    /// Explanation of a feed, and of an item of it, as JSON. `None` for a feed that is not configured.
     fn explain<'a>(
         &'a self,
         feed: &'a str,
@@ -71,7 +69,7 @@ pub enum ReloadAnswer {
     Failed(String),
 }
 
-/// How everything is: `/status`. Moments are RFC 3339.
+/// The state of the application: `/status`. Moments are RFC 3339.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Status {
     /// Our version.
@@ -108,28 +106,28 @@ pub struct ReloadStatus {
     pub error: Option<String>,
 }
 
-/// How a feed is.
+/// The state of a feed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FeedStatus {
     /// Its name.
     pub name: String,
     /// Its upstream, without credentials.
     pub url: String,
-    /// Whether consumers are served: the first good document is in.
+    /// True while consumers are served: the first good document is in.
     pub served: bool,
-    /// When it was last polled, whatever came of it.
+    /// Time of the last poll, whatever came of it.
     pub last_poll_at: Option<String>,
-    /// When it last answered well.
+    /// Time of the last good answer.
     pub last_good_at: Option<String>,
-    /// When it is due.
+    /// Time of the next poll.
     pub next_poll_at: Option<String>,
     /// Polls that failed in a row.
     pub failures: u32,
-    /// What is wrong, and whose fault it is.
+    /// The fault, and whose it is.
     pub fault: Option<FaultStatus>,
     /// The software that it is read as, and why.
     pub platform: Option<String>,
-    /// Whether all of its past is held.
+    /// The part of its past that is held.
     pub history: String,
     /// Places where items may be missing, oldest first.
     pub gaps: Vec<GapStatus>,
@@ -139,7 +137,7 @@ pub struct FeedStatus {
     pub suspects: usize,
     /// Items that change with every poll, with an edit that waits for the end of a day.
     pub churning: usize,
-    /// When most of it was last seen being edited at once without a word on it; forgotten once it has rested from that.
+    /// Time at which most of it was last seen being edited at once without a word on it; forgotten once it has rested from that.
     pub reformatted_at: Option<String>,
     /// Items held, tombstones included.
     pub items: u64,
@@ -154,9 +152,9 @@ pub struct FeedStatus {
 /// A place in a feed where items may be missing: between two cursors.
 #[derive(Clone, Debug, Serialize)]
 pub struct GapStatus {
-    /// When it was found.
+    /// Time of its discovery.
     pub at: String,
-    /// What happened.
+    /// The event, in words.
     pub why: &'static str,
     /// The cursor before it.
     pub before: String,
@@ -171,12 +169,12 @@ impl From<&Gap> for GapStatus {
     }
 }
 
-/// What is wrong with a feed.
+/// Fault of a feed.
 #[derive(Clone, Debug, Serialize)]
 pub struct FaultStatus {
     /// `upstream` or `ours`.
     pub whose: crate::feed::schedule::Whose,
-    /// What happened.
+    /// The event, in words.
     pub text: String,
     /// The HTTP status, if an answer came.
     pub status: Option<u16>,
@@ -359,21 +357,20 @@ fn whole<T: TryInto<i64>>(count: T) -> i64 {
 }
 
 impl<B: Send + 'static> Service<Request<B>> for Admin {
-    type Response = http::Response<http_body_util::combinators::UnsyncBoxBody<Bytes, BoxError>>;
+    type Response = Response;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        use http_body_util::BodyExt as _;
         let admin = self.clone();
         Box::pin(async move {
             let query = request.uri().query().unwrap_or_default();
             let (status, media, body) = admin.answer(request.method(), request.uri().path(), query).await;
-            let mut response = Response::new(Full::from(body));
+            let mut response = Response::new(body::whole(body));
             *response.status_mut() = status;
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
@@ -384,7 +381,7 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
                 let allow = if is_change { "POST" } else { "GET, HEAD" };
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
-            Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
+            Ok(response)
         })
     }
 }

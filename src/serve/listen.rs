@@ -122,8 +122,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::rescue::Response;
-    use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
+    use crate::serve::body::{self, Response};
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
         net::TcpStream,
@@ -133,17 +132,12 @@ mod tests {
     /// Answers every request with so many bytes.
     fn bytes(
         count: usize,
-    ) -> impl Service<
-        Request<Incoming>,
-        Response = http::Response<UnsyncBoxBody<Bytes, BoxError>>,
-        Error = Infallible,
-        Future: Send,
-    > + Clone
+    ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
+    + Clone
     + Send
     + 'static {
         tower::service_fn(move |_: Request<Incoming>| async move {
-            let response = Response::new(Full::from(vec![b'x'; count]));
-            Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
+            Ok(Response::new(body::whole(vec![b'x'; count])))
         })
     }
 

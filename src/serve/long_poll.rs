@@ -45,7 +45,7 @@ impl Waiters {
         self.timeout_max.as_secs()
     }
 
-    /// How many are held now.
+    /// Requests held now.
     pub fn held(&self) -> usize {
         self.places_max - self.places.available_permits()
     }

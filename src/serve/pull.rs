@@ -2,15 +2,15 @@
 
 use super::{
     accept,
-    rescue::{Refusal, Response},
-    router::Routes,
+    body::{self, Response},
+    context::ServeContext,
+    rescue::Refusal,
 };
 use crate::{
     feed::{record::Head, stamp::Stamp, view::View},
     readers::{self, ReadError, ReadRequest, Rendered},
     render::{self, Query, Representation},
 };
-use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{
@@ -19,7 +19,6 @@ use http::{
     },
     request::Parts,
 };
-use http_body_util::Full;
 use std::{
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
@@ -31,7 +30,7 @@ pub(super) const ITEMS_DEFAULT: usize = 50;
 
 /// A page of a Smart Feed; without a representation on the negotiated URL.
 pub(super) async fn smart(
-    routes: &Routes,
+    context: &ServeContext,
     request: &Parts,
     name: &str,
     named: Option<Representation>,
@@ -41,16 +40,16 @@ pub(super) async fn smart(
         // The name is never echoed (D-12).
         return Err(Refusal::bad("`callback` must be the name of a function"));
     }
-    let feed = routes.feed(name)?;
+    let feed = context.feed(name)?;
     let accept = accept::joined(&request.headers, &ACCEPT);
     let chosen = named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
     let representation = chosen.ok_or_else(Refusal::unacceptable)?;
     let view = View::all(feed, query.order);
-    let max = query.max.unwrap_or(ITEMS_DEFAULT).min(routes.readers.config().page_items_max);
+    let max = query.max.unwrap_or(ITEMS_DEFAULT).min(context.readers.config().page_items_max);
     let reading = ReadRequest::page(view, representation, (&query.since, &query.until), max)?;
-    let answer = Answer { routes, request, name, view, representation, negotiated: named.is_none() };
+    let answer = Answer { context, request, name, view, representation, negotiated: named.is_none() };
     if query.is_personal() {
-        let body = read_or_hold(routes, request, &query, &reading).await?;
+        let body = read_or_hold(context, request, &query, &reading).await?;
         return Ok(answer.personal(&body, query.callback.as_deref()).await);
     }
     answer.shared(&reading).await
@@ -58,46 +57,46 @@ pub(super) async fn smart(
 
 /// A view for ordinary readers.
 pub(super) async fn classic(
-    routes: &Routes,
+    context: &ServeContext,
     request: &Parts,
     name: &str,
     representation: Representation,
 ) -> Result<Response, Refusal> {
-    let feed = routes.feed(name)?;
-    let reading = ReadRequest::classic(feed, representation, routes.readers.config().classic_items);
+    let feed = context.feed(name)?;
+    let reading = ReadRequest::classic(feed, representation, context.readers.config().classic_items);
     let view = reading.view();
-    Answer { routes, request, name, view, representation, negotiated: false }.shared(&reading).await
+    Answer { context, request, name, view, representation, negotiated: false }.shared(&reading).await
 }
 
 async fn read_or_hold(
-    routes: &Routes,
+    context: &ServeContext,
     request: &Parts,
     query: &Query,
     reading: &ReadRequest,
 ) -> Result<Arc<Rendered>, Refusal> {
-    let Some(timeout) = routes.waiters.hold(&request.method, query) else {
-        return Ok(routes.readers.read(reading).await?);
+    let Some(timeout) = context.waiters.hold(&request.method, query) else {
+        return Ok(context.readers.read(reading).await?);
     };
     let deadline = Instant::now() + timeout;
-    match routes.waiters.enter() {
-        Ok(_place) => Ok(read_held(routes, reading, deadline).await?),
+    match context.waiters.enter() {
+        Ok(_place) => Ok(read_held(context, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
-            let body = routes.readers.read(reading).await?;
-            if routes.readers.is_due(reading, &body, deadline) { Ok(body) } else { Err(busy) }
+            let body = context.readers.read(reading).await?;
+            if context.readers.is_due(reading, &body, deadline) { Ok(body) } else { Err(busy) }
         }
     }
 }
 
 /// Holds a request until there is something to read, until its deadline, or until its feed is served no more.
 async fn read_held(
-    routes: &Routes,
+    context: &ServeContext,
     reading: &ReadRequest,
     deadline: Instant,
 ) -> Result<Arc<Rendered>, ReadError> {
-    let stop = routes.stop.child_token();
-    let mut catalog = routes.catalog.watch();
-    let held = routes.readers.read_held(reading, deadline, &stop);
+    let stop = context.stop.child_token();
+    let mut catalog = context.catalog.watch();
+    let held = context.readers.read_held(reading, deadline, &stop);
     tokio::pin!(held);
     tokio::select! {
         body = &mut held => return body,
@@ -106,9 +105,9 @@ async fn read_held(
     held.await
 }
 
-/// What a response is made of, apart from the body.
+/// Parts of a response, apart from the body.
 struct Answer<'a> {
-    routes: &'a Routes,
+    context: &'a ServeContext,
     request: &'a Parts,
     name: &'a str,
     view: View,
@@ -119,14 +118,14 @@ struct Answer<'a> {
 impl Answer<'_> {
     /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
     async fn shared(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
-        let head = self.routes.readers.head(self.view.feed)?;
+        let head = self.context.readers.head(self.view.feed)?;
         if head.ready && self.is_fresh(head) {
             let mut response = Response::default();
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             self.describe(response.headers_mut(), head);
             return Ok(response);
         }
-        let body = self.routes.readers.read(reading).await?;
+        let body = self.context.readers.read(reading).await?;
         let mut response = self.coded(&body).await;
         self.describe(response.headers_mut(), body.head);
         Ok(response)
@@ -138,7 +137,7 @@ impl Answer<'_> {
             None => self.coded(body).await,
             Some(name) => {
                 let script = render::jsonp::wrap(name, self.representation.media_type(), &body.body);
-                let mut response = Response::new(Full::from(Bytes::from(script)));
+                let mut response = Response::new(body::whole(script));
                 let headers = response.headers_mut();
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::jsonp::CONTENT_TYPE));
                 headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
@@ -157,7 +156,7 @@ impl Answer<'_> {
     /// The body in the coding that the consumer prefers.
     async fn coded(&self, body: &Rendered) -> Response {
         let coding = accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref());
-        let mut response = Response::new(Full::from(body.coded(coding).await));
+        let mut response = Response::new(body::whole(body.coded(coding).await));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.representation.content_type()));
         if let Some(token) = coding.token() {
@@ -180,7 +179,7 @@ impl Answer<'_> {
 
     /// The links, and what the choice of representation depended on.
     fn link(&self, headers: &mut HeaderMap) {
-        let site = self.routes.readers.site();
+        let site = self.context.readers.site();
         let link = site.link_header(self.name, self.representation, self.view.order);
         if let Ok(link) = HeaderValue::try_from(link) {
             headers.insert(LINK, link);
@@ -189,7 +188,7 @@ impl Answer<'_> {
         headers.insert(VARY, HeaderValue::from_static(vary));
     }
 
-    /// Whether the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
+    /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
     fn is_fresh(&self, head: Head) -> bool {
         if let Some(known) = accept::joined(&self.request.headers, &IF_NONE_MATCH) {
             let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
@@ -214,7 +213,7 @@ impl Answer<'_> {
 
     /// A checksum of what a document shows of our configuration: after a change of it, no copy is fresh.
     fn setting(&self) -> u32 {
-        let readers = &self.routes.readers;
+        let readers = &self.context.readers;
         let readers::Config { page_items_max, page_bytes_max, classic_items, .. } = readers.config();
         let root = readers.site().hub();
         crc32fast::hash(format!("{root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
@@ -227,7 +226,7 @@ impl Answer<'_> {
 
     /// The second of the last change, once it is over: until then another change may carry the same date.
     fn last_modified_secs(&self, head: Head) -> Option<u64> {
-        let now = Stamp::from_micros(self.routes.clock.now_us());
+        let now = Stamp::from_micros(self.context.clock.now_us());
         (head.last_t > Stamp::ZERO && head.last_t.secs() < now.secs()).then(|| head.last_t.secs())
     }
 }

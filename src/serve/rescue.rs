@@ -1,25 +1,23 @@
 //! From refusals to responses, in one place: what the consumer is told, and what only the log is.
 
-use super::accept;
+use super::{
+    accept,
+    body::{self, Response},
+};
 use crate::{
     feed::position::BadPosition,
     readers::ReadError,
     render::{Audience, BadQuery, Representation, urls::asks_for_script},
     store::StoreError,
 };
-use bytes::Bytes;
 use http::{
     HeaderValue, StatusCode,
     header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY},
     request::Parts,
 };
-use http_body_util::Full;
 use std::borrow::Cow;
 
-/// What we answer with.
-pub type Response = http::Response<Full<Bytes>>;
-
-/// Why a request is not answered as asked (D-25).
+/// A request that is not answered as asked (D-25).
 #[derive(Debug)]
 pub struct Refusal {
     status: StatusCode,
@@ -28,9 +26,9 @@ pub struct Refusal {
     allow: Option<&'static str>,
 }
 
-/// What a consumer waits before it tries again while a feed is not served yet.
+/// Seconds that a consumer waits before it tries again while a feed is not served yet.
 const NOT_READY_SECS: u64 = 5;
-/// What a consumer waits before it tries again when we are too busy.
+/// Seconds that a consumer waits before it tries again when we are too busy.
 const BUSY_SECS: u64 = 5;
 
 impl Refusal {
@@ -102,7 +100,7 @@ impl Refusal {
         } else {
             ("text/plain; charset=utf-8", format!("{}\n", self.text))
         };
-        let mut response = Response::new(Full::from(body));
+        let mut response = Response::new(body::whole(body));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));

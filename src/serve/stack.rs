@@ -1,19 +1,16 @@
-//! The tower stack around the router, outermost layer first.
+//! The tower layers around the router, outermost first; the layers of our own paths are in `own_layers`.
 
-use super::{rescue::Response, router::Router};
+use super::router::Router;
 use crate::{
     render::{Representation, html, jsonp},
     telemetry::Metrics,
 };
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
-use http_body_util::Full;
-use std::{any::Any, convert::Infallible};
+use http::{Request, header};
+use std::convert::Infallible;
 use tower::{BoxError, Service, ServiceBuilder};
 use tower_http::{
-    catch_panic::CatchPanicLayer,
     classify::{ServerErrorsAsFailures, SharedClassifier},
-    cors::{Any as AnyOrigin, CorsLayer},
     trace::{DefaultMakeSpan, DefaultOnResponse, TraceLayer},
 };
 use tracing::Level;
@@ -32,13 +29,11 @@ pub fn stack<B>(
 + 'static
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B::Error: Into<BoxError>,
 {
     ServiceBuilder::new()
         .layer(trace()) // Outermost: its span covers everything below.
         .map_response(move |response| counted(response, &metrics)) // Sees every answer, preflights and apologies too.
-        .layer(cors()) // Answers preflights itself, and marks refusals too.
-        .layer(CatchPanicLayer::custom(apologise)) // One broken request is one 500.
         .service(router)
 }
 
@@ -72,30 +67,4 @@ fn trace()
         .on_body_chunk(())
         .on_eos(())
         .on_failure(())
-}
-
-/// Public feeds are for every page of the web (D-26).
-fn cors() -> CorsLayer {
-    CorsLayer::new()
-        .allow_origin(AnyOrigin)
-        .allow_methods([Method::GET, Method::HEAD, Method::POST])
-        .allow_headers(AnyOrigin)
-        .expose_headers([
-            header::ETAG,
-            header::LAST_MODIFIED,
-            header::LINK,
-            header::RETRY_AFTER,
-            HeaderName::from_static("smart-feed-cursor"),
-        ])
-}
-
-fn apologise(_: Box<dyn Any + Send + 'static>) -> Response {
-    tracing::error!("A request handler panicked; this is a bug");
-    let mut response =
-        Response::new(Full::from("the server has a problem of its own; its operator can see it\n"));
-    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }

@@ -1,4 +1,4 @@
-//! What consumers get on the wire: every answer through the whole tower stack, over a store in memory; no sockets, which
+//! Answers to consumers on the wire: every one through the whole tower stack, over a store in memory; no sockets, which
 //! are in `tests/http.rs`.
 //!
 //! Rows: SF-3, SF-6, SF-9, SF-10, SF-16, SF-18..SF-21, SF-25..SF-32, SF-40..SF-62, SF-90..SF-92; D-1..D-3, D-8..D-13,

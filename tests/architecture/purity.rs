@@ -35,7 +35,7 @@ const CRATES: &[&str] = &[
     "uuid",
 ];
 
-/// What pure code must not name, and why. The end of a path counts where the entry begins with `::`.
+/// Names that pure code must not say, and why. The end of a path counts where the entry begins with `::`.
 const IMPURE: &[(&str, &str)] = &[
     ("std::fs", "bytes are an argument"),
     ("std::net", "pure code opens nothing"),
@@ -65,7 +65,7 @@ fn pure_components_never_await_open_anything_or_ask_the_time() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// What the named components (none: the whole crate) say that pure code does not, a line each.
+/// The impure names in the named components (none: the whole crate), a line each.
 fn offences(tree: &Tree, components: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, module) in tree.modules.iter().enumerate() {
@@ -93,7 +93,7 @@ fn offences(tree: &Tree, components: &[&str]) -> Vec<String> {
     found
 }
 
-/// Why a path into another crate is impure, if it is.
+/// The reason why a path into another crate is impure, if it is.
 fn external(path: &[String]) -> Option<String> {
     let whole = path.join("::");
     if !CRATES.contains(&path[0].as_str()) {

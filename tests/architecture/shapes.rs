@@ -28,7 +28,7 @@ const FIELDS_FREE: &[&str] = &[
 /// Names that every component may use for its own.
 const NAMES_FREE: &[&str] = &["Config", "Error"];
 
-/// What is known and still too large, or too often there; the lists only shrink, and end empty.
+/// Known offenders; the lists only shrink, and end empty.
 const FUNCTIONS_LEFT: &[&str] = &["held_back", "new"];
 const TYPES_LEFT: &[&str] = &[
     "AbsenceState",

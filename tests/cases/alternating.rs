@@ -8,7 +8,7 @@ use crate::{
 use everfeed::feed::absence::AbsenceTrust;
 use rand::{RngExt as _, SeedableRng as _, rngs::SmallRng};
 
-/// How long it is watched, in hours.
+/// Duration of the watch, in hours.
 const HOURS: usize = 60 * 24;
 
 /// Posts in a document.
@@ -26,12 +26,12 @@ fn document(hour: usize, is_second: bool) -> Document {
     rss(Posts(days.take(LENGTH).map(|day| Post::of_day(&format!("n{day}"), day)).collect()))
 }
 
-/// What sixty days come to.
+/// The result of sixty days.
 #[derive(Debug, PartialEq, Eq)]
 struct Watched {
     /// Tombstones, all of them false.
     tombstones: usize,
-    /// Whether absence is believed as usual at the end.
+    /// True when absence is believed as usual at the end.
     belief: AbsenceTrust,
 }
 

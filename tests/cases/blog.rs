@@ -35,7 +35,7 @@ use url::Url;
 /// 2026-02-01, after all letters.
 const START_SECS: u64 = 1_769_904_000;
 
-/// Where the feed is.
+/// URL of the feed.
 pub(crate) const URL: &str = "http://blog.example/index.xml";
 
 /// A feed that is polled.
@@ -48,17 +48,17 @@ pub(crate) struct Blog {
     context: Context,
     upstream: Upstream,
     state: PollState,
-    /// What each item was last called, and whether it was alive.
+    /// The last name of each item, and whether it was alive.
     known: HashMap<ItemId, (String, bool)>,
     cursor: String,
     /// The last observation and the number of gap markers that were told of.
     told: (u64, usize),
 }
 
-/// What is on the publisher's machine.
+/// The publisher's machine.
 struct Publisher {
     document: Document,
-    /// Where the feed has moved for good.
+    /// The URL to which the feed has moved for good.
     moved_to: Option<String>,
     /// Status and text of pages, by the name of the post; of any other a page that says nothing.
     pages: HashMap<String, (u16, String)>,
@@ -131,7 +131,7 @@ impl Blog {
         self.clock.advance(Duration::from_secs(hours * 3600));
     }
 
-    /// What the page of a post says from now on.
+    /// Sets the page of a post.
     pub(crate) fn page(&self, name: &str, status: u16, text: &str) {
         self.publisher.lock().unwrap().pages.insert(format!("/{name}.html"), (status, text.to_owned()));
     }
@@ -146,7 +146,7 @@ impl Blog {
         self.publisher.lock().unwrap().audits
     }
 
-    /// What is remembered of the feed's documents for the sake of what is missing.
+    /// The feed's memory for the sake of what is missing.
     pub(crate) async fn absence(&self) -> absence::AbsenceState {
         self.store.known(self.feed.no, Vec::new()).await.unwrap().window.absence
     }
@@ -172,7 +172,7 @@ impl Blog {
         told.join(" ")
     }
 
-    /// What happened to the window as a whole.
+    /// Events of the window as a whole.
     async fn events(&mut self) -> Vec<String> {
         let mut told = Vec::new();
         if self.state.health.failures > 0 {
@@ -190,7 +190,7 @@ impl Blog {
         told
     }
 
-    /// What a consumer reads behind its cursor.
+    /// The changes that a consumer reads behind its cursor.
     async fn changes(&mut self) -> Vec<String> {
         let since = (!self.cursor.is_empty()).then(|| Position::of_cursor(&self.cursor));
         let query = PageQuery {

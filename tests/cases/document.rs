@@ -22,14 +22,14 @@ pub(crate) struct Post {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Posts(pub(crate) Vec<Post>);
 
-/// What the publisher sends.
+/// A document as it is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     pub(crate) body: Vec<u8>,
     pub(crate) content_type: &'static str,
     /// As sent, and compared with; none: that of these very bytes.
     pub(crate) etag: Option<&'static str>,
-    /// What who sends a validator that does not match gets in its place, and with which status.
+    /// Status and body for a request with a validator that does not match.
     pub(crate) delta: Option<(u16, Vec<u8>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a consumer sees of a deletion over HTTP, for each reason code (POLLING 2.7): a tombstone whose T is the moment at
+//! A deletion as a consumer sees it over HTTP, for each reason code (POLLING 2.7): a tombstone whose T is the moment at
 //! which it was found out, JSON `verb: delete` with the code, RFC 6721 in Atom, and nothing in the views of ordinary readers.
 
 use crate::{
@@ -12,8 +12,10 @@ use everfeed::{
     readers::{Config, Readers},
     render::Site,
     serve::{
+        context::ServeContext,
         long_poll::Waiters,
-        router::{HubService, Router, Routes},
+        own_mounts::{HubService, own_mounts},
+        router::Router,
         stack::stack,
     },
     telemetry::Metrics,
@@ -26,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use url::Url;
 
-/// What a GET on the feed's site answers.
+/// The answer to a GET on the feed's site.
 async fn get(blog: &Blog, target: &str) -> String {
     let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), ""));
     let clock: Arc<dyn Clock> = blog.clock.clone();
@@ -37,16 +39,15 @@ async fn get(blog: &Blog, target: &str) -> String {
     }));
     let settings = FeedSettings::new("blog", Url::parse("http://blog.example/index.xml").unwrap());
     let feed = RegisteredFeed { no: blog.feed.no, settings };
-    let routes = Routes {
+    let context = ServeContext {
         readers: Arc::new(readers),
         store: blog.store.clone(),
         clock,
         catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
-        hub,
         waiters: Waiters::new(10, Duration::from_secs(300)),
         stop: CancellationToken::new(),
     };
-    let service = stack(Router::new(Arc::new(routes)), Metrics::default());
+    let service = stack(Router::new(own_mounts(Arc::new(context), hub)), Metrics::default());
     let request = Request::get(target).body(Full::<Bytes>::default()).unwrap();
     let answer = service.oneshot(request).await.unwrap_or_else(|never| match never {});
     assert_eq!(answer.status(), 200, "{target}");
@@ -54,7 +55,7 @@ async fn get(blog: &Blog, target: &str) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }
 
-/// What everybody sees when `v` is the only tombstone of a feed, found out just now, for this reason.
+/// The views of all outputs when `v` is the only tombstone of a feed, found out just now, for this reason.
 async fn check(blog: &Blog, code: &str) {
     let page: Value = serde_json::from_str(&get(blog, "/feeds/blog.json?since=cursor:").await).unwrap();
     let is_tombstone = |item: &&Value| item["verb"] == "delete";

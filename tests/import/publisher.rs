@@ -4,7 +4,7 @@
 use std::{fmt::Write as _, time::Duration};
 use testkit::publisher::{Publisher, with_headers};
 
-/// How much there is.
+/// The size of a past.
 #[derive(Clone, Copy)]
 pub(crate) struct Past {
     /// Archives, besides the live document.
@@ -13,7 +13,7 @@ pub(crate) struct Past {
     pub(crate) posts: usize,
     /// Bytes of text in each post.
     pub(crate) bytes: usize,
-    /// How long it thinks before it answers.
+    /// The pause before each answer.
     pub(crate) pause: Duration,
 }
 

@@ -68,7 +68,7 @@ impl Blogs {
         self.resting.store(true, Ordering::SeqCst);
     }
 
-    /// What a feed that forgets nothing holds: the title of every post ever published, by its id.
+    /// The contents of a feed that forgets nothing: the title of every post ever published, by its id.
     pub(crate) fn truth(&self, name: &str) -> BTreeMap<String, String> {
         let blog = self.blogs.iter().find(|blog| blog.name == name).unwrap();
         blog.posts.lock().unwrap().iter().cloned().collect()

@@ -19,7 +19,7 @@ use subscriber::Subscriber;
 
 /// Feeds under load, each on a loopback address of its own, since politeness is counted per host.
 const FEEDS: usize = 6;
-/// What is waited for at most when all is quiet.
+/// The longest wait when all is quiet.
 const SETTLE: Duration = Duration::from_secs(60);
 
 fn number(name: &str, default: u64) -> u64 {

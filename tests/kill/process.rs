@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a start may take.
+/// The longest start.
 const START: Duration = Duration::from_secs(20);
 
 pub(crate) struct Process {

@@ -11,7 +11,7 @@ use std::{
 };
 use testkit::publisher::{Answer, Asked, Publisher, ok, with_headers};
 
-/// What one subscription has received.
+/// The pushes that one subscription has received.
 #[derive(Clone, Default)]
 pub(crate) struct Chain {
     pub(crate) mirror: Mirror,

@@ -13,7 +13,7 @@ pub(crate) enum Format {
     Atom,
 }
 
-/// What the ids and links of posts are made of.
+/// Parts of the ids and links of posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub scheme: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct Address {
     pub software: Software,
 }
 
-/// How ids and links are made.
+/// The style of ids and links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Software {
     /// Ids are the links.
@@ -51,7 +51,7 @@ impl Address {
     }
 }
 
-/// What `Post::version` is in a document.
+/// The form of `Post::version` in a document.
 pub(crate) fn tag(version: u32) -> String {
     format!("version-{version}")
 }

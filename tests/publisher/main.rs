@@ -14,7 +14,7 @@ mod scenario;
 mod score;
 mod watcher;
 
-/// How often each scenario is played unless `EVERFEED_SEEDS` says otherwise: so that all take a minute in a debug build.
+/// Rounds of each scenario unless `EVERFEED_SEEDS` says otherwise, so that all take a minute in a debug build.
 const SEEDS_KNOWN: u64 = 2;
 const SEEDS_OTHERS: u64 = 1;
 

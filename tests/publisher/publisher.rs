@@ -14,11 +14,11 @@ pub(crate) struct Post {
     /// Hours.
     pub published: f64,
     pub updated: f64,
-    /// When what it announces takes place.
+    /// The hour at which what it announces takes place.
     event: f64,
     /// Rises with every edit.
     pub version: u32,
-    /// Whether the document leaves it out.
+    /// True when the document leaves it out.
     is_withdrawn: bool,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Publisher {
     scenario: Scenario,
     format: Format,
     address: Address,
-    /// When it moves, if it does.
+    /// The hour of its move, if it moves.
     moves_at: f64,
     rng: SmallRng,
     pub hour: f64,
@@ -39,12 +39,12 @@ pub(crate) struct Publisher {
     pin: Option<(u32, f64)>,
     /// Posts that come back, and when.
     returning: Vec<(Post, f64)>,
-    /// What a cache showed, oldest first, an hour each.
+    /// Documents of a cache, oldest first, an hour each.
     past: VecDeque<Vec<Post>>,
-    /// What was deleted while it was visible: id and hour.
+    /// Posts that were deleted while they were visible: id and hour.
     pub deletions: Vec<(u32, f64)>,
     modified: f64,
-    /// Whether the page of what is deleted says so.
+    /// True when the page of a deleted post says so.
     says_gone: bool,
     /// Chance for pages alone, so that nobody's questions change what happens.
     page_rng: SmallRng,
@@ -79,7 +79,7 @@ const LENGTH: usize = 15;
 const SHARDS: u32 = 3;
 const DAYS: f64 = 90.0;
 const FLIPS_A_DAY: f64 = 0.3;
-/// How many hours a cache lags behind.
+/// The lag of a cache in hours.
 const LAG_HOURS: usize = 24;
 /// One post of so many is of the slow section, of which so many are shown.
 const SLOW_SECTION: (u32, usize) = (4, 7);
@@ -133,7 +133,7 @@ impl Publisher {
         self.posts.contains_key(&id)
     }
 
-    /// Whether something happens that does so many times a day.
+    /// Draws an event that happens so many times a day.
     fn daily(&mut self, rate: f64) -> bool {
         rate > 0.0 && self.rng.random::<f64>() < rate / 24.0
     }
@@ -261,7 +261,7 @@ impl Publisher {
         5..5 + self.scenario.pinned_bottom
     }
 
-    /// What the document holds when nothing is wrong.
+    /// The contents of the document when nothing is wrong.
     fn window(&mut self) -> Vec<Post> {
         let shown = self.posts.values().filter(|post| !post.is_withdrawn);
         let mut posts: Vec<Post> = shown.copied().collect();
@@ -323,7 +323,7 @@ impl Publisher {
         window
     }
 
-    /// What it answers; `held` is what the client holds, when the request is conditional.
+    /// The answer; `held` is what the client holds, when the request is conditional.
     pub(crate) fn answer(&mut self, held: Option<Held<'_>>) -> Answer {
         let mut posts = self.befallen();
         let Some(held) = held else { return Answer::Document(self.document(posts)) };
@@ -350,7 +350,7 @@ impl Publisher {
         Document { posts, address: self.address, format: self.format }
     }
 
-    /// What the page of a post answers.
+    /// The answer of the page of a post.
     pub(crate) fn page(&mut self, id: u32) -> Page {
         if self.page_rng.random::<f64>() < PAGES_FAILING {
             Page::Error

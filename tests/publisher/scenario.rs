@@ -14,7 +14,7 @@ pub(crate) enum Sorted {
     Either,
 }
 
-/// What becomes of a publisher's addresses.
+/// The fate of a publisher's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Addresses {
     Stay,
@@ -28,7 +28,7 @@ pub(crate) enum Addresses {
     SoftwareMoves,
 }
 
-/// What a publisher does, and what goes wrong. Chances are per hour or per poll.
+/// The habits of a publisher, and its faults. Chances are per hour or per poll.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scenario {
     pub name: &'static str,
@@ -53,14 +53,14 @@ pub(crate) struct Scenario {
     pub shuffled: f64,
     /// Backdatings a day: a visible post gets the date of an old one.
     pub backdatings: f64,
-    /// Whether half of what is deleted comes back after days.
+    /// True when half of what is deleted comes back after days.
     pub republishes: bool,
     /// `Last-Modified` is that of the newest change of a post that is left, so a deletion answers 304.
     pub hides_deletions: bool,
     /// A conditional request is answered with what changed since.
     pub deltas: bool,
     pub addresses: Addresses,
-    /// Whether an edit moves the date of a post by up to six hours.
+    /// True when an edit moves the date of a post by up to six hours.
     pub nudges: bool,
     /// Share of polls that are answered by a cache that lags a day behind.
     pub lagging: f64,
@@ -68,7 +68,7 @@ pub(crate) struct Scenario {
     pub pins: f64,
     /// Posts a day that leave the document but not the blog, as when their category is not syndicated.
     pub withdrawals: f64,
-    /// Whether the document is the last eight of one section and the last seven of a slower one, by date.
+    /// True when the document is the last eight of one section and the last seven of a slower one, by date.
     pub sections: bool,
     /// Posts a day that appear with a date up to three days old.
     pub late_drafts: f64,

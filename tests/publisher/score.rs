@@ -1,4 +1,4 @@
-//! What came of watching a publisher: how many of its deletions were found, and what was taken for one.
+//! The score of watching a publisher: how many of its deletions were found, and what was taken for one.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use std::fmt;
 pub(crate) struct Score {
     /// Visible posts that were deleted.
     pub deletions: usize,
-    /// What the window alone told.
+    /// The score of the window alone.
     pub by_absence: Told,
-    /// What is told when the posts' own pages are asked, too.
+    /// The score when the posts' own pages are asked, too.
     pub with_pages: Told,
     /// Deletions that nobody missed, since the post stood at the end of the window or had rolled off before it could be
     /// proven: what asking for the pages of posts that rolled off could find at most.
@@ -17,7 +17,7 @@ pub(crate) struct Score {
     pub twice: usize,
 }
 
-/// What one way of judging found.
+/// The score of one way of judging.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     pub found: usize,

@@ -87,7 +87,7 @@ impl Mirror {
         }
     }
 
-    /// Whether it holds exactly what the store holds.
+    /// True when it holds exactly what the store holds.
     pub(crate) async fn equals(&self, store: &dyn Store, feed: FeedNo) -> bool {
         let page = store.page(query(feed, "", usize::MAX)).await.unwrap();
         assert!(!page.more);

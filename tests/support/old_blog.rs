@@ -68,7 +68,7 @@ impl OldBlog {
         self.shared.state().change();
     }
 
-    /// What a perfect reader would know.
+    /// The knowledge of a perfect reader.
     pub(crate) fn truth(&self) -> Truth {
         self.shared.state().posts.clone()
     }

@@ -1,4 +1,4 @@
-//! What is told of a feed, from what a store remembers of it.
+//! The explanation of a feed, from what a store remembers of it.
 
 mod churn;
 

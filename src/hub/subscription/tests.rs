@@ -1,4 +1,4 @@
-//! What is due, decided from a row and the time.
+//! The next step of a subscription, decided from a row and the time.
 
 use super::*;
 use crate::{

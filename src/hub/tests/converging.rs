@@ -19,7 +19,7 @@ const EVENTS: usize = 120;
 /// Items that things happen to.
 const ITEMS: u32 = 12;
 
-/// What a subscriber knows: of every item its T and whether it is deleted.
+/// The knowledge of a subscriber: of every item its T and whether it is deleted.
 #[derive(Default)]
 struct Mirror {
     items: BTreeMap<String, (String, bool)>,
@@ -47,7 +47,7 @@ impl Mirror {
     }
 }
 
-/// What the feed holds, in the same words.
+/// The items of the feed, in the same words.
 async fn held(rig: &Rig) -> BTreeMap<String, (String, bool)> {
     let (since, until, max, bytes_max) = (None, None, 1000, usize::MAX);
     let query =

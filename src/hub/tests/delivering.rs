@@ -344,17 +344,3 @@ async fn a_subscriber_may_say_from_where_on() {
     assert_eq!((pushes[0].prev(), pushes[0].last()), ("", rig.head().await.as_str()));
     assert_eq!(rig.ask_to("subscribe", &[("hub.since", "cursor:what")]).await.0, 400);
 }
-
-// W-19.
-#[tokio::test(start_paused = true)]
-async fn a_callback_may_speak_for_many_readers() {
-    let rig = Rig::new().await;
-    rig.subscribed(&[]).await;
-    assert_eq!(rig.counts().readers, 1);
-    rig.net.on_push(|_| Reply::status(200).with("x-hub-on-behalf-of", "4711"));
-    rig.add(1).await;
-    assert_eq!(rig.counts().readers, 4711);
-    rig.net.on_push(|_| Reply::status(200).with("x-hub-on-behalf-of", "-1"));
-    rig.add(2).await;
-    assert_eq!(rig.counts().readers, 4711, "garbage says nothing");
-}

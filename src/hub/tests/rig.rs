@@ -2,7 +2,7 @@
 
 use crate::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
-    clock::Clock,
+    clock::{Clock, Paused},
     feed::{
         item::{ItemDigests, KeyHash, Reason},
         order::Order,
@@ -38,15 +38,6 @@ pub(super) const TOPIC: &str = "http://feeds.example:8080/feeds/blog.atom?order=
 pub(super) const CALLBACK: &str = "http://reader.example/cb?k=KEY";
 pub(super) const DAY_SECS: u64 = 86_400;
 
-/// The wall clock of a test goes with tokio's.
-struct Ticking(Instant);
-
-impl Clock for Ticking {
-    fn now_us(&self) -> u64 {
-        START.micros() + u64::try_from(self.0.elapsed().as_micros()).unwrap()
-    }
-}
-
 /// A request that reached a callback.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
@@ -81,7 +72,7 @@ impl Call {
     }
 }
 
-/// What a callback does with a request.
+/// The answer of a callback to a request.
 pub(super) struct Reply {
     pub(super) after_secs: u64,
     pub(super) result: Result<Response<Bytes>, FetchError>,
@@ -115,7 +106,7 @@ impl Reply {
         self
     }
 
-    /// What a subscriber does that means it.
+    /// The answer of a subscriber that asked for the subscription.
     pub(super) fn willing(call: &Call) -> Self {
         match call.param("hub.challenge") {
             Some(challenge) => Self::body(challenge),
@@ -174,7 +165,7 @@ impl Net {
         self.on(Reply::willing);
     }
 
-    /// What was received since this was last asked.
+    /// The requests since this was last asked.
     pub(super) fn taken(&self) -> Vec<Call> {
         std::mem::take(&mut self.0.lock().unwrap().calls)
     }
@@ -248,7 +239,7 @@ impl Rig {
     /// Likewise, but no document of `blog` is in yet.
     pub(super) async fn unready(config: Config) -> Self {
         let start = Instant::now();
-        let clock: Arc<dyn Clock> = Arc::new(Ticking(start));
+        let clock: Arc<dyn Clock> = Arc::new(Paused::from(START.micros()));
         let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
         let record = store.register("blog", NAMESPACE).await.unwrap();
         let other = store.register("other", "example.org/other").await.unwrap();

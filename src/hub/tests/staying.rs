@@ -1,4 +1,4 @@
-//! What lasts: renewals, leases, restarts.
+//! Subscriptions over time: renewals, leases, restarts.
 
 use super::rig::{CALLBACK, DAY_SECS, Reply, Rig, TOPIC};
 use crate::{hub::Config, secret::Secret};

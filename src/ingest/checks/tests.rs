@@ -86,7 +86,7 @@ async fn memory(house: &House, feed: &FeedSpec) -> AbsenceState {
 const BLOG: &str = "http://blog.example";
 const PAGE: &str = "http://blog.example/w";
 
-/// What becomes of `w` in so many hours when its page answers like this, and when its page was asked for.
+/// The fate of `w` in so many hours when its page answers like this, and the times at which its page was asked for.
 async fn check(
     page: impl Fn() -> Scripted + Clone + Send + Sync + 'static,
     hours: u32,

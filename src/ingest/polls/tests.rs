@@ -248,7 +248,7 @@ fn journal(says: bool, comments: u32, text: &str) -> &'static str {
     document.leak()
 }
 
-/// How often the only item changes when these documents come one after the other.
+/// The number of changes of the only item when these documents come one after the other.
 async fn changes(platform: &str, documents: &'static [(bool, u32, &'static str)]) -> (u64, Vec<PollState>) {
     let house = House::new(|n, _| {
         let (says, comments, text) = documents[n];

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// What is to go wrong, and how often yet.
+/// Failures to come, by kind and number.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Trouble {
     /// Commits before which somebody else commits.
@@ -25,7 +25,7 @@ pub(in crate::ingest) struct Trouble {
     pub(in crate::ingest) failing_saves: AtomicUsize,
     /// Look-ups of subscriptions that panic.
     pub(in crate::ingest) panics: AtomicUsize,
-    /// How long a save takes.
+    /// Duration of a save.
     pub(in crate::ingest) save_secs: AtomicU64,
     /// Saves so far.
     pub(in crate::ingest) saves: AtomicUsize,

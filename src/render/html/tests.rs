@@ -1,4 +1,4 @@
-//! What the pages for people link to, and what they never do.
+//! The links of the pages for people, and what they never do.
 
 use super::{CONTENT_SECURITY_POLICY, STYLE, about, list};
 use crate::{

@@ -55,13 +55,13 @@ struct Collection<'a> {
     items: Vec<Activity<'a>>,
 }
 
-/// Where to subscribe (PUSH X-3).
+/// The hub to subscribe at (PUSH X-3).
 #[derive(Serialize)]
 struct Hubs<'a> {
     hub: [&'a str; 1],
 }
 
-/// What happened to an item: its `published` and `updated` are T, those of its object the publisher's.
+/// Change of an item: its `published` and `updated` are T, those of its object the publisher's.
 #[derive(Serialize)]
 struct Activity<'a> {
     id: String,
@@ -239,7 +239,7 @@ impl<'a> Actor<'a> {
         })
     }
 
-    /// Who acts when an entry names nobody. Made of what never changes: were it the feed's author of today, an item
+    /// The actor of an entry that names nobody. Made of what never changes: were it the feed's author of today, an item
     /// would change without a new T.
     fn service(feed: &'a FeedRecord) -> Self {
         Self {
@@ -296,7 +296,7 @@ struct Inside<'a> {
 }
 
 impl<'a> Inside<'a> {
-    /// What has a media type of its own is given as it is, bytes in base64 (seed "Arbitrary Content Types").
+    /// Content with a media type of its own is given as it is, bytes in base64 (seed "Arbitrary Content Types").
     fn of(body: &'a adapters::Body) -> Self {
         let is_base64 = body.text.kind == adapters::TextKind::Base64;
         if body.media_type.is_none() && !is_base64 {

@@ -49,7 +49,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     xml.finish()
 }
 
-/// What RFC 4287 section 4.1.1 asks of a feed, in a page without entries too (A-1..A-4).
+/// The elements that RFC 4287 section 4.1.1 asks of a feed, in a page without entries too (A-1..A-4).
 fn head(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let feed = document.feed();
     let metadata = &feed.metadata;
@@ -111,7 +111,7 @@ fn link(xml: &mut Xml, rel: &str, media_type: &str, title: &str, href: &str) {
     xml.empty("link", &attributes);
 }
 
-/// Where the page stands (SF-56, SF-57, SF-83, SF-85). No `count` in Atom (SF-62).
+/// Position of the page (SF-56, SF-57, SF-83, SF-85). No `count` in Atom (SF-62).
 fn position(xml: &mut Xml, document: &Document<'_>) {
     xml.leaf("fo:total", &[], &document.feed().total.to_string());
     if let Some(prev) = document.prev_cursor {

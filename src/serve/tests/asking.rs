@@ -1,4 +1,4 @@
-//! What may be asked, and what is refused: positions, bounds, orders. Every vector as a status on the wire.
+//! Accepted and refused queries: positions, bounds, orders. Every vector as a status on the wire.
 //!
 //! Rows: SF-18..SF-21, SF-25, SF-27..SF-31, SF-42, SF-43, SF-53, SF-120, SF-128, SF-129; D-3, D-8, D-9, D-25.
 

@@ -250,3 +250,28 @@ async fn what_is_held_is_not_answered_from_a_copy() {
     let answer = site.get_with(&target, &[("if-none-match", "*")]).await;
     assert_eq!((answer.status, started.elapsed().as_secs()), (200, 3));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_is_served_no_longer_answers_410_and_holds_nobody() {
+    let site = Site::of(1..=3).await;
+    let page = site.page("").await;
+    let since = format!("since=cursor:{}", page["last_cursor"].as_str().unwrap());
+    let held = Held::ask(&site, &since).await;
+    assert!(held.is_held());
+    site.withdraw();
+    let (answer, after) = held.ended().await;
+    assert_eq!((answer.status, after), (200, Duration::ZERO));
+    assert_eq!((answer.json()["count"].as_u64(), site.held()), (Some(0), 0));
+    for target in [
+        "/feeds/blog",
+        "/feeds/blog.json",
+        "/feeds/blog.atom?since=cursor:",
+        "/feeds/blog/about",
+        "/feeds/blog/classic.rss",
+    ] {
+        let answer = site.get(target).await;
+        assert_eq!((answer.status, answer.text()), (410, "this feed is not served any more\n"), "{target}");
+    }
+    assert_eq!(site.get("/feeds").await.json()["feeds"], serde_json::json!([]));
+    assert_eq!(site.get("/feeds/other").await.status, 404, "what never was is unknown");
+}

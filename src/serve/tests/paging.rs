@@ -1,4 +1,4 @@
-//! What pages hold: together the whole feed, in JSON as in Atom, and a way to go on from every one.
+//! The contents of pages: together the whole feed, in JSON as in Atom, and a way to go on from every one.
 //!
 //! Rows: SF-4, SF-6..SF-10, SF-12, SF-19, SF-32, SF-49..SF-53, SF-56..SF-60, SF-62, SF-90, SF-92;
 //! D-1..D-3, D-10, D-13, D-24.

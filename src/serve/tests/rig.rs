@@ -7,8 +7,10 @@ use crate::{
         testing::{House, NAME},
     },
     serve::{
+        context::ServeContext,
         long_poll::Waiters,
-        router::{HubService, Router, Routes},
+        own_mounts::{HubService, own_mounts},
+        router::Router,
         stack::stack,
     },
     telemetry::Metrics,
@@ -22,16 +24,16 @@ use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
 use url::Url;
 
-/// Where the rig's feeds live.
+/// The public URL of the rig.
 pub(super) const ROOT: &str = "https://feeds.example";
 
 /// A server without a listener.
 pub(super) struct Site {
     pub(super) house: House,
-    routes: Arc<Routes>,
+    context: Arc<ServeContext>,
 }
 
-/// What may be set.
+/// Settings of a site.
 pub(super) struct Setting {
     pub(super) prefix: &'static str,
     pub(super) waiters_max: usize,
@@ -68,29 +70,33 @@ impl Site {
         let house = House::built(setting.prefix, setting.readers).await;
         let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/rss.xml").unwrap());
         let feed = RegisteredFeed { no: house.feed, settings };
-        let routes = Routes {
+        let context = ServeContext {
             readers: house.readers.clone(),
             store: house.store.clone(),
             clock: house.clock.clone(),
             catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
-            hub: hub(),
             waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
             stop: CancellationToken::new(),
         };
-        Self { house, routes: Arc::new(routes) }
+        Self { house, context: Arc::new(context) }
     }
 
     /// As a shutdown does.
     pub(super) fn stop(&self) {
-        self.routes.stop.cancel();
+        self.context.stop.cancel();
+    }
+
+    /// As a reload does that no longer names the feed.
+    pub(super) fn withdraw(&self) {
+        self.context.catalog.publish(CatalogSnapshot::new([], [(NAME.to_owned(), self.house.feed)]));
     }
 
     /// Requests held now.
     pub(super) fn held(&self) -> usize {
-        self.routes.waiters.held()
+        self.context.waiters.held()
     }
 
-    /// What a request is answered, asked by a task of its own if the answer is spawned.
+    /// The answer to a request, asked by a task of its own if the answer is spawned.
     pub(super) fn send(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send + use<> {
         self.send_any(request)
     }
@@ -101,7 +107,7 @@ impl Site {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
     {
-        let service = stack(Router::new(self.routes.clone()), Metrics::default());
+        let service = stack(Router::new(own_mounts(self.context.clone(), hub())), Metrics::default());
         async move {
             let response = service.oneshot(request).await.unwrap_or_else(|never| match never {});
             let (parts, body) = response.into_parts();
@@ -146,7 +152,7 @@ fn hub() -> HubService {
     }))
 }
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,

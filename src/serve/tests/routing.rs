@@ -7,7 +7,13 @@ use crate::readers::{Config, testing::add};
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
 use tokio::time::Instant;
 
 #[tokio::test(start_paused = true)]
@@ -279,4 +285,32 @@ async fn a_store_that_fails_is_our_fault_and_its_trouble_nobodys_business() {
     assert!(!answer.text().contains("fire"), "{}", answer.text());
     site.house.store.break_down(false);
     assert_eq!(site.get("/feeds/blog.json?callback=cb").await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mount_answers_beside_ours_as_a_stream_and_gets_its_body_unread() {
+    use crate::serve::{body::ServeBody, mount::Mount, router::Router};
+    use http_body_util::{BodyExt as _, StreamBody};
+    use tower::{ServiceExt as _, util::BoxCloneSyncService};
+
+    // It sends back what it is sent, piece by piece.
+    let echo = tower::service_fn(|request: Request<ServeBody>| async move {
+        Ok::<_, std::convert::Infallible>(http::Response::new(request.into_body()))
+    });
+    let takes = |request: &http::request::Parts| request.uri.path() == "/echo";
+    let router = Router::new(vec![Mount::new(takes, BoxCloneSyncService::new(echo))]);
+    let sent = Arc::new(AtomicU8::new(0));
+    let counter = sent.clone();
+    let pieces = futures_util::stream::repeat_with(move || {
+        let piece = counter.fetch_add(1, Ordering::SeqCst);
+        Ok::<_, std::io::Error>(http_body::Frame::data(Bytes::from(vec![piece])))
+    });
+    let sent = || sent.load(Ordering::SeqCst);
+    let request = Request::post("/echo").body(StreamBody::new(pieces)).unwrap();
+    let mut body = router.clone().oneshot(request).await.unwrap().into_body();
+    assert_eq!(sent(), 0, "nothing was read before the answer");
+    let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert_eq!((&first[..], sent()), (&[0][..], 1));
+    let nowhere = Request::get("/feeds").body(Full::<Bytes>::default()).unwrap();
+    assert_eq!(router.oneshot(nowhere).await.unwrap().status(), 404);
 }

@@ -14,7 +14,7 @@ fn names(key: &str) -> Vec<String> {
     serde_json::from_value(testkit::data::vectors()["jsonp"][key].clone()).unwrap()
 }
 
-/// What a script hands to the function.
+/// The argument that a script hands to the function.
 fn argument<'a>(script: &'a str, name: &str) -> &'a str {
     let inside = script.strip_prefix(&format!("/**/{name}(")).and_then(|rest| rest.strip_suffix(");"));
     inside.unwrap_or_else(|| panic!("{script}"))

@@ -1,4 +1,4 @@
-//! What a commit does: T, revisions, tombstones, keys, the head, and a clock that cannot be right; not how pages read.
+//! Effects of a commit: T, revisions, tombstones, keys, the head, and a clock that cannot be right; not how pages read.
 
 use super::rig::{
     NAMESPACE, Rig, START, add, commit, delete, edit, guid, id, ids, ids_of, key, put, revive, title,
@@ -210,7 +210,7 @@ fn held() -> Vec<DeferredEdit> {
     vec![DeferredEdit { id, key: key(1), until: START.plus_secs(1), entry, published_us, digests: seen }]
 }
 
-/// What is remembered after a document of two.
+/// The window after a document of two.
 fn absence() -> AbsenceState {
     let place = |n| ShownItem {
         id: id(n),
@@ -223,7 +223,7 @@ fn absence() -> AbsenceState {
     AbsenceState::default().observe(&[place(2), place(1)], Coverage::Unconditional, &policy, START).state
 }
 
-/// What is remembered when an item of the last document is missed, so that its page is due then.
+/// The window when an item of the last document is missed, so that its page is due then.
 pub(super) fn missing_one(now: Stamp) -> AbsenceState {
     let place = |n: u32| ShownItem {
         id: id(n),

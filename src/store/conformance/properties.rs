@@ -53,7 +53,7 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![3 => entry.clone().prop_map(Act::Write), 1 => entry.prop_map(Act::Remove)]
 }
 
-/// What the entries have come to, so that programs are mostly sensible.
+/// The entries so far, so that programs are mostly sensible.
 #[derive(Default)]
 struct Entries {
     live: BTreeSet<u32>,
@@ -187,7 +187,7 @@ async fn paged(rig: &Rig, mut query: PageQuery, sizes: &[usize]) -> Vec<ItemId> 
     seen
 }
 
-/// What a consumer keeps: it reads a page after its cursor now and then, and believes it.
+/// A consumer: it reads a page after its cursor now and then, and believes it.
 #[derive(Default)]
 struct Mirror {
     items: BTreeMap<ItemId, Arc<Item>>,
@@ -291,7 +291,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What an operation answers, as text: errors too must be the same.
+/// The answer of an operation, as text: errors too must be the same.
 async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
     let no = |feed: u8| FeedNo(u32::from(feed) + 1);
     match op {

@@ -1,4 +1,4 @@
-//! What only the file does: refusals on opening, group commit, a full queue, a failing disk, damage; the rest is conformance.
+//! Behaviour of the file alone: refusals on opening, group commit, a full queue, a failing disk, damage; the rest is conformance.
 
 use super::{
     Config, Redb, file,

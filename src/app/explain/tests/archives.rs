@@ -1,4 +1,4 @@
-//! What is told of archives, from what a store remembers of them.
+//! The explanation of archives, from what a store remembers of them.
 
 use crate::app::explain::*;
 use crate::{

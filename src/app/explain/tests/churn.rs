@@ -1,4 +1,4 @@
-//! What is told of items that change with every poll.
+//! The explanation of items that change with every poll.
 
 use crate::app::explain::*;
 use crate::feed::schedule::Repeat;
@@ -17,7 +17,7 @@ const IRI: &str = "tag:x,2005:1";
 const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[store]\npath = \"x\"\n[[feed]]\nname = \"blog\"\n\
                       url = \"http://blog.example/rss\"\n";
 
-/// What is told of the only item of a feed, which changed in so many polls running and is held back until then.
+/// The explanation of the only item of a feed, which changed in so many polls running and is held back until then.
 async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> Explanation {
     let store: Arc<dyn Store> = Arc::new(Memory::new(Arc::new(Manual::at(AT.micros()))));
     let record = store.register("blog", "blog").await.unwrap();

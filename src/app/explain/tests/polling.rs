@@ -1,4 +1,4 @@
-//! What is told of why a feed was or was not polled.
+//! The explanation of why a feed was or was not polled.
 
 use crate::app::explain::*;
 use crate::{clock::Manual, store::memory};
@@ -7,7 +7,7 @@ const AT: Stamp = Stamp::from_secs(1_780_272_000);
 const CONFIG: &str = "[server]\npublic_url = \"http://feeds.example\"\n[store]\npath = \"x\"\n[[feed]]\nname = \"blog\"\n\
                       url = \"http://blog.example/rss\"\n";
 
-/// What is told when this host wants to be left alone for an hour: when the feed is polled next, and why then.
+/// The explanation when this host wants to be left alone for an hour: when the feed is polled next, and why then.
 async fn told(host: &str) -> (Option<String>, String) {
     let store: Arc<dyn Store> = Arc::new(memory::Memory::new(Arc::new(Manual::at(AT.micros()))));
     store.register("blog", "blog").await.unwrap();

@@ -24,7 +24,7 @@ const AGAIN: u64 = 4 * DAY;
 #[derive(Clone)]
 struct Blog {
     posts: Arc<Mutex<BTreeSet<u32>>>,
-    /// What a path answers instead.
+    /// The answer of a path instead.
     instead: Arc<Mutex<HashMap<String, Scripted>>>,
     /// Posts without a guid.
     nameless: Arc<Mutex<BTreeSet<u32>>>,
@@ -119,7 +119,7 @@ async fn missed(house: &House, feed: &FeedSpec) -> usize {
     house.store.known(feed.no, Vec::new()).await.unwrap().window.archive_suspects.len()
 }
 
-/// When archives were asked for, since the second given.
+/// The seconds at which archives were asked for, since the second given.
 fn archives_asked(house: &House, since: u64) -> Vec<(u64, String)> {
     let seen = house.seen.lock().unwrap();
     let path = |url: &str| url.trim_start_matches("http://blog.example").to_owned();

@@ -1,4 +1,4 @@
-//! What is held back of entries that change with every poll, from the request to the commit that it waits for.
+//! Deferred edits of entries that change with every poll, from the request to the commit that it waits for.
 
 use super::*;
 use crate::feed::{absence::WindowEvent, reconcile::WindowState};
@@ -11,7 +11,7 @@ fn document(form: usize) -> &'static str {
     String::leak(format!("<rss version=\"2.0\"><channel><title>t</title>{items}</channel></rss>"))
 }
 
-/// What keeps the requests conditional.
+/// Headers that keep the requests conditional.
 const TAG: &[(&str, &str)] = &[("etag", "\"x\"")];
 
 /// The poll after which the first of the two is held back: 24 polls after the first have changed it.

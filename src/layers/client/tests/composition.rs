@@ -1,4 +1,4 @@
-//! What the order of the layers promises, with no network below and the clock paused.
+//! Promises of the order of the layers, with no network below and the clock paused.
 
 use std::sync::{Arc, Mutex};
 

@@ -75,7 +75,7 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
 }
 
 /// A tombstone both ways: for those who know RFC 6721, and a stripped entry for those who do not (D-13, H-30..H-32).
-/// When the item was first missed and when it was last seen stands in either (POLLING 2.7).
+/// The times at which the item was first missed and last seen stand in either (POLLING 2.7).
 fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Option<Stamp>); 2]) {
     let when = item.modified.rfc3339();
     let id = item.id.to_string();
@@ -231,7 +231,7 @@ fn media_type(body: &Body) -> Option<&str> {
     named.or((body.text.kind == TextKind::Base64).then_some("application/octet-stream"))
 }
 
-/// Whether the content must be base64 (RFC 4287 section 4.1.3.3).
+/// True for content that must be base64 (RFC 4287 section 4.1.3.3).
 fn is_binary(body: &Body) -> bool {
     media_type(body)
         .is_some_and(|t| !is_xml(t) && !t.get(..5).is_some_and(|kind| kind.eq_ignore_ascii_case("text/")))
@@ -243,7 +243,7 @@ fn is_xml(media_type: &str) -> bool {
     lower.ends_with("+xml") || lower.ends_with("/xml")
 }
 
-/// Where an aggregated entry came from, as far as it is known: `atom:source` requires nothing (RFC 4287 section
+/// Origin of an aggregated entry, as far as it is known: `atom:source` requires nothing (RFC 4287 section
 /// 4.2.11). Of a source that has neither an id nor a title, a `via` link tells as much.
 fn origin(xml: &mut Xml, source: &Source, audience: Audience) {
     let id = source.id.as_deref().and_then(xml::iri);

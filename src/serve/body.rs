@@ -1,0 +1,16 @@
+//! Bodies of requests and answers: one type for each way, so that every mount may take and send bytes at once or a stream.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
+use tower::BoxError;
+
+/// ServeBody of a request or an answer.
+pub type ServeBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// An answer of any mount.
+pub type Response = http::Response<ServeBody>;
+
+/// A body that is there already; the bytes are shared, not copied.
+pub fn whole(bytes: impl Into<Bytes>) -> ServeBody {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}

@@ -1,0 +1,40 @@
+//! The things that answers to pulls are made from.
+
+use super::{long_poll::Waiters, rescue::Refusal};
+use crate::{catalog::Catalog, clock::Clock, feed::record::FeedNo, readers::Readers, store::Store};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Everything that an answer to a pull is made from.
+pub struct ServeContext {
+    /// Pages.
+    pub readers: Arc<Readers>,
+    /// The store, for lists.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The feeds that are served.
+    pub catalog: Catalog,
+    /// Room for held requests.
+    pub waiters: Waiters,
+    /// Ends held requests.
+    pub stop: CancellationToken,
+}
+
+impl ServeContext {
+    /// The number of a feed that is served; 410 for one that was.
+    pub(super) fn feed(&self, name: &str) -> Result<FeedNo, Refusal> {
+        let catalog = self.catalog.snapshot();
+        match catalog.feed(name) {
+            Some(feed) => Ok(feed.no),
+            None if catalog.withdrawn(name).is_some() => Err(Refusal::gone()),
+            None => Err(self.unknown("there is no such feed")),
+        }
+    }
+
+    /// 404, with the way to what there is.
+    pub(super) fn unknown(&self, text: &str) -> Refusal {
+        let list = self.readers.site().list();
+        Refusal::unknown(format!("{text}; {list} lists the feeds there are"))
+    }
+}

@@ -1,0 +1,72 @@
+//! Mounts: services that answer side by side, each for the requests that it takes; not what they answer.
+
+use super::{
+    body::{Response, ServeBody},
+    own_layers,
+    rescue::Refusal,
+};
+use http::{Request, request::Parts};
+use std::{convert::Infallible, fmt};
+use tower::util::BoxCloneSyncService;
+
+/// The service of a mount. It gets a request with its body unread, and reads of it what it needs.
+pub type MountService = BoxCloneSyncService<Request<ServeBody>, Response, Infallible>;
+
+/// A service and the requests that it takes.
+pub struct Mount {
+    takes: Box<dyn Fn(&Parts) -> bool + Send + Sync>,
+    service: MountService,
+}
+
+impl fmt::Debug for Mount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mount").finish_non_exhaustive()
+    }
+}
+
+/// Answers requests, or refuses them.
+pub(super) trait Handler: Clone + Send + Sync + 'static {
+    /// The answer. The body is not read yet.
+    fn handle(
+        &self,
+        request: &Parts,
+        body: ServeBody,
+    ) -> impl Future<Output = Result<Response, Refusal>> + Send;
+}
+
+/// The longest path with its query, bytes: room for a position by the longest id, and for a bound on what readers that
+/// wait keep in memory.
+const URI_BYTES_MAX: usize = 8 << 10;
+
+impl Mount {
+    /// A service that answers the requests for which `takes` is true, with no layers around it but its own.
+    pub fn new(takes: impl Fn(&Parts) -> bool + Send + Sync + 'static, service: MountService) -> Self {
+        Self { takes: Box::new(takes), service }
+    }
+
+    /// A mount of our own paths, in the layers of those.
+    pub(super) fn own(takes: impl Fn(&Parts) -> bool + Send + Sync + 'static, handler: impl Handler) -> Self {
+        let service = tower::service_fn(move |request: Request<ServeBody>| {
+            let handler = handler.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let answer = match check_length(&parts) {
+                    Ok(()) => handler.handle(&parts, body).await,
+                    Err(refusal) => Err(refusal),
+                };
+                Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| refusal.respond(&parts)))
+            }
+        });
+        Self::new(takes, own_layers::own(service))
+    }
+
+    /// The service, for a request that it takes.
+    pub(super) fn service_for(&self, request: &Parts) -> Option<MountService> {
+        (self.takes)(request).then(|| self.service.clone())
+    }
+}
+
+fn check_length(request: &Parts) -> Result<(), Refusal> {
+    let length = request.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if length > URI_BYTES_MAX { Err(Refusal::long(URI_BYTES_MAX)) } else { Ok(()) }
+}

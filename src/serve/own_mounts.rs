@@ -1,0 +1,92 @@
+//! Our own mounts: the hub, and the feeds with their list and descriptions; which path leads where, not the answers.
+
+use super::{
+    body::{self, Response, ServeBody},
+    context::ServeContext,
+    discovery,
+    mount::{Handler, Mount},
+    pull,
+    rescue::Refusal,
+};
+use crate::render::Endpoint;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{Method, Request, request::Parts};
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use tower::{BoxError, ServiceExt as _, util::BoxCloneSyncService};
+
+/// Answers requests to the hub, their forms read.
+pub type HubService = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>, Infallible>;
+
+/// The mounts of our own paths. The last takes all that is left, and knows what is not there.
+pub fn own_mounts(context: Arc<ServeContext>, hub: HubService) -> Vec<Mount> {
+    let is_hub = {
+        let context = context.clone();
+        move |request: &Parts| {
+            let endpoint = context.readers.site().endpoint(request.uri.path());
+            matches!(endpoint, Some(Endpoint::Hub | Endpoint::HubOf(_)))
+        }
+    };
+    vec![Mount::own(is_hub, HubForms(hub)), Mount::own(|_| true, FeedPages(context))]
+}
+
+/// The hub behind its forms.
+#[derive(Clone)]
+struct HubForms(HubService);
+
+impl Handler for HubForms {
+    async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
+        let form = read_form(request, body).await?;
+        match self.0.clone().oneshot(Request::from_parts(request.clone(), form)).await {
+            Ok(response) => Ok(response.map(body::whole)),
+            Err(never) => match never {},
+        }
+    }
+}
+
+/// The feeds, their list and their descriptions. Nothing of a request's body is read.
+#[derive(Clone)]
+struct FeedPages(Arc<ServeContext>);
+
+impl Handler for FeedPages {
+    async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
+        let context = &*self.0;
+        let Some(endpoint) = context.readers.site().endpoint(request.uri.path()) else {
+            return Err(context.unknown("there is nothing here"));
+        };
+        if !matches!(request.method, Method::GET | Method::HEAD) {
+            return Err(Refusal::method("GET, HEAD, OPTIONS"));
+        }
+        match endpoint {
+            Endpoint::List => discovery::list(context, request).await,
+            Endpoint::About(name) => discovery::about(context, request, &name).await,
+            Endpoint::Negotiated(name) => pull::smart(context, request, &name, None).await,
+            Endpoint::Page(name, form) if form.is_classic() => {
+                pull::classic(context, request, &name, form).await
+            }
+            Endpoint::Page(name, form) => pull::smart(context, request, &name, Some(form)).await,
+            Endpoint::Hub | Endpoint::HubOf(_) => Err(context.unknown("there is no hub here")),
+        }
+    }
+}
+
+/// The largest form, bytes: hub requests are small.
+const FORM_BYTES_MAX: usize = 64 << 10;
+/// Seconds in which it must be here.
+const FORM_SECS: u64 = 30;
+
+/// Reads the form of a POST whole; the body of other methods is not looked at.
+async fn read_form(request: &Parts, body: ServeBody) -> Result<Bytes, Refusal> {
+    if request.method != Method::POST {
+        return Ok(Bytes::new());
+    }
+    let whole: BoxFuture<'static, Result<Collected<Bytes>, BoxError>> =
+        Box::pin(Limited::new(body, FORM_BYTES_MAX).collect());
+    let in_time = tokio::time::timeout(Duration::from_secs(FORM_SECS), whole).await;
+    match in_time.map_err(|_| Refusal::slow(FORM_SECS))? {
+        Ok(whole) => Ok(whole.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::too_large(FORM_BYTES_MAX)),
+        Err(_) => Err(Refusal::bad("the request body broke off")),
+    }
+}
