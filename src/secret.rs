@@ -1,13 +1,11 @@
 //! Values that must not be shown, and texts and URLs without their credentials; not encryption: secrets are kept out of logs
 //! and error texts, not out of memory.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use url::Url;
 
 /// A secret. `Debug` prints `***`; there is no `Display`.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {

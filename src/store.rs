@@ -4,6 +4,7 @@
 //! Every call is atomic, and what was answered with `Ok` survives the end of the process. No call returns everything of a
 //! kind that grows: those that list take the last key seen and a limit, and [`listing`] makes streams of them.
 
+use crate::feed::{item::Item, stamp::Stamp};
 use futures_util::future::BoxFuture;
 
 pub mod feeds;
@@ -30,7 +31,7 @@ mod paging;
 
 mod guard;
 
-mod codec;
+mod stored;
 
 #[cfg(test)]
 mod conformance;
@@ -52,6 +53,11 @@ pub mod traits {
 
 /// The answer of a store, later.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// Reads an item from the bytes that a file keeps of it under T, for tools that look into a file.
+pub fn stored_item(t: Stamp, bytes: &[u8]) -> Result<Item, StoreError> {
+    stored::item::decode_item(t, bytes)
+}
 
 /// A whole store.
 pub trait Store: CatalogStore + Feeds + Polls + Walks + Subscriptions + Leases + Upkeep + 'static {}

@@ -5,7 +5,6 @@
 //! places. So an item that is missing although two that stood behind it are still there did not roll off.
 
 use super::{item::ItemId, stamp::Stamp};
-use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 
 mod anchors;
@@ -36,11 +35,12 @@ pub use proof::{Proof, RequiredProof, Suspect};
 pub use recurrence::{AbsenceTrust, DoubtReason, Recurrence};
 pub use window_event::WindowEvent;
 
-use direction::Direction;
-use pinned::Pinned;
+pub(crate) use direction::{Direction, NewestEnd};
+pub(crate) use permalink_check::PageFinding;
+pub(crate) use pinned::Pinned;
 
 /// Part of the feed that a document shows (POLLING 2.2). An unreadable body is not an observation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Coverage {
     /// The whole document, to a request without validators: FULL-U.
     Unconditional,
@@ -68,7 +68,7 @@ pub struct ShownItem {
 }
 
 /// One item of the remembered window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowItem {
     /// The item.
     pub id: ItemId,
@@ -83,37 +83,37 @@ pub struct WindowItem {
 }
 
 /// Facts of a feed's past documents by which the next one is judged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AbsenceState {
     /// The last full document, newest first, with what is missed since at its old place.
     pub items: Vec<WindowItem>,
     /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
-    lengths: VecDeque<u16>,
-    direction: Direction,
+    pub(crate) lengths: VecDeque<u16>,
+    pub(crate) direction: Direction,
     /// Standing of the last document.
-    last_document: DocumentStanding,
+    pub(crate) last_document: DocumentStanding,
     /// Full documents in a row whose order could not be followed.
-    unstable: u8,
+    pub(crate) unstable: u8,
     /// Time of the last full document.
-    seen_at: Stamp,
+    pub(crate) seen_at: Stamp,
     /// Since when too much is missing at once to believe it.
     pub quarantined_since: Option<Stamp>,
     /// Rises with every audit that bears out the conditional answer before it, falls with every other:
     /// [`TRUSTED`] and more counts as proof, [`CAUGHT`] and less is taken for a part of the feed.
-    trust: i8,
+    pub(crate) trust: i8,
     /// Items that every conditional answer since the last audit lacked.
-    lacked: Option<LackedItems>,
+    pub(crate) lacked: Option<LackedItems>,
     /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
-    ended: (Stamp, u16),
+    pub(crate) ended: (Stamp, u16),
     /// Record of missing items that came back.
     pub recurrence: Recurrence,
     /// True when what rolls off is missing from inside.
-    pinned: Pinned,
+    pub(crate) pinned: Pinned,
 }
 
 /// Standing of a document, which decides what the same document proves when it comes again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum DocumentStanding {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DocumentStanding {
     /// For the feed as it is: the remembered rows, without those that are missed, are its own.
     #[default]
     Judged,
@@ -126,12 +126,12 @@ enum DocumentStanding {
 }
 
 /// Items that conditional answers lacked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct LackedItems {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LackedItems {
     /// Number of answers.
-    answers: u32,
+    pub(crate) answers: u32,
     /// Items that each of them lacked.
-    ids: Vec<ItemId>,
+    pub(crate) ids: Vec<ItemId>,
 }
 
 /// Proof that a tombstone needs (POLLING 2.3).

@@ -10,7 +10,6 @@ use everfeed_adapters::{
     Digest, Metadata,
     platforms::{End, Profile, Recipe},
 };
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use url::Url;
 
@@ -36,6 +35,7 @@ pub use merge::{ArchivedPage, chronological, merge, settle_known};
 pub use own_origins::OwnOrigins;
 pub use staged_page::{StagedPage, StagedWalk, StagingChange};
 pub use strategy::Strategy;
+pub(crate) use strategy::{CountedPages, CounterPlace};
 
 use strategy::NextPage;
 
@@ -107,27 +107,27 @@ pub enum WalkStep {
 }
 
 /// A walk, and all of it that must outlive the process; what it has seen is told to it again ([`ArchiveWalk::recall`]).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveWalk {
     /// Start of the walk.
     pub started_at: Stamp,
     /// The feed's configured address, without credentials.
-    feed: String,
+    pub(crate) feed: String,
     /// Ways that were not found wanting, and where each begins; the first one is being walked.
-    ways: Vec<(Strategy, String)>,
-    phase: WalkPhase,
+    pub(crate) ways: Vec<(Strategy, String)>,
+    pub(crate) phase: WalkPhase,
     /// No request before this.
-    next_at: Stamp,
+    pub(crate) next_at: Stamp,
     /// Pages read so far, on all ways.
     pub pages: u32,
     /// Pages read on this way.
-    on_way: u32,
+    pub(crate) on_way: u32,
     /// Pages in a row without an id that was not known.
-    barren: u8,
+    pub(crate) barren: u8,
     /// Requests for this page that failed.
-    tries: u8,
+    pub(crate) tries: u8,
     /// Bytes of the pages kept.
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// The number of the live document; the pages follow. The numbers before it are those of the walk before.
     pub base: u32,
     /// The number of the last page kept.
@@ -136,25 +136,24 @@ pub struct ArchiveWalk {
     pub before: Option<String>,
     /// True when its platform, named by itself, shows no more in one document than the live one holds, so that it may have no
     /// second page.
-    fits: bool,
+    pub(crate) fits: bool,
     /// True when the publisher said then that there is no second page.
-    alone: bool,
+    pub(crate) alone: bool,
     /// True when it met anything because of which its silence proves nothing.
-    doubtful: bool,
+    pub(crate) doubtful: bool,
     /// True when a page that it took in may lack entries, so that it reaches no first item for certain.
-    damaged: bool,
+    pub(crate) damaged: bool,
     /// By what the live document names its feed.
-    named: Metadata,
+    pub(crate) named: Metadata,
     /// Reason why the first way that failed did.
-    flaw: Option<String>,
+    pub(crate) flaw: Option<String>,
     /// Memory of addresses, bodies and keys.
-    #[serde(skip)]
-    trail: WalkTrail,
+    pub(crate) trail: WalkTrail,
 }
 
 /// Current place of a walk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum WalkPhase {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WalkPhase {
     /// Before this page.
     At(String),
     /// At the end of counted pages, before the live document: has it moved meanwhile?
@@ -169,7 +168,7 @@ enum WalkPhase {
 
 /// Memory of a walk: rebuilt from the staged pages after a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct WalkTrail {
+pub(crate) struct WalkTrail {
     /// Digests of addresses.
     visited: HashSet<Digest>,
     /// Digests of bodies.

@@ -1,10 +1,9 @@
 //! History: the reach of a feed's memory into the past, and the reason why no further (H-4, H-11).
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Reach of a feed's memory into the past.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum History {
     /// To the first document that we saw; nobody said whether there was more before.
     #[default]

@@ -2,18 +2,17 @@
 
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, Entry, Key};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr, sync::Arc};
 use uuid::Uuid;
 
 /// `fo:id`: the first 20 hexadecimal digits of SHA-256 over `namespace LF key` (DESIGN section 3). Unique across feeds,
 /// the same after a re-import.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ItemId(pub [u8; 10]);
 
 /// Key in the flat table of all keys ever seen: 16 bytes of the same hash as the id.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyHash(pub [u8; 16]);
 
 impl KeyHash {
@@ -35,7 +34,7 @@ impl KeyHash {
 }
 
 /// An item: a whole object, never a delta. Everything that is rendered of it is fixed for (id, modified).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Unique, for ever.
     pub id: ItemId,
@@ -58,7 +57,7 @@ pub struct Item {
 }
 
 /// The digests of the version that is held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ItemDigests {
     /// Of the entry's bytes: equal means nothing to do.
     pub raw: Digest,
@@ -69,7 +68,7 @@ pub struct ItemDigests {
 }
 
 /// Live content or a tombstone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// As upstream last had it. Shared, so that an import holds each of its entries once however many look at it.
     Live(Arc<Entry>),
@@ -85,7 +84,7 @@ pub enum Content {
 }
 
 /// Reason code of a tombstone, as consumers see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The publisher said so with `at:deleted-entry`.
     Explicit,

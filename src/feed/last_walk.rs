@@ -1,10 +1,9 @@
 //! The last completed walk through a feed's archives, and the time of the next one.
 
 use super::{history::History, stamp::Stamp};
-use serde::{Deserialize, Serialize};
 
 /// The last walk through a feed's archives that came to its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastWalk {
     /// Start of the walk.
     pub began_at: Stamp,

@@ -6,13 +6,12 @@ use super::{
     reconcile::{Change, Decisions, PutKind},
     stamp::Stamp,
 };
-use serde::{Deserialize, Serialize};
 
 /// Observations kept of a feed: with an hourly poll and a change in each, more than a week.
 pub const OBSERVATIONS_MAX: u64 = 200;
 
 /// One document that was read, or one page. A 304, and the last body again for an answer to validators, prove nothing and leave none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObservationRecord {
     /// Time at which it was read.
     pub at: Stamp,

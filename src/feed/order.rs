@@ -1,10 +1,9 @@
 //! The orders in which a feed can be listed; not how a listing is stored.
 
-use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
 /// Which stamp a listing runs along.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Axis {
     /// T: an edit moves the item to the end. The axis to sync by.
     #[default]
@@ -14,7 +13,7 @@ pub enum Axis {
 }
 
 /// A listing order. Lists run oldest first; a leading `-` reverses them (SF D-1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Order {
     /// The stamp that sorts.
     pub axis: Axis,

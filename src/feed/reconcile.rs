@@ -7,7 +7,6 @@ use super::{
     stamp::Stamp,
 };
 use everfeed_adapters::{Deletion, Digest, Entry, Key, platforms::Profile};
-use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Arc};
 
 mod observe;
@@ -37,7 +36,7 @@ pub fn dated(entry: &Entry) -> Option<i64> {
 mod tests;
 
 /// One entry of the last document, in document order: enough to skip it when its bytes have not changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowEntry {
     /// The key that bound it to its item.
     pub key: KeyHash,
@@ -69,7 +68,7 @@ pub struct Known {
 }
 
 /// State of a feed's window from one poll to the next.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowState {
     /// The last document's entries, at most [`WINDOW_ENTRIES_MAX`].
     pub entries: Vec<WindowEntry>,
@@ -218,7 +217,7 @@ pub struct Delete {
 }
 
 /// Evidence of a deletion.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// The reason code.
     pub reason: Reason,

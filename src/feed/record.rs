@@ -2,15 +2,14 @@
 
 use super::{absence::WindowEvent, history::History, last_walk::LastWalk, stamp::Stamp};
 use everfeed_adapters::Metadata;
-use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc};
 
 /// The number of a feed in one store: small, never reused, never shown to consumers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FeedNo(pub u32);
 
 /// A feed as the store knows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FeedRecord {
     /// Its number.
     pub no: FeedNo,
@@ -47,7 +46,7 @@ pub struct FeedRecord {
 }
 
 /// What a list of feeds tells of each window, so that nobody reads every window for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowFigures {
     /// Start of the quarantine, while too much is missing at once to be believed.
     pub quarantined_since: Option<Stamp>,
@@ -61,7 +60,7 @@ pub struct WindowFigures {
 
 /// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
 /// that could be followed, so what stood between them, if anything, was never seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Time at which it was found.
     pub at: Stamp,
@@ -122,7 +121,7 @@ pub struct Head {
 }
 
 /// Rule by which entries with one id are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdRule {
     /// By their id alone.
     #[default]

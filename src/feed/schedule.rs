@@ -2,7 +2,6 @@
 
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, platforms::Detected};
-use serde::{Deserialize, Serialize};
 
 mod calendar;
 mod fault;
@@ -18,7 +17,7 @@ pub use retry_after::{host_pause_until, retry_after_secs};
 mod tests;
 
 /// Memory of a feed's polls. Saved after every poll.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PollState {
     /// The configured URL that all this was learned from; another one starts afresh.
     pub url: String,
@@ -33,7 +32,7 @@ pub struct PollState {
 }
 
 /// `ETag` and `Last-Modified` of one answer, verbatim: always sent as a pair (FRB 014), and to no other URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValidatorPair {
     /// `ETag`.
     pub etag: Option<String>,
@@ -44,7 +43,7 @@ pub struct ValidatorPair {
 }
 
 /// Times of polls, past and next.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timetable {
     /// Time of the next poll; [`Stamp::MAX`] when only a hint or a restart polls the feed again.
     pub next_at: Stamp,
@@ -65,7 +64,7 @@ pub struct Timetable {
 }
 
 /// Success and failure of polls.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// Time of the last good answer, 304 included.
     pub good_at: Option<Stamp>,
@@ -80,7 +79,7 @@ pub struct Health {
 }
 
 /// Facts of the last good document.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentFacts {
     /// Digest of its bytes.
     pub body: Option<Digest>,
@@ -95,7 +94,7 @@ pub struct DocumentFacts {
 }
 
 /// Change, or none, that the last good answer brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repeat {
     /// A document that was not the last one.
     #[default]
@@ -105,7 +104,7 @@ pub enum Repeat {
 }
 
 /// Permanent redirects that agree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
     /// Where to.
     pub url: String,

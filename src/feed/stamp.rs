@@ -1,12 +1,11 @@
 //! A moment in microseconds since 1970, the T of every item; not a clock: nothing here asks the time.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Microseconds since 1970-01-01T00:00:00Z. Printed as the T of a cursor: Unix seconds, followed by a point and exactly
 /// six digits when the fraction is not zero, so that `time:{T}` is itself a legal position (SF D-7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp(u64);
 
 /// Microseconds in a second.

@@ -2,11 +2,10 @@
 //! stands.
 
 use super::{order::Order, record::FeedNo};
-use serde::{Deserialize, Serialize};
 
 /// The items to read and their order. Two reads of one view, from one position and in one representation, get the same
 /// bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct View {
     /// The feed.
     pub feed: FeedNo,
@@ -24,7 +23,7 @@ impl View {
 }
 
 /// The choice of items that a view shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// Every item, tombstones included.
     #[default]

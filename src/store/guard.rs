@@ -2,7 +2,6 @@
 
 use super::StoreError;
 use crate::feed::stamp::Stamp;
-use serde::{Deserialize, Serialize};
 
 /// 2026-01-01, the year in which this was first built: no honest clock shows an earlier time. A constant, so that two
 /// builds of one source are the same.
@@ -17,12 +16,12 @@ const AHEAD_SECS_MAX: u64 = 400 * 24 * 60 * 60;
 /// The last time recorded. T never goes back, so a clock that jumps into the future would spoil it for ever: changes
 /// stop until an operator takes the clock for right. Compared with the last write and not with the last T, since old
 /// blogs are silent for years.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClockGuard {
     /// The latest time at which something was written; `None` in a fresh store.
-    recorded: Option<Stamp>,
+    pub(super) recorded: Option<Stamp>,
     /// The earliest time that was accepted although it lies before [`BUILT_AT`].
-    accepted: Option<Stamp>,
+    pub(super) accepted: Option<Stamp>,
 }
 
 impl ClockGuard {

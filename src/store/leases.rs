@@ -2,7 +2,6 @@
 
 use super::{Answer, StoreError};
 use crate::feed::{record::FeedNo, stamp::Stamp};
-use serde::{Deserialize, Serialize};
 
 /// Leases of feeds. At most one process drives a feed: it polls it, walks its archives and commits to it.
 ///
@@ -25,7 +24,7 @@ pub trait Leases: Send + Sync {
 }
 
 /// A lease of a feed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedLease {
     /// Name of the process that drives the feed.
     pub owner: String,

@@ -2,9 +2,9 @@
 
 use super::{
     Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, codec,
+    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
     guard::ClockGuard,
-    leases, paging, plan,
+    leases, paging, plan, stored,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -477,7 +477,7 @@ impl Feed {
 
     fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {
         for (id, moved) in plan.items {
-            let bytes = codec::encode_item(&moved.item)?.len();
+            let bytes = stored::item::encode_item(&moved.item)?.len();
             let (t, created) = (moved.item.modified, moved.item.created);
             moved.from.map(|from| self.items.remove(&from));
             self.items.insert(t, Kept { item: moved.item, bytes });

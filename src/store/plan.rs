@@ -1,6 +1,6 @@
 //! What a commit comes to: the rows to write, worked out before the first is written. Pure; writing is the store's business.
 
-use super::{Commit, Receipt, StoreError, codec::damaged};
+use super::{Commit, Receipt, StoreError, stored::damaged};
 use crate::feed::{
     cursor::Toc,
     item::{Content, Item, ItemId, KeyHash},

@@ -5,7 +5,6 @@ use crate::{
     feed::{record::FeedNo, stamp::Stamp, view::View},
     secret::Secret,
 };
-use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Subscriptions. Their terms change by compare-and-set on a revision; their positions are kept apart, so that an
@@ -51,7 +50,7 @@ pub trait Subscriptions: Send + Sync {
 }
 
 /// The number of a subscription, never given twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubscriptionNo(pub u64);
 
 /// A subscription that is to be made.
@@ -70,7 +69,7 @@ pub struct NewSubscription {
 }
 
 /// The terms of a subscription: what was asked for and granted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
     /// Its number.
     pub no: SubscriptionNo,
@@ -95,7 +94,7 @@ pub struct Subscription {
 }
 
 /// The position of a subscription, which is its whole backlog, and how its deliveries stand.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The cursor up to which pushes were acknowledged; `None` until the feed is served: then its first cursor.
     pub acked: Option<String>,
@@ -104,7 +103,7 @@ pub struct Progress {
 }
 
 /// Failed deliveries of a subscription since the last acknowledgement.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
     /// Deliveries that failed in a row.
     pub failed: u32,
@@ -126,7 +125,7 @@ pub struct Acknowledged {
 }
 
 /// What a subscriber asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Signs every push.
     pub secret: Option<Secret>,
@@ -143,7 +142,7 @@ pub struct Terms {
 }
 
 /// A request that waits for its verification.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// What it asks for.
     pub intent: Intent,
@@ -160,7 +159,7 @@ pub struct Pending {
 }
 
 /// What a request asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// Subscribe or renew, on these terms.
     Subscribe(Terms),
@@ -176,7 +175,7 @@ pub enum Intent {
 }
 
 /// Where a subscription starts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
     /// At the head when the request was accepted; `None` when the feed was not served yet.
     Head(Option<String>),
@@ -185,7 +184,7 @@ pub enum Start {
 }
 
 /// The generations of the protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// W3C WebSub, and PubSubHubbub 0.4.
     #[default]
@@ -201,7 +200,7 @@ impl fmt::Display for SubscriptionNo {
 }
 
 /// The hashes that a push can be signed with (REC 8, W-18).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algo {
     /// What PubSubHubbub 0.3 prescribes.
     Sha1,

@@ -15,7 +15,7 @@ use everfeed::{
         order::Order,
         page::PageQuery,
         position::Position,
-        schedule::{self, PollState},
+        schedule::{self, PollState, ValidatorPair},
         stamp::Stamp,
     },
     ingest::{Context, Deletions, FeedSpec, Fetched, checks::Check, polls::Poll, upstream::Reply},
@@ -241,7 +241,11 @@ fn answer(conditional: bool) -> schedule::Answer {
         asked: URL.to_owned(),
         conditional,
         // What they are does not matter: the publisher knows what it answered last.
-        validators: Some((Some("\"held\"".to_owned()), None, URL.to_owned())),
+        validators: Some(ValidatorPair {
+            etag: Some("\"held\"".to_owned()),
+            last_modified: None,
+            url: URL.to_owned(),
+        }),
         ..schedule::Answer::default()
     }
 }

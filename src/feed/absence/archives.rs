@@ -9,7 +9,6 @@ use crate::feed::{
     last_walk::APART_SECS,
     stamp::Stamp,
 };
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 #[cfg(test)]
@@ -42,7 +41,7 @@ pub enum Visibility {
 }
 
 /// An item that was missed by walks and not decided on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArchiveSuspect {
     /// The item.
     pub id: ItemId,

@@ -2,20 +2,19 @@
 
 use super::{ShownItem, WindowItem};
 use crate::feed::item::ItemId;
-use serde::{Deserialize, Serialize};
 use std::{cmp::Ordering, collections::HashSet};
 
 /// Direction of documents, learnt from the end at which new items come in, where dates do not tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Direction {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Direction {
     /// Insertions in a row at the head, or as a negative number at the end.
-    inserts: i8,
+    pub(crate) inserts: i8,
     /// Direction of the last document.
-    known: Option<NewestEnd>,
+    pub(crate) known: Option<NewestEnd>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum NewestEnd {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NewestEnd {
     First,
     Last,
 }

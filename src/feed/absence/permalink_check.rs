@@ -39,7 +39,7 @@ impl CheckResult {
 }
 
 /// State of the permalink check of a suspect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PermalinkCheck {
     /// Time of the next request; `None`: no further one.
     pub due: Option<Stamp>,
@@ -48,15 +48,15 @@ pub struct PermalinkCheck {
     /// Number of requests.
     pub asked: u8,
     /// Since when it has not been found, if it has not.
-    not_found_since: Option<Stamp>,
+    pub(crate) not_found_since: Option<Stamp>,
     /// Requests in a row that brought nothing.
-    silent: u8,
-    finding: PageFinding,
+    pub(crate) silent: u8,
+    pub(crate) finding: PageFinding,
 }
 
 /// Finding from all answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum PageFinding {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PageFinding {
     /// Nothing for or against.
     #[default]
     Open,

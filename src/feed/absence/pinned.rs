@@ -2,11 +2,9 @@
 //! 7): two posts pinned to the end, or the newest of several lists put together. Every post that rolls off there is missing
 //! from inside, and looks deleted to documents for ever; only its own page tells.
 
-use serde::{Deserialize, Serialize};
-
 /// Count of recent documents in which a feed lost from inside what others lose at the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Pinned(u8);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pinned(pub(crate) u8);
 
 /// From then on documents prove nothing (POLLING 2.3: three times).
 const ON_MIN: u8 = 3;

@@ -4,7 +4,6 @@ use super::{
     AbsenceTrust, Coverage, PermalinkCheck, ProofPolicy, comparison::LackingItem, recurrence::DOUBTED_SECS,
 };
 use crate::feed::{item::flapping_secs, stamp::Stamp};
-use serde::{Deserialize, Serialize};
 
 /// The circumstances of an observation.
 pub(super) struct DocumentContext<'a> {
@@ -21,7 +20,7 @@ pub(super) struct DocumentContext<'a> {
 }
 
 /// An item that is missing and not decided on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspect {
     /// Time at which it was first missed.
     pub since: Stamp,
@@ -56,7 +55,7 @@ pub struct RequiredProof {
 }
 
 /// Proof that an item is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// Missing although what stood behind it is still there: `absent-bracketed`.
     Bracketed(Suspect),

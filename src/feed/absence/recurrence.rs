@@ -4,7 +4,6 @@
 
 use super::WindowItem;
 use crate::feed::{item::ItemId, stamp::Stamp};
-use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
 
 /// Trust in absence: the degree to which a missing item counts as gone.
@@ -20,7 +19,7 @@ pub enum AbsenceTrust {
 }
 
 /// Reason for doubting absence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DoubtReason {
     /// Missing items came back too often.
     Returned,
@@ -29,17 +28,17 @@ pub enum DoubtReason {
 }
 
 /// Record of the missing items that came back lately.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recurrence {
     /// The last documents that showed again what was missing, newest last, at most [`RETURNS_MANY`].
-    seen: VecDeque<Stamp>,
+    pub(crate) seen: VecDeque<Stamp>,
     /// Items that were taken for deleted because they are missing and have not come back, newest last, at most
     /// [`ENDED_MAX`]; and whether that was doubted by then.
-    ended: VecDeque<(ItemId, bool)>,
+    pub(crate) ended: VecDeque<(ItemId, bool)>,
     /// Since when absence is doubted, and why; the last time that there was a reason to.
-    doubted: Option<(Stamp, DoubtReason)>,
+    pub(crate) doubted: Option<(Stamp, DoubtReason)>,
     /// Since when it proves nothing; likewise.
-    off: Option<Stamp>,
+    pub(crate) off: Option<Stamp>,
 }
 
 /// Documents that show again what was missing, within [`RETURNS_SECS`], that make absence doubtful. Documents, not items: a

@@ -1,9 +1,7 @@
 //! Events of a window as a whole, for the operator.
 
-use serde::{Deserialize, Serialize};
-
 /// Event of a window as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WindowEvent {
     /// Nothing of the last window is in this one: items may be missing between the two.
     Gap,

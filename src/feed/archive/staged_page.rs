@@ -3,11 +3,10 @@
 use super::ArchiveWalk;
 use crate::feed::{item::KeyHash, stamp::Stamp};
 use everfeed_adapters::Digest;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// A page that was read and not committed yet, or of which only the traces are kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StagedPage {
     /// Its place: the live document comes first, the rest follow as they were read.
     pub no: u32,

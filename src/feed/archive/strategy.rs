@@ -2,11 +2,10 @@
 
 use super::{WalkRules, WalkedDocument};
 use everfeed_adapters::platforms::{Profile, Recipe};
-use serde::{Deserialize, Serialize};
 use url::Url;
 
 /// One way to older entries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// Archive documents by RFC 5005 section 4 and its drafts: each names the one before it.
     Archives,
@@ -25,22 +24,22 @@ pub enum Strategy {
 }
 
 /// Numbering of pages in their addresses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedPages {
-    place: CounterPlace,
+    pub(crate) place: CounterPlace,
     /// The number in the address of the page that is being read.
-    at: u64,
+    pub(crate) at: u64,
     /// True when entries are counted; else pages.
-    entries: bool,
+    pub(crate) entries: bool,
     /// The number of the first entry, where entries are counted.
-    start: u64,
+    pub(crate) start: u64,
     /// Other parameters of every address.
-    with: Vec<(String, String)>,
+    pub(crate) with: Vec<(String, String)>,
 }
 
 /// Part of the address that holds the number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum CounterPlace {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CounterPlace {
     Query(String),
     /// With `{page}`.
     Path(String),

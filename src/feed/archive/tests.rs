@@ -108,9 +108,6 @@ fn step(
         299 => WalkReply::NoFeed,
         _ => WalkReply::Failed { why: "the publisher answered 500", retry_after_secs: None },
     };
-    // The token is all that survives: each step goes on from what was written.
-    let stored = postcard::to_stdvec(&*walk).unwrap();
-    assert_eq!(postcard::from_bytes::<ArchiveWalk>(&stored).unwrap(), walk.token());
     let verdict = walk.answer(reply, rules, *now);
     Some((url, verdict))
 }
@@ -458,8 +455,7 @@ fn a_walk_that_is_told_what_it_saw_goes_on_where_it_was() {
     ]);
     let (mut walk, mut now) = (begin(&publisher, "none", &rules()).unwrap(), NOW);
     step(&mut walk, &publisher, &rules(), &mut now);
-    let stored = postcard::to_stdvec(&walk).unwrap();
-    let mut again: ArchiveWalk = postcard::from_bytes(&stored).unwrap();
+    let mut again = walk.token();
     assert!(!again.remembers());
     let page = |no: u32, url: &str| {
         let doc = &publisher[url];

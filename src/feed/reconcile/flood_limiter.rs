@@ -9,12 +9,11 @@ use crate::feed::{
     stamp::Stamp,
 };
 use everfeed_adapters::{Entry, platforms::Profile};
-use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, sync::Arc};
 
 /// A form of an item that is not committed yet. It is kept whole, so that it needs no other request to be committed, and
 /// is not lost when its publisher shows it no more.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeferredEdit {
     /// The item.
     pub id: ItemId,

@@ -1,11 +1,11 @@
 //! Faults of a feed as values; the words for the operator are made from them.
 
 use crate::feed::stamp::Stamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fmt;
 
 /// A fault of a feed, for its operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultNote {
     /// The last fault.
     pub kind: FaultKind,
@@ -14,7 +14,7 @@ pub struct FaultNote {
 }
 
 /// A reason for which a poll failed. `Display` says it without secrets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// An answer without a document.
     Refused {
@@ -53,7 +53,7 @@ pub enum FaultKind {
 }
 
 /// Whose fault something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Whose {
     /// The publisher's server or what lies on the way to it.

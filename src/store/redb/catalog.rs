@@ -12,9 +12,8 @@ use super::{
 use crate::{
     feed::record::{FeedNo, FeedRecord},
     store::{
-        StoreCounts, StoreError,
-        codec::{decode, encode},
-        plan,
+        StoreCounts, StoreError, plan,
+        stored::{decode, encode},
     },
 };
 use redb::{

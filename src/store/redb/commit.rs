@@ -21,9 +21,9 @@ use crate::{
     },
     store::{
         Commit, HostPause, Receipt, StoreError,
-        codec::{damaged, decode, encode, encode_item},
         leases::check_epoch,
         plan::{self, Moved, PlannedCommit},
+        stored::{damaged, decode, encode, item::encode_item},
     },
 };
 use redb::{ReadableTable, WriteTransaction};

@@ -9,7 +9,7 @@ use crate::{
     feed::record::FeedNo,
     store::{
         FeedLease, StoreError,
-        codec::{decode, encode},
+        stored::{decode, encode},
     },
 };
 use redb::ReadableTable as _;

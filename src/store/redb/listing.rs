@@ -13,9 +13,11 @@ use crate::{
         stamp::Stamp,
     },
     store::{
-        StoreError,
-        codec::{ItemHeader, damaged, decode_item, item_header},
-        paging,
+        StoreError, paging,
+        stored::{
+            damaged,
+            item::{ItemHeader, decode_item, item_header},
+        },
     },
 };
 use everfeed_adapters::Key;

@@ -17,8 +17,11 @@ use crate::{
     },
     store::{
         HostPause, Outlined, Snapshot, StoreError,
-        codec::{damaged, decode, decode_item, item_header},
         plan::Held,
+        stored::{
+            damaged, decode,
+            item::{decode_item, item_header},
+        },
     },
 };
 use redb::ReadableTable;

@@ -12,7 +12,7 @@ use crate::{
     feed::{record::FeedNo, stamp::Stamp},
     store::{
         StoreError, Subscription, SubscriptionNo,
-        codec::{damaged, decode, encode},
+        stored::{damaged, decode, encode},
         subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
     },
 };

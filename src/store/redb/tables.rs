@@ -1,7 +1,7 @@
 //! The tables of schema 1, their keys, and what a key says; not what their values hold.
 //!
 //! Numbers in keys are big-endian, so that the order of the bytes is the order of the things. Rows that only point
-//! (names, ids, keys, ...) have values of a fixed width; everything else is written by [`codec`](crate::store::codec).
+//! (names, ids, keys, ...) have values of a fixed width; everything else is written by [`stored`](crate::store::stored).
 
 use crate::{
     feed::{
@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 /// The schema of which this file speaks. An older one is migrated in [`file`](super::file), a newer one refused.
 pub(super) const SCHEMA: u32 = 1;
 
-/// A value of [`codec`](crate::store::codec).
+/// A value of [`stored`](crate::store::stored).
 pub(super) type Coded = &'static [u8];
 
 pub(super) type FeedKey = [u8; 4];

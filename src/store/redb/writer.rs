@@ -7,8 +7,8 @@ use crate::{
     feed::stamp::Stamp,
     store::{
         StoreError,
-        codec::{decode, encode},
         guard::ClockGuard,
+        stored::{decode, encode},
     },
 };
 use redb::{Database, ReadableDatabase, WriteTransaction};

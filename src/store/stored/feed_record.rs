@@ -1,0 +1,39 @@
+//! The record of a feed, and the numbers that are given to feeds and subscriptions.
+
+use super::{
+    Kind,
+    table::{stored_enums, stored_newtypes, stored_structs},
+};
+use crate::feed::{
+    archive::{History, LastWalk},
+    record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
+};
+
+impl Kind for FeedRecord {
+    const NAME: &'static str = "feed-record";
+}
+
+impl Kind for u32 {
+    const NAME: &'static str = "feed-number";
+}
+
+impl Kind for u64 {
+    const NAME: &'static str = "subscription-number";
+}
+
+stored_newtypes! { FeedNo }
+
+stored_structs! {
+    FeedRecord {
+        no, name, namespace, rev, last_t, total, live, metadata, metadata_rev, id_rule, first_cursor, history, last_walk,
+        gaps, window, next_check_at,
+    }
+    WindowFigures { quarantined_since, suspects, deferred, reformatted_at }
+    Gap { at, event, before, after }
+    LastWalk { began_at, ended_at, pages, found, missed, remark }
+}
+
+stored_enums! {
+    IdRule { 0 Id, 1 IdAndLink }
+    History { 0 Unknown, 1 Complete, 2 Partial(why), 3 Running }
+}

@@ -1,0 +1,508 @@
+//! Golden files: values of every kind as each version wrote them. They are read for ever, and never written over.
+//!
+//! A file is named `KIND-vVERSION-CASE.cbor`, and its value is the sample of that kind and case. A field that is added to
+//! a kind is put into a new case; in the older ones it has its default.
+
+use super::{
+    item::{decode_item, encode_item},
+    *,
+};
+use crate::{
+    feed::{
+        absence::{AbsenceState, CheckResult, Coverage, PermalinkCheck, Suspect, WindowEvent, WindowItem},
+        archive::{ArchiveSuspect, ArchiveWalk, StagedPage, Strategy, WalkPhase, WalkTrail},
+        history::History,
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, Reason},
+        last_walk::LastWalk,
+        observation_record::ObservationRecord,
+        order::Order,
+        reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
+        record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
+        schedule::{DocumentFacts, FaultKind, FaultNote, Health, Moved, PollState, Timetable, ValidatorPair},
+        view::View,
+    },
+    secret::Secret,
+    store::{
+        FeedLease, Subscription, SubscriptionNo,
+        guard::ClockGuard,
+        subscriptions::{Algo, Attempts, Dialect, Intent, Pending, Progress, Start, Terms},
+    },
+};
+use everfeed_adapters::{
+    Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator,
+    History as DocumentHistory, Image, Link, Metadata, Node, Paging, Person, Rhythm, Source, Text, TextKind,
+    platforms::{Detected, Weight},
+};
+use std::{collections::BTreeSet, fmt::Debug, fs, path::PathBuf};
+
+/// A sample, as it is written, and as a file of it reads.
+struct Sample {
+    kind: &'static str,
+    version: u8,
+    case: &'static str,
+    bytes: Vec<u8>,
+    shown: String,
+    read: fn(&[u8]) -> Result<String, StoreError>,
+}
+
+fn sample<T: Kind + Debug>(case: &'static str, value: T) -> Sample {
+    Sample {
+        kind: T::NAME,
+        version: T::VERSION,
+        case,
+        bytes: encode(&value).unwrap(),
+        shown: format!("{value:?}"),
+        read: |bytes| Ok(format!("{:?}", decode::<T>(T::NAME, bytes)?)),
+    }
+}
+
+fn item_sample(case: &'static str, value: Item) -> Sample {
+    Sample {
+        kind: Item::NAME,
+        version: Item::VERSION,
+        case,
+        bytes: encode_item(&value).unwrap(),
+        shown: format!("{value:?}"),
+        read: |bytes| Ok(format!("{:?}", decode_item(AT, bytes)?)),
+    }
+}
+
+const AT: Stamp = Stamp::from_secs(1_780_272_000);
+const ID: ItemId = ItemId([7; 10]);
+const KEY: KeyHash = KeyHash([8; 16]);
+const DIGEST: Digest = Digest([9; 16]);
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn text(kind: TextKind) -> Text {
+    Text { kind, value: "<b>ü</b>".into(), language: some("de"), base: some("http://example.org/") }
+}
+
+fn person() -> Person {
+    Person {
+        name: some("Jo"),
+        email: some("jo@example.org"),
+        uri: some("http://jo.example/"),
+        byline: some("by"),
+    }
+}
+
+fn link() -> Link {
+    Link {
+        href: "http://example.org/1".into(),
+        rel: "alternate".into(),
+        media_type: some("text/html"),
+        title: some("one"),
+        hreflang: some("en"),
+        length: some("12"),
+    }
+}
+
+fn date() -> Date {
+    Date { raw: "1 Jan 1970".into(), at_us: Some(-5) }
+}
+
+fn category() -> Category {
+    Category { term: "tag".into(), scheme: some("http://tags.example/"), label: some("Tag") }
+}
+
+fn generator() -> Generator {
+    Generator { name: some("blog"), version: some("1.0"), uri: some("http://blog.example/") }
+}
+
+fn element() -> Element {
+    let attribute =
+        Attribute { ns: "http://n/".into(), prefix: "n".into(), name: "a".into(), value: "v".into() };
+    let inner = Element { name: "inner".into(), ..Element::default() };
+    Element {
+        ns: "http://n/".into(),
+        prefix: "n".into(),
+        name: "outer".into(),
+        attributes: vec![attribute],
+        children: vec![Node::Text("t".into()), Node::Element(inner)],
+    }
+}
+
+fn entry() -> Entry {
+    let source = Source {
+        id: some("urn:source"),
+        title: Some(text(TextKind::Plain)),
+        subtitle: Some(text(TextKind::Html)),
+        links: vec![link()],
+        authors: vec![person()],
+        contributors: vec![person()],
+        categories: vec![category()],
+        generator: Some(generator()),
+        icon: some("http://s/i"),
+        logo: some("http://s/l"),
+        rights: Some(text(TextKind::Xhtml)),
+        updated: Some(date()),
+        foreign: vec![element()],
+    };
+    Entry {
+        id: some("tag:example.org,2005:1"),
+        title: Some(text(TextKind::Plain)),
+        summary: Some(text(TextKind::Html)),
+        content: Some(Body {
+            text: text(TextKind::Base64),
+            media_type: some("image/png"),
+            src: some("http://c/"),
+        }),
+        links: vec![link()],
+        authors: vec![person()],
+        contributors: vec![person()],
+        categories: vec![category()],
+        enclosures: vec![Enclosure {
+            url: "http://e/".into(),
+            media_type: some("a/b"),
+            length: some("1"),
+            title: some("t"),
+        }],
+        published: Some(date()),
+        updated: Some(date()),
+        rights: Some(text(TextKind::Xhtml)),
+        comments: some("http://c/#comments"),
+        language: some("en"),
+        source: Some(Box::new(source)),
+        foreign: vec![element()],
+    }
+}
+
+fn metadata() -> Metadata {
+    Metadata {
+        id: some("urn:feed"),
+        title: Some(text(TextKind::Plain)),
+        description: Some(text(TextKind::Html)),
+        links: vec![link()],
+        authors: vec![person()],
+        contributors: vec![person()],
+        categories: vec![category()],
+        language: some("en"),
+        rights: Some(text(TextKind::Plain)),
+        generator: Some(generator()),
+        image: Some(Image {
+            url: "http://i/".into(),
+            title: some("t"),
+            link: some("http://l/"),
+            width: some("1"),
+            height: some("2"),
+            description: some("d"),
+        }),
+        icon: some("http://i/icon"),
+        updated: Some(date()),
+        published: Some(date()),
+        rhythm: Rhythm {
+            ttl_mins: Some(60),
+            skip_hours: vec![1, 23],
+            skip_days: vec![6],
+            update_secs: Some(9),
+        },
+        history: DocumentHistory {
+            stateful: Some(true),
+            prev: some("http://p/"),
+            complete: true,
+            archive: true,
+        },
+        paging: Paging { total_items: Some(3), first_index: Some(1), page_items: Some(10) },
+        cloud: Some(Cloud {
+            domain: "c.example".into(),
+            port: Some(80),
+            path: some("/p"),
+            register_procedure: some("r"),
+            protocol: some("soap"),
+        }),
+        foreign: vec![element()],
+    }
+}
+
+fn item(content: Content) -> Item {
+    Item {
+        id: ID,
+        iri: "tag:example.org,2005:1".into(),
+        modified: AT,
+        created: Stamp::from_secs(5),
+        revived: Some(Stamp::from_secs(6)),
+        published_us: Some(-3),
+        content,
+        tombstone_count: 2,
+        digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
+    }
+}
+
+fn suspect() -> Suspect {
+    Suspect {
+        since: AT,
+        last_seen: AT,
+        counted_at: AT,
+        count: 2,
+        audited: true,
+        strong: true,
+        behind: 3,
+        backfilled: true,
+        permalink_check: PermalinkCheck {
+            due: Some(AT),
+            last: Some((AT, CheckResult::NotFound)),
+            asked: 4,
+            not_found_since: Some(AT),
+            silent: 1,
+            ..PermalinkCheck::default()
+        },
+        before_few: true,
+    }
+}
+
+fn archive_suspect() -> ArchiveSuspect {
+    ArchiveSuspect { id: ID, since: AT, last_seen: AT, walks: 2 }
+}
+
+fn terms() -> Terms {
+    Terms {
+        secret: Some(Secret::new("hush")),
+        lease_secs: 864_000,
+        dialect: Dialect::Legacy,
+        verify_token: some("token"),
+        algo: Algo::Sha384,
+        auto_refresh: true,
+    }
+}
+
+fn samples() -> Vec<Sample> {
+    let gone = Content::Gone { reason: Reason::Gone, first_missing: Some(AT), last_seen: Some(AT) };
+    let record = FeedRecord {
+        rev: 4,
+        last_t: AT,
+        total: 9,
+        live: 8,
+        metadata: Arc::new(metadata()),
+        metadata_rev: 2,
+        id_rule: IdRule::IdAndLink,
+        first_cursor: some("1_0_1"),
+        history: History::Complete,
+        last_walk: Some(LastWalk {
+            began_at: AT,
+            ended_at: AT,
+            pages: 3,
+            found: History::Running,
+            missed: 1,
+            remark: some("odd"),
+        }),
+        gaps: vec![Gap { at: AT, event: WindowEvent::Gap, before: "1_0_1".into(), after: "2_0_2".into() }],
+        window: WindowFigures {
+            quarantined_since: Some(AT),
+            suspects: 1,
+            deferred: 2,
+            reformatted_at: Some(AT),
+        },
+        next_check_at: Some(AT),
+        ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
+    };
+    let shown =
+        WindowItem { id: ID, dated: Some(5), tombstone_count: 1, is_weak: true, suspect: Some(suspect()) };
+    let window = WindowState {
+        entries: vec![WindowEntry {
+            key: KEY,
+            id: ID,
+            raw: DIGEST,
+            dated: Some(-5),
+            tombstone_count: 1,
+            is_weak: true,
+            changed_polls: 25,
+        }],
+        absence: AbsenceState {
+            items: vec![shown],
+            quarantined_since: Some(AT),
+            trust: -2,
+            ..AbsenceState::default()
+        },
+        deferred: vec![DeferredEdit {
+            id: ID,
+            key: KEY,
+            until: AT,
+            entry: Arc::new(entry()),
+            published_us: Some(1),
+            digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
+        }],
+        reformatted_at: Some(AT),
+        archive_suspects: vec![archive_suspect()],
+    };
+    let evidence = Evidence {
+        reason: Reason::AbsentBracketed,
+        observed_at: AT,
+        when: some("yesterday"),
+        comment: some("spam"),
+        suspect: Some(suspect()),
+        archive_suspect: Some(archive_suspect()),
+    };
+    let observation = ObservationRecord {
+        at: AT,
+        coverage: Coverage::Conditional,
+        partial: some("cut"),
+        again: true,
+        entries: 1,
+        new: 2,
+        edited: 3,
+        revived: 4,
+        missing: 5,
+        suspects: 6,
+        rolled_off: 7,
+        gone: 8,
+        events: vec![WindowEvent::Reformatted, WindowEvent::Pinned],
+        remark: some("odd"),
+        page: Some((ID, CheckResult::Elsewhere)),
+    };
+    let poll = PollState {
+        url: "http://example.org/rss".into(),
+        validators: Some(ValidatorPair {
+            etag: some("\"x\""),
+            last_modified: None,
+            url: "http://example.org/rss".into(),
+        }),
+        timetable: Timetable {
+            next_at: AT,
+            arrivals: vec![AT],
+            skip_hours: vec![1, 2],
+            ..Timetable::default()
+        },
+        health: Health {
+            failures: 3,
+            fault: Some(FaultNote {
+                kind: FaultKind::Refused { status: 503, has_credentials: false },
+                since: AT,
+            }),
+            moved: Some(Moved { url: "http://m/".into(), since: AT }),
+            ..Health::default()
+        },
+        document: DocumentFacts {
+            body: Some(DIGEST),
+            platform: Some(Detected {
+                platform: "blogger".into(),
+                why: "generator".into(),
+                weight: Some(Weight::Strong),
+            }),
+            ..DocumentFacts::default()
+        },
+    };
+    let walk = ArchiveWalk {
+        started_at: AT,
+        feed: "http://example.org/rss".into(),
+        ways: vec![(Strategy::Pages { rel: "next".into() }, "http://example.org/rss?page=2".into())],
+        phase: WalkPhase::Paused {
+            url: "http://example.org/rss?page=3".into(),
+            why: "500".into(),
+            rounds: 2,
+        },
+        next_at: AT,
+        pages: 3,
+        on_way: 2,
+        barren: 1,
+        tries: 1,
+        bytes: 1000,
+        base: 4,
+        kept: 2,
+        before: some("pages"),
+        fits: true,
+        alone: true,
+        doubtful: true,
+        damaged: true,
+        named: metadata(),
+        flaw: some("cut"),
+        trail: WalkTrail::default(),
+    };
+    let page = StagedPage {
+        no: 5,
+        url: "http://example.org/a".into(),
+        landed: "http://example.org/b".into(),
+        base_url: "https://example.org/b".into(),
+        content_type: some("text/xml"),
+        content_language: some("en"),
+        read_at: AT,
+        body: DIGEST,
+        keys: vec![KEY],
+        strong: 1,
+        deflated: vec![1, 2, 3],
+    };
+    let subscription = Subscription {
+        no: SubscriptionNo(6),
+        rev: 2,
+        view: View::all(FeedNo(3), Order::CREATED_REVERSE),
+        representation: "json".into(),
+        topic: "https://f.example/feeds/blog.json".into(),
+        topic_as_sent: "https://f.example/feeds/blog.json?".into(),
+        callback: "https://r.example/cb".into(),
+        active: Some(terms()),
+        lease_until: AT,
+        pending: Some(Pending {
+            intent: Intent::Unsubscribe { verify_token: some("t"), dialect: Dialect::WebSub },
+            topic_as_sent: "https://f.example/feeds/blog.json".into(),
+            attempts: 1,
+            next_try: AT,
+            give_up_at: Stamp::MAX,
+            start: Start::Given("1_0_1".into()),
+        }),
+    };
+    let attempts = Attempts { failed: 3, next_try: AT, failure: some("refused") };
+    vec![
+        item_sample("live", item(Content::Live(Arc::new(entry())))),
+        item_sample("tombstone", item(gone)),
+        sample("full", record),
+        sample("new", FeedRecord::new(FeedNo(3), "blog", "example.org/feed")),
+        sample("full", window),
+        sample("full", evidence),
+        sample("full", observation),
+        sample("full", poll),
+        sample("full", walk),
+        sample("full", page),
+        sample("full", subscription),
+        sample("full", Progress { acked: some("1_0_1"), attempts }),
+        sample("none", Progress::default()),
+        sample("full", FeedLease { owner: "node-1".into(), epoch: 7, until: AT }),
+        sample("full", ClockGuard { recorded: Some(AT), accepted: Some(AT) }),
+        sample("seven", 7_u32),
+        sample("large", u64::MAX),
+    ]
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/stored")
+}
+
+fn file_name(sample: &Sample) -> String {
+    format!("{}-v{}-{}.cbor", sample.kind, sample.version, sample.case)
+}
+
+#[test]
+fn a_value_of_every_version_reads_back() {
+    let samples = samples();
+    let mut met = BTreeSet::new();
+    for file in fs::read_dir(folder()).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let (kind, rest) = name.strip_suffix(".cbor").unwrap().split_once("-v").unwrap();
+        let (version, case) = rest.split_once('-').unwrap();
+        let sample = samples.iter().find(|sample| (sample.kind, sample.case) == (kind, case));
+        let sample = sample.unwrap_or_else(|| panic!("{name} has no sample"));
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!((sample.read)(&bytes).unwrap(), sample.shown, "{name}");
+        if version == sample.version.to_string() {
+            assert_eq!(bytes, sample.bytes, "{name}: what is written now differs; a new version is needed");
+        }
+        met.insert(name);
+    }
+    for sample in &samples {
+        assert!(met.contains(&file_name(sample)), "{} is not there: write it", file_name(sample));
+    }
+}
+
+#[test]
+#[ignore = "writes tests/golden/stored; by hand, for kinds, versions and cases that are new"]
+fn write_the_golden_files_that_are_not_there() {
+    fs::create_dir_all(folder()).unwrap();
+    for sample in samples() {
+        let path = folder().join(file_name(&sample));
+        if !path.exists() {
+            fs::write(path, sample.bytes).unwrap();
+        }
+    }
+}

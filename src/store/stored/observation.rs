@@ -1,0 +1,22 @@
+//! Observations: what documents and permalink checks came to.
+
+use super::{
+    Kind,
+    table::{stored_enums, stored_structs},
+};
+use crate::feed::{absence::Coverage, observation_record::ObservationRecord};
+
+impl Kind for ObservationRecord {
+    const NAME: &'static str = "observation";
+}
+
+stored_structs! {
+    ObservationRecord {
+        at, coverage, partial, again, entries, new, edited, revived, missing, suspects, rolled_off, gone, events, remark,
+        page,
+    }
+}
+
+stored_enums! {
+    Coverage { 0 Unconditional, 1 Conditional, 2 Partial }
+}

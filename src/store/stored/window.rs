@@ -1,0 +1,18 @@
+//! The window of a feed: the entries of its last full document, and what waits or is missed beside them.
+
+use super::{Kind, table::stored_structs};
+use crate::feed::{
+    archive::ArchiveSuspect,
+    reconcile::{DeferredEdit, WindowEntry, WindowState},
+};
+
+impl Kind for WindowState {
+    const NAME: &'static str = "window";
+}
+
+stored_structs! {
+    WindowState { entries, absence, deferred, reformatted_at, archive_suspects }
+    WindowEntry { key, id, raw, dated, tombstone_count, is_weak, changed_polls }
+    DeferredEdit { id, key, until, entry, published_us, digests }
+    ArchiveSuspect { id, since, last_seen, walks }
+}
