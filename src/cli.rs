@@ -41,13 +41,13 @@ enum Command {
     /// Check a configuration and say what it means; bind and open nothing.
     Check(WithConfig),
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
-    Demo(demo::Options),
+    Demo(demo::DemoOptions),
     /// Fetch or read a document once, and say what would be kept of it.
-    Probe(probe::Options),
+    Probe(probe::ProbeOptions),
     /// Say why an item is deleted, suspected or kept, and why a feed was or was not polled.
-    Explain(explain::Options),
+    Explain(explain::ExplainOptions),
     /// Run recorded documents through the same decisions again, and print what they come to. Nothing is stored.
-    Replay(replay::Options),
+    Replay(replay::ReplayOptions),
     /// Let the running everfeed read its configuration again, and print each feed and key that changed.
     Reload(WithConfig),
     /// Remove everything that is kept of a feed that is not configured any more.

@@ -1,4 +1,4 @@
-//! What time it is, as a value that can be replaced in tests. Not a timer: waiting is tokio's business.
+//! The time, as a value that can be replaced in tests. Not a timer: waiting is tokio's business.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -241,7 +241,7 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(readable)
 }
 
-/// What is wrong with the place of the store, as far as looking tells.
+/// The problem with the path of the store, as far as can be told without opening it.
 fn store_problem(path: &Path) -> Option<RefusedSetting> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let wanted = if !folder.is_dir() {

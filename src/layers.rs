@@ -2,27 +2,27 @@
 //! here knows a feed, a store or a subscription: what a caller wants of one call travels as request extensions,
 //! what it may want to know of the answer comes back as response extensions.
 
-pub mod address;
+pub mod address_guard;
 pub mod body_cap;
 pub mod client;
 pub mod collect;
 pub mod conditional;
+pub mod connect_retry;
 pub mod deadline;
 pub mod error;
-pub mod guard;
 pub mod inflate_cap;
 pub mod pacing;
 pub mod per_host;
+pub mod public_address;
 pub mod redirect;
-pub mod retry;
 pub mod trace;
 pub mod wire;
 
+pub use address_guard::{AddressClass, Trusted};
 pub use body_cap::WireBytes;
 pub use client::{Client, ClientConfig, callback, upstream};
 pub use conditional::{Asked, Validators};
 pub use error::{Fault, FetchError};
-pub use guard::{AddressClass, Trusted};
 pub use inflate_cap::FirstBytes;
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::Governor;

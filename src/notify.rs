@@ -1,4 +1,4 @@
-//! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: whoever wakes reads the store.
+//! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: a waiter that wakes reads the store.
 
 use crate::feed::record::{FeedNo, Head};
 use std::{
@@ -21,7 +21,7 @@ impl Notify {
         Self::default()
     }
 
-    /// Says where a feed stands. Waiters wake only when that is new to them. Called after the commit is durable.
+    /// Announces the head of a feed. Waiters wake only when it is new to them. Called after the commit is durable.
     pub fn moved(&self, feed: FeedNo, head: Head) {
         if let Some(known) = self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed) {
             known.send_if_modified(|held| std::mem::replace(held, head) != head);
@@ -32,7 +32,7 @@ impl Notify {
         known.send_if_modified(|held| std::mem::replace(held, head) != head);
     }
 
-    /// Where a feed stands; `None` for one that was never announced.
+    /// The head of a feed; `None` for one that was never announced.
     pub fn head(&self, feed: FeedNo) -> Option<Head> {
         self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed).map(|known| *known.borrow())
     }
@@ -42,7 +42,7 @@ impl Notify {
         self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed).map(watch::Sender::subscribe)
     }
 
-    /// How many are registered for a feed.
+    /// Number of receivers that are registered for a feed.
     pub fn watchers(&self, feed: FeedNo) -> usize {
         self.feeds
             .read()

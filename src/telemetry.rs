@@ -1,4 +1,4 @@
-//! What the operator sees: logs and counters. Names nothing of the house; the gauges that need it are set where they
+//! Logs and counters for the operator. Names no other component; the gauges that need it are set where they
 //! are read, on the admin listener.
 
 use prometheus_client::{
@@ -13,7 +13,7 @@ use prometheus_client::{
 use std::{io::IsTerminal as _, sync::Arc};
 use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 
-/// How logs are written.
+/// The form of logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogForm {
     /// A line for people.
@@ -38,16 +38,16 @@ pub fn log(form: LogForm, filter: &str) {
     };
 }
 
-/// What became of something.
+/// The outcome of something.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-pub struct Outcome {
+pub struct OutcomeLabel {
     /// In one word.
     pub outcome: &'static str,
 }
 
 /// An answered request.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-pub struct Answered {
+pub struct RequestLabels {
     /// The form of the answer, in one word.
     pub form: &'static str,
     /// The HTTP status.
@@ -58,17 +58,17 @@ pub struct Answered {
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     /// Requests answered.
-    pub requests: Family<Answered, Counter>,
+    pub requests: Family<RequestLabels, Counter>,
     /// Polls ended.
-    pub polls: Family<Outcome, Counter>,
+    pub polls: Family<OutcomeLabel, Counter>,
     /// Items that got a new T.
     pub items_changed: Counter,
     /// Pages of missed items asked for, and what they said.
-    pub probes: Family<Outcome, Counter>,
+    pub probes: Family<OutcomeLabel, Counter>,
     /// Pushes ended.
-    pub pushes: Family<Outcome, Counter>,
+    pub pushes: Family<OutcomeLabel, Counter>,
     /// Verifications ended.
-    pub verifications: Family<Outcome, Counter>,
+    pub verifications: Family<OutcomeLabel, Counter>,
     /// Seconds from the start of a poll to its commit.
     pub poll_seconds: Arc<PollSeconds>,
 }
@@ -87,28 +87,28 @@ impl Default for PollSeconds {
 impl Metrics {
     /// Counts a request.
     pub fn request(&self, form: &'static str, status: u16) {
-        self.requests.get_or_create(&Answered { form, status }).inc();
+        self.requests.get_or_create(&RequestLabels { form, status }).inc();
     }
 
     /// Counts a poll and its time.
     pub fn poll(&self, outcome: &'static str, secs: f64) {
-        self.polls.get_or_create(&Outcome { outcome }).inc();
+        self.polls.get_or_create(&OutcomeLabel { outcome }).inc();
         self.poll_seconds.0.observe(secs);
     }
 
     /// Counts the word of a missed item's page.
     pub fn probe(&self, outcome: &'static str) {
-        self.probes.get_or_create(&Outcome { outcome }).inc();
+        self.probes.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// Counts a push.
     pub fn push(&self, outcome: &'static str) {
-        self.pushes.get_or_create(&Outcome { outcome }).inc();
+        self.pushes.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// Counts a verification.
     pub fn verification(&self, outcome: &'static str) {
-        self.verifications.get_or_create(&Outcome { outcome }).inc();
+        self.verifications.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// A registry that holds these counters, to which gauges may be added. The library appends `_total`.

@@ -1,4 +1,4 @@
-//! Why a feed, and an item of it, are as they are: what is remembered, laid beside what would prove more. It is gathered
+//! Explains the state of a feed and of an item: what is remembered, beside what would prove more. It is gathered
 //! here, in words that another process can read; how it is printed is the command line's business.
 
 use crate::{
@@ -32,84 +32,84 @@ mod tests;
 
 use archives::{archives, history, missed_by_walks};
 
-/// What is told of a feed. Moments are RFC 3339.
+/// The explanation of a feed. Moments are RFC 3339.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The feed's name.
     pub feed: String,
     /// Its upstream, without credentials.
     pub url: String,
-    /// Why it was or was not polled.
+    /// The state of its polling, with the reason.
     pub polling: Polling,
     /// The software that it is read as, and why.
     pub platform: Option<String>,
-    /// Whether its documents say that they are the whole feed.
+    /// True when its documents say that they are the whole feed.
     pub is_complete: bool,
     /// Items held, tombstones included; and those alive.
     pub items: (u64, u64),
     /// Entries in the last document.
     pub window: usize,
-    /// How far back its memory reaches.
+    /// The reach of its memory into the past.
     pub history: String,
     /// Items that change with every poll, and a form of which is held back.
     pub churning: usize,
-    /// When most of it was last seen being edited at once without a word on it.
+    /// Time at which most of it was last edited at once with no date moved.
     pub reformatted_at: Option<String>,
-    /// How its archives are read: how far, by which way, what came of it, when they are read again.
+    /// The reading of its archives: how far, by which strategy, with which result, and the time of the next walk.
     pub archives: Vec<String>,
     /// Since when too much is missing at once to believe it.
     pub held_since: Option<String>,
-    /// Why absence counts for less than usual here, or for nothing.
+    /// Reason why absence counts for less than usual here, or for nothing.
     pub doubted: Option<String>,
-    /// Whether answers to conditional requests have proven to be parts.
+    /// True when answers to conditional requests have proven to be partial.
     pub distrusts_conditional: bool,
     /// Items that are missed and not decided on, those included whose page shows that they live.
-    pub suspects: Vec<Told>,
-    /// Where items may be missing: found at, why, cursor before, cursor after.
+    pub suspects: Vec<ExplainedItem>,
+    /// Gaps, where items may be missing: found at, why, cursor before, cursor after.
     pub gaps: Vec<(String, String, String, String)>,
     /// The last documents, oldest first.
-    pub observations: Vec<Seen>,
+    pub observations: Vec<ExplainedDocument>,
     /// The item that was asked for; `None` when none was, or none is known by that name.
-    pub item: Option<Told>,
+    pub item: Option<ExplainedItem>,
 }
 
 /// The state of polling.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Polling {
-    /// When the feed was last polled.
+    /// Time of the last poll.
     pub last_at: Option<String>,
-    /// When it last answered well.
+    /// Time of the last good answer.
     pub good_at: Option<String>,
-    /// When it is due; `None`: only a hint or a restart polls it.
+    /// Time of the next poll; `None`: only a hint or a restart polls it.
     pub next_at: Option<String>,
-    /// Why then.
+    /// Reason for that time.
     pub why: String,
     /// From when on the next request carries no validators; `None`: it carries none.
     pub audit_at: Option<String>,
-    /// Whether an answer to one would prove something.
+    /// True while an unconditional poll could confirm or clear a suspect.
     pub wants_audit: bool,
-    /// What was odd about the last document.
+    /// Remark on the last document, if it was odd.
     pub remark: Option<String>,
 }
 
 /// One document that was read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ExplainedDocument {
     /// Its number.
     pub number: u64,
-    /// When.
+    /// Its time.
     pub at: String,
     /// `full`, `full, to validators`, `partial`.
     pub class: String,
-    /// Why it shows presence only.
+    /// Reason for partial coverage.
     pub partial: Option<String>,
-    /// Whether it is the last one again.
+    /// True for the last document once more.
     pub again: bool,
     /// Entries, new, edited, revived, missing, suspects, rolled off, gone.
     pub counts: [u32; 8],
-    /// What happened to the window.
+    /// Events of the window.
     pub events: Vec<String>,
-    /// What was odd about it.
+    /// Remark, if it was odd.
     pub remark: Option<String>,
     /// Of the page of a missed item: whose, and what it said.
     pub page: Option<(String, String)>,
@@ -117,35 +117,35 @@ pub struct Seen {
 
 /// One item.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct ExplainedItem {
     /// Our id.
     pub id: String,
-    /// What `atom:id` carries.
+    /// The text of `atom:id`.
     pub iri: String,
     /// Its title, while it is alive.
     pub title: Option<String>,
-    /// When it was first stored.
+    /// Time at which it was first stored.
     pub created: String,
-    /// When it last changed.
+    /// Time of its last change.
     pub modified: String,
-    /// What it is.
-    pub state: State,
-    /// How often it became a tombstone.
+    /// Its state.
+    pub state: ItemState,
+    /// Number of its tombstones so far.
     pub tombstone_count: u8,
-    /// How it is missed, if it is suspected.
-    pub missing: Option<Missed>,
-    /// How it changes with every poll, if it does.
+    /// The evidence against it, while it is a suspect.
+    pub missing: Option<MissedByDocuments>,
+    /// Its churn, if it changes with every poll.
     pub churn: Option<Churn>,
-    /// How walks through the archives missed it.
+    /// The walks through the archives that missed it.
     pub missed: Option<MissedByWalks>,
-    /// What proved each of its ends, oldest first.
-    pub evidence: Vec<Proof>,
+    /// The proof of each of its tombstones, oldest first.
+    pub evidence: Vec<TombstoneProof>,
 }
 
-/// What an item is.
+/// The state of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum ItemState {
     /// In the last document.
     #[default]
     Shown,
@@ -163,41 +163,41 @@ pub enum State {
     Deleted,
 }
 
-/// How an item is missed, and what is still needed to take it for deleted.
+/// The evidence against a suspect, and what is still needed to take it for deleted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Missed {
-    /// When it was first missed.
+pub struct MissedByDocuments {
+    /// Time at which it was first missed.
     pub since: String,
-    /// When it was last seen.
+    /// Time at which it was last seen.
     pub last_seen: String,
     /// Documents that lack it, as far as they count; of how many.
     pub count: (u8, u8),
     /// No tombstone before that.
     pub not_before: Option<String>,
-    /// Whether one of them answered a request without validators.
+    /// True when one of them answered a request without validators.
     pub audited: bool,
-    /// Whether as many came as went when it was first missed.
+    /// True when as many entries came as went when it was first missed.
     pub strong: bool,
     /// Items that stood behind it and still do.
     pub behind: u16,
-    /// Whether older items had moved up.
+    /// True when older items had moved up.
     pub backfilled: bool,
-    /// What its own page said: when last, what, how often it was asked for; and when it is asked for next.
-    pub page: Page,
+    /// The check of its own page.
+    pub page: ExplainedCheck,
 }
 
-/// What the own page of a missed item says.
+/// The permalink check of a suspect.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Page {
+pub struct ExplainedCheck {
     /// The last answer, and when it came.
     pub said: Option<(String, String)>,
-    /// How often it was asked for.
+    /// Number of requests so far.
     pub asked: u8,
-    /// When it is asked for next.
+    /// Time of the next request.
     pub next_at: Option<String>,
 }
 
-/// How an item changes with every poll, so that its edits are committed once a day.
+/// The churn of an item that changes with every poll, so that its edits are committed once a day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Churn {
     /// In how many polls running its content changed.
@@ -206,12 +206,12 @@ pub struct Churn {
     pub held_until: Option<String>,
 }
 
-/// How walks through the archives missed an item.
+/// The walks through the archives that missed an item.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MissedByWalks {
-    /// When it was first missed.
+    /// Time at which it was first missed.
     pub since: String,
-    /// When the archives last showed it.
+    /// Time at which the archives last showed it.
     pub last_seen: String,
     /// Walks that missed it; of how many.
     pub walks: (u8, u8),
@@ -219,24 +219,24 @@ pub struct MissedByWalks {
     pub not_before: Option<String>,
 }
 
-/// What proved an item's end.
+/// The proof of a tombstone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Proof {
+pub struct TombstoneProof {
     /// T of the tombstone.
     pub at: String,
     /// The reason code.
     pub reason: String,
-    /// When the document that proves it was read.
+    /// Time at which the document that proves it was read.
     pub observed_at: String,
-    /// What the publisher said: when, and why.
+    /// The publisher's own statement: time and reason.
     pub said: Vec<String>,
-    /// How it was missed.
-    pub missing: Option<Missed>,
-    /// How walks through the archives missed it.
+    /// The documents that missed it.
+    pub missing: Option<MissedByDocuments>,
+    /// The walks through the archives that missed it.
     pub missed: Option<MissedByWalks>,
 }
 
-/// Who can tell.
+/// Explains feeds and items from what the store remembers.
 pub(super) struct Explainer {
     pub(super) store: Arc<dyn Store>,
     pub(super) catalog: Catalog,
@@ -403,25 +403,25 @@ impl Explainer {
         last: &WindowState,
         policy: &ProofPolicy,
         item: &Item,
-    ) -> Result<Told, StoreError> {
+    ) -> Result<ExplainedItem, StoreError> {
         let row = last.absence.items.iter().find(|row| row.id == item.id);
         let missing = row.and_then(|row| row.suspect);
         let by_walks = last.archive_suspects.iter().find(|missed| missed.id == item.id && !item.is_gone());
         let is_shown = last.entries.iter().any(|row| row.id == item.id);
         let state = match &item.content {
-            Content::Gone { .. } => State::Deleted,
+            Content::Gone { .. } => ItemState::Deleted,
             Content::Live(_) if missing.is_some_and(|missing| missing.permalink_check.is_hidden()) => {
-                State::Hidden
+                ItemState::Hidden
             }
-            Content::Live(_) if missing.is_some() => State::Suspected,
-            Content::Live(_) if is_shown => State::Shown,
-            Content::Live(_) if by_walks.is_some() => State::Missed,
-            Content::Live(_) if row.is_some() => State::Undecided,
-            Content::Live(_) => State::RolledOff,
+            Content::Live(_) if missing.is_some() => ItemState::Suspected,
+            Content::Live(_) if is_shown => ItemState::Shown,
+            Content::Live(_) if by_walks.is_some() => ItemState::Missed,
+            Content::Live(_) if row.is_some() => ItemState::Undecided,
+            Content::Live(_) => ItemState::RolledOff,
         };
         let title = item.entry().and_then(|entry| entry.title.as_ref()).map(|title| title.value.clone());
         let evidence = self.store.evidence(record.no, item.id).await?;
-        Ok(Told {
+        Ok(ExplainedItem {
             id: item.id.to_string(),
             iri: item.iri.clone(),
             title,
@@ -445,7 +445,7 @@ fn churn(last: &WindowState, item: &Item) -> Option<Churn> {
     is_told.then_some(Churn { polls, held_until })
 }
 
-/// Why absence counts for less than usual, or for nothing.
+/// Reason why absence counts for less than usual, or for nothing.
 fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
     if absence.is_sticky() {
         let why = "what rolls off is missing from before an end that stays; only pages tell";
@@ -466,9 +466,9 @@ fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
     Some(format!("until {} a deletion takes seven days of absence: {why}", until.rfc3339()))
 }
 
-fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> Missed {
+fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocuments {
     let needs = open.map(|(tombstone_count, policy)| missing.needs(tombstone_count, policy));
-    Missed {
+    MissedByDocuments {
         since: missing.since.rfc3339(),
         last_seen: missing.last_seen.rfc3339(),
         count: (missing.count, needs.map_or(missing.count, |needs| needs.confirmations)),
@@ -481,16 +481,16 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> Missed {
     }
 }
 
-fn page(probe: &PermalinkCheck) -> Page {
-    Page {
+fn page(probe: &PermalinkCheck) -> ExplainedCheck {
+    ExplainedCheck {
         said: probe.last.map(|(at, said)| (said.words().to_owned(), at.rfc3339())),
         asked: if probe.last.is_some_and(|(_, said)| said == CheckResult::NoPage) { 0 } else { probe.asked },
         next_at: probe.due.map(|at| at.rfc3339()),
     }
 }
 
-fn proof(at: Stamp, evidence: &Evidence) -> Proof {
-    Proof {
+fn proof(at: Stamp, evidence: &Evidence) -> TombstoneProof {
+    TombstoneProof {
         at: at.rfc3339(),
         reason: evidence.reason.code().to_owned(),
         observed_at: evidence.observed_at.rfc3339(),
@@ -500,7 +500,7 @@ fn proof(at: Stamp, evidence: &Evidence) -> Proof {
     }
 }
 
-fn seen((number, observed): (u64, ObservationRecord)) -> Seen {
+fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
     let class = match observed.coverage {
         Coverage::Unconditional => "full",
         Coverage::Conditional => "full, to validators",
@@ -508,7 +508,7 @@ fn seen((number, observed): (u64, ObservationRecord)) -> Seen {
     };
     let ObservationRecord { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } =
         observed;
-    Seen {
+    ExplainedDocument {
         number,
         at: observed.at.rfc3339(),
         class: class.to_owned(),
@@ -539,7 +539,7 @@ fn polling(poll: &PollState, audit_secs: u64, left_alone: Option<Stamp>) -> Poll
     }
 }
 
-/// Why a feed is due when it is.
+/// Reason for the time of the next poll.
 fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
     let mut why = match (&poll.health.fault, poll.health.gone_at, poll.timetable.polled_at) {
         (_, Some(since), _) => {

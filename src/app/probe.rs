@@ -31,9 +31,9 @@ pub struct Fetched {
     pub base_url: String,
     /// The URL that names the document, where that was asked for as it is instead of as a feed.
     pub resource: Option<String>,
-    /// Where permanent redirects led, if all redirects were permanent.
+    /// The end of the permanent redirects, if all redirects were permanent.
     pub moved_to: Option<String>,
-    /// Whether the server sent only the entries that it takes for new (226), which nobody asked for.
+    /// True when the server sent only the entries that it takes for new (226), which nobody asked for.
     pub is_part: bool,
 }
 

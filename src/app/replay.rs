@@ -36,20 +36,20 @@ use std::{
 };
 use url::Url;
 
-/// What one poll came to.
+/// The result of one poll.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The file of the document.
     pub file: String,
-    /// When it was read.
+    /// Time at which it was read.
     pub at: Stamp,
-    /// What it came to; `None` for what could not be read.
+    /// Its observation; `None` for an unreadable document.
     pub observed: Option<ObservationRecord>,
-    /// Why it could not be read.
+    /// Reason why it could not be read.
     pub failure: Option<String>,
     /// The items that it changed, in the order of their T.
     pub changes: Vec<Changed>,
-    /// Whether it left a marker that items may be missing.
+    /// True when it left a gap marker.
     pub gap: bool,
 }
 
@@ -58,13 +58,13 @@ pub struct Step {
 pub struct Changed {
     /// Our id.
     pub id: ItemId,
-    /// What its publisher calls it: the id, else the permalink, else the title, of its last content.
+    /// Its publisher's name for it: the id, else the permalink, else the title, of its last content.
     pub name: String,
-    /// What happened to it.
+    /// The kind of the change.
     pub kind: Kind,
 }
 
-/// What happened to an item.
+/// The kind of an item's change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It is new.
@@ -158,7 +158,7 @@ pub async fn play(
 }
 
 impl Source {
-    /// Whether it tells what pages of items said. Where nobody was asked, nobody is waited for.
+    /// True when it holds permalink checks. Without any, no decision waits for one.
     fn has_pages(&self) -> bool {
         matches!(self, Self::Recording(_, pages) if !pages.is_empty())
     }
@@ -192,11 +192,11 @@ struct Player {
     steps: Vec<Step>,
     seen: u64,
     cursor: String,
-    /// What each item was called, and whether it was alive.
+    /// The name of each item, and whether it was alive.
     known: HashMap<ItemId, (String, bool)>,
 }
 
-/// Where played feeds are said to live: an address that is no sign of any software.
+/// URL of the feeds that are played: an address that is no sign of any software.
 const URL: &str = "http://replay.invalid/";
 
 impl Player {
@@ -225,7 +225,7 @@ impl Player {
         Ok(Self { context, store, clock, feed, state, steps, seen: 0, cursor, known })
     }
 
-    /// Whether the next request would carry validators.
+    /// True when the next request would carry validators.
     fn is_conditional(&self, at: Stamp) -> bool {
         self.state.plan(self.feed.deletions.audit_secs, at).conditional
     }
@@ -303,7 +303,7 @@ impl Player {
         Ok(())
     }
 
-    /// What was observed since the last time.
+    /// The observation that came since the last call.
     async fn observed(&mut self) -> anyhow::Result<Option<ObservationRecord>> {
         let observations = self.store.observations(self.feed.no).await?;
         let new = observations.into_iter().find(|(seq, _)| *seq > self.seen);
@@ -313,7 +313,7 @@ impl Player {
         Ok(new.map(|(_, observed)| observed))
     }
 
-    /// What stands behind the cursor, as a consumer reads it.
+    /// The changes behind the cursor, as a consumer reads them.
     async fn changes(&mut self) -> anyhow::Result<Vec<Changed>> {
         let query = PageQuery {
             feed: self.feed.no,

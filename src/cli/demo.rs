@@ -18,28 +18,28 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub mod blog;
 
-/// What may be changed in the demo.
+/// DemoOptions of the demo.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct DemoOptions {
     /// Seconds between two deeds of the blog.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
     /// Stop after so many changes have arrived; without it, Ctrl-C stops.
     #[arg(long)]
     changes: Option<u64>,
-    /// Where everfeed listens.
+    /// Address of everfeed for consumers.
     #[arg(long, default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Where everfeed's operator listens.
+    /// Address of everfeed for its operator.
     #[arg(long, default_value = "127.0.0.1:8079")]
     admin_listen: SocketAddr,
-    /// Where the blog listens.
+    /// Address of the blog.
     #[arg(long, default_value = "127.0.0.1:8081")]
     blog_listen: SocketAddr,
 }
 
 /// Runs the demo until `stop`.
-pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Result<()> {
     let folder =
         tempfile::Builder::new().prefix("everfeed-demo-").tempdir().context("no temporary folder")?;
     let listener = bind(options.blog_listen).await?;
@@ -133,7 +133,7 @@ fn line(item: &Value, page: &Value, titles: &HashMap<String, String>, deeds: &De
     format!("{t}  {what}  “{title}”  ({total} items held{why}{after})")
 }
 
-/// What the blog did last, and when, to tell how long a change took.
+/// The last act of the blog and its time, to tell how long a change took.
 #[derive(Default)]
 struct Deeds(Mutex<Vec<(String, Instant)>>);
 

@@ -7,7 +7,10 @@ use super::{
     probe::sheet::{tame, tame_json},
 };
 use crate::{
-    app::explain::{Churn, Explanation, Missed, MissedByWalks, Page, Seen, State, Told, from_file},
+    app::explain::{
+        Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, Explanation, ItemState, MissedByDocuments,
+        MissedByWalks, from_file,
+    },
     config::Config,
 };
 use anyhow::{Context as _, bail};
@@ -16,9 +19,9 @@ use http::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::io::{self, Write};
 
-/// What is asked.
+/// The feed or the item that is asked for.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct ExplainOptions {
     #[command(flatten)]
     pub(super) with: WithConfig,
     /// The name of a feed.
@@ -31,7 +34,7 @@ pub struct Options {
 }
 
 /// Asks, and prints.
-pub(super) async fn run(options: &Options, config: &Config) -> anyhow::Result<()> {
+pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Result<()> {
     let told = answer(options, config).await?;
     let Some(told) = told else {
         bail!("no feed `{}` is configured, or it was never served", tame(&options.feed));
@@ -49,7 +52,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> anyhow::Result<()
     Ok(())
 }
 
-async fn answer(options: &Options, config: &Config) -> anyhow::Result<Option<Explanation>> {
+async fn answer(options: &ExplainOptions, config: &Config) -> anyhow::Result<Option<Explanation>> {
     let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     // What is configured is a name that is a path as it stands.
     if config.feed.iter().all(|feed| feed.name != options.feed) {
@@ -133,7 +136,7 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         }),
     );
     for suspect in &told.suspects {
-        let label = if suspect.state == State::Hidden { "hidden   " } else { "suspected" };
+        let label = if suspect.state == ItemState::Hidden { "hidden   " } else { "suspected" };
         lines.push(format!(
             "  {label}   {} {}",
             suspect.id,
@@ -167,7 +170,7 @@ fn audit_line(told: &Explanation) -> String {
     }
 }
 
-fn seen_lines(seen: &Seen) -> Vec<String> {
+fn seen_lines(seen: &ExplainedDocument) -> Vec<String> {
     let [entries, new, edited, revived, missing, suspects, rolled_off, gone] = seen.counts;
     let counts = [
         ("new", new),
@@ -194,27 +197,27 @@ fn seen_lines(seen: &Seen) -> Vec<String> {
     lines
 }
 
-fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
+fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
     let mut lines = vec![format!("{} {}", item.id, tame(&item.iri))];
     lines.extend(item.title.iter().map(|title| format!("  {}", tame(title))));
     lines.push(format!("  first stored {}, last changed {}", item.created, item.modified));
     lines.push(format!(
         "  {}",
         match item.state {
-            State::Shown => "kept: it is in the last document",
-            State::Suspected =>
+            ItemState::Shown => "kept: it is in the last document",
+            ItemState::Suspected =>
                 "suspected: the last document lacks it, although what stood behind it is still there",
-            State::Hidden => "kept: the last document lacks it, but its own page is still there",
-            State::Missed =>
+            ItemState::Hidden => "kept: the last document lacks it, but its own page is still there",
+            ItemState::Missed =>
                 "missed: the archives lack it where they held it, although its neighbours by date are there",
-            State::Undecided if told.held_since.is_some() => {
+            ItemState::Undecided if told.held_since.is_some() => {
                 "kept: the last document lacks it, and too much else, so nothing is concluded"
             }
-            State::Undecided => "kept: the last document lacks it, and proves nothing",
-            State::RolledOff => {
+            ItemState::Undecided => "kept: the last document lacks it, and proves nothing",
+            ItemState::RolledOff => {
                 "kept: it is not in the window any more; it rolled off its end, or left where nothing can be concluded"
             }
-            State::Deleted => "deleted",
+            ItemState::Deleted => "deleted",
         }
     ));
     lines.extend(item.churn.iter().map(churn_line));
@@ -240,13 +243,13 @@ fn item_lines(item: &Told, told: &Explanation) -> Vec<String> {
         lines.extend(proof.missing.iter().flat_map(circumstances).map(|line| format!("    {line}")));
         lines.extend(proof.missed.iter().map(|missed| format!("    {}", by_walks(missed))));
     }
-    if !item.evidence.is_empty() && item.state != State::Deleted {
+    if !item.evidence.is_empty() && item.state != ItemState::Deleted {
         lines.push("  it came back after that".to_owned());
     }
     lines
 }
 
-/// How an item changes with every poll.
+/// Lines on the churn of an item.
 fn churn_line(churn: &Churn) -> String {
     let polls = match churn.polls {
         0 => "churns: it changed in many polls running".to_owned(),
@@ -258,14 +261,14 @@ fn churn_line(churn: &Churn) -> String {
     }
 }
 
-/// How walks missed an item.
+/// Line on the walks that missed an item.
 fn by_walks(missed: &MissedByWalks) -> String {
     let MissedByWalks { since, last_seen, walks, .. } = missed;
     format!("last seen in the archives {last_seen}, missed by {} walks since {since}", walks.0)
 }
 
-/// How an item was missed.
-fn circumstances(missing: &Missed) -> Vec<String> {
+/// Lines on the documents that missed an item.
+fn circumstances(missing: &MissedByDocuments) -> Vec<String> {
     let behind =
         if missing.backfilled { "older items had moved up into the window" } else { "in their order" };
     let window = if missing.strong { "as many came as went" } else { "not as many came as went" };
@@ -282,15 +285,15 @@ fn circumstances(missing: &Missed) -> Vec<String> {
     lines
 }
 
-/// What its own page said.
-fn page_line(page: &Page) -> Option<String> {
+/// Line on the permalink check.
+fn page_line(page: &ExplainedCheck) -> Option<String> {
     let (said, at) = page.said.as_ref()?;
     let asked = if page.asked > 1 { format!(", asked for {} times", page.asked) } else { String::new() };
     Some(format!("its page{asked}, at {at}: {}", tame(said)))
 }
 
-/// How an item is missed, and what is still needed.
-fn needed(missing: &Missed, told: &Explanation) -> Vec<String> {
+/// Lines on the evidence against a suspect, and on what is still needed.
+fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
     let (count, of) = missing.count;
     let mut lines = circumstances(missing);
     let mut open = Vec::new();
@@ -321,11 +324,11 @@ mod tests {
 
     #[test]
     fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_form_waits() {
-        let item = |held_until: Option<&str>| Told {
+        let item = |held_until: Option<&str>| ExplainedItem {
             churn: Some(Churn { polls: 31, held_until: held_until.map(str::to_owned) }),
-            ..Told::default()
+            ..ExplainedItem::default()
         };
-        let check = |item: Told, expect: &str| {
+        let check = |item: ExplainedItem, expect: &str| {
             let told = Explanation { churning: 1, item: Some(item), ..Explanation::default() };
             assert!(lines(&told, true).contains(&format!("  churns: {expect}")), "{:?}", lines(&told, true));
         };

@@ -34,10 +34,10 @@ mod corpus;
 
 mod sequences;
 
-/// What to read, and in which form to tell of it.
+/// The documents to read, and the form of the report.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
-pub struct Options {
+pub struct ProbeOptions {
     /// An http or https URL, a file, or `-` for standard input.
     #[arg(value_name = "URL|FILE", required_unless_present_any = ["corpus", "sequences"])]
     target: Option<OsString>,
@@ -62,12 +62,12 @@ pub struct Options {
     config: Option<PathBuf>,
 }
 
-/// Why there is nothing to tell. What an upstream wrote cannot steer the terminal from here either.
+/// Reason why there is no report. Text that an upstream wrote cannot steer the terminal from here either.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Trouble {
     text: String,
-    /// Whether the command itself cannot be meant.
+    /// True when the command itself cannot be meant.
     pub(super) is_misused: bool,
 }
 
@@ -82,7 +82,7 @@ impl Trouble {
 }
 
 /// Reads what the options name, and tells of it on standard output.
-pub(super) fn run(options: &Options) -> anyhow::Result<()> {
+pub(super) fn run(options: &ProbeOptions) -> anyhow::Result<()> {
     let out = &mut io::stdout().lock();
     let done = match (&options.corpus, &options.sequences, &options.target) {
         (Some(folder), ..) => corpus::run(folder, out),
@@ -101,7 +101,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-fn one(options: &Options, target: &OsStr, out: &mut impl Write) -> anyhow::Result<()> {
+fn one(options: &ProbeOptions, target: &OsStr, out: &mut impl Write) -> anyhow::Result<()> {
     let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
     let format = if options.resource { Format::Resource } else { Format::Auto };
     let given = source::read(target, config.as_ref(), format);
@@ -131,7 +131,12 @@ fn platform(config: Option<&Config>, target: &str) -> (Arc<Platforms>, Choice) {
 }
 
 /// The trouble, which `--json` tells on standard output as well.
-fn failed<T>(options: &Options, name: &str, trouble: Trouble, out: &mut impl Write) -> anyhow::Result<T> {
+fn failed<T>(
+    options: &ProbeOptions,
+    name: &str,
+    trouble: Trouble,
+    out: &mut impl Write,
+) -> anyhow::Result<T> {
     if options.json {
         let line = serde_json::json!({ "file": name, "ok": false, "error": trouble.to_string() });
         writeln!(out, "{}", sheet::tame_json(&line.to_string()))?;

@@ -13,9 +13,9 @@ use std::{
     path::PathBuf,
 };
 
-/// What to play, and how much of it to show.
+/// The recordings to play, and how much of them to show.
 #[derive(Debug, Args)]
-pub struct Options {
+pub struct ReplayOptions {
     /// A folder of recorded documents (`NNNN.xml` and `NNNN.json`), of versions with a `manifest.json`, or of such folders.
     #[arg(value_name = "FEED-DIR")]
     folder: PathBuf,
@@ -31,7 +31,7 @@ pub struct Options {
 }
 
 /// Plays every feed of the folder.
-pub(super) async fn run(options: &Options) -> anyhow::Result<()> {
+pub(super) async fn run(options: &ReplayOptions) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
     for folder in feeds(&options.folder)? {
@@ -98,7 +98,7 @@ fn row(name: String, steps: &[Step]) -> Vec<String> {
     std::iter::once(name).chain(numbers).chain(std::iter::once(failed)).collect()
 }
 
-/// What a poll came to, if it is worth a line.
+/// The line on a poll, if it is worth one.
 fn lines(step: &Step, all: bool) -> Vec<String> {
     let head = format!("{} {}", step.at.rfc3339(), tame(&step.file));
     let mut told = Vec::new();
@@ -130,7 +130,7 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
     told
 }
 
-/// What proves a deletion, in a line.
+/// The proof of a deletion, in a line.
 pub(super) fn proof(evidence: &Evidence) -> String {
     let code = evidence.reason.code();
     let Some(missing) = evidence.suspect else {

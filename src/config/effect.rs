@@ -1,4 +1,4 @@
-//! When a changed setting takes effect: at the next reload, or at the next start. The table is the only place that says so.
+//! The moment at which a changed setting takes effect: a reload, or the next start. The table is the only place that says so.
 
 use super::Config;
 use crate::setting::differing_keys;

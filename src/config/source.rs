@@ -112,7 +112,7 @@ fn at<'a>(table: &'a Table, path: &serde_path_to_error::Path) -> Option<&'a Valu
     })
 }
 
-/// How a value is shown: short, and without what may be secret in a URL.
+/// A value as it is shown: short, and without what may be secret in a URL.
 fn shown(value: &Value) -> String {
     /// Characters of a value that are shown.
     const SHOWN_MAX: usize = 80;

@@ -2,7 +2,7 @@
 
 use super::sign;
 use crate::{
-    feed::position::Position, layers::address::is_public, secret::Secret, store::subscriptions::Algo,
+    feed::position::Position, layers::public_address::is_public, secret::Secret, store::subscriptions::Algo,
 };
 use http::StatusCode;
 use percent_encoding::percent_decode;

@@ -31,7 +31,7 @@ pub struct BodyCapLayer {
     over: Over,
 }
 
-/// What happens to a body that is over its cap.
+/// The treatment of a body that is over its cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Over {
     Refuse,

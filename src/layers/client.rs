@@ -13,21 +13,21 @@ use tower::timeout::TimeoutLayer;
 use tower::util::{BoxCloneSyncService, MapErrLayer};
 use tower::{Service, ServiceBuilder, ServiceExt};
 
-use super::address::SystemResolver;
+use super::address_guard::{AddressGuard, AddressReach};
 use super::body_cap::BodyCap;
 use super::collect::Collect;
 use super::conditional::Conditional;
+use super::connect_retry::{Retry, connect_once};
 use super::deadline::Deadline;
-use super::guard::{Guard, Reach};
 use super::inflate_cap::InflateCap;
 use super::per_host::{Governor, PerHost};
+use super::public_address::SystemResolver;
 use super::redirect::Redirect;
-use super::retry::{Retry, connect_once};
 use super::trace::Trace;
 use super::wire::{BuildError, Wire, WireConfig};
 use super::{Exchange, FetchError, Request};
 
-/// What an upstream is asked for. Feeds first, each by its own name; at last anything, because old servers send
+/// The media types that an upstream is asked for. Feeds first, each by its own name; at last anything, because old servers send
 /// feeds as what they please and answer 406 to whoever is particular.
 pub const ACCEPT_FEEDS: HeaderValue = HeaderValue::from_static(
     "application/atom+xml, application/rss+xml;q=0.9, application/rdf+xml;q=0.8, application/feed+json;q=0.8, \
@@ -140,7 +140,7 @@ where
         .layer(Conditional::layer()) // Inside Redirect: validators go only to the URL that they came from.
         .layer(Retry::layer(connect_once())) // Statuses are the poller's business.
         .layer(PerHost::layer(governor, Duration::from_secs(config.host_wait_secs))) // Every request on the wire is counted.
-        .layer(Guard::layer(Reach::TrustedOrPublic)) // Sees the host of this very hop.
+        .layer(AddressGuard::layer(AddressReach::TrustedOrPublic)) // Sees the host of this very hop.
         .layer(MapErrLayer::new(FetchError::from_boxed(head)))
         .layer(TimeoutLayer::new(head)) // One attempt, up to its head.
         .layer(InflateCap::layer(config.body_bytes_max)) // Caps what comes out, not what goes in.
@@ -173,10 +173,10 @@ where
     S: Exchange + Sync,
 {
     let head = Duration::from_secs(config.head_secs);
-    let reach = if config.private_ok { Reach::Anywhere } else { Reach::TrustedOrPublic };
+    let reach = if config.private_ok { AddressReach::Anywhere } else { AddressReach::TrustedOrPublic };
     let hop = ServiceBuilder::new()
         .layer(Retry::layer(connect_once())) // Nothing was sent, so nothing is delivered twice.
-        .layer(Guard::layer(reach))
+        .layer(AddressGuard::layer(reach))
         .layer(MapErrLayer::new(FetchError::from_boxed(head)))
         .layer(TimeoutLayer::new(head))
         .layer(BodyCap::first(config.wire_bytes_max))

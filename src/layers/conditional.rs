@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, StatusCode};
 use tower::{Layer, Service};
 use url::Url;
 
-use super::guard::url_of;
+use super::address_guard::url_of;
 use super::{Exchange, FetchError, Reply, Request};
 
 /// Makes a request conditional if it carries [`Validators`] of its own URL.
@@ -27,7 +27,7 @@ pub struct Conditional<S> {
 #[derive(Debug, Clone, Copy)]
 pub struct ConditionalLayer;
 
-/// What a server said to recognise one version of one document by, as sent. As request extension: what to ask
+/// A server's marks of one version of one document, as sent. As request extension: what to ask
 /// with. As response extension: what this answer carries, perhaps nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Validators {

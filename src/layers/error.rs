@@ -1,4 +1,4 @@
-//! Why an exchange failed, in terms of whose fault it is and whether it may pass. Not for HTTP statuses: an
+//! Failures of an exchange, in terms of whose fault it is and whether it may pass. Not for HTTP statuses: an
 //! answer with status 500 is an answer, and its meaning is the caller's business.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::per_host::Throttled;
 /// The source of an error, for the log and not for the other side.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Who has to act before the same call can succeed.
+/// The party that has to act before the same call can succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The other side: the upstream of a poll, the consumer behind a callback.
@@ -20,7 +20,7 @@ pub enum Fault {
     Ours,
 }
 
-/// Why no usable answer came back.
+/// Reason why no usable answer came back.
 ///
 /// `Display` is the public text: no URL, no path, no query string, no credentials, no resolved address. The
 /// `source` chain is internal.
@@ -95,7 +95,7 @@ impl FetchError {
         }
     }
 
-    /// How long to wait at least before the same call, when we know. Only our own governor says so here; what
+    /// Time to wait at least before the same call, when we know. Only our own governor says so here; what
     /// the peer asks for stands in its `Retry-After`.
     pub fn wait(&self) -> Option<Duration> {
         match self {
@@ -146,7 +146,7 @@ impl From<Throttled> for FetchError {
     }
 }
 
-/// Why the guard would not let a connection be made.
+/// Reason why the guard would not let a connection be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refused {
     #[error("the host is not on the public internet, and no configuration names it")]
@@ -155,7 +155,7 @@ pub enum Refused {
     Port(u16),
 }
 
-/// What is wrong with a redirect.
+/// The fault of a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadRedirect {
     #[error("it has no Location")]

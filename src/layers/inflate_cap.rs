@@ -112,7 +112,7 @@ struct Inflating {
 }
 
 impl Inflating {
-    /// What is wanted of these bytes. With the last of them the body ends.
+    /// Takes what is wanted of these bytes. With the last of them the body ends.
     fn admit(&mut self, mut out: Bytes) -> Bytes {
         let Some(wanted) = &mut self.wanted else { return out };
         out.truncate(usize::try_from(*wanted).unwrap_or(usize::MAX));

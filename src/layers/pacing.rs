@@ -1,4 +1,4 @@
-//! What the headers of an answer say about when to come again. Pure; what to make of it is the schedule's
+//! The headers of an answer that say when to come again. Pure; what to make of it is the schedule's
 //! business, clamps included.
 
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use http::header::{AGE, CACHE_CONTROL, DATE, EXPIRES};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// How long to stay away by a `Retry-After` (RFC 9110 section 10.2.3), in seconds or as a date. A date that is
+/// Time to stay away by a `Retry-After` (RFC 9110 section 10.2.3), in seconds or as a date. A date that is
 /// past means now. `None` for anything else: then the caller's own back-off holds.
 pub fn parse_retry_after(value: &HeaderValue, now: SystemTime) -> Option<Duration> {
     let text = value.to_str().ok()?.trim();
@@ -14,7 +14,7 @@ pub fn parse_retry_after(value: &HeaderValue, now: SystemTime) -> Option<Duratio
         .or_else(|| Some(httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default()))
 }
 
-/// How long the answer stays fresh by its own account (RFC 9111 section 4.2): `max-age` less `Age`, else `Expires`
+/// Time for which the answer stays fresh by its own account (RFC 9111 section 4.2): `max-age` less `Age`, else `Expires`
 /// less `Date`. `None` when it says nothing, nothing readable, or not to be stored.
 pub fn freshness(headers: &HeaderMap) -> Option<Duration> {
     let mut max_age = None;

@@ -53,7 +53,7 @@ type Limiter = RateLimiter<Box<str>, DashMapStateStore<Box<str>>, TokioClock, No
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("held back: this host was asked often enough")]
 pub struct Throttled {
-    /// When there may be room, from now.
+    /// Time until there may be room.
     pub wait: Duration,
 }
 
@@ -130,7 +130,7 @@ impl Governor {
 }
 
 impl Default for Governor {
-    /// Burst 10, then one a second: what the house promises to every publisher.
+    /// Burst 10, then one a second: our promise to every publisher.
     fn default() -> Self {
         Self::new(NonZeroU32::new(10).expect("10 is not 0"), NonZeroU32::MIN)
     }

@@ -9,8 +9,8 @@ use http::{Method, StatusCode};
 use tower::{Layer, Service, ServiceExt};
 use url::Url;
 
+use super::address_guard::url_of;
 use super::error::BadRedirect;
-use super::guard::url_of;
 use super::{Exchange, FetchError, Reply, Request, take_ready};
 
 /// Follows 301, 302, 303, 307 and 308; from http to https but never back, and never to where it has been.
@@ -31,10 +31,10 @@ pub struct RedirectLayer {
 pub struct Landing {
     /// The URL that answered.
     pub url: Url,
-    /// Where the leading run of 301 and 308 ended, if the first redirect was one: the address that the server
+    /// The end of the leading run of 301 and 308, if the first redirect was one: the address that the server
     /// wants to be known by. A temporary redirect ends the run, whatever comes after.
     pub moved_to: Option<Url>,
-    /// How many redirects were followed.
+    /// Number of redirects that were followed.
     pub redirects: usize,
 }
 
@@ -115,7 +115,7 @@ fn is_permanent(status: StatusCode) -> bool {
 /// The URLs of one call, in order; the last is where it stands. Holds at most `redirects_max` + 1 of them.
 struct Trail {
     urls: Vec<Url>,
-    /// How many of the leading redirects were permanent.
+    /// Number of the leading redirects that were permanent.
     permanent: usize,
 }
 
@@ -148,7 +148,7 @@ impl Trail {
         matches!(&self.urls[..], [.., from, to] if from.origin() != to.origin())
     }
 
-    /// Whether it has not left the host where it began; a change of scheme, or of `www.`, is none.
+    /// True while it has not left the host where it began; a change of scheme, or of `www.`, is none.
     fn is_home(&self) -> bool {
         let (first, here) = (&self.urls[0], self.here());
         let has_usual_port = |url: &Url| url.port().is_none();

@@ -14,9 +14,9 @@ use reqwest::dns::Resolve;
 use tower::Service;
 use tracing::warn;
 
-use super::address::PublicResolver;
+use super::address_guard::AddressClass;
 use super::error::{BoxError, Refused};
-use super::guard::AddressClass;
+use super::public_address::PublicResolver;
 use super::{FetchError, Reply, Request};
 
 /// Sends requests. Two connection pools, because the class of an address decides who may resolve it: a request
@@ -27,7 +27,7 @@ pub struct Wire {
     public: reqwest::Client,
 }
 
-/// What the connections of a [`Wire`] have in common.
+/// The common settings of the connections of a [`Wire`].
 #[derive(Debug, Clone)]
 pub struct WireConfig {
     /// Limit on name resolution, TCP and TLS together.
@@ -106,7 +106,7 @@ enum Phase {
     Body,
 }
 
-/// What a failure of reqwest means in our terms. The URL stays out of it.
+/// Translates a failure of reqwest into our terms. The URL stays out of it.
 fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
     let error = error.without_url();
     let clues = Clues::gather(&error);
@@ -129,7 +129,7 @@ fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
     }
 }
 
-/// What the causes of an error give away, at any depth.
+/// The kind of an error by its causes, at any depth.
 #[derive(Default)]
 struct Clues {
     refused: Option<Refused>,

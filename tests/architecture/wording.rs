@@ -11,16 +11,9 @@ const NEVER_FIRST: [&str; 7] = ["What", "Who", "Whether", "When", "Where", "How"
 const LEFT: &[(&str, usize)] = &[
     ("benches", 8),
     ("examples", 1),
-    ("src/app", 83),
-    ("src/cli", 52),
-    ("src/clock", 1),
-    ("src/config", 20),
     ("src/feed", 323),
     ("src/ingest", 127),
-    ("src/layers", 28),
-    ("src/notify", 2),
     ("src/store", 66),
-    ("src/telemetry", 3),
     ("tests", 69),
 ];
 

@@ -1,4 +1,4 @@
-//! What is told of a feed's archives: how far back its memory reaches, how they are read, and what walks missed.
+//! Explains a feed's archives: the reach of its memory, their reading, and the items that walks missed.
 
 use super::MissedByWalks;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// How far back a feed's memory reaches.
+/// The reach of a feed's memory into the past.
 pub(super) fn history(record: &FeedRecord, import: &ImportSettings) -> String {
     match &record.history {
         History::Unknown if import.pages_max == 0 => {
@@ -23,7 +23,7 @@ pub(super) fn history(record: &FeedRecord, import: &ImportSettings) -> String {
     }
 }
 
-/// How a feed's archives are read.
+/// The reading of a feed's archives, in lines.
 pub(super) fn archives(
     record: &FeedRecord,
     walk: Option<&ArchiveWalk>,
@@ -62,7 +62,7 @@ pub(super) fn archives(
     lines
 }
 
-/// How walks missed an item; `open` is how often it was deleted before, while nothing is decided on it.
+/// The walks that missed an item; `open` is how often it was deleted before, while nothing is decided on it.
 pub(super) fn missed_by_walks(missed: &archive::ArchiveSuspect, open: Option<u8>) -> MissedByWalks {
     MissedByWalks {
         since: missed.since.rfc3339(),

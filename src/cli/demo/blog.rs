@@ -47,7 +47,7 @@ struct Post {
     date: SystemTime,
 }
 
-/// What the blog did last.
+/// The last act of the blog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// A new post.

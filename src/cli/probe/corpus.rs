@@ -110,7 +110,7 @@ pub(super) fn passed_over(path: &Path, why: &str) {
     eprintln!("everfeed: {} is passed over: {}", tame(&path.display().to_string()), tame(why));
 }
 
-/// Whether a name is that of a document, or of a folder of them, and not of what is said about them.
+/// True for the name of a document, or of a folder of them, and not of what is said about them.
 fn is_document(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let begins = ["readme", "licen", "copying", "notice", "manifest", "."];

@@ -35,7 +35,7 @@ pub(super) struct Read<'w> {
 }
 
 impl Read<'_> {
-    /// Whether one of its dates cannot be meant: .NET's zero, the year 2106.
+    /// True when one of its dates cannot be meant: .NET's zero, the year 2106.
     pub(super) fn has_implausible_date(&self) -> bool {
         [&self.entry.published, &self.entry.updated].into_iter().flatten().any(is_implausible)
     }
@@ -112,7 +112,7 @@ fn size(entry: &Entry) -> String {
     content.filter(|bytes| *bytes > 0).or(summary).map(number).unwrap_or_default()
 }
 
-/// What was odd, each once with the numbers of its entries.
+/// Oddities, each once with the numbers of its entries.
 pub(super) fn oddities(entries: &[Read<'_>]) -> Vec<String> {
     let mut told: Vec<(&Note, Vec<usize>)> = Vec::new();
     for (at, read) in entries.iter().enumerate() {
@@ -152,7 +152,7 @@ pub(super) fn ranges(numbers: &[usize]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a date was understood, and still cannot be meant.
+/// True for a date that was understood, and still cannot be meant.
 fn is_implausible(date: &Date) -> bool {
     date.at_us.is_some() && plausible(date.at_us).is_none()
 }

@@ -1,4 +1,4 @@
-//! What a document says of itself, as labels and texts; not its entries.
+//! The metadata of a document, as labels and texts; not its entries.
 
 use super::{
     entries::{self, Read, number},
@@ -16,7 +16,7 @@ pub(super) type Fact = (&'static str, Vec<String>);
 /// Kinds of foreign markup named.
 const FOREIGN_MAX: usize = 8;
 
-/// What is said of the feed, in the order in which an operator asks.
+/// Facts about the feed, in the order in which an operator asks.
 pub(super) fn facts(findings: &Findings<'_>) -> Vec<Fact> {
     let Findings { given, window, entries, .. } = findings;
     let metadata = &window.metadata;
@@ -56,7 +56,7 @@ fn platform(findings: &Findings<'_>) -> Vec<String> {
     vec![tame(&format!("{}: {}{}", profile.title, findings.platform.why, window.unwrap_or_default()))]
 }
 
-/// How often the publisher wants to be asked.
+/// The polling interval that the publisher wants.
 fn rhythm(rhythm: &Rhythm) -> Vec<String> {
     const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
     let mut told = Vec::new();
@@ -86,7 +86,7 @@ fn duration(secs: u64) -> String {
     }
 }
 
-/// Who would tell of changes: hubs and rssCloud.
+/// Services that would tell of changes: hubs and rssCloud.
 fn push(findings: &Findings<'_>) -> Vec<String> {
     let metadata = &findings.window.metadata;
     let hubs = metadata.hubs().map(|hub| format!("hub {}", tame(hub)));
@@ -126,7 +126,7 @@ fn absence(findings: &Findings<'_>) -> Vec<String> {
     told
 }
 
-/// What the entries carry, with how many of each.
+/// The parts of the entries, with how many of each.
 fn kept(window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
     let sum = |of: &dyn Fn(&Read<'_>) -> usize| entries.iter().map(of).sum::<usize>();
     let counts = [
@@ -170,7 +170,7 @@ fn foreign(window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
     told.chain(more.then(|| "…".to_owned())).collect()
 }
 
-/// What was odd about the document and its entries.
+/// Oddities of the document and its entries.
 fn odd(given: &Given, window: &SlicedDocument, entries: &[Read<'_>]) -> Vec<String> {
     let mut told = Vec::new();
     if given.is_part {

@@ -12,17 +12,17 @@ use everfeed_adapters::{
 
 /// A document, read.
 pub(super) struct Findings<'a> {
-    /// Where it came from.
+    /// Its source.
     pub(super) given: &'a Given,
-    /// What it shows.
+    /// Its contents.
     pub(super) window: &'a SlicedDocument,
     /// Its entries, each parsed.
     pub(super) entries: Vec<Read<'a>>,
     /// The platform that it shows, and why.
     pub(super) platform: Detected,
-    /// Whether the configuration names it, or wants none.
+    /// True when the configuration names it, or wants none.
     pub(super) is_configured: bool,
-    /// What is known of that platform; `None` when none was recognised.
+    /// The profile of that platform; `None` when none was recognised.
     pub(super) profile: Option<&'a Profile>,
 }
 

@@ -1,4 +1,4 @@
-//! What a document says of the entries that it no longer shows: how to reach them, and what it means that one is not
+//! The entries that a document no longer shows: how to reach them, and what it means that one is not
 //! there. Not the walk to them.
 
 use super::{entries::number, findings::Findings};
@@ -96,7 +96,7 @@ fn open_search(metadata: &Metadata, shown: usize) -> Option<String> {
     Some(told.into_iter().flatten().collect())
 }
 
-/// What it proves that an entry is not in the document any more (POLLING 2.2, LEGACY H-1 to H-5, H-20).
+/// The proof that lies in an entry's absence from the document (POLLING 2.2, LEGACY H-1 to H-5, H-20).
 pub(super) fn absence(findings: &Findings<'_>) -> String {
     let Findings { window, profile, .. } = findings;
     let history = &window.metadata.history;
@@ -126,7 +126,7 @@ pub(super) fn absence(findings: &Findings<'_>) -> String {
     }
 }
 
-/// What the document says that cannot all be true. That it is the whole feed wins (LEGACY H-26).
+/// Statements of the document that cannot all be true. That it is the whole feed wins (LEGACY H-26).
 pub(super) fn contradiction(metadata: &Metadata) -> Option<String> {
     let older = OLDER.iter().find(|(rel, _)| metadata.links.iter().any(|link| is_relation(&link.rel, rel)));
     let older = metadata.history.prev.as_ref().map(|_| "fh:prev").or(older.map(|(rel, _)| *rel));
@@ -136,19 +136,19 @@ pub(super) fn contradiction(metadata: &Metadata) -> Option<String> {
     ))
 }
 
-/// Whether the document holds as many entries as it says that there are (POLLING 3.2, Blogger).
+/// True when the document holds as many entries as it says that there are (POLLING 3.2, Blogger).
 fn counts_itself_whole(window: &SlicedDocument) -> bool {
     let paging = &window.metadata.paging;
     let is_first = paging.first_index.is_none_or(|start| start <= 1);
     is_first && !window.entries.is_empty() && paging.total_items == Some(window.entries.len() as u64)
 }
 
-/// How many entries have no name that lasts, so that their absence never counts.
+/// Number of entries that have no name that lasts, so that their absence never counts.
 pub(super) fn weak(window: &SlicedDocument) -> usize {
     window.entries.iter().filter(|raw| raw.key.is_weak()).count()
 }
 
-/// How many entries have a key that an earlier one has, too.
+/// Number of entries that have a key that an earlier one has, too.
 pub(super) fn repeated(window: &SlicedDocument) -> usize {
     let keys: HashSet<&Key> = window.entries.iter().map(|raw| &raw.key).collect();
     window.entries.len() - keys.len()

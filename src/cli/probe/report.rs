@@ -49,7 +49,7 @@ fn verdict(findings: &Findings<'_>, facts: &[Fact]) -> String {
     format!("{}{platform}{cut}: {what}{history}{odd}", version(window))
 }
 
-/// What names the entries: `all by guid`, `8 by guid, 2 by title (weak)`.
+/// The kinds of keys of the entries: `all by guid`, `8 by guid, 2 by title (weak)`.
 fn named(entries: &[Read<'_>]) -> String {
     let mut counts: Vec<(&str, bool, usize)> = Vec::new();
     for read in entries {
@@ -72,7 +72,7 @@ fn named(entries: &[Read<'_>]) -> String {
     }
 }
 
-/// Where the document is from, how large it is, and what it came as.
+/// The source of the document, its size and its media type.
 fn origin(given: &Given, window: &SlicedDocument) -> String {
     let name = if given.name == "-" { "standard input".to_owned() } else { sheet::tame(&given.name) };
     let mut told = vec![name];

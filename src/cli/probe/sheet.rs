@@ -11,7 +11,7 @@ const WIDTH_MIN: usize = 60;
 /// Wider than this, the eye loses the line.
 const WIDTH_MAX: usize = 160;
 
-/// How wide the terminal is, in columns.
+/// Width of the terminal, in columns.
 pub(in crate::cli) fn width() -> usize {
     let width = terminal_size::terminal_size().map_or(WIDTH_USUAL, |(width, _)| usize::from(width.0));
     width.clamp(WIDTH_MIN, WIDTH_MAX)
@@ -131,7 +131,7 @@ pub(in crate::cli) fn wrap(text: &str, columns: usize) -> Vec<String> {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Column {
     pub(in crate::cli) name: &'static str,
-    /// Whether its texts end where it ends, as numbers do.
+    /// True when its texts are set flush right, as numbers are.
     pub(in crate::cli) right: bool,
     /// Which end of its texts stays when there is not enough room, and by what weight it shares the room with others;
     /// `None` for a column that is never cut.

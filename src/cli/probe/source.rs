@@ -1,4 +1,4 @@
-//! Where a document comes from: a URL, a file with what was said of it, or standard input. Not what it holds.
+//! The source of a document: a URL, a file with what was said of it, or standard input. Not what it holds.
 
 use super::{
     Trouble,
@@ -34,20 +34,20 @@ pub(super) struct Given {
     pub(super) content_type: Option<String>,
     /// Headers of the answer that are text.
     pub(super) headers: Vec<(String, String)>,
-    /// What relative references are resolved against: the URL that answered, after redirects.
+    /// Base of relative references: the URL that answered, after redirects.
     pub(super) base_url: Option<String>,
-    /// What names the document, where it is wanted as it is instead of as a feed.
+    /// URL that names the document, where it is wanted as it is instead of as a feed.
     pub(super) resource: Option<String>,
-    /// Whether a publisher answered with it just now.
+    /// True when a publisher answered with it just now.
     pub(super) is_fetched: bool,
-    /// Where permanent redirects led.
+    /// The end of the permanent redirects.
     pub(super) moved_to: Option<String>,
-    /// Whether it is a part of a document (226).
+    /// True for a part of a document (226).
     pub(super) is_part: bool,
 }
 
 impl Given {
-    /// What came with the document, as its reader wants to know it.
+    /// Hints that came with the document, as its reader wants to know it.
     pub(super) fn hints(&self) -> Hints<'_> {
         Hints {
             content_type: self.content_type.as_deref(),
@@ -62,7 +62,7 @@ impl Given {
         named.map(|(_, value)| value.as_str())
     }
 
-    /// What to say when it is no feed.
+    /// The text for a document that is no feed.
     pub(super) fn no_feed(&self, error: &NotAFeed) -> Trouble {
         let feeds = match error {
             NotAFeed::Html { .. } => feeds_of_page(&self.bytes, &self.hints()),
@@ -185,7 +185,7 @@ fn header((name, value): (&HeaderName, &HeaderValue)) -> Option<(String, String)
     Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
 }
 
-/// What to say when no document came, and whose fault that is.
+/// The text for a document that did not come, with whose fault that is.
 fn unanswered(name: &str, failure: &Failure) -> Trouble {
     let fault = match (failure.whose(), failure.status()) {
         (Whose::Ours, _) => "the fault is on this side",

@@ -41,7 +41,7 @@ impl Inflater {
         Self { bytes_max, state: State::Fresh(coding) }
     }
 
-    /// What `data` inflates to, as far as it can be told yet.
+    /// Inflates `data`, as far as it can be told yet.
     pub(super) fn push(&mut self, data: Bytes) -> Result<Bytes, FetchError> {
         if data.is_empty() {
             return Ok(data);
@@ -60,7 +60,7 @@ impl Inflater {
         inflated.map_err(|error| explain(error, bytes_max))
     }
 
-    /// What was still held back. An error when the coding says that there should have been more.
+    /// The rest that was still held back. An error when the coding says that there should have been more.
     pub(super) fn finish(self) -> Result<Bytes, FetchError> {
         let inflated = match self.state {
             State::Fresh(_) | State::Plain { .. } => Ok(Bytes::new()),
@@ -149,7 +149,7 @@ fn write_until_end(decoder: &mut impl Write, mut data: &[u8]) -> io::Result<()> 
     Ok(())
 }
 
-/// Where decoders write to: takes so many bytes over its whole life and refuses the next one.
+/// The sink that decoders write to: takes so many bytes over its whole life and refuses the next one.
 struct Sink {
     out: BytesMut,
     left: u64,
@@ -178,7 +178,7 @@ fn take(left: &mut u64, bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// How the cap's own error is told from the decoders' inside an `io::Error`.
+/// Marker by which the cap's own error is told from the decoders' inside an `io::Error`.
 #[derive(Debug, thiserror::Error)]
 #[error("over the cap")]
 struct OverCap;

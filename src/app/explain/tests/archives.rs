@@ -68,7 +68,7 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
         [format!("last read until {day}; pages: 7; partial (a gap)"), "odd".into(), again]
     );
     let item = told.item.unwrap();
-    assert_eq!(item.state, State::Missed);
+    assert_eq!(item.state, ItemState::Missed);
     let missed = item.missed.unwrap();
     assert_eq!((missed.since, missed.walks, missed.not_before), (day.clone(), (1, 2), Some(next)));
 
@@ -77,7 +77,7 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     store.commit(commit(&record, vec![gone], Vec::new(), walked)).await.unwrap();
     let told = explainer.explain("blog", Some(&id), |_| None).await.unwrap().unwrap();
     let item = told.item.unwrap();
-    assert_eq!((item.state, item.missed), (State::Deleted, None));
+    assert_eq!((item.state, item.missed), (ItemState::Deleted, None));
     let proof = &item.evidence[0];
     assert_eq!(proof.reason, Reason::AbsentArchive.code());
     let missed = proof.missed.clone().unwrap();

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use crate::layers::address_guard::{AddressClass, Trusted};
 use crate::layers::client::*;
 use crate::layers::error::Refused;
-use crate::layers::guard::{AddressClass, Trusted};
 use crate::layers::testing::{answering, body_of, get, stalling_body};
 use crate::layers::{Fault, Landing, Reply, Validators};
 

@@ -7,7 +7,7 @@ use tower::retry::{Policy, RetryLayer};
 
 use super::{FetchError, Request};
 
-/// Names the retry layers of the house, all of them tower's own with a policy.
+/// Names our retry layers, all of them tower's own with a policy.
 #[derive(Debug)]
 pub struct Retry;
 
@@ -54,7 +54,7 @@ mod tests {
     use std::time::Duration;
     use tower::{ServiceBuilder, ServiceExt};
 
-    /// How many requests went out, and whether an answer came, when the first `failures` attempts end in `error`.
+    /// Number of requests that went out, and whether an answer came, when the first `failures` attempts end in `error`.
     async fn attempts(failures: usize, error: fn() -> FetchError) -> (usize, bool) {
         let sent = Arc::new(AtomicUsize::new(0));
         let counter = sent.clone();

@@ -11,27 +11,27 @@ use futures_util::future::{FutureExt, ready};
 use tower::{Layer, Service};
 use url::{Host, Origin, Url};
 
-use super::address::is_public;
 use super::error::Refused;
+use super::public_address::is_public;
 use super::{Exchange, FetchError, Reply, Request};
 
 /// Lets a request pass to the configured origin wherever that is, and elsewhere only to public addresses on
 /// ports 80, 443 and from 1024 (PUSH.md D-P6).
 #[derive(Debug, Clone)]
-pub struct Guard<S> {
+pub struct AddressGuard<S> {
     inner: S,
-    reach: Reach,
+    reach: AddressReach,
 }
 
-/// Makes [`Guard`].
+/// Makes [`AddressGuard`].
 #[derive(Debug, Clone, Copy)]
-pub struct GuardLayer {
-    reach: Reach,
+pub struct AddressGuardLayer {
+    reach: AddressReach,
 }
 
-/// How far a stack may reach.
+/// The addresses that a stack may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum AddressReach {
     /// The origin in [`Trusted`], if the request carries one, and the public internet.
     TrustedOrPublic,
     /// Anywhere: the operator said so.
@@ -59,22 +59,22 @@ pub enum AddressClass {
     Derived,
 }
 
-impl Guard<()> {
+impl AddressGuard<()> {
     /// Keeps requests within `reach`.
-    pub fn layer(reach: Reach) -> GuardLayer {
-        GuardLayer { reach }
+    pub fn layer(reach: AddressReach) -> AddressGuardLayer {
+        AddressGuardLayer { reach }
     }
 }
 
-impl<S> Layer<S> for GuardLayer {
-    type Service = Guard<S>;
+impl<S> Layer<S> for AddressGuardLayer {
+    type Service = AddressGuard<S>;
 
-    fn layer(&self, inner: S) -> Guard<S> {
-        Guard { inner, reach: self.reach }
+    fn layer(&self, inner: S) -> AddressGuard<S> {
+        AddressGuard { inner, reach: self.reach }
     }
 }
 
-impl<S: Exchange> Service<Request> for Guard<S> {
+impl<S: Exchange> Service<Request> for AddressGuard<S> {
     type Response = Reply;
     type Error = FetchError;
     type Future = BoxFuture<'static, Result<Reply, FetchError>>;
@@ -95,10 +95,10 @@ impl<S: Exchange> Service<Request> for Guard<S> {
 }
 
 /// The class of the connection that this request may have.
-fn admit(request: &Request, reach: Reach) -> Result<AddressClass, FetchError> {
+fn admit(request: &Request, reach: AddressReach) -> Result<AddressClass, FetchError> {
     let url = url_of(request.uri())?;
     let trusted = request.extensions().get::<Trusted>().is_some_and(|trusted| trusted.0 == url.origin());
-    if trusted || reach == Reach::Anywhere {
+    if trusted || reach == AddressReach::Anywhere {
         return Ok(AddressClass::Configured);
     }
     let port = url.port_or_known_default().ok_or(FetchError::BadUrl)?;
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     /// `trusted` is the configured URL, empty for none.
-    fn class(url: &str, trusted: &str, reach: Reach) -> Result<AddressClass, String> {
+    fn class(url: &str, trusted: &str, reach: AddressReach) -> Result<AddressClass, String> {
         let mut request = get(url);
         if let Ok(trusted) = Url::parse(trusted) {
             request.extensions_mut().insert(Trusted::origin_of(&trusted));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     fn check_refused(url: &str) {
-        let refused = class(url, "http://blog.example/", Reach::TrustedOrPublic).unwrap_err();
+        let refused = class(url, "http://blog.example/", AddressReach::TrustedOrPublic).unwrap_err();
         assert_eq!(refused, FetchError::from(Refused::Address).to_string(), "{url}");
     }
 
@@ -154,14 +154,14 @@ mod tests {
         check_refused("http://[64:ff9b::7f00:1]/");
         check_refused("http://[2002:7f00:1::]/");
         check_refused("http://169.254.169.254/latest/meta-data/");
-        assert_eq!(class("http://8.8.8.8/", "", Reach::TrustedOrPublic), Ok(AddressClass::Derived));
-        assert_eq!(class("http://134744072/", "", Reach::TrustedOrPublic), Ok(AddressClass::Derived));
+        assert_eq!(class("http://8.8.8.8/", "", AddressReach::TrustedOrPublic), Ok(AddressClass::Derived));
+        assert_eq!(class("http://134744072/", "", AddressReach::TrustedOrPublic), Ok(AddressClass::Derived));
     }
 
     #[test]
     fn the_configured_origin_may_be_anywhere_and_nothing_else_on_its_host() {
         let own = "http://127.0.0.1:8081/rss.xml";
-        let reach = Reach::TrustedOrPublic;
+        let reach = AddressReach::TrustedOrPublic;
         assert_eq!(class("http://127.0.0.1:8081/rss.xml", own, reach), Ok(AddressClass::Configured));
         assert_eq!(class("http://127.0.0.1:8081/archive/2", own, reach), Ok(AddressClass::Configured));
         assert!(class("http://127.0.0.1:8079/metrics", own, reach).is_err());
@@ -173,24 +173,24 @@ mod tests {
     fn a_derived_url_cannot_name_the_port_of_another_service() {
         for port in [22, 25, 110, 1023] {
             let url = format!("http://public.example:{port}/");
-            let refused = class(&url, "", Reach::TrustedOrPublic).unwrap_err();
+            let refused = class(&url, "", AddressReach::TrustedOrPublic).unwrap_err();
             assert_eq!(refused, FetchError::from(Refused::Port(port)).to_string());
         }
         for port in [80, 443, 1024, 8080] {
             let url = format!("http://public.example:{port}/");
-            assert_eq!(class(&url, "", Reach::TrustedOrPublic), Ok(AddressClass::Derived));
+            assert_eq!(class(&url, "", AddressReach::TrustedOrPublic), Ok(AddressClass::Derived));
         }
     }
 
     #[test]
     fn an_operator_who_allows_private_callbacks_gets_them() {
-        assert_eq!(class("http://10.0.0.7:81/cb", "", Reach::Anywhere), Ok(AddressClass::Configured));
+        assert_eq!(class("http://10.0.0.7:81/cb", "", AddressReach::Anywhere), Ok(AddressClass::Configured));
     }
 
     #[test]
     fn only_http_and_https_are_spoken() {
         for url in ["ftp://public.example/", "/relative"] {
-            assert_eq!(class(url, "", Reach::Anywhere), Err(FetchError::BadUrl.to_string()), "{url}");
+            assert_eq!(class(url, "", AddressReach::Anywhere), Err(FetchError::BadUrl.to_string()), "{url}");
         }
     }
 }
