@@ -3,7 +3,7 @@
 use super::rig::{CALLBACK, Call, DAY_SECS, Reply, Rig, TOPIC};
 use crate::{
     feed::order::Order,
-    hub::{Config, sign},
+    hub::{Config, signature},
     store::subscriptions::Algo,
 };
 use std::sync::{
