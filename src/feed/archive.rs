@@ -28,7 +28,7 @@ mod tests;
 
 pub use super::{
     absence::archives::{ArchiveFindings, ArchiveSuspect, LiveItem, Visibility, WALKS_MIN, judge_archives},
-    history::History,
+    history::{History, PartialReason},
     last_walk::LastWalk,
 };
 pub use merge::{ArchivedPage, chronological, merge, settle_known};
@@ -37,6 +37,7 @@ pub use staged_page::{StagedPage, StagedWalk, StagingChange};
 pub use strategy::Strategy;
 pub(crate) use strategy::{CountedPages, CounterPlace};
 
+pub(crate) use completion::Completion;
 use strategy::NextPage;
 
 /// Limits and rules of a walk.
@@ -132,8 +133,8 @@ pub struct ArchiveWalk {
     pub base: u32,
     /// The number of the last page kept.
     pub kept: u32,
-    /// The way of the walk before, in words; `None` for the first walk.
-    pub before: Option<String>,
+    /// The walk before this one.
+    pub before: PreviousWalk,
     /// True when its platform, named by itself, shows no more in one document than the live one holds, so that it may have no
     /// second page.
     pub(crate) fits: bool,
@@ -146,7 +147,7 @@ pub struct ArchiveWalk {
     /// By what the live document names its feed.
     pub(crate) named: Metadata,
     /// Reason why the first way that failed did.
-    pub(crate) flaw: Option<String>,
+    pub(crate) flaw: Option<PartialReason>,
     /// Memory of addresses, bodies and keys.
     pub(crate) trail: WalkTrail,
 }
@@ -161,9 +162,21 @@ pub(crate) enum WalkPhase {
     /// It has, so its boundary to the counted pages is read again.
     Boundary,
     /// A page cannot be read, and is asked for again later.
-    Paused { url: String, why: String, rounds: u8 },
+    Paused { url: String, reason: PartialReason, rounds: u8 },
     /// At the end.
-    Done(History),
+    Done(Completion),
+}
+
+/// The walk before, as far as the next one compares itself with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PreviousWalk {
+    /// None: this walk is the first.
+    #[default]
+    None,
+    /// A walk that ended with this strategy.
+    By(Strategy),
+    /// A walk that had no strategy left.
+    WithoutStrategy,
 }
 
 /// Memory of a walk: rebuilt from the staged pages after a restart.
@@ -223,7 +236,7 @@ impl ArchiveWalk {
             bytes: live.bytes,
             base: 0,
             kept: 0,
-            before: None,
+            before: PreviousWalk::None,
             fits: profile.is_some_and(|profile| fits(live, profile)),
             alone: false,
             doubtful: live.damaged || live.mixed,
@@ -236,10 +249,20 @@ impl ArchiveWalk {
         Ok(walk)
     }
 
-    /// The same as one more walk after one that went this way; its live document is kept under this number.
+    /// The same as one more walk after `before`; its live document is kept under the number `base`.
     #[must_use]
-    pub fn after(self, before: String, base: u32) -> Self {
-        Self { before: Some(before), base, kept: base, ..self }
+    pub fn after(self, before: PreviousWalk, base: u32) -> Self {
+        Self { before, base, kept: base, ..self }
+    }
+
+    /// This walk, as the next one compares itself with it.
+    pub fn as_previous(&self) -> PreviousWalk {
+        self.strategy().cloned().map_or(PreviousWalk::WithoutStrategy, PreviousWalk::By)
+    }
+
+    /// True when another walk was before it.
+    pub fn is_repeated(&self) -> bool {
+        self.before != PreviousWalk::None
     }
 
     /// The same, when its silence proves nothing whatever it meets: of a planet, or of a log of events.
@@ -254,10 +277,14 @@ impl ArchiveWalk {
         Self { next_at: now.plus_secs(gap_secs), ..self }
     }
 
-    /// True when it read whole archives whole, the way the walk before did, so that what it does not show is not there.
+    /// True when it read whole archives whole, by the strategy of the walk before, so that what it does not show is not there.
     pub fn proves(&self) -> bool {
-        let same_way = self.before.as_ref().is_some_and(|before| *before == self.way_words());
-        same_way && !self.doubtful && self.phase == WalkPhase::Done(History::Complete)
+        let is_same_strategy = match (&self.before, self.strategy()) {
+            (PreviousWalk::By(before), Some(strategy)) => before.asks_for_the_pages_of(strategy),
+            (PreviousWalk::WithoutStrategy, None) => true,
+            _ => false,
+        };
+        is_same_strategy && !self.doubtful && self.phase == WalkPhase::Done(Completion::Complete)
     }
 
     /// Number of different entries that it has shown, those of the live document included.
@@ -331,8 +358,8 @@ impl ArchiveWalk {
     /// History of the feed, as known by now.
     pub fn history(&self) -> History {
         match &self.phase {
-            WalkPhase::Done(history) => history.clone(),
-            WalkPhase::Paused { why, .. } => History::Partial(why.clone()),
+            WalkPhase::Done(completion) => completion.clone().into(),
+            WalkPhase::Paused { reason, .. } => History::Partial(reason.clone()),
             _ => History::Running,
         }
     }
@@ -352,14 +379,9 @@ impl ArchiveWalk {
         self.next_at
     }
 
-    /// The way that it goes, or went to the end.
-    pub fn way(&self) -> Option<&Strategy> {
-        self.ways.first().map(|(way, _)| way)
-    }
-
-    /// The same in the operator's words; empty when none was left.
-    pub fn way_words(&self) -> String {
-        self.way().map(Strategy::words).unwrap_or_default()
+    /// The strategy that it follows, or followed to the end; `None` when none was left.
+    pub fn strategy(&self) -> Option<&Strategy> {
+        self.ways.first().map(|(strategy, _)| strategy)
     }
 
     /// Takes in what came of the request that [`ArchiveWalk::next`] named.
@@ -383,12 +405,11 @@ impl ArchiveWalk {
                 PageUse::Drop
             }
             WalkReply::NoFeed => {
-                self.refuse("a page of the archives is no feed".to_owned());
+                self.refuse(PartialReason::NoFeed);
                 PageUse::Drop
             }
             WalkReply::Failed { why, retry_after_secs } => {
-                let why = format!("a page of the archives could not be read: {why}");
-                self.again(why, retry_after_secs, now);
+                self.again(PartialReason::Unreadable(why.to_owned()), retry_after_secs, now);
                 PageUse::Drop
             }
         }
@@ -404,10 +425,10 @@ impl ArchiveWalk {
         // In place of the live document another feed's shows that it moved, and the boundary is read again.
         let is_page = self.phase != WalkPhase::Recount;
         if is_page && different_feed(&self.named, &named(seen.metadata)).is_some() {
-            self.refuse("a page of its archives is of another feed".to_owned());
+            self.refuse(PartialReason::DifferentFeed);
             return PageUse::Drop;
         }
-        let url = match std::mem::replace(&mut self.phase, WalkPhase::Done(History::Complete)) {
+        let url = match std::mem::replace(&mut self.phase, WalkPhase::Done(Completion::Complete)) {
             WalkPhase::At(url) | WalkPhase::Paused { url, .. } => url,
             WalkPhase::Recount => {
                 let moved = seen.keys.len() != self.trail.live.len()
@@ -419,7 +440,7 @@ impl ArchiveWalk {
             }
             WalkPhase::Boundary => {
                 self.doubt(seen);
-                self.phase = WalkPhase::Done(self.whole());
+                self.phase = WalkPhase::Done(self.at_last_page());
                 return self.keep(seen);
             }
             done @ WalkPhase::Done(_) => {
@@ -431,28 +452,28 @@ impl ArchiveWalk {
             address(seen.landed) != address(&url) && self.trail.visited.contains(&address(seen.landed));
         let repeats = leads_back || self.trail.bodies.contains(&seen.body);
         if !rules.reach.holds(seen.landed) {
-            self.refuse("a page of the archives leads to another host".to_owned());
+            self.refuse(PartialReason::RedirectsToAnotherHost);
             return PageUse::Drop;
         }
         let is_first = self.on_way == 0;
         let is_new = seen.keys.iter().any(|key| !self.trail.keys.contains(key));
-        let follows_links = self.way().is_some_and(Strategy::follows_links);
+        let follows_links = self.strategy().is_some_and(Strategy::follows_links);
         // A server that does not know the parameter shows its live document once more.
         if is_first && (repeats || !is_new && !follows_links) {
-            self.give_way(None);
+            self.next_strategy(None);
             return PageUse::Drop;
         }
         // Nobody links to an archive of nothing. With links of its own such a page may stand between two others; one that was cut
         // is damaged.
         if follows_links && seen.keys.is_empty() && !seen.damaged && !repeats && self.is_last(seen) {
-            self.refuse("a page of its archives holds no entries".to_owned());
+            self.refuse(PartialReason::EmptyPage);
             return PageUse::Drop;
         }
         if repeats {
             self.end(if follows_links {
-                History::Partial("its archives lead in a circle".to_owned())
+                Completion::Partial(PartialReason::Circle)
             } else {
-                History::Complete
+                Completion::Complete
             });
             return PageUse::Drop;
         }
@@ -476,41 +497,43 @@ impl ArchiveWalk {
 
     /// True when a page of links leads nowhere.
     fn is_last(&self, seen: &WalkedDocument<'_>) -> bool {
-        self.way().is_some_and(|way| matches!(way.clone().after(&self.feed, seen), NextPage::End))
+        self.strategy()
+            .is_some_and(|strategy| matches!(strategy.clone().after(&self.feed, seen), NextPage::End))
     }
 
     /// From a page to the next.
     fn go_on(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) {
-        let Some((way, _)) = self.ways.first_mut() else { return self.end(History::Unknown) };
-        let next = way.after(&self.feed, seen);
-        let follows_links = way.follows_links();
+        let Some((strategy, _)) = self.ways.first_mut() else { return self.end(Completion::Unknown) };
+        let next = strategy.after(&self.feed, seen);
+        let follows_links = strategy.follows_links();
         if self.bytes > BYTES_MAX {
-            return self
-                .end(History::Partial(format!("its archives hold more than {} MiB", BYTES_MAX >> 20)));
+            let reason = PartialReason::TooManyBytes { mib_max: BYTES_MAX >> 20 };
+            return self.end(Completion::Partial(reason));
         }
         let url = match next {
-            NextPage::End => return self.end(History::Complete),
-            NextPage::Short(why) => return self.end(History::Partial(why)),
+            NextPage::End => return self.end(Completion::Complete),
+            NextPage::Short(reason) => return self.end(Completion::Partial(reason)),
             NextPage::Page(url) => url,
         };
         if self.barren >= BARREN_MAX {
             // A server that stopped counting looks the same.
             self.doubtful = true;
             return self.end(if follows_links {
-                History::Partial("two pages of its archives in a row hold nothing new".to_owned())
+                Completion::Partial(PartialReason::NothingNew)
             } else {
-                History::Complete
+                Completion::Complete
             });
         }
         if self.pages >= rules.pages_max {
-            return self.end(History::Partial(format!("it has more than {} pages", rules.pages_max)));
+            let reason = PartialReason::TooManyPages { pages_max: rules.pages_max };
+            return self.end(Completion::Partial(reason));
         }
         match rules.reach.mapped(&url) {
             Some(url) if self.trail.visited.contains(&address(&url)) => {
-                self.end(History::Partial("its archives lead in a circle".to_owned()));
+                self.end(Completion::Partial(PartialReason::Circle));
             }
             Some(url) => self.phase = WalkPhase::At(url),
-            None => self.end(History::Partial("its archives lead to another host".to_owned())),
+            None => self.end(Completion::Partial(PartialReason::LinksToAnotherHost)),
         }
     }
 }

@@ -64,7 +64,7 @@ impl<'a> ArchiveReader<'a> {
     /// Limits of a walk: nobody waits for one that was done before.
     fn rules(&self, walk: &ArchiveWalk) -> WalkRules {
         let rules = self.feed.archive_rules();
-        let gap_secs = if walk.before.is_some() { AGAIN_PAGE_GAP_SECS_MIN } else { 0 };
+        let gap_secs = if walk.is_repeated() { AGAIN_PAGE_GAP_SECS_MIN } else { 0 };
         WalkRules { page_gap_secs: rules.page_gap_secs.max(gap_secs), ..rules }
     }
 }

@@ -63,7 +63,7 @@ struct Description<'a> {
     updated: Option<String>,
     history: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    history_reason: Option<&'a str>,
+    history_reason: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<Missed<'a>>,
     access: Access<'a>,
@@ -166,7 +166,7 @@ impl<'a> Description<'a> {
             live: feed.live,
             updated: updated(feed).map(Stamp::rfc3339),
             history: feed.history.name(),
-            history_reason: feed.history.why(),
+            history_reason: feed.history.reason().map(ToString::to_string),
             gaps: feed.gaps.iter().map(Missed::of).collect(),
             access: Access { site, name: &feed.name },
             orders: Orders,

@@ -178,7 +178,7 @@ fn facts(page: &mut Xml, about: &About<'_>) {
 fn history(history: &History) -> Cow<'static, str> {
     match history {
         History::Complete => "complete: from the first post on".into(),
-        History::Partial(why) => format!("partial: {why}").into(),
+        History::Partial(reason) => format!("partial: {reason}").into(),
         History::Running => "its archives are being read".into(),
         History::Unknown => {
             "from the first document seen here; nobody said whether there was more before".into()

@@ -24,4 +24,6 @@ mod pages;
 
 pub(super) mod subscriptions;
 
+mod sharing;
+
 mod properties;

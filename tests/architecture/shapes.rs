@@ -21,6 +21,7 @@ const FIELDS_FREE: &[&str] = &[
     "Description",
     "FeedStatus",
     "Explanation",
+    "ExplainedItem",
     "Profile",
     "SignTable",
 ];
@@ -46,7 +47,6 @@ const TYPES_LEFT: &[&str] = &[
     "StagedPage",
     "Subscription",
     "SubscriptionTask",
-    "Told",
 ];
 const NAMES_LEFT: &[&str] = &[
     "Along", "Answer", "Answered", "Asked", "Change", "Coding", "Counts", "Cut", "Dialect", "Document",

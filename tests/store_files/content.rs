@@ -5,8 +5,8 @@ use everfeed::{
     feed::{
         absence::{AbsenceState, CheckResult, Coverage, WindowEvent},
         archive::{
-            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, StagedPage,
-            StagingChange, WalkRules, WalkedDocument as Shown,
+            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, PartialReason,
+            StagedPage, StagingChange, WalkRules, WalkedDocument as Shown,
         },
         item::{ItemDigests, ItemId, KeyHash, Reason},
         observation_record::ObservationRecord,
@@ -399,7 +399,7 @@ pub(crate) async fn fill(store: &dyn Store) {
     for no in 0..=1 {
         store.stage(feed.no, walk(), Some(staged(no))).await.unwrap();
     }
-    let history = Reach::Partial("a gap".into());
+    let history = Reach::Partial(PartialReason::MissingPage { status: 404 });
     let walked = LastWalk {
         began_at: START,
         ended_at: START.plus_secs(60),

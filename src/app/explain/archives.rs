@@ -30,10 +30,8 @@ pub(super) fn archives(
     import: &ImportSettings,
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    let by = |walk: &ArchiveWalk| match walk.way_words() {
-        way if way.is_empty() => String::new(),
-        way => format!(" by {way}"),
-    };
+    let by =
+        |walk: &ArchiveWalk| walk.strategy().map(|strategy| format!(" by {strategy}")).unwrap_or_default();
     let is_last =
         |walk: &&ArchiveWalk| record.last_walk.as_ref().is_some_and(|last| last.began_at == walk.started_at);
     if let Some(walked) = &record.last_walk {

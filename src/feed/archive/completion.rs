@@ -1,11 +1,33 @@
-//! Completion of a walk whose page cannot be had: it asks again, goes another way, or ends; not how it goes from a page
-//! that is there to the next.
+//! Completion of a walk: retries of a page that cannot be had, the change to the next strategy, and the end with its reason;
+//! not the step from a good page to the next.
 
-use super::{
-    ArchiveWalk, History, WalkPhase, WalkRules, WalkedDocument,
-    strategy::{CountedPages, Strategy},
+use super::{ArchiveWalk, WalkPhase, WalkRules, WalkedDocument, strategy::Strategy};
+use crate::feed::{
+    history::{History, PartialReason},
+    last_walk::LastWalk,
+    stamp::Stamp,
 };
-use crate::feed::{last_walk::LastWalk, stamp::Stamp};
+
+/// Result of a walk that has stopped for good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// The first item of the feed was reached.
+    Complete,
+    /// No strategy led anywhere, which says nothing of the history.
+    Unknown,
+    /// Entries may be missing, for this reason.
+    Partial(PartialReason),
+}
+
+impl From<Completion> for History {
+    fn from(completion: Completion) -> Self {
+        match completion {
+            Completion::Complete => Self::Complete,
+            Completion::Unknown => Self::Unknown,
+            Completion::Partial(reason) => Self::Partial(reason),
+        }
+    }
+}
 
 /// Seconds until a page that could not be read is asked for again, the first, second and third time.
 const AGAIN_SECS: [u64; 3] = [60, 600, 3600];
@@ -38,30 +60,29 @@ impl ArchiveWalk {
         self.next_at = now.plus_secs(AGAIN_SECS[0].max(rules.page_gap_secs));
     }
 
-    /// 404, 410, 403.
+    /// Takes in a 404, 410 or 403.
     pub(super) fn missing(&mut self, status: u16, now: Stamp) {
-        let follows_links = self.way().is_some_and(Strategy::follows_links);
-        let is_counted = matches!(self.way(), Some(Strategy::CountedPages(_)));
+        let follows_links = self.strategy().is_some_and(Strategy::follows_links);
         let is_at_page = matches!(self.phase, WalkPhase::At(_) | WalkPhase::Paused { .. });
-        let why = format!("a page of the archives is missing ({status})");
-        if is_counted && is_at_page && matches!(status, 404 | 410) {
+        let reason = PartialReason::MissingPage { status };
+        if self.counts_pages() && is_at_page && matches!(status, 404 | 410) {
             if self.on_way > 0 {
                 // What follows the last page.
-                return self.end(History::Complete);
+                return self.end(Completion::Complete);
             }
             // Without a first one nobody knows whether pages are counted here at all, but of software that counts them.
             self.alone |=
-                self.fits && status == 404 && self.way().is_some_and(Strategy::asks_for_the_second_page);
-            self.give_way(None);
+                self.fits && status == 404 && self.strategy().is_some_and(Strategy::asks_for_the_second_page);
+            self.next_strategy(None);
         } else if status == 410 || !follows_links {
-            self.refuse(why);
+            self.refuse(reason);
         } else {
-            self.again(why, None, now);
+            self.again(reason, None, now);
         }
     }
 
     /// Asks for the same page later: soon, then once a day, then never.
-    pub(super) fn again(&mut self, why: String, retry_after_secs: Option<u64>, now: Stamp) {
+    pub(super) fn again(&mut self, reason: PartialReason, retry_after_secs: Option<u64>, now: Stamp) {
         let asked = retry_after_secs.unwrap_or(0);
         if let Some(wait_secs) = AGAIN_SECS.get(usize::from(self.tries)) {
             self.tries += 1;
@@ -71,29 +92,29 @@ impl ArchiveWalk {
         let (url, rounds) = match &self.phase {
             WalkPhase::At(url) => (url.clone(), 0),
             WalkPhase::Paused { url, rounds, .. } => (url.clone(), *rounds),
-            _ => return self.refuse(why),
+            _ => return self.refuse(reason),
         };
         if rounds >= ROUNDS_MAX {
-            return self.refuse(why);
+            return self.refuse(reason);
         }
         self.tries = 0;
         self.next_at = now.plus_secs(PAUSE_SECS.max(asked));
-        self.phase = WalkPhase::Paused { url, why, rounds: rounds + 1 };
+        self.phase = WalkPhase::Paused { url, reason, rounds: rounds + 1 };
     }
 
-    /// A page that will not be had: the way was wrong from the start, or ends here.
-    pub(super) fn refuse(&mut self, why: String) {
+    /// Gives up a page: the strategy was wrong from the start, or ends here.
+    pub(super) fn refuse(&mut self, reason: PartialReason) {
         match self.phase {
-            // Looking twice was a courtesy; the pages themselves are all there.
-            WalkPhase::Recount | WalkPhase::Boundary => self.phase = WalkPhase::Done(History::Complete),
-            _ if self.on_way == 0 => self.give_way(Some(why)),
-            _ => self.end(History::Partial(why)),
+            // The second look was a precaution; the pages themselves are all there.
+            WalkPhase::Recount | WalkPhase::Boundary => self.phase = WalkPhase::Done(Completion::Complete),
+            _ if self.on_way == 0 => self.next_strategy(Some(reason)),
+            _ => self.end(Completion::Partial(reason)),
         }
     }
 
-    /// Tries the next rung of the ladder.
-    pub(super) fn give_way(&mut self, why: Option<String>) {
-        self.flaw = self.flaw.take().or(why);
+    /// Drops the current strategy for the next one; ends the walk after the last.
+    pub(super) fn next_strategy(&mut self, reason: Option<PartialReason>) {
+        self.flaw = self.flaw.take().or(reason);
         if !self.ways.is_empty() {
             self.ways.remove(0);
         }
@@ -101,32 +122,29 @@ impl ArchiveWalk {
         self.phase = match self.ways.first() {
             Some((_, first)) => WalkPhase::At(first.clone()),
             None => WalkPhase::Done(match self.flaw.clone() {
-                Some(why) => History::Partial(why),
-                None if self.alone => History::Complete,
-                None => History::Unknown,
+                Some(reason) => Completion::Partial(reason),
+                None if self.alone => Completion::Complete,
+                None => Completion::Unknown,
             }),
         };
     }
 
-    /// History by a walk that came to the last page.
-    pub(super) fn whole(&self) -> History {
-        if self.damaged {
-            return History::Partial("a page of its archives is damaged".to_owned());
-        }
-        History::Complete
+    /// Completion of a walk that came to the last page.
+    pub(super) fn at_last_page(&self) -> Completion {
+        if self.damaged { Completion::Partial(PartialReason::DamagedPage) } else { Completion::Complete }
     }
 
-    pub(super) fn end(&mut self, history: History) {
-        let history = if history == History::Complete { self.whole() } else { history };
-        let is_counted = self
-            .ways
-            .first()
-            .is_some_and(|(way, _)| matches!(way, Strategy::CountedPages(CountedPages { .. })));
-        // CountedPages pages shift when the live document moves.
-        self.phase = if is_counted && history == History::Complete {
+    /// Ends the walk. Counted pages shift when the live document moves, so a complete walk over them looks at it once more.
+    pub(super) fn end(&mut self, completion: Completion) {
+        let completion = if completion == Completion::Complete { self.at_last_page() } else { completion };
+        self.phase = if self.counts_pages() && completion == Completion::Complete {
             WalkPhase::Recount
         } else {
-            WalkPhase::Done(history)
+            WalkPhase::Done(completion)
         };
+    }
+
+    fn counts_pages(&self) -> bool {
+        matches!(self.strategy(), Some(Strategy::CountedPages(_)))
     }
 }

@@ -1,7 +1,9 @@
 //! The ladder of ways to older entries (POLLING 3.1), and how each leads from a page to the next; not the guards.
 
 use super::{WalkRules, WalkedDocument};
+use crate::feed::history::PartialReason;
 use everfeed_adapters::platforms::{Profile, Recipe};
+use std::fmt;
 use url::Url;
 
 /// One way to older entries.
@@ -51,7 +53,7 @@ pub(super) enum NextPage {
     /// It was the last, and the oldest.
     End,
     /// It was the last that is given.
-    Short(String),
+    Short(PartialReason),
 }
 
 impl Strategy {
@@ -60,13 +62,14 @@ impl Strategy {
         matches!(self, Self::Archives | Self::Pages { .. })
     }
 
-    /// The same in the operator's words: equal for two walks that ask for the same pages.
-    pub fn words(&self) -> String {
-        match self {
-            Self::Archives => "archives that name one another".to_owned(),
-            Self::Pages { rel } => format!("pages by their links `{rel}`"),
-            Self::CountedPages(counted) => counted.words(),
-            Self::Whole { .. } => "one document with everything".to_owned(),
+    /// True when two walks by these strategies ask for the same pages, wherever each of them is.
+    pub(super) fn asks_for_the_pages_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::CountedPages(one), Self::CountedPages(two)) => {
+                (&one.place, one.entries, &one.with) == (&two.place, two.entries, &two.with)
+            }
+            (Self::Whole { .. }, Self::Whole { .. }) => true,
+            (one, two) => one == two,
         }
     }
 
@@ -83,7 +86,7 @@ impl Strategy {
             Self::Pages { rel } => page(link(seen, rel)),
             Self::CountedPages(counted) => counted.after(feed, seen),
             Self::Whole { most } => match most.filter(|most| seen.keys.len() as u64 >= u64::from(*most)) {
-                Some(most) => NextPage::Short(format!("its server gives no more than {most} entries")),
+                Some(most) => NextPage::Short(PartialReason::ServerLimit { entries_max: most }),
                 None => NextPage::End,
             },
         }
@@ -91,16 +94,6 @@ impl Strategy {
 }
 
 impl CountedPages {
-    fn words(&self) -> String {
-        let what = if self.entries { "entries" } else { "pages" };
-        let place = match &self.place {
-            CounterPlace::Query(param) => param,
-            CounterPlace::Path(template) => template,
-        };
-        let with = self.with.iter().map(|(name, value)| format!(", {name}={value}")).collect::<String>();
-        format!("{what} counted by `{place}`{with}")
-    }
-
     fn after(&mut self, feed: &str, seen: &WalkedDocument<'_>) -> NextPage {
         let shown = seen.keys.len() as u64;
         let is_total = self.entries
@@ -128,6 +121,30 @@ impl CountedPages {
     }
 }
 
+/// The words for the operator.
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Archives => f.write_str("archives that name one another"),
+            Self::Pages { rel } => write!(f, "pages by their links `{rel}`"),
+            Self::CountedPages(counted) => counted.fmt(f),
+            Self::Whole { .. } => f.write_str("one document with everything"),
+        }
+    }
+}
+
+impl fmt::Display for CountedPages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.entries { "entries" } else { "pages" };
+        let place = match &self.place {
+            CounterPlace::Query(param) => param,
+            CounterPlace::Path(template) => template,
+        };
+        write!(f, "{what} counted by `{place}`")?;
+        self.with.iter().try_for_each(|(name, value)| write!(f, ", {name}={value}"))
+    }
+}
+
 /// True when the document itself shows that it is everything.
 pub(super) fn shows_all(live: &WalkedDocument<'_>) -> bool {
     let shown = live.keys.len() as u64;
@@ -141,7 +158,7 @@ pub(super) fn ways(
     live: &WalkedDocument<'_>,
     profile: Option<&Profile>,
     rules: &WalkRules,
-) -> (Vec<(Strategy, String)>, Option<String>) {
+) -> (Vec<(Strategy, String)>, Option<PartialReason>) {
     let mut found: Vec<(Strategy, String)> = Vec::new();
     let mut flaw = None;
     let rel = ["next", "previous", "prev"].into_iter().find(|rel| live.metadata.link(rel).is_some());
@@ -155,7 +172,7 @@ pub(super) fn ways(
             Some(url) if super::address(&url) == super::address(feed.as_str()) => {}
             Some(url) if found.iter().all(|(_, other)| *other != url) => found.push((way, url)),
             Some(_) => {}
-            None => flaw = Some("its archives lead to another host".to_owned()),
+            None => flaw = Some(PartialReason::LinksToAnotherHost),
         }
     }
     let recipes = profile.map(|profile| profile.history.as_slice()).unwrap_or_default();

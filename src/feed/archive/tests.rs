@@ -273,7 +273,11 @@ fn a_missing_archive_is_asked_for_again_and_then_told() {
             asked += 1;
         }
         assert_eq!((asked, walk.is_done()), (5, false), "{code}");
-        assert!(walk.history().why().unwrap().contains(&code.to_string()), "{}", walk.history());
+        assert!(
+            walk.history().reason().unwrap().to_string().contains(&code.to_string()),
+            "{}",
+            walk.history()
+        );
         assert_eq!(walk.next(now), WalkStep::Wait(now.plus_secs(PAUSE_SECS)));
         publisher.insert("http://blog.example/a1".into(), doc([1]));
         let (url, verdict) = step(&mut walk, &publisher, &rules(), &mut now).unwrap();
@@ -482,11 +486,11 @@ fn a_walk_that_is_told_what_it_saw_goes_on_where_it_was() {
     assert_eq!(again.history().to_string(), "partial (its archives lead in a circle)");
 }
 
-/// One more walk after one that went this way, to its end.
-fn again(docs: &[(&str, Doc)], profile: &str, before: &str) -> ArchiveWalk {
+/// One more walk after `before`, to its end.
+fn again(docs: &[(&str, Doc)], profile: &str, before: &PreviousWalk) -> ArchiveWalk {
     let publisher = publisher(docs);
     let walk = begin(&publisher, profile, &rules()).unwrap();
-    let (mut walk, mut now) = (walk.after(before.to_owned(), 7), NOW);
+    let (mut walk, mut now) = (walk.after(before.clone(), 7), NOW);
     while step(&mut walk, &publisher, &rules(), &mut now).is_some() {}
     walk
 }
@@ -498,12 +502,14 @@ fn only_a_whole_walk_on_the_way_of_the_one_before_proves_anything_by_its_silence
         ("/a2", linked([3, 2], "prev-archive", "http://blog.example/a1")),
         ("/a1", doc([1])),
     ];
-    let way = "archives that name one another";
+    let way = &PreviousWalk::By(Strategy::Archives);
     let walk = again(&docs, "none", way);
     assert!(walk.proves());
     assert_eq!((walk.base, walk.kept, walk.entries()), (7, 9, 5));
     assert!(!walk.doubted(true).proves(), "of a planet");
-    assert!(!again(&docs, "none", "pages by their links `next`").proves(), "another way shows other things");
+    let other = PreviousWalk::By(Strategy::Pages { rel: "next".into() });
+    assert!(!again(&docs, "none", &other).proves(), "another strategy shows other things");
+    assert!(!again(&docs, "none", &PreviousWalk::WithoutStrategy).proves(), "nothing was read before");
     let mut first = begin(&publisher(&docs), "none", &rules()).unwrap();
     let mut now = NOW;
     while step(&mut first, &publisher(&docs), &rules(), &mut now).is_some() {}
@@ -524,7 +530,7 @@ fn only_a_whole_walk_on_the_way_of_the_one_before_proves_anything_by_its_silence
     assert!(!again(&gap, "none", way).proves());
     let few = WalkRules { pages_max: 1, ..rules() };
     let publisher = publisher(&docs);
-    let mut walk = begin(&publisher, "none", &few).unwrap().after(way.to_owned(), 7);
+    let mut walk = begin(&publisher, "none", &few).unwrap().after(way.clone(), 7);
     while step(&mut walk, &publisher, &few, &mut now).is_some() {}
     assert!(walk.is_done() && !walk.proves(), "it ended at a limit");
 }
@@ -532,7 +538,10 @@ fn only_a_whole_walk_on_the_way_of_the_one_before_proves_anything_by_its_silence
 #[test]
 fn counted_pages_prove_something_when_they_end_and_nothing_when_they_only_stop_being_new() {
     let docs = [("/rss", doc([6, 5])), ("/rss?paged=2", doc([4, 3])), ("/rss?paged=3", doc([2, 1]))];
-    let way = "pages counted by `paged`";
+    let first = again(&docs, "wordpress", &PreviousWalk::None);
+    assert!(!first.proves() && !first.is_repeated());
+    assert_eq!(first.strategy().unwrap().to_string(), "pages counted by `paged`");
+    let way = &first.as_previous();
     assert!(again(&docs, "wordpress", way).proves());
     let mut more = docs.to_vec();
     let stale = |body| Doc { body: Some(body), ..doc([2, 1]) };
@@ -545,16 +554,17 @@ fn counted_pages_prove_something_when_they_end_and_nothing_when_they_only_stop_b
 #[test]
 fn one_more_walk_takes_nothing_back_and_mends_what_it_can() {
     let (complete, unknown) = (History::Complete, History::Unknown);
-    let partial = |why: &str| History::Partial(why.into());
+    let a_gap = History::Partial(PartialReason::NoFeed);
+    let another = History::Partial(PartialReason::Circle);
     let check = |before: &History, found: &History, after: &History| {
         assert_eq!(before.after(found.clone()), *after, "{before} and {found}");
     };
-    check(&complete, &partial("a gap"), &complete);
+    check(&complete, &a_gap, &complete);
     check(&complete, &unknown, &complete);
-    check(&partial("a gap"), &complete, &complete);
-    check(&partial("a gap"), &partial("another"), &partial("another"));
-    check(&partial("a gap"), &unknown, &partial("a gap"));
-    check(&History::Running, &partial("a gap"), &partial("a gap"));
+    check(&a_gap, &complete, &complete);
+    check(&a_gap, &another, &another);
+    check(&a_gap, &unknown, &a_gap);
+    check(&History::Running, &a_gap, &a_gap);
     check(&History::Running, &unknown, &unknown);
 }
 
@@ -718,14 +728,15 @@ fn a_page_of_another_feed_is_not_taken_in() {
     check(&[("/rss", live.clone()), ("/a2", theirs(doc([90])))], "none", &[], why);
     let docs = [("/rss", live), ("/a2", theirs(doc([90]))), ("/rss?paged=2", ours(doc([4])))];
     check(&docs, "wordpress", &["/rss?paged=2"], "complete");
-    // CountedPages ways.
+    // Counted pages.
     let (two, three) = ("/rss?paged=2", "/rss?paged=3");
     let docs = [("/rss", ours(doc([5]))), (two, theirs(doc([90])))];
     check(&docs, "wordpress", &[], why);
     let docs = [("/rss", ours(doc([5]))), (two, ours(doc([4]))), (three, theirs(doc([90])))];
     check(&docs, "wordpress", &[two], why);
     // The walk knows whose it is after a restart, and in one more walk.
-    assert!(!again(&docs, "wordpress", "pages counted by `paged`").has_shown(&keys(&[90])[0]));
+    let before = again(&docs, "wordpress", &PreviousWalk::None).as_previous();
+    assert!(!again(&docs, "wordpress", &before).has_shown(&keys(&[90])[0]));
 }
 
 #[test]

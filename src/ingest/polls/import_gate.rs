@@ -106,7 +106,7 @@ impl Poll<'_> {
         };
         page.deflated = deflate(sliced.bytes.clone()).await?;
         self.context.store.stage(feed.no, walk.token(), Some(page)).await.map_err(Failure::ours)?;
-        info!(feed.name = %feed.name, way = ?walk.way(), "Reading the archives of `{}`", feed.name);
+        info!(feed.name = %feed.name, way = ?walk.strategy(), "Reading the archives of `{}`", feed.name);
         Ok(Ok(walk))
     }
 

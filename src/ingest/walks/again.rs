@@ -3,7 +3,7 @@
 use super::{ArchiveReader, Stepped};
 use crate::{
     feed::{
-        archive::{ArchiveWalk, History, LastWalk, WalkedDocument},
+        archive::{ArchiveWalk, History, LastWalk, PreviousWalk, WalkedDocument},
         different_feed::{different_feed, is_planet},
         record::FeedRecord,
         schedule::{Failure, Plan},
@@ -103,14 +103,15 @@ impl ArchiveReader<'_> {
         };
         let staged = store.staged(feed.no).await.map_err(Failure::ours)?;
         let base = staged.pages.last().map_or(0, |page| page.no.saturating_add(1));
-        let before = staged.walk.as_ref().map(ArchiveWalk::way_words).unwrap_or_default();
+        let before = staged.walk.as_ref().map_or(PreviousWalk::WithoutStrategy, ArchiveWalk::as_previous);
         let is_log = profile.is_some_and(|profile| profile.event_log);
         let walk = walk.after(before, base).doubted(is_log);
         let gap_secs = self.rules(&walk).page_gap_secs;
         let walk = walk.paced(gap_secs, now);
         page.no = base;
         store.stage(feed.no, walk.token(), Some(page)).await.map_err(Failure::ours)?;
-        info!(feed.name = %feed.name, way = walk.way_words(), "Reading the archives of `{}` again", feed.name);
+        let way = walk.strategy().map(ToString::to_string).unwrap_or_default();
+        info!(feed.name = %feed.name, way, "Reading the archives of `{}` again", feed.name);
         let next_at = Some(walk.next_at());
         Ok(Some(Stepped { walk: Some(walk), ..Stepped::without_walk(next_at) }))
     }

@@ -55,7 +55,7 @@ impl ArchiveReader<'_> {
         let record = self.context.store.feed(feed.no).await.map_err(Failure::ours)?;
         let page = unread(url, self.base_url(&fetched.base_url), &fetched, now);
         let body = fetched.body;
-        let judges = walk.before.is_some();
+        let judges = walk.is_repeated();
         let (read, page) = compute(move || {
             let window = window(&page, &body);
             let damaged = window.as_ref().is_some_and(|window| may_lack(window, &page, &body));

@@ -69,7 +69,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     for absent in ["updated", "upstream"] {
         assert_eq!(found.get(absent), None);
     }
-    feed.history = History::Partial("a page of the archives is missing (404)".into());
+    feed.history = History::Partial(crate::feed::history::PartialReason::MissingPage { status: 404 });
     let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["history"], "partial");

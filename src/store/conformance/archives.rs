@@ -4,8 +4,8 @@ use super::rig::{Rig, START, add, commit, key};
 use crate::{
     feed::{
         archive::{
-            ArchiveWalk, History, LastWalk, OwnOrigins, StagedPage, StagedWalk, StagingChange, WalkRules,
-            WalkedDocument,
+            ArchiveWalk, History, LastWalk, OwnOrigins, PartialReason, StagedPage, StagedWalk, StagingChange,
+            WalkRules, WalkedDocument,
         },
         record::FeedNo,
     },
@@ -98,7 +98,7 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
         (Some(StagingChange::Below(0)), History::Running, vec![(0, true), (1, true), (2, true)]),
         (
             Some(StagingChange::Below(2)),
-            History::Partial("a gap".into()),
+            History::Partial(PartialReason::Circle),
             vec![(0, false), (1, false), (2, true)],
         ),
         (Some(StagingChange::Without(2)), History::Complete, vec![(0, false), (1, false)]),

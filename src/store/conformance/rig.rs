@@ -55,6 +55,11 @@ impl Rig {
         Self { store, clock, folder: Some(folder) }
     }
 
+    /// The store itself, its clock, and the folder that must outlive it.
+    pub(crate) fn into_parts(self) -> (Box<dyn Store>, Arc<Manual>, Option<TempDir>) {
+        (self.store, self.clock, self.folder)
+    }
+
     /// The file, if the store has one.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         self.folder.as_ref().map(|folder| folder.path().join("store.redb"))

@@ -5,7 +5,8 @@ use super::{
     table::{stored_enums, stored_newtypes, stored_structs},
 };
 use crate::feed::{
-    archive::{History, LastWalk},
+    history::{History, PartialReason},
+    last_walk::LastWalk,
     record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
 };
 
@@ -35,5 +36,10 @@ stored_structs! {
 
 stored_enums! {
     IdRule { 0 Id, 1 IdAndLink }
-    History { 0 Unknown, 1 Complete, 2 Partial(why), 3 Running }
+    History { 0 Unknown, 1 Complete, 2 Partial(reason), 3 Running }
+    PartialReason {
+        0 LinksToAnotherHost, 1 RedirectsToAnotherHost, 2 MissingPage { status }, 3 NoFeed, 4 Unreadable(error),
+        5 DifferentFeed, 6 EmptyPage, 7 Circle, 8 NothingNew, 9 DamagedPage, 10 TooManyBytes { mib_max },
+        11 TooManyPages { pages_max }, 12 ServerLimit { entries_max },
+    }
 }

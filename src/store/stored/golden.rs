@@ -10,8 +10,8 @@ use super::{
 use crate::{
     feed::{
         absence::{AbsenceState, CheckResult, Coverage, PermalinkCheck, Suspect, WindowEvent, WindowItem},
-        archive::{ArchiveSuspect, ArchiveWalk, StagedPage, Strategy, WalkPhase, WalkTrail},
-        history::History,
+        archive::{ArchiveSuspect, ArchiveWalk, PreviousWalk, StagedPage, Strategy, WalkPhase, WalkTrail},
+        history::{History, PartialReason},
         item::{Content, Item, ItemDigests, ItemId, KeyHash, Reason},
         last_walk::LastWalk,
         observation_record::ObservationRecord,
@@ -374,7 +374,7 @@ fn samples() -> Vec<Sample> {
         ways: vec![(Strategy::Pages { rel: "next".into() }, "http://example.org/rss?page=2".into())],
         phase: WalkPhase::Paused {
             url: "http://example.org/rss?page=3".into(),
-            why: "500".into(),
+            reason: PartialReason::Unreadable("500".into()),
             rounds: 2,
         },
         next_at: AT,
@@ -385,13 +385,13 @@ fn samples() -> Vec<Sample> {
         bytes: 1000,
         base: 4,
         kept: 2,
-        before: some("pages"),
+        before: PreviousWalk::By(Strategy::Archives),
         fits: true,
         alone: true,
         doubtful: true,
         damaged: true,
         named: metadata(),
-        flaw: some("cut"),
+        flaw: Some(PartialReason::MissingPage { status: 404 }),
         trail: WalkTrail::default(),
     };
     let page = StagedPage {

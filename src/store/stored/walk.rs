@@ -4,7 +4,9 @@ use super::{
     Kind,
     table::{stored_enums, stored_structs},
 };
-use crate::feed::archive::{ArchiveWalk, CountedPages, CounterPlace, StagedPage, Strategy, WalkPhase};
+use crate::feed::archive::{
+    ArchiveWalk, Completion, CountedPages, CounterPlace, PreviousWalk, StagedPage, Strategy, WalkPhase,
+};
 
 impl Kind for ArchiveWalk {
     const NAME: &'static str = "walk";
@@ -26,7 +28,9 @@ stored_structs! {
 }
 
 stored_enums! {
-    WalkPhase { 0 At(url), 1 Recount, 2 Boundary, 3 Paused { url, why, rounds }, 4 Done(history) }
+    WalkPhase { 0 At(url), 1 Recount, 2 Boundary, 3 Paused { url, reason, rounds }, 4 Done(completion) }
+    Completion { 0 Complete, 1 Unknown, 2 Partial(reason) }
+    PreviousWalk { 0 None, 1 By(strategy), 2 WithoutStrategy }
     Strategy { 0 Archives, 1 Pages { rel }, 2 CountedPages(pages), 3 Whole { most } }
     CounterPlace { 0 Query(name), 1 Path(path) }
 }

@@ -4,7 +4,7 @@ use crate::app::explain::*;
 use crate::{
     clock::Manual,
     feed::{
-        archive::{ArchiveSuspect as ByWalks, History, LastWalk},
+        archive::{ArchiveSuspect as ByWalks, History, LastWalk, PartialReason},
         item::{ItemDigests as Digests, Reason},
         reconcile::{Change, Put, PutKind, ended_in_archives},
     },
@@ -55,7 +55,7 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
         missed: 1,
         pages: 7,
         remark: Some("odd".into()),
-        ..LastWalk::at_once(History::Partial("a gap".into()), START)
+        ..LastWalk::at_once(History::Partial(PartialReason::Circle), START)
     };
     let record = store.commit(commit(&record, vec![add(key)], vec![seen], walked)).await.unwrap().feed;
     let id = key.item_id().to_string();
@@ -65,7 +65,11 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     let again = format!("read again from {next} on");
     assert_eq!(
         told.archives,
-        [format!("last read until {day}; pages: 7; partial (a gap)"), "odd".into(), again]
+        [
+            format!("last read until {day}; pages: 7; partial (its archives lead in a circle)"),
+            "odd".into(),
+            again
+        ]
     );
     let item = told.item.unwrap();
     assert_eq!(item.state, ItemState::Missed);
