@@ -19,6 +19,8 @@ pub mod upstream;
 
 mod compute;
 
+mod store_failure;
+
 mod transact;
 
 mod events;

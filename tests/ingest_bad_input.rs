@@ -58,26 +58,34 @@ async fn check(bad: impl Fn(&Publisher) -> Answer, whose: Whose, expect: &str) {
         let polled = house.poll().await;
         assert!(!polled.is_saved);
         let state = polled.state;
-        let fault = state.fault.clone().expect("a fault is remembered");
-        assert!(fault.text.contains(expect), "{:?} does not say {expect:?}", fault.text);
-        assert!(!fault.text.contains(&publisher.url("")), "no address in {:?}", fault.text);
-        assert_eq!((fault.whose, state.failures), (whose, failures));
-        assert_eq!(state.good_at, good.good_at);
+        let fault = state.health.fault.clone().expect("a fault is remembered");
+        assert!(
+            fault.kind.to_string().contains(expect),
+            "{:?} does not say {expect:?}",
+            fault.kind.to_string()
+        );
+        assert!(
+            !fault.kind.to_string().contains(&publisher.url("")),
+            "no address in {:?}",
+            fault.kind.to_string()
+        );
+        assert_eq!((fault.kind.whose(), state.health.failures), (whose, failures));
+        assert_eq!(state.health.good_at, good.health.good_at);
         // Nothing that was learned is lost (FRB 016).
         assert_eq!(
-            (state.etag, state.body, state.arrivals),
-            (good.etag.clone(), good.body, good.arrivals.clone())
+            (state.validators, state.document.body, state.timetable.arrivals),
+            (good.validators.clone(), good.document.body, good.timetable.arrivals.clone())
         );
-        assert!(state.next_at > state.polled_at.unwrap());
+        assert!(state.timetable.next_at > state.timetable.polled_at.unwrap());
         assert_eq!(house.store.feed(no).await.unwrap(), record, "the store is as it was");
         assert_eq!(mirror.pull(&*house.store, no).await, []);
     }
-    let first_failure = house.state.fault.clone().unwrap().since;
-    assert!(first_failure < house.state.polled_at.unwrap(), "since the first of the run");
+    let first_failure = house.state.health.fault.clone().unwrap().since;
+    assert!(first_failure < house.state.timetable.polled_at.unwrap(), "since the first of the run");
 
     publisher.says(ok(RSS, document(3).as_bytes()));
     assert!(house.poll().await.is_saved);
-    assert_eq!((house.state.fault.clone(), house.state.failures), (None, 0));
+    assert_eq!((house.state.health.fault.clone(), house.state.health.failures), (None, 0));
     let news = mirror.pull(&*house.store, no).await;
     assert_eq!(news.len(), 1);
     assert!(mirror.equals(&*house.store, no).await);
@@ -198,8 +206,11 @@ async fn a_304_to_an_unconditional_request() {
     let mut house = House::new("blog", &publisher.url("/rss"), &limits()).await;
     publisher.says(with_headers(304, &[], b""));
     house.poll().await;
-    let fault = house.state.fault.clone().unwrap();
-    assert_eq!((fault.whose, fault.text.as_str()), (Whose::Upstream, "the answer was not valid HTTP"));
+    let fault = house.state.health.fault.clone().unwrap();
+    assert_eq!(
+        (fault.kind.whose(), fault.kind.to_string().as_str()),
+        (Whose::Upstream, "the answer was not valid HTTP")
+    );
     assert!(!house.store.feed(house.feed.no).await.unwrap().is_ready());
 }
 
@@ -208,12 +219,18 @@ async fn a_host_that_does_not_answer() {
     let gone = Publisher::start().await.url("/rss");
     let mut house = House::new("blog", &gone, &limits()).await;
     house.poll().await;
-    let fault = house.state.fault.clone().unwrap();
-    assert_eq!((fault.whose, fault.text.as_str()), (Whose::Upstream, "no connection could be made"));
+    let fault = house.state.health.fault.clone().unwrap();
+    assert_eq!(
+        (fault.kind.whose(), fault.kind.to_string().as_str()),
+        (Whose::Upstream, "no connection could be made")
+    );
     let mut house = House::new("blog", "http://no-such-host.invalid/rss", &limits()).await;
     house.poll().await;
-    let fault = house.state.fault.clone().unwrap();
-    assert_eq!((fault.whose, fault.text.as_str()), (Whose::Upstream, "the host name did not resolve"));
+    let fault = house.state.health.fault.clone().unwrap();
+    assert_eq!(
+        (fault.kind.whose(), fault.kind.to_string().as_str()),
+        (Whose::Upstream, "the host name did not resolve")
+    );
 }
 
 #[tokio::test]
@@ -225,11 +242,14 @@ async fn a_document_that_merely_ends_early_gives_its_whole_entries() {
     let cut = whole.find("<title>post 1</title>").unwrap() + 12;
     publisher.says(ok(RSS, &whole.as_bytes()[..cut]));
     house.poll().await;
-    assert_eq!(house.state.fault, None);
-    let remark = house.state.remark.clone().unwrap();
+    assert_eq!(house.state.health.fault, None);
+    let remark = house.state.document.remark.clone().unwrap();
     assert!(remark.contains("ends early"), "{remark}");
     assert_eq!(house.store.feed(house.feed.no).await.unwrap().total, 2);
     publisher.says(ok(RSS, whole.as_bytes()));
     house.poll().await;
-    assert_eq!((house.state.remark.clone(), house.store.feed(house.feed.no).await.unwrap().total), (None, 3));
+    assert_eq!(
+        (house.state.document.remark.clone(), house.store.feed(house.feed.no).await.unwrap().total),
+        (None, 3)
+    );
 }

@@ -90,7 +90,10 @@ async fn a_restart_forgets_nothing_and_asks_for_nothing_twice() {
     for items in 3..=5 {
         let process = Process::start(&file, &url).await;
         let known = process.poller.status(process.feed).unwrap();
-        assert_eq!((known.failures, known.etag), (0, Some(format!("\"{}\"", items - 1))));
+        assert_eq!(
+            (known.health.failures, known.validators.and_then(|pair| pair.etag)),
+            (0, Some(format!("\"{}\"", items - 1)))
+        );
         assert_eq!(publisher.requests().len(), items - 2, "a start polls nothing that is not due");
         publisher.says(document(items));
         process.notify.hint(process.feed);

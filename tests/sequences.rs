@@ -66,7 +66,7 @@ async fn play(folder: &Path) -> Score {
     for (n, version) in manifest.versions.iter().enumerate() {
         publisher.says(ok("application/xml", &std::fs::read(folder.join(&version.file)).unwrap()));
         house.poll().await;
-        assert_eq!(house.state.fault, None, "{} of {}", version.file, folder.display());
+        assert_eq!(house.state.health.fault, None, "{} of {}", version.file, folder.display());
         let news = mirror.pull(&*house.store, house.feed.no).await;
         assert!(
             mirror.equals(&*house.store, house.feed.no).await,

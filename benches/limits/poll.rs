@@ -126,7 +126,7 @@ impl Subject {
             .run(&self.upstream, &stop)
             .await
             .context("nobody stops it")?;
-        ensure!(polled.state.fault.is_none(), "the poll failed: {:?}", polled.state.fault);
+        ensure!(polled.state.health.fault.is_none(), "the poll failed: {:?}", polled.state.health.fault);
         self.polled.borrow_mut().state = polled.state;
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::{
         position::Position,
         reconcile::{CHANGED_POLLS_MAX, Evidence, WindowState},
         record::{FeedNo, FeedRecord},
-        schedule::PollState,
+        schedule::{PollState, Repeat, ValidatorPair},
         stamp::Stamp,
     },
     ingest::{hosts_of, platform},
@@ -289,14 +289,14 @@ impl Explainer {
         let feed = &registered.settings;
         let poll = poll(registered.no).unwrap_or_default();
         let (record, mut known) = self.store.snapshot(registered.no, Vec::new()).await?.into_known();
-        if poll.at_rest {
+        if poll.document.repeat == Repeat::Unchanged {
             // A 304 changes nothing that is stored of a window, and yet it ends what went on from poll to poll.
             known.window.entries.iter_mut().for_each(|row| row.changed_polls = 0);
         }
-        let profile = platform::profile(&self.platforms, poll.platform.as_ref());
+        let profile = platform::profile(&self.platforms, poll.document.platform.as_ref());
         let policy = feed.deletions.policy_for(record.metadata.is_complete(), profile.as_deref());
         let absence = &known.window.absence;
-        let policy = absence.believed(&policy, poll.polled_at.unwrap_or_default());
+        let policy = absence.believed(&policy, poll.timetable.polled_at.unwrap_or_default());
         let mut suspects = Vec::new();
         for row in absence.items.iter().filter(|row| row.suspect.is_some()).take(SUSPECTS_SHOWN) {
             if let Some(found) = self.store.item(record.no, row.id).await? {
@@ -319,7 +319,11 @@ impl Explainer {
             feed: record.name.clone(),
             url: registered.shown_url(),
             polling: polling(&poll, feed.deletions.audit_secs, self.left_alone(&poll, feed).await?),
-            platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
+            platform: poll
+                .document
+                .platform
+                .as_ref()
+                .map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
             items: (record.total, record.live),
             window: known.window.entries.len(),
@@ -328,7 +332,7 @@ impl Explainer {
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import),
             held_since: absence.quarantined_since.map(rfc),
-            doubted: doubted(absence, poll.polled_at.unwrap_or_default()),
+            doubted: doubted(absence, poll.timetable.polled_at.unwrap_or_default()),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
             gaps: record
@@ -343,7 +347,7 @@ impl Explainer {
 
     /// Until when the host of a feed is left alone, if it is.
     async fn left_alone(&self, poll: &PollState, feed: &FeedSettings) -> Result<Option<Stamp>, StoreError> {
-        let met = hosts_of(poll, feed.deletions.audit_secs, poll.next_at);
+        let met = hosts_of(poll, feed.deletions.audit_secs, poll.timetable.next_at);
         let mut pauses = listing::host_pauses(&*self.store);
         let mut until = None;
         while let Some((host, pause)) = pauses.try_next().await? {
@@ -519,46 +523,50 @@ fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
 
 fn polling(poll: &PollState, audit_secs: u64, left_alone: Option<Stamp>) -> Polling {
     let rfc = |at: Stamp| at.rfc3339();
-    let left_alone = left_alone.filter(|until| *until > poll.next_at);
+    let left_alone = left_alone.filter(|until| *until > poll.timetable.next_at);
     let audit_at = poll.audit_at(audit_secs);
-    let has_validators = poll.etag.is_some() || poll.last_modified.is_some();
+    let has_any = |pair: &ValidatorPair| pair.etag.is_some() || pair.last_modified.is_some();
+    let has_validators = poll.validators.as_ref().is_some_and(has_any);
     Polling {
-        last_at: poll.polled_at.map(rfc),
-        good_at: poll.good_at.map(rfc),
-        next_at: (poll.next_at != Stamp::MAX).then(|| rfc(left_alone.unwrap_or(poll.next_at))),
+        last_at: poll.timetable.polled_at.map(rfc),
+        good_at: poll.health.good_at.map(rfc),
+        next_at: (poll.timetable.next_at != Stamp::MAX)
+            .then(|| rfc(left_alone.unwrap_or(poll.timetable.next_at))),
         why: why_then(poll, left_alone),
         audit_at: (has_validators && audit_at > Stamp::ZERO).then(|| rfc(audit_at)),
-        wants_audit: poll.wants_audit,
-        remark: poll.remark.clone(),
+        wants_audit: poll.timetable.wants_audit,
+        remark: poll.document.remark.clone(),
     }
 }
 
 /// Reason for the time of the next poll.
 fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
-    let mut why = match (&poll.fault, poll.gone_at, poll.polled_at) {
+    let mut why = match (&poll.health.fault, poll.health.gone_at, poll.timetable.polled_at) {
         (_, Some(since), _) => {
             format!("the publisher has said since {} that the feed is gone (410)", since.rfc3339())
         }
         (Some(fault), ..) => format!(
             "the last {} polls failed, since {}: {}",
-            poll.failures,
+            poll.health.failures,
             fault.since.rfc3339(),
-            fault.text
+            fault.kind
         ),
         (.., None) => "it was never polled".to_owned(),
         (.., Some(_)) => format!(
             "it answers well; {} arrivals of new items are remembered to go by{}",
-            poll.arrivals.len(),
-            poll.hinted_secs.map_or_else(String::new, |secs| format!(", and the document asks for {secs} s"))
+            poll.timetable.arrivals.len(),
+            poll.timetable
+                .hinted_secs
+                .map_or_else(String::new, |secs| format!(", and the document asks for {secs} s"))
         ),
     };
     if left_alone.is_some() {
         why += "; its host asked to be left alone until then";
     }
-    if !poll.skip_hours.is_empty() || !poll.skip_days.is_empty() {
+    if !poll.timetable.skip_hours.is_empty() || !poll.timetable.skip_days.is_empty() {
         why += "; the publisher wants no polls in some hours or on some days";
     }
-    if let Some(moved) = &poll.moved {
+    if let Some(moved) = &poll.health.moved {
         why +=
             &format!("; it has been redirecting for good since {} to {}", moved.since.rfc3339(), moved.url);
     }

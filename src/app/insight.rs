@@ -42,12 +42,16 @@ impl Overview {
             name: record.name.clone(),
             url: origin.to_owned(),
             served: record.is_ready(),
-            last_poll_at: poll.polled_at.map(|at| at.rfc3339()),
-            last_good_at: poll.good_at.map(|at| at.rfc3339()),
-            next_poll_at: (poll.next_at.micros() > 0).then(|| poll.next_at.rfc3339()),
-            failures: poll.failures,
-            fault: poll.fault.as_ref().map(Into::into),
-            platform: poll.platform.as_ref().map(|found| format!("{}: {}", found.platform, found.why)),
+            last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
+            last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
+            next_poll_at: (poll.timetable.next_at.micros() > 0).then(|| poll.timetable.next_at.rfc3339()),
+            failures: poll.health.failures,
+            fault: poll.health.fault.as_ref().map(Into::into),
+            platform: poll
+                .document
+                .platform
+                .as_ref()
+                .map(|found| format!("{}: {}", found.platform, found.why)),
             history: record.history.to_string(),
             gaps: record.gaps.iter().map(Into::into).collect(),
             held_since: record.window.quarantined_since.map(|since| since.rfc3339()),

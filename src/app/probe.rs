@@ -5,7 +5,7 @@ use crate::{
     clock::{self, Clock},
     feed::{
         record::FeedNo,
-        schedule::{Failure, Plan, Policy, PollState, Whose},
+        schedule::{Failure, FaultKind, Plan, Policy, PollState},
         stamp::Stamp,
     },
     ingest::{self, FeedSpec, Upstream, upstream::Reply},
@@ -46,7 +46,7 @@ pub async fn fetch(
     format: Format,
 ) -> Result<Fetched, Failure> {
     let client = layers::upstream(&limits.client(), Governor::default())
-        .map_err(|error| ours(format!("no client could be made: {error}")))?;
+        .map_err(|error| Failure::ours(format!("no client could be made: {error}")))?;
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
     // A feed that was never polled is asked for without validators.
     let state = PollState::unpolled(ingest::without_credentials(url).as_str());
@@ -64,18 +64,9 @@ pub async fn fetch(
             is_part: fetched.is_part,
         }),
         Reply::Failed { failure, .. } => Err(failure),
-        Reply::Unchanged(_) => Err(Failure {
-            whose: Whose::Upstream,
-            text: "the publisher answered 304 Not Modified, although nobody asked what is new".into(),
-            status: Some(304),
-            retry_after_secs: None,
-        }),
+        Reply::Unchanged(_) => Err(Failure::of(FaultKind::Refused { status: 304, has_credentials: false })),
         Reply::Deferred { wait_secs } => {
-            Err(ours(format!("this host was asked often enough; try again in {wait_secs} s")))
+            Err(Failure::ours(format!("this host was asked often enough; try again in {wait_secs} s")))
         }
     }
-}
-
-fn ours(text: String) -> Failure {
-    Failure { whose: Whose::Ours, text, status: None, retry_after_secs: None }
 }

@@ -11,7 +11,7 @@ use crate::{
         page::PageQuery,
         position::Position,
         reconcile::Evidence,
-        schedule::{Answer, PollState},
+        schedule::{Answer, PollState, ValidatorPair},
         stamp::Stamp,
     },
     ingest::{
@@ -232,10 +232,10 @@ impl Player {
 
     /// Polls whenever a poll is due while a version is in force: 304, except for audits.
     async fn stay(&mut self, path: &Path, until: Stamp) -> anyhow::Result<()> {
-        while self.state.next_at < until {
-            let at = self.state.next_at;
+        while self.state.timetable.next_at < until {
+            let at = self.state.timetable.next_at;
             // Validators of a good document would not be answered by 304 while a bad one is in force.
-            if self.is_conditional(at) && self.state.failures == 0 {
+            if self.is_conditional(at) && self.state.health.failures == 0 {
                 self.set(at).await?;
                 let reply = Reply::Unchanged(Answer { conditional: true, ..Answer::default() });
                 self.state = self.answered(reply).await;
@@ -268,7 +268,7 @@ impl Player {
         self.state = self.answered(Reply::Document(fetched(body, conditional, came))).await;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let observed = self.observed().await?;
-        let failure = self.state.fault.as_ref().map(|fault| fault.text.clone());
+        let failure = self.state.health.fault.as_ref().map(|fault| fault.kind.to_string());
         // Whatever cannot be read is told once.
         let is_known = self.steps.last().is_some_and(|last| last.file == file && last.failure == failure);
         if observed.is_none() && (failure.is_none() || is_known) {
@@ -293,7 +293,7 @@ impl Player {
                 continue;
             }
             let told = Check::new(&self.context, &self.feed, &self.state).answered(id, page.said).await;
-            told.map_err(|failure| anyhow::anyhow!(failure.text))?;
+            told.map_err(|failure| anyhow::anyhow!(failure.to_string()))?;
             let observed = self.observed().await?;
             let changes = self.changes().await?;
             let file = page.link.clone().unwrap_or_else(|| page.iri.clone());
@@ -368,7 +368,11 @@ fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched
             asked: URL.to_owned(),
             conditional,
             // What they are does not matter: who has some may ask by them.
-            validators: Some((Some("\"replay\"".to_owned()), None, URL.to_owned())),
+            validators: Some(ValidatorPair {
+                etag: Some("\"replay\"".to_owned()),
+                last_modified: None,
+                url: URL.to_owned(),
+            }),
             ..Answer::default()
         },
         body: Bytes::from(body),

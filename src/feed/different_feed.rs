@@ -17,7 +17,7 @@ pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<String> {
         && (differ(held.id.as_deref(), found.id.as_deref())
             || differ(site(held).as_deref(), site(found).as_deref()));
     let name = || title(found).unwrap_or_default();
-    is_other.then(|| format!("the URL answers with another feed, \"{}\"", name()))
+    is_other.then(name)
 }
 
 /// By what a page of a feed names its feed: the title, the site, the id. Where each page has its own address for an id, as

@@ -2,66 +2,105 @@
 
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, platforms::Detected};
-use serde::Serialize;
 
 mod calendar;
+mod fault;
 mod interval;
 mod next;
 mod retry_after;
 
+pub use fault::{FaultKind, FaultNote, Whose};
 pub use next::{Answer, Document, Failure, Outcome, next};
 pub use retry_after::{host_pause_until, retry_after_secs};
 
 #[cfg(test)]
 mod tests;
 
-/// What is remembered of a feed's polls. Saved after every poll.
+/// Memory of a feed's polls. Saved after every poll.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PollState {
     /// The configured URL that all this was learned from; another one starts afresh.
     pub url: String,
-    /// `ETag` of the last answer that carried one, verbatim, with `last_modified` as one pair (FRB 014).
+    /// Validators of the last answer that carried any.
+    pub validators: Option<ValidatorPair>,
+    /// Times of polls, past and next.
+    pub timetable: Timetable,
+    /// Success and failure of polls.
+    pub health: Health,
+    /// Facts of the last good document.
+    pub document: DocumentFacts,
+}
+
+/// `ETag` and `Last-Modified` of one answer, verbatim: always sent as a pair (FRB 014), and to no other URL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ValidatorPair {
+    /// `ETag`.
     pub etag: Option<String>,
-    /// `Last-Modified` of the same answer, verbatim.
+    /// `Last-Modified`.
     pub last_modified: Option<String>,
-    /// The URL that sent the two, after redirects: they are sent to no other.
-    pub validators_url: Option<String>,
-    /// Digest of the last good body.
-    pub body: Option<Digest>,
-    /// When the feed is due; [`Stamp::MAX`] when only a hint or a restart polls it again.
+    /// The URL that sent the two, after redirects.
+    pub url: String,
+}
+
+/// Times of polls, past and next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timetable {
+    /// Time of the next poll; [`Stamp::MAX`] when only a hint or a restart polls the feed again.
     pub next_at: Stamp,
-    /// When it was last polled, whatever came of it.
+    /// Time of the last poll, whatever came of it.
     pub polled_at: Option<Stamp>,
-    /// When it last answered well, 304 included.
-    pub good_at: Option<Stamp>,
-    /// When an unconditional GET last succeeded.
+    /// Time of the last unconditional GET that succeeded.
     pub unconditional_at: Option<Stamp>,
-    /// Whether another one would prove or clear up something that is missed.
+    /// True while an unconditional poll could confirm or clear a suspect.
     pub wants_audit: bool,
-    /// Whether the last good answer changed nothing: 304, or the last body again.
-    pub at_rest: bool,
-    /// From when on the next poll commits what is held back of entries that change with every poll; `None`: nothing is.
-    pub held_until: Option<Stamp>,
-    /// When new items last came, newest last, at most [`PollState::ARRIVALS_MAX`].
+    /// Times at which new items last came, newest last, at most [`PollState::ARRIVALS_MAX`].
     pub arrivals: Vec<Stamp>,
-    /// Polls that failed in a row.
-    pub failures: u32,
-    /// What is wrong now, and whose fault it is.
-    pub fault: Option<FaultNote>,
-    /// What was odd about the last good document, for the operator. No fault: the feed goes on.
-    pub remark: Option<String>,
-    /// The software that makes the feed, as its documents show it; certain signs of another replace it, none do not.
-    pub platform: Option<Detected>,
-    /// Set by 410: polling is paused.
-    pub gone_at: Option<Stamp>,
-    /// Where permanent redirects have led, and since when they agree.
-    pub moved: Option<Moved>,
     /// Seconds that the document asks for between polls (`ttl`, `sy:*`).
     pub hinted_secs: Option<u64>,
     /// Hours of the day, GMT, in which the publisher wants no polls.
     pub skip_hours: Vec<u8>,
     /// Days of the week, Monday 0, in which the publisher wants no polls.
     pub skip_days: Vec<u8>,
+}
+
+/// Success and failure of polls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Time of the last good answer, 304 included.
+    pub good_at: Option<Stamp>,
+    /// Polls that failed in a row.
+    pub failures: u32,
+    /// The present fault, and since when.
+    pub fault: Option<FaultNote>,
+    /// Time of the first 410: polling is paused.
+    pub gone_at: Option<Stamp>,
+    /// Permanent redirects, and since when they agree.
+    pub moved: Option<Moved>,
+}
+
+/// Facts of the last good document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DocumentFacts {
+    /// Digest of its bytes.
+    pub body: Option<Digest>,
+    /// Change, or none, that the last good answer brought.
+    pub repeat: Repeat,
+    /// Time from which on the next poll commits deferred edits; `None`: there are none.
+    pub deferred_until: Option<Stamp>,
+    /// Oddities, for the operator. No fault: the feed goes on.
+    pub remark: Option<String>,
+    /// The software that makes the feed, as its documents show it; certain signs of another replace it, none do not.
+    pub platform: Option<Detected>,
+}
+
+/// Change, or none, that the last good answer brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repeat {
+    /// A document that was not the last one.
+    #[default]
+    Changed,
+    /// 304, or the last body again: no entry has changed.
+    Unchanged,
 }
 
 /// Permanent redirects that agree.
@@ -71,29 +110,6 @@ pub struct Moved {
     pub url: String,
     /// Since when every answer says so.
     pub since: Stamp,
-}
-
-/// What is wrong with a feed, for its operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FaultNote {
-    /// Whose fault it is.
-    pub whose: Whose,
-    /// What happened, without secrets.
-    pub text: String,
-    /// The HTTP status, if an answer came.
-    pub status: Option<u16>,
-    /// Since when polls have failed in a row.
-    pub since: Stamp,
-}
-
-/// Whose fault something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Whose {
-    /// The publisher's server or what lies on the way to it.
-    Upstream,
-    /// Ours: configuration, disk, clock.
-    Ours,
 }
 
 /// The bounds within which intervals are chosen.
@@ -145,32 +161,37 @@ impl PollState {
 
     /// What was saved, as it counts after a restart: a feed that is not due stays so (FRB 015, 037), unless its URL or
     /// its policy has changed, or the clock went back.
-    pub fn resumed(self, url: &str, policy: &Policy, now: Stamp) -> Self {
+    pub fn resumed(mut self, url: &str, policy: &Policy, now: Stamp) -> Self {
         if self.url != url {
             // The items stay, and so do what is held back of them and the scrubbers that their digests were made with.
-            let Self { arrivals, platform, held_until, .. } = self;
-            return Self { arrivals, platform, held_until, ..Self::unpolled(url) };
+            let mut afresh = Self::unpolled(url);
+            afresh.timetable.arrivals = self.timetable.arrivals;
+            afresh.document.platform = self.document.platform;
+            afresh.document.deferred_until = self.document.deferred_until;
+            return afresh;
         }
-        let Some(polled_at) = self.polled_at else { return self };
-        let next_at = if polled_at > now {
-            self.next_at.min(now.plus_secs(interval::floor_secs(&self, policy)))
-        } else if self.gone_at.is_some() {
-            self.next_at.min(polled_at.plus_secs(GONE_SECS))
+        let Some(polled_at) = self.timetable.polled_at else { return self };
+        self.timetable.next_at = if polled_at > now {
+            self.timetable.next_at.min(now.plus_secs(interval::floor_secs(&self, policy)))
+        } else if self.health.gone_at.is_some() {
+            self.timetable.next_at.min(polled_at.plus_secs(GONE_SECS))
         } else if self.asked_to_stay_away() {
-            self.next_at
+            self.timetable.next_at
         } else {
-            let at = self.next_at.min(polled_at.plus_secs(policy.max_secs));
-            calendar::step_out(at, &self.skip_hours, &self.skip_days)
+            let at = self.timetable.next_at.min(polled_at.plus_secs(policy.max_secs));
+            calendar::step_out(at, &self.timetable.skip_hours, &self.timetable.skip_days)
         };
-        Self { next_at, ..self }
+        self
     }
 
     /// The same after a change of the feed's settings while it is polled: the new policy counts at once.
     pub fn under(self, url: &str, policy: &Policy, now: Stamp) -> Self {
-        let resumed = self.resumed(url, policy, now);
-        let earliest = resumed.polled_at.filter(|at| *at <= now && resumed.next_at != Stamp::MAX);
+        let mut resumed = self.resumed(url, policy, now);
+        let earliest =
+            resumed.timetable.polled_at.filter(|at| *at <= now && resumed.timetable.next_at != Stamp::MAX);
         let earliest = earliest.map(|at| at.plus_secs(interval::floor_secs(&resumed, policy)));
-        Self { next_at: resumed.next_at.max(earliest.unwrap_or_default()), ..resumed }
+        resumed.timetable.next_at = resumed.timetable.next_at.max(earliest.unwrap_or_default());
+        resumed
     }
 
     /// When a hint polls the feed. It ends a back-off; it never ends a `not_before` of the host; one that comes within
@@ -180,7 +201,7 @@ impl PollState {
             // A moment that is still to come is of a clock that went back since.
             since.filter(|since| *since <= now).map_or(now, |since| since.plus_secs(secs))
         };
-        let looked = self.polled_at.filter(|_| self.gone_at.is_some());
+        let looked = self.timetable.polled_at.filter(|_| self.health.gone_at.is_some());
         rested(last_hint, HINT_SECS).max(rested(looked, GONE_SECS)).max(host_not_before).max(now)
     }
 
@@ -188,21 +209,24 @@ impl PollState {
     /// was taken back is noticed, and so that no validator hides a deletion for ever; every `audit_secs` while something
     /// is missed.
     pub fn plan(&self, audit_secs: u64, now: Stamp) -> Plan {
-        let recent = self.unconditional_at.is_some_and(|at| at <= now && now < self.audit_at(audit_secs));
-        let conditional = recent && (self.etag.is_some() || self.last_modified.is_some());
-        let moved = self.moved.as_ref().filter(|moved| conditional && moved.is_believed(now));
+        let recent =
+            self.timetable.unconditional_at.is_some_and(|at| at <= now && now < self.audit_at(audit_secs));
+        let has_any = |pair: &ValidatorPair| pair.etag.is_some() || pair.last_modified.is_some();
+        let conditional = recent && self.validators.as_ref().is_some_and(has_any);
+        let moved = self.health.moved.as_ref().filter(|moved| conditional && moved.is_believed(now));
         Plan { url: moved.map_or(&self.url, |moved| &moved.url).clone(), conditional }
     }
 
     /// From when on the next request carries no validators.
     pub fn audit_at(&self, audit_secs: u64) -> Stamp {
-        let secs = if self.wants_audit { audit_secs.min(UNCONDITIONAL_SECS) } else { UNCONDITIONAL_SECS };
-        self.unconditional_at.map_or(Stamp::ZERO, |at| at.plus_secs(secs))
+        let secs =
+            if self.timetable.wants_audit { audit_secs.min(UNCONDITIONAL_SECS) } else { UNCONDITIONAL_SECS };
+        self.timetable.unconditional_at.map_or(Stamp::ZERO, |at| at.plus_secs(secs))
     }
 
     /// Whether the server named the time before which it wants no poll.
     fn asked_to_stay_away(&self) -> bool {
-        self.fault.as_ref().is_some_and(|fault| matches!(fault.status, Some(429 | 503)))
+        self.health.fault.as_ref().is_some_and(|fault| matches!(fault.kind.status(), Some(429 | 503)))
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     transact::{Decision, transact},
     upstream::{PageAnswer, PageReply},
 };
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::CheckResult,
@@ -62,8 +63,8 @@ impl<'a> Check<'a> {
         match self.try_check(upstream, stop).await {
             Ok(checked) => checked,
             Err(failure) => {
-                let (name, text) = (&self.feed.name, &failure.text);
-                warn!(feed.name = %name, "What a page of `{name}` says could not be kept: {text}");
+                let name = &self.feed.name;
+                warn!(feed.name = %name, "What a page of `{name}` says could not be kept: {failure}");
                 let next_at = Some(self.context.now().plus_secs(CHECK_AGAIN_SECS));
                 Some(Checked { next_at, ..Checked::default() })
             }
@@ -76,11 +77,11 @@ impl<'a> Check<'a> {
         stop: &CancellationToken,
     ) -> Result<Option<Checked>, Failure> {
         let (context, feed) = (self.context, self.feed);
-        let last = context.store.known(feed.no, Vec::new()).await.map_err(Failure::ours)?.window;
+        let last = context.store.known(feed.no, Vec::new()).await.map_err(store_failure)?.window;
         let Some(id) = last.absence.due_check(context.now()) else {
             return Ok(Some(Checked { next_at: last.absence.next_check_at(), ..Checked::default() }));
         };
-        let item = context.store.item(feed.no, id).await.map_err(Failure::ours)?;
+        let item = context.store.item(feed.no, id).await.map_err(store_failure)?;
         let item = item.ok_or_else(|| Failure::ours("a missed item is not in the store"))?;
         let Some(url) = page_of(feed, &item) else {
             self.record(&item, CheckResult::NoPage).await?;

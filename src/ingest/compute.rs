@@ -21,7 +21,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_in_a_parser_is_our_fault_and_nothing_more() {
         let failure = compute(|| -> () { panic!("as a parser might") }).await.unwrap_err();
-        assert_eq!(failure.whose, Whose::Ours);
-        assert!(failure.text.contains("bug in everfeed"));
+        assert_eq!(failure.whose(), Whose::Ours);
+        assert!(failure.to_string().contains("bug in everfeed"));
     }
 }

@@ -62,12 +62,12 @@ impl Context {
 
     /// The platform profile that holds for a feed.
     pub(super) fn profile(&self, state: &PollState) -> Option<Arc<Profile>> {
-        platform::profile(&self.platforms, state.platform.as_ref())
+        platform::profile(&self.platforms, state.document.platform.as_ref())
     }
 
     /// End of the pause of a host that failed a request for this feed: the rule of `feed::schedule::retry_after`.
     pub(super) fn host_pause(&self, feed: &FeedSpec, state: &PollState, failure: &Failure) -> Option<Stamp> {
-        host_pause_until(state, &feed.policy, failure.status, failure.retry_after_secs, self.now())
+        host_pause_until(state, &feed.policy, failure.status(), failure.retry_after_secs, self.now())
     }
 
     /// Wakes the waiters of a feed, after the commit is durable.

@@ -77,7 +77,7 @@ impl HostPauses {
 pub fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
     let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_owned);
     let asked = host(&state.plan(audit_secs, now).url);
-    let answered = state.validators_url.as_deref().and_then(host);
+    let answered = state.validators.as_ref().and_then(|pair| host(&pair.url));
     let mut hosts: Vec<String> = [asked, answered].into_iter().flatten().collect();
     hosts.dedup();
     hosts
@@ -86,6 +86,7 @@ pub fn hosts_of(state: &PollState, audit_secs: u64, now: Stamp) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feed::schedule::ValidatorPair;
 
     const NOW: Stamp = Stamp::from_secs(1_000);
 
@@ -112,10 +113,8 @@ mod tests {
 
     #[test]
     fn a_feed_meets_the_host_asked_and_the_host_that_answered() {
-        let state = PollState {
-            validators_url: Some("http://feeds.example/x".into()),
-            ..PollState::unpolled("http://Blog.example/rss")
-        };
+        let pair = ValidatorPair { url: "http://feeds.example/x".into(), ..ValidatorPair::default() };
+        let state = PollState { validators: Some(pair), ..PollState::unpolled("http://Blog.example/rss") };
         assert_eq!(hosts_of(&state, 1, NOW), ["blog.example", "feeds.example"]);
         assert_eq!(hosts_of(&PollState::unpolled("http://blog.example/rss"), 1, NOW), ["blog.example"]);
     }

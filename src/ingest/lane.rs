@@ -1,5 +1,5 @@
 //! One kind of job: its queue, its limit, its jobs in flight, and what a panic in one comes to; not what a job does. Another
-//! kind of job needs a type that is a [`Job`], and nothing else.
+//! kind of job needs a type that is a [`LaneJob`], and nothing else.
 
 use super::{due_queue::DueQueue, host_pauses::HostPauses};
 use crate::feed::{record::FeedNo, stamp::Stamp};
@@ -12,7 +12,7 @@ use tracing::{Instrument, error, info_span};
 mod tests;
 
 /// A job for one feed.
-pub(super) trait Job: Send + 'static {
+pub(super) trait LaneJob: Send + 'static {
     /// The kind of job, in logs.
     const KIND: &'static str;
     /// Jobs of this kind in flight at most.
@@ -28,7 +28,7 @@ pub(super) trait Job: Send + 'static {
 }
 
 /// The jobs of one kind: at most one a feed is in flight.
-pub(super) struct Lane<J: Job> {
+pub(super) struct Lane<J: LaneJob> {
     queue: DueQueue,
     tasks: JoinSet<Option<J::Result>>,
     in_flight: HashMap<Id, InFlight>,
@@ -74,7 +74,7 @@ pub(super) enum Ended<R> {
     Panicked,
 }
 
-impl<J: Job> Default for Lane<J> {
+impl<J: LaneJob> Default for Lane<J> {
     fn default() -> Self {
         Self {
             queue: DueQueue::default(),
@@ -85,7 +85,7 @@ impl<J: Job> Default for Lane<J> {
     }
 }
 
-impl<J: Job> Lane<J> {
+impl<J: LaneJob> Lane<J> {
     /// Sets the time at which a feed is due.
     pub(super) fn put(&mut self, feed: FeedNo, at: Stamp) {
         self.queue.put(feed, at);

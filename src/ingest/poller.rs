@@ -6,7 +6,7 @@ use crate::{
     store::{StoreError, listing},
 };
 use futures_util::TryStreamExt as _;
-use jobs::Parts;
+use jobs::JobParts;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock},
@@ -30,7 +30,7 @@ type Feeds = BTreeMap<FeedNo, Arc<FeedSpec>>;
 /// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.
 #[derive(Clone)]
 pub struct Poller {
-    parts: Parts,
+    parts: JobParts,
     /// The feeds as they are to be polled; a worker takes over what has changed.
     wanted: Arc<watch::Sender<Arc<Feeds>>>,
     states: Arc<RwLock<HashMap<FeedNo, PollState>>>,
@@ -71,7 +71,7 @@ impl Poller {
         drop(records);
         let feeds: Feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
-        Ok(Self { parts: Parts { context, upstream }, wanted, states: Arc::new(RwLock::new(states)) })
+        Ok(Self { parts: JobParts { context, upstream }, wanted, states: Arc::new(RwLock::new(states)) })
     }
 
     /// Changes the feeds that are polled, before it runs or while it does.

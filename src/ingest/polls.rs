@@ -3,7 +3,7 @@
 use super::{Context, FeedSpec, Upstream, upstream::Reply};
 use crate::feed::{
     archive::ArchiveWalk,
-    schedule::{self, Failure, Outcome, PollState, Whose},
+    schedule::{self, Failure, FaultKind, Outcome, PollState, Whose},
     stamp::Stamp,
 };
 use std::time::Instant;
@@ -44,6 +44,9 @@ pub struct Polled {
     pub again_at: Option<Stamp>,
 }
 
+/// Seconds until a poll is repeated whose result could not be kept because the store was away.
+const STORE_AGAIN_SECS: u64 = 5;
+
 impl<'a> Poll<'a> {
     /// A poll of this feed that begins now, with what is remembered of the last one.
     pub fn new(context: &'a Context, feed: &'a FeedSpec, state: &'a PollState) -> Self {
@@ -70,16 +73,19 @@ impl<'a> Poll<'a> {
             Reply::Deferred { wait_secs } => self.remember(&Outcome::Deferred { wait_secs }),
             Reply::Document(fetched) => match self.take_in(fetched).await {
                 Ok(polled) => polled,
+                Err(failure) if matches!(failure.kind, FaultKind::StoreAway { .. }) => {
+                    self.store_is_away(&failure)
+                }
                 Err(failure) => self.fail(failure, None),
             },
             Reply::Failed { failure, host } => self.fail(failure, host),
         };
         let polled = self.release_due(polled).await;
-        if state.failures > 0 && polled.state.failures == 0 {
-            info!(feed.name = %feed.name, failures = state.failures, "`{}` answers well again", feed.name);
+        if state.health.failures > 0 && polled.state.health.failures == 0 {
+            info!(feed.name = %feed.name, failures = state.health.failures, "`{}` answers well again", feed.name);
         }
         self.context.metrics.poll(outcome(&polled), self.started.elapsed().as_secs_f64());
-        debug!(feed.name = %feed.name, next_at = %polled.state.next_at.rfc3339(), "Polled `{}`", feed.name);
+        debug!(feed.name = %feed.name, next_at = %polled.state.timetable.next_at.rfc3339(), "Polled `{}`", feed.name);
         polled
     }
 
@@ -95,14 +101,21 @@ impl<'a> Poll<'a> {
         Polled { state: next, is_saved: false, host_pause: None, walk: None, check_at: None, again_at: None }
     }
 
+    /// The poll state when the store could not be reached: the poll is repeated soon, and nobody is to blame.
+    fn store_is_away(&self, failure: &Failure) -> Polled {
+        let name = &self.feed.name;
+        warn!(feed.name = %name, "What was read of `{name}` could not be kept, will poll again: {failure}");
+        self.remember(&Outcome::Deferred { wait_secs: STORE_AGAIN_SECS })
+    }
+
     /// The poll state after a failure, which changes nothing else.
     fn fail(&self, failure: Failure, host: Option<String>) -> Polled {
         let feed = self.feed;
         let polled = self.remember(&Outcome::Failed(failure.clone()));
         let until = self.context.host_pause(feed, &polled.state, &failure);
-        let (name, text, status) = (&feed.name, &failure.text, failure.status);
-        let is_new = self.state.fault.as_ref().is_none_or(|fault| fault.text != failure.text);
-        match failure.whose {
+        let (name, text, status) = (&feed.name, &failure.kind, failure.status());
+        let is_new = self.state.health.fault.as_ref().is_none_or(|fault| fault.kind != failure.kind);
+        match failure.whose() {
             // Once per fault, not once per poll.
             _ if !is_new => {
                 debug!(feed.name = %name, http.status = status, "Polling `{name}` still fails: {text}")
@@ -119,7 +132,7 @@ impl<'a> Poll<'a> {
 /// The label under which a poll is counted.
 fn outcome(polled: &Polled) -> &'static str {
     match polled {
-        Polled { state, .. } if state.failures > 0 => "failed",
+        Polled { state, .. } if state.health.failures > 0 => "failed",
         Polled { is_saved: true, .. } => "stored",
         _ => "unchanged",
     }

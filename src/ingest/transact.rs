@@ -2,6 +2,7 @@
 //! decided.
 
 use super::{Context, FeedSpec};
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{item::KeyHash, reconcile::Known, record::FeedRecord, schedule::Failure},
     store::{Commit, Receipt},
@@ -13,14 +14,14 @@ use tracing::debug;
 pub(super) const TRIES_MAX: usize = 5;
 
 /// A feed at one revision: its record and its window, with the items behind the keys that were asked for.
-pub(super) struct Snapshot {
+pub(super) struct DecisionBasis {
     /// Its record.
     pub(super) record: FeedRecord,
     /// Its window and items.
     pub(super) known: Known,
 }
 
-impl Snapshot {
+impl DecisionBasis {
     /// Reads a feed.
     pub(super) async fn read(
         context: &Context,
@@ -28,7 +29,7 @@ impl Snapshot {
         keys: Vec<KeyHash>,
     ) -> Result<Self, Failure> {
         let (record, known) =
-            context.store.snapshot(feed.no, keys).await.map_err(Failure::ours)?.into_known();
+            context.store.snapshot(feed.no, keys).await.map_err(store_failure)?.into_known();
         Ok(Self { record, known })
     }
 
@@ -41,7 +42,7 @@ impl Snapshot {
         if keys.is_empty() {
             return Ok(Some(self));
         }
-        let known = context.store.known(self.record.no, keys).await.map_err(Failure::ours)?;
+        let known = context.store.known(self.record.no, keys).await.map_err(store_failure)?;
         Ok((known.rev == self.record.rev).then_some(Self { known, ..self }))
     }
 }
@@ -62,13 +63,13 @@ pub(super) async fn transact<T, F>(
     context: &Context,
     feed: &FeedSpec,
     during: &'static str,
-    mut decide: impl FnMut(Snapshot) -> F,
+    mut decide: impl FnMut(DecisionBasis) -> F,
 ) -> Result<Option<(Receipt, T)>, Failure>
 where
     F: Future<Output = Result<Decision<T>, Failure>>,
 {
     for _ in 0..TRIES_MAX {
-        let snapshot = Snapshot::read(context, feed, Vec::new()).await?;
+        let snapshot = DecisionBasis::read(context, feed, Vec::new()).await?;
         let (commit, result) = match decide(snapshot).await? {
             Decision::Commit(commit, result) => (commit, result),
             Decision::Nothing => return Ok(None),
@@ -80,7 +81,7 @@ where
             Err(error) if error.wants_another_look() => {
                 debug!(feed.name = %feed.name, "`{}` is decided on again: {error}", feed.name);
             }
-            Err(error) => return Err(Failure::ours(error)),
+            Err(error) => return Err(store_failure(error)),
         }
     }
     Err(Failure::ours(format!("the feed kept changing while {during}")))

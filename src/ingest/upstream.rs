@@ -3,7 +3,7 @@
 use super::{FeedSpec, Fetched, Format, feed_spec::without_credentials};
 use crate::{
     clock::Clock,
-    feed::schedule::{self, Answer, Failure, Plan, PollState, Whose},
+    feed::schedule::{self, Answer, Failure, FaultKind, Plan, PollState, ValidatorPair, Whose},
     layers::{
         Asked, Client, Fault, FetchError, Landing, Trusted, Validators, client::ACCEPT_FEEDS, freshness,
         parse_retry_after,
@@ -153,9 +153,10 @@ impl Upstream {
             }),
             status => Reply::Failed {
                 failure: Failure {
-                    whose: Whose::Upstream,
-                    text: refusal(status, credentials(&feed.url).is_some()),
-                    status: Some(status.as_u16()),
+                    kind: FaultKind::Refused {
+                        status: status.as_u16(),
+                        has_credentials: credentials(&feed.url).is_some(),
+                    },
                     retry_after_secs: self.retry_after_secs(status, &parts.headers),
                 },
                 host,
@@ -190,55 +191,40 @@ fn failed(error: &FetchError) -> Reply {
         Fault::Ours => Whose::Ours,
     };
     // The configured URL may be anywhere, so an address that is refused was a redirect's idea.
-    let text = match error {
+    let reason = match error {
         FetchError::Refused(_) => format!("a redirect leads where we do not follow: {error}"),
         _ => error.to_string(),
     };
-    let failure = Failure { whose, text, status: None, retry_after_secs: None };
+    let failure = Failure::of(FaultKind::NoAnswer { whose, reason });
     Reply::Failed { failure, host: None }
 }
 
-/// What an answer without a document comes to, in the operator's words.
-fn refusal(status: StatusCode, has_credentials: bool) -> String {
-    match status {
-        StatusCode::GONE => "the publisher says that the feed is gone for good (410)".into(),
-        StatusCode::TOO_MANY_REQUESTS => "the publisher asks us to come less often (429)".into(),
-        StatusCode::UNAUTHORIZED if has_credentials => {
-            "the publisher wants other credentials than the URL holds (401)".into()
-        }
-        StatusCode::UNAUTHORIZED => {
-            "the publisher wants credentials (401); give them in the URL, as https://user:password@host/"
-                .into()
-        }
-        _ => format!("the publisher answered {status}"),
-    }
-}
-
-/// A pair of validators and the URL that sent them.
-type Pair = (Option<String>, Option<String>, String);
-
 /// The pair after a 304: what it carries replaces what is held, what it leaves out stays (RFC 9111 section 4.3.4). `None`
 /// when it carries nothing.
-fn freshened(state: &PollState, (etag, last_modified, url): Pair) -> Option<Pair> {
-    let held = state.validators_url.as_deref() == Some(url.as_str());
-    let stays = |held_one: &Option<String>| held_one.clone().filter(|_| held);
-    (etag.is_some() || last_modified.is_some()).then(|| {
-        (etag.or_else(|| stays(&state.etag)), last_modified.or_else(|| stays(&state.last_modified)), url)
+fn freshened(state: &PollState, new: ValidatorPair) -> Option<ValidatorPair> {
+    if new.etag.is_none() && new.last_modified.is_none() {
+        return None;
+    }
+    let held = state.validators.clone().filter(|held| held.url == new.url).unwrap_or_default();
+    Some(ValidatorPair {
+        etag: new.etag.or(held.etag),
+        last_modified: new.last_modified.or(held.last_modified),
+        url: new.url,
     })
 }
 
 /// The validators as they were sent, for the URL that sent them.
 fn validators(state: &PollState) -> http::Extensions {
     let mut extensions = http::Extensions::new();
-    if let Some(url) = state.validators_url.clone() {
-        let PollState { etag, last_modified, .. } = state.clone();
+    if let Some(ValidatorPair { etag, last_modified, url }) = state.validators.clone() {
         extensions.insert(Validators { etag, last_modified, url });
     }
     extensions
 }
 
-fn pair(validators: &Validators) -> Pair {
-    (validators.etag.clone(), validators.last_modified.clone(), validators.url.clone())
+fn pair(validators: &Validators) -> ValidatorPair {
+    let Validators { etag, last_modified, url } = validators.clone();
+    ValidatorPair { etag, last_modified, url }
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
@@ -291,22 +277,17 @@ mod tests {
     #[test]
     fn a_304_replaces_what_it_carries_and_leaves_the_rest() {
         // RFC 9111 section 4.3.4.
-        let held = PollState {
-            etag: Some("\"a\"".into()),
-            last_modified: Some("Mon".into()),
-            validators_url: Some("http://x/".into()),
-            ..PollState::default()
+        let pair = |(etag, date, url): (Option<&str>, Option<&str>, &str)| ValidatorPair {
+            etag: etag.map(str::to_owned),
+            last_modified: date.map(str::to_owned),
+            url: url.to_owned(),
         };
+        let validators = Some(pair((Some("\"a\""), Some("Mon"), "http://x/")));
+        let held = PollState { validators, ..PollState::default() };
         let check = |carried: (Option<&str>, Option<&str>, &str),
                      expect: Option<(Option<&str>, Option<&str>)>| {
-            let own = |text: Option<&str>| text.map(str::to_owned);
-            let (etag, date, url) = carried;
-            let pair = freshened(&held, (own(etag), own(date), url.to_owned()));
-            assert_eq!(
-                pair,
-                expect.map(|(etag, date)| (own(etag), own(date), url.to_owned())),
-                "{carried:?}"
-            );
+            let expect = expect.map(|(etag, date)| pair((etag, date, carried.2)));
+            assert_eq!(freshened(&held, pair(carried)), expect, "{carried:?}");
         };
         check((Some("\"b\""), None, "http://x/"), Some((Some("\"b\""), Some("Mon"))));
         check((None, Some("Tue"), "http://x/"), Some((Some("\"a\""), Some("Tue"))));

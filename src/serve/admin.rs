@@ -184,7 +184,8 @@ pub struct FaultStatus {
 
 impl From<&FaultNote> for FaultStatus {
     fn from(note: &FaultNote) -> Self {
-        Self { whose: note.whose, text: note.text.clone(), status: note.status, since: note.since.rfc3339() }
+        let (whose, text, status) = (note.kind.whose(), note.kind.to_string(), note.kind.status());
+        Self { whose, text, status, since: note.since.rfc3339() }
     }
 }
 

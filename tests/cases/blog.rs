@@ -175,7 +175,7 @@ impl Blog {
     /// Events of the window as a whole.
     async fn events(&mut self) -> Vec<String> {
         let mut told = Vec::new();
-        if self.state.failures > 0 {
+        if self.state.health.failures > 0 {
             told.push("refused".to_owned());
         }
         let observations = self.store.observations(self.feed.no).await.unwrap();

@@ -15,7 +15,7 @@ use everfeed::{
         order::Order,
         page::PageQuery,
         position::Position,
-        schedule::{self, PollState},
+        schedule::{self, PollState, ValidatorPair},
         stamp::Stamp,
     },
     ingest::{Context, Deletions, FeedSpec, Fetched, checks::Check, polls::Poll, upstream::Reply},
@@ -138,7 +138,7 @@ impl Watcher {
         self.clock.set(Self::now(publisher).micros());
         let polled = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await;
         self.state = polled.state;
-        assert_eq!(self.state.fault, None, "every document of this publisher can be read");
+        assert_eq!(self.state.health.fault, None, "every document of this publisher can be read");
         if polled.is_saved {
             self.follow(publisher).await;
         }
@@ -241,7 +241,11 @@ fn answer(conditional: bool) -> schedule::Answer {
         asked: URL.to_owned(),
         conditional,
         // What they are does not matter: the publisher knows what it answered last.
-        validators: Some((Some("\"held\"".to_owned()), None, URL.to_owned())),
+        validators: Some(ValidatorPair {
+            etag: Some("\"held\"".to_owned()),
+            last_modified: None,
+            url: URL.to_owned(),
+        }),
         ..schedule::Answer::default()
     }
 }

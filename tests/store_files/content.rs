@@ -14,7 +14,9 @@ use everfeed::{
         page::PageQuery,
         reconcile::{Change, DeferredEdit, Delete, Evidence, Put, PutKind, WindowEntry, WindowState},
         record::{FeedNo, FeedRecord, IdRule},
-        schedule::{FaultNote, Moved, PollState, Whose},
+        schedule::{
+            DocumentFacts, FaultKind, FaultNote, Health, Moved, PollState, Repeat, Timetable, ValidatorPair,
+        },
         stamp::Stamp,
         view::View,
     },
@@ -224,35 +226,42 @@ fn head() -> Metadata {
 }
 
 fn poll() -> PollState {
-    let fault =
-        FaultNote { whose: Whose::Upstream, text: "HTTP 503".into(), status: Some(503), since: START };
+    let kind = FaultKind::Refused { status: 503, has_credentials: true };
     PollState {
         url: "https://example.org/feed".into(),
-        validators_url: Some("https://example.org/feed".into()),
-        remark: Some("odd".into()),
-        etag: Some("W/\"x\"".into()),
-        last_modified: Some("Mon, 01 Jun 2026 00:00:00 GMT".into()),
-        body: Some(Digest([9; 16])),
-        next_at: START.plus_secs(3600),
-        polled_at: Some(START),
-        good_at: Some(START),
-        unconditional_at: Some(START),
-        wants_audit: true,
-        at_rest: true,
-        held_until: Some(START),
-        arrivals: vec![START],
-        failures: 2,
-        fault: Some(fault),
-        platform: Some(Detected {
-            platform: "wordpress".into(),
-            why: "the generator is WordPress".into(),
-            weight: Some(Weight::Strong),
+        validators: Some(ValidatorPair {
+            etag: Some("W/\"x\"".into()),
+            last_modified: Some("Mon, 01 Jun 2026 00:00:00 GMT".into()),
+            url: "https://example.org/feed".into(),
         }),
-        gone_at: Some(START),
-        moved: Some(Moved { url: "https://example.org/feed".into(), since: START }),
-        hinted_secs: Some(3600),
-        skip_hours: vec![3],
-        skip_days: vec![6],
+        timetable: Timetable {
+            next_at: START.plus_secs(3600),
+            polled_at: Some(START),
+            unconditional_at: Some(START),
+            wants_audit: true,
+            arrivals: vec![START],
+            hinted_secs: Some(3600),
+            skip_hours: vec![3],
+            skip_days: vec![6],
+        },
+        health: Health {
+            good_at: Some(START),
+            failures: 2,
+            fault: Some(FaultNote { kind, since: START }),
+            gone_at: Some(START),
+            moved: Some(Moved { url: "https://example.org/feed".into(), since: START }),
+        },
+        document: DocumentFacts {
+            body: Some(Digest([9; 16])),
+            repeat: Repeat::Unchanged,
+            deferred_until: Some(START),
+            remark: Some("odd".into()),
+            platform: Some(Detected {
+                platform: "wordpress".into(),
+                why: "the generator is WordPress".into(),
+                weight: Some(Weight::Strong),
+            }),
+        },
     }
 }
 

@@ -43,7 +43,7 @@ async fn a_killed_writer_leaves_everything_that_it_had_answered() {
         }
         assert_eq!((feed.rev, feed.total), (u64::from(held), u64::from(held)), "a commit is whole");
         let polls = store.polls(None, 9).await.unwrap();
-        assert_eq!(polls.first().map_or(0, |(_, poll)| poll.failures), held);
+        assert_eq!(polls.first().map_or(0, |(_, poll)| poll.health.failures), held);
         store.close().await.unwrap();
     }
 }
@@ -92,7 +92,11 @@ async fn write_until_killed() {
         out.flush().unwrap();
         drop(out);
         let mut next = commit(&feed, vec![put(PutKind::Added, answered + 1)]);
-        next.poll = Some(PollState { failures: answered + 1, ..PollState::default() });
+        next.poll = Some({
+            let mut state = PollState::default();
+            state.health.failures = answered + 1;
+            state
+        });
         feed = store.commit(next).await.unwrap().feed;
     }
 }

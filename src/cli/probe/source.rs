@@ -187,12 +187,12 @@ fn header((name, value): (&HeaderName, &HeaderValue)) -> Option<(String, String)
 
 /// The text for a document that did not come, with whose fault that is.
 fn unanswered(name: &str, failure: &Failure) -> Trouble {
-    let fault = match (failure.whose, failure.status) {
+    let fault = match (failure.whose(), failure.status()) {
         (Whose::Ours, _) => "the fault is on this side",
         (Whose::Upstream, Some(_)) => "the fault is the publisher's",
         (Whose::Upstream, None) => "the fault is the publisher's or lies in the network on the way",
     };
     let wait = failure.retry_after_secs.map(|secs| format!(", who wants to be left alone for {secs} s"));
-    let said = if failure.status.is_some() { "no feed at" } else { "no answer from" };
-    Trouble::new(format!("{said} {name}: {}; {fault}{}", failure.text, wait.unwrap_or_default()))
+    let said = if failure.status().is_some() { "no feed at" } else { "no answer from" };
+    Trouble::new(format!("{said} {name}: {}; {fault}{}", failure.kind, wait.unwrap_or_default()))
 }

@@ -17,14 +17,15 @@ const DAY_SECS: u64 = 86_400;
 
 /// Seconds between polls at least: the operator's word, else an hour or the shorter rhythm that the document names.
 pub(super) fn floor_secs(state: &PollState, policy: &Policy) -> u64 {
-    let hinted = || state.hinted_secs.map_or(FLOOR_SECS, |secs| secs.clamp(HINTED_FLOOR_SECS, FLOOR_SECS));
+    let hinted =
+        || state.timetable.hinted_secs.map_or(FLOOR_SECS, |secs| secs.clamp(HINTED_FLOOR_SECS, FLOOR_SECS));
     policy.min_secs.unwrap_or_else(hinted).min(policy.max_secs)
 }
 
 /// Seconds to the next poll of a feed that answers well: as often as it changes, no more often than it asks for.
 pub(super) fn ordinary_secs(state: &PollState, fresh_secs: Option<u64>, policy: &Policy, now: Stamp) -> u64 {
-    let base = rhythm_secs(&state.arrivals).max(idle_secs(&state.arrivals, policy, now));
-    let asked = state.hinted_secs.unwrap_or(0).max(fresh_secs.unwrap_or(0));
+    let base = rhythm_secs(&state.timetable.arrivals).max(idle_secs(&state.timetable.arrivals, policy, now));
+    let asked = state.timetable.hinted_secs.unwrap_or(0).max(fresh_secs.unwrap_or(0));
     base.max(asked).clamp(floor_secs(state, policy), policy.max_secs)
 }
 
@@ -46,17 +47,17 @@ fn idle_secs(arrivals: &[Stamp], policy: &Policy, now: Stamp) -> u64 {
     }
 }
 
-/// Seconds to the next try after `state.failures` failures, of which the last had this status.
+/// Seconds to the next try after `state.health.failures` failures, of which the last had this status.
 pub(super) fn back_off_secs(state: &PollState, status: Option<u16>, policy: &Policy) -> u64 {
     let floor = floor_secs(state, policy);
     // Who lowered the floor to seconds wants to know in seconds, too.
     let first = BACK_OFF_SECS.min(floor);
     let backed_off = match status {
-        Some(429) => doubled(THROTTLED_SECS, state.failures),
-        Some(403 | 404) => doubled(first, state.failures).saturating_mul(REFUSED_FACTOR),
-        _ => doubled(first, state.failures),
+        Some(429) => doubled(THROTTLED_SECS, state.health.failures),
+        Some(403 | 404) => doubled(first, state.health.failures).saturating_mul(REFUSED_FACTOR),
+        _ => doubled(first, state.health.failures),
     };
-    backed_off.max(state.hinted_secs.unwrap_or(0)).clamp(floor, policy.max_secs)
+    backed_off.max(state.timetable.hinted_secs.unwrap_or(0)).clamp(floor, policy.max_secs)
 }
 
 fn doubled(secs: u64, times: u32) -> u64 {

@@ -16,12 +16,18 @@ fn answer() -> Answer {
 
 /// A feed whose new items came so many seconds before now.
 fn with_arrivals(ago: &[u64]) -> PollState {
-    let arrivals = ago.iter().map(|secs| Stamp::from_secs(NOW.secs() - secs)).collect();
-    PollState { arrivals, good_at: Some(NOW), ..PollState::unpolled(URL) }
+    let mut state = PollState::unpolled(URL);
+    state.timetable.arrivals = ago.iter().map(|secs| Stamp::from_secs(NOW.secs() - secs)).collect();
+    state.health.good_at = Some(NOW);
+    state
 }
 
 fn failure(status: Option<u16>, retry_after_secs: Option<u64>) -> Failure {
-    Failure { whose: Whose::Upstream, text: format!("{status:?}"), status, retry_after_secs }
+    let kind = match status {
+        Some(status) => FaultKind::Refused { status, has_credentials: false },
+        None => FaultKind::NoAnswer { whose: Whose::Upstream, reason: "no answer".into() },
+    };
+    Failure { kind, retry_after_secs }
 }
 
 fn failed(
@@ -36,15 +42,19 @@ fn failed(
 /// Seconds until a feed with this state is due after an unchanged answer.
 fn check(state: &PollState, answer: Answer, policy: &Policy, expect_secs: u64) {
     let next = next(state, &Outcome::Unchanged(answer), policy, NOW, 0.0);
-    assert_eq!(next.next_at.secs_since(NOW), expect_secs, "{state:?}");
+    assert_eq!(next.timetable.next_at.secs_since(NOW), expect_secs, "{state:?}");
 }
 
 /// Seconds until a feed is due after its `n`th failure in a row with this status.
 fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_secs: u64) {
-    let state = PollState { failures: failures - 1, ..PollState::unpolled(URL) };
+    let state = {
+        let mut state = PollState::unpolled(URL);
+        state.health.failures = failures - 1;
+        state
+    };
     let next = failed(&state, status, None, policy);
-    assert_eq!(next.next_at.secs_since(NOW), expect_secs, "{status:?} for the {failures}th time");
-    assert_eq!(next.failures, failures);
+    assert_eq!(next.timetable.next_at.secs_since(NOW), expect_secs, "{status:?} for the {failures}th time");
+    assert_eq!(next.health.failures, failures);
 }
 
 fn document(rhythm: &Rhythm) -> Document<'_> {
@@ -54,7 +64,7 @@ fn document(rhythm: &Rhythm) -> Document<'_> {
         arrived: false,
         remark: None,
         wants_audit: false,
-        held_until: None,
+        deferred_until: None,
         platform: None,
     }
 }
@@ -84,7 +94,11 @@ fn the_publishers_own_rhythm_is_kept() {
     check(&with_arrivals(&[0]), fresh(2 * HOUR), &USUAL, 2 * HOUR);
     check(&with_arrivals(&[0]), fresh(60), &USUAL, HOUR);
     check(&with_arrivals(&[0]), fresh(9 * DAY), &USUAL, DAY);
-    let hinted = |secs| PollState { hinted_secs: Some(secs), ..with_arrivals(&[0]) };
+    let hinted = |secs| {
+        let mut state = with_arrivals(&[0]);
+        state.timetable.hinted_secs = Some(secs);
+        state
+    };
     check(&hinted(5 * HOUR), fresh(2 * HOUR), &USUAL, 5 * HOUR);
     check(&hinted(5 * HOUR), answer(), &QUICK, 5 * HOUR);
 }
@@ -92,7 +106,11 @@ fn the_publishers_own_rhythm_is_kept() {
 #[test]
 fn the_floor_is_an_hour_unless_the_document_or_the_configuration_lowers_it() {
     // DESIGN section 9, row POLLING 1.5.
-    let hinted = |secs| PollState { hinted_secs: Some(secs), ..with_arrivals(&[0]) };
+    let hinted = |secs| {
+        let mut state = with_arrivals(&[0]);
+        state.timetable.hinted_secs = Some(secs);
+        state
+    };
     check(&hinted(1800), answer(), &USUAL, 1800);
     check(&hinted(60), answer(), &USUAL, 900);
     check(&with_arrivals(&[0]), answer(), &QUICK, 1);
@@ -108,19 +126,20 @@ fn the_document_says_how_often_and_when_not() {
         next(&with_arrivals(&[0]), &Outcome::Document(answer(), document(rhythm)), &USUAL, NOW, 0.0)
     };
     let state = read(&rhythm);
-    assert_eq!(state.hinted_secs, Some(7200));
-    assert_eq!((state.skip_hours, state.skip_days), (vec![3], vec![6]));
-    assert_eq!(state.next_at, NOW.plus_secs(7200));
-    assert_eq!(read(&Rhythm { ttl_mins: Some(0), ..Rhythm::default() }).hinted_secs, None);
+    assert_eq!(state.timetable.hinted_secs, Some(7200));
+    assert_eq!((state.timetable.skip_hours, state.timetable.skip_days), (vec![3], vec![6]));
+    assert_eq!(state.timetable.next_at, NOW.plus_secs(7200));
+    assert_eq!(read(&Rhythm { ttl_mins: Some(0), ..Rhythm::default() }).timetable.hinted_secs, None);
 }
 
 #[test]
 fn skipped_hours_and_days_are_stepped_out_of() {
     // POLLING 0.9. An hour from now is Tuesday, 23:13:20 GMT.
-    let skipping = |hours: &[u8], days: &[u8]| PollState {
-        skip_hours: hours.to_vec(),
-        skip_days: days.to_vec(),
-        ..with_arrivals(&[0])
+    let skipping = |hours: &[u8], days: &[u8]| {
+        let mut state = with_arrivals(&[0]);
+        state.timetable.skip_hours = hours.to_vec();
+        state.timetable.skip_days = days.to_vec();
+        state
     };
     let to_midnight = 6400;
     check(&skipping(&[23], &[]), answer(), &USUAL, to_midnight);
@@ -129,7 +148,11 @@ fn skipped_hours_and_days_are_stepped_out_of() {
     check(&skipping(&[], &[1, 2]), answer(), &USUAL, to_midnight + DAY);
     check(&skipping(&(0..24).collect::<Vec<_>>(), &[]), answer(), &USUAL, HOUR);
     let spread = next(&skipping(&[23], &[]), &Outcome::Unchanged(answer()), &USUAL, NOW, 0.5);
-    assert_eq!(spread.next_at, NOW.plus_secs(to_midnight + 180), "not everybody at the stroke of midnight");
+    assert_eq!(
+        spread.timetable.next_at,
+        NOW.plus_secs(to_midnight + 180),
+        "not everybody at the stroke of midnight"
+    );
 }
 
 #[test]
@@ -137,14 +160,14 @@ fn jitter_makes_an_interval_up_to_a_tenth_longer_but_never_longer_than_the_maxim
     // POLLING 0.6, after back-off.
     let due = |state: &PollState, policy: &Policy, jitter| {
         let next = next(state, &Outcome::Unchanged(answer()), policy, NOW, jitter);
-        next.next_at.micros() - NOW.micros()
+        next.timetable.next_at.micros() - NOW.micros()
     };
     assert_eq!(due(&with_arrivals(&[0]), &USUAL, 0.5), 3_780_000_000);
     assert_eq!(due(&with_arrivals(&[31 * DAY]), &USUAL, 1.0), 77_760_000_000);
     let tight = Policy { min_secs: Some(2), max_secs: 2 };
     assert_eq!(due(&with_arrivals(&[0]), &tight, 1.0), 2_000_000);
     let state = next(&with_arrivals(&[0]), &Outcome::Failed(failure(Some(500), None)), &QUICK, NOW, 1.0);
-    assert_eq!(state.next_at.micros() - NOW.micros(), 2_200_000);
+    assert_eq!(state.timetable.next_at.micros() - NOW.micros(), 2_200_000);
 }
 
 #[test]
@@ -160,30 +183,46 @@ fn failures_back_off_exponentially_between_the_floor_and_the_maximum() {
     check_back_off(None, 9, &Policy { min_secs: Some(1), max_secs: 5 }, 5);
     check_back_off(Some(404), 3, &USUAL, 9600);
     check_back_off(Some(403), 1, &QUICK, 8);
-    let slow = PollState { hinted_secs: Some(6 * HOUR), ..PollState::unpolled(URL) };
-    assert_eq!(failed(&slow, Some(500), None, &USUAL).next_at, NOW.plus_secs(6 * HOUR));
+    let slow = {
+        let mut state = PollState::unpolled(URL);
+        state.timetable.hinted_secs = Some(6 * HOUR);
+        state
+    };
+    assert_eq!(failed(&slow, Some(500), None, &USUAL).timetable.next_at, NOW.plus_secs(6 * HOUR));
 }
 
 #[test]
 fn a_failure_keeps_what_was_learned_and_says_since_when() {
     // FRB 016: validators survive.
-    let good = PollState { etag: Some("\"1\"".into()), body: Some(Digest::of(b"1")), ..with_arrivals(&[0]) };
+    let good = {
+        let mut state = with_arrivals(&[0]);
+        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.document.body = Some(Digest::of(b"1"));
+        state
+    };
     let once = failed(&good, Some(500), None, &USUAL);
-    assert_eq!((&once.etag, once.body, once.good_at), (&good.etag, good.body, good.good_at));
+    assert_eq!(
+        (&once.validators, once.document.body, once.health.good_at),
+        (&good.validators, good.document.body, good.health.good_at)
+    );
     let later = NOW.plus_secs(HOUR);
     let twice = next(&once, &Outcome::Failed(failure(None, None)), &USUAL, later, 0.0);
-    let fault = twice.fault.clone().unwrap();
-    assert_eq!((fault.since, fault.status, twice.failures), (NOW, None, 2));
+    let fault = twice.health.fault.clone().unwrap();
+    assert_eq!((fault.since, fault.kind.status(), twice.health.failures), (NOW, None, 2));
     let healed = next(&twice, &Outcome::Unchanged(answer()), &USUAL, later, 0.0);
-    assert_eq!((healed.fault, healed.failures, healed.good_at), (None, 0, Some(later)));
+    assert_eq!((healed.health.fault, healed.health.failures, healed.health.good_at), (None, 0, Some(later)));
     let again = next(
-        &PollState { fault: twice.fault, ..good },
+        &{
+            let mut state = good.clone();
+            state.health.fault = twice.health.fault;
+            state
+        },
         &Outcome::Failed(failure(None, None)),
         &USUAL,
         later,
         0.0,
     );
-    assert_eq!(again.fault.unwrap().since, later, "a new run of failures begins anew");
+    assert_eq!(again.health.fault.unwrap().since, later, "a new run of failures begins anew");
 }
 
 #[test]
@@ -193,8 +232,8 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
     let check = |status, retry_after, policy: &Policy, expect| {
         let failure = failure(Some(status), retry_after);
         let next = failed(&state, Some(status), retry_after, policy);
-        assert_eq!(next.next_at.secs_since(NOW), expect, "{status} {retry_after:?}");
-        host_pause_until(&next, policy, failure.status, failure.retry_after_secs, NOW)
+        assert_eq!(next.timetable.next_at.secs_since(NOW), expect, "{status} {retry_after:?}");
+        host_pause_until(&next, policy, failure.status(), failure.retry_after_secs, NOW)
             .map(|at| at.secs_since(NOW))
     };
     assert_eq!(check(429, Some(2 * DAY), &USUAL, 2 * DAY), Some(2 * DAY));
@@ -211,7 +250,7 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
 fn a_429_without_retry_after_slows_the_whole_host_down() {
     // FRB 021.
     let next = failed(&PollState::unpolled(URL), Some(429), None, &USUAL);
-    assert_eq!(next.next_at, NOW.plus_secs(2 * HOUR));
+    assert_eq!(next.timetable.next_at, NOW.plus_secs(2 * HOUR));
     let not_before = host_pause_until(&next, &USUAL, Some(429), None, NOW);
     assert_eq!(not_before, Some(NOW.plus_secs(2 * HOUR)));
     check_back_off(Some(429), 2, &USUAL, 4 * HOUR);
@@ -223,27 +262,28 @@ fn a_feed_that_is_gone_is_looked_at_once_a_day_for_two_weeks_and_then_left_alone
     // FRB 113, POLLING 1.5.
     let policy = Policy { min_secs: Some(1), max_secs: 5 };
     let gone = failed(&with_arrivals(&[0]), Some(410), None, &policy);
-    assert_eq!((gone.gone_at, gone.next_at), (Some(NOW), NOW.plus_secs(DAY)));
+    assert_eq!((gone.health.gone_at, gone.timetable.next_at), (Some(NOW), NOW.plus_secs(DAY)));
     let at = NOW.plus_secs(13 * DAY);
     let still = next(&gone, &Outcome::Failed(failure(Some(500), None)), &policy, at, 0.0);
-    assert_eq!((still.gone_at, still.next_at), (Some(NOW), at.plus_secs(DAY)));
+    assert_eq!((still.health.gone_at, still.timetable.next_at), (Some(NOW), at.plus_secs(DAY)));
     let at = NOW.plus_secs(14 * DAY);
     let left = next(&still, &Outcome::Failed(failure(Some(410), None)), &policy, at, 0.0);
-    assert_eq!(left.next_at, Stamp::MAX);
+    assert_eq!(left.timetable.next_at, Stamp::MAX);
     // A hint or a restart looks again, once a day at most.
     assert_eq!(left.hinted_at(None, Stamp::ZERO, at.plus_secs(60)), at.plus_secs(DAY));
-    assert_eq!(left.clone().resumed(URL, &policy, at.plus_secs(60)).next_at, at.plus_secs(DAY));
+    assert_eq!(left.clone().resumed(URL, &policy, at.plus_secs(60)).timetable.next_at, at.plus_secs(DAY));
     let back = next(&left, &Outcome::Unchanged(answer()), &policy, at.plus_secs(2 * DAY), 0.0);
-    assert_eq!((back.gone_at, back.next_at), (None, at.plus_secs(2 * DAY + 2)));
+    assert_eq!((back.health.gone_at, back.timetable.next_at), (None, at.plus_secs(2 * DAY + 2)));
 }
 
 #[test]
 fn a_hint_ends_a_back_off_but_not_a_not_before() {
-    let backed_off = PollState {
-        polled_at: Some(Stamp::from_secs(NOW.secs() - 60)),
-        next_at: NOW.plus_secs(DAY),
-        failures: 9,
-        ..PollState::unpolled(URL)
+    let backed_off = {
+        let mut state = PollState::unpolled(URL);
+        state.timetable.polled_at = Some(Stamp::from_secs(NOW.secs() - 60));
+        state.timetable.next_at = NOW.plus_secs(DAY);
+        state.health.failures = 9;
+        state
     };
     assert_eq!(backed_off.hinted_at(None, Stamp::ZERO, NOW), NOW);
     assert_eq!(backed_off.hinted_at(None, NOW.plus_secs(HOUR), NOW), NOW.plus_secs(HOUR));
@@ -251,7 +291,11 @@ fn a_hint_ends_a_back_off_but_not_a_not_before() {
 
 #[test]
 fn a_surplus_hint_runs_at_the_end_of_five_seconds() {
-    let just_polled = PollState { polled_at: Some(NOW), ..PollState::default() };
+    let just_polled = {
+        let mut state = PollState::default();
+        state.timetable.polled_at = Some(NOW);
+        state
+    };
     let at = |last: Option<Stamp>| just_polled.hinted_at(last, Stamp::ZERO, NOW);
     let ago = |secs| Some(Stamp::from_secs(NOW.secs() - secs));
     assert_eq!(at(None), NOW, "an ordinary poll does not hold a hint up");
@@ -263,10 +307,13 @@ fn a_surplus_hint_runs_at_the_end_of_five_seconds() {
 #[test]
 fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
     // FRB 012-014.
-    let carrying = |etag: Option<&str>, date: Option<&str>| Answer {
-        validators: Some((etag.map(Into::into), date.map(Into::into), URL.into())),
-        ..answer()
+    let pair = |etag: Option<&str>, date: Option<&str>| ValidatorPair {
+        etag: etag.map(str::to_owned),
+        last_modified: date.map(str::to_owned),
+        url: URL.into(),
     };
+    let carrying =
+        |etag: Option<&str>, date: Option<&str>| Answer { validators: Some(pair(etag, date)), ..answer() };
     let one = next(
         &PollState::default(),
         &Outcome::Unchanged(carrying(Some("\"1\""), Some("today"))),
@@ -274,29 +321,37 @@ fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
         NOW,
         0.0,
     );
-    assert_eq!((one.etag.as_deref(), one.last_modified.as_deref()), (Some("\"1\""), Some("today")));
+    assert_eq!(one.validators, Some(pair(Some("\"1\""), Some("today"))));
     let none = next(&one, &Outcome::Unchanged(answer()), &USUAL, NOW, 0.0);
-    assert_eq!(none.etag, one.etag, "a 304 without any leaves them");
+    assert_eq!(none.validators, one.validators, "a 304 without any leaves them");
     let two = next(&one, &Outcome::Unchanged(carrying(Some("\"2\""), None)), &USUAL, NOW, 0.0);
-    assert_eq!(
-        (two.etag.as_deref(), two.last_modified),
-        (Some("\"2\""), None),
-        "never a pair of two answers"
-    );
+    assert_eq!(two.validators, Some(pair(Some("\"2\""), None)), "never a pair of two answers");
 }
 
 #[test]
 fn an_unconditional_get_is_due_once_a_week() {
     // POLLING 0.3, FRB 071.
-    let state = PollState { etag: Some("\"1\"".into()), ..PollState::unpolled(URL) };
+    let state = {
+        let mut state = PollState::unpolled(URL);
+        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state
+    };
     assert!(!state.plan(DAY, NOW).conditional, "never asked before");
     let plain = Answer { conditional: false, ..answer() };
     let state = next(&state, &Outcome::Unchanged(plain), &USUAL, NOW, 0.0);
     assert!(state.plan(DAY, NOW.plus_secs(6 * DAY)).conditional);
     assert!(!state.plan(DAY, NOW.plus_secs(7 * DAY)).conditional);
     let state = next(&state, &Outcome::Unchanged(answer()), &USUAL, NOW.plus_secs(6 * DAY), 0.0);
-    assert_eq!(state.unconditional_at, Some(NOW), "a conditional one does not count");
-    assert!(!PollState { etag: None, ..state }.plan(DAY, NOW).conditional);
+    assert_eq!(state.timetable.unconditional_at, Some(NOW), "a conditional one does not count");
+    assert!(
+        !{
+            let mut state = state.clone();
+            state.validators = None;
+            state
+        }
+        .plan(DAY, NOW)
+        .conditional
+    );
 }
 
 #[test]
@@ -307,22 +362,26 @@ fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
     };
     let new = "http://new.example/rss";
     let day = |days: u64| NOW.plus_secs(days * DAY);
-    let start =
-        PollState { etag: Some("\"1\"".into()), unconditional_at: Some(day(6)), ..PollState::unpolled(URL) };
+    let start = {
+        let mut state = PollState::unpolled(URL);
+        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.timetable.unconditional_at = Some(day(6));
+        state
+    };
     let first = next(&start, &led(Some(new), URL), &USUAL, NOW, 0.0);
     let agreed = next(&first, &led(Some(new), URL), &USUAL, day(6), 0.0);
     assert_eq!(agreed.plan(DAY, day(6)).url, URL);
     assert_eq!(agreed.plan(DAY, day(7)).url, new);
     assert_eq!(agreed.plan(DAY, day(14)).url, URL, "the weekly unconditional GET asks the configured URL");
     let followed = next(&agreed, &led(None, new), &USUAL, day(7), 0.0);
-    assert_eq!(followed.moved, agreed.moved);
-    assert_eq!(next(&agreed, &led(None, URL), &USUAL, day(7), 0.0).moved, None, "taken back");
+    assert_eq!(followed.health.moved, agreed.health.moved);
+    assert_eq!(next(&agreed, &led(None, URL), &USUAL, day(7), 0.0).health.moved, None, "taken back");
     let elsewhere = next(&first, &led(Some("http://other.example/"), URL), &USUAL, day(6), 0.0);
-    assert_eq!(elsewhere.moved.unwrap().since, day(6), "a captive portal does not agree for long");
+    assert_eq!(elsewhere.health.moved.unwrap().since, day(6), "a captive portal does not agree for long");
     let broken = next(&agreed, &Outcome::Failed(failure(Some(404), None)), &USUAL, day(8), 0.0);
-    assert_eq!(broken.moved, None);
+    assert_eq!(broken.health.moved, None);
     let busy = next(&agreed, &Outcome::Failed(failure(Some(503), None)), &USUAL, day(8), 0.0);
-    assert_eq!(busy.moved, agreed.moved);
+    assert_eq!(busy.health.moved, agreed.health.moved);
 }
 
 #[test]
@@ -330,20 +389,24 @@ fn arrivals_are_remembered_up_to_ten_and_the_first_document_counts() {
     let mut state = PollState::unpolled(URL);
     let rhythm = Rhythm::default();
     state = next(&state, &Outcome::Document(answer(), document(&rhythm)), &USUAL, NOW, 0.0);
-    assert_eq!(state.arrivals, [NOW]);
+    assert_eq!(state.timetable.arrivals, [NOW]);
     for n in 1..=12 {
         let arrived = Document { arrived: n % 2 == 0 || n > 3, ..document(&rhythm) };
         state = next(&state, &Outcome::Document(answer(), arrived), &USUAL, NOW.plus_secs(n), 0.0);
     }
-    assert_eq!(state.arrivals.len(), PollState::ARRIVALS_MAX);
-    assert_eq!(state.arrivals.last(), Some(&NOW.plus_secs(12)));
+    assert_eq!(state.timetable.arrivals.len(), PollState::ARRIVALS_MAX);
+    assert_eq!(state.timetable.arrivals.last(), Some(&NOW.plus_secs(12)));
 }
 
 #[test]
 fn a_poll_that_was_held_back_changes_only_when_it_is_due() {
     let state = with_arrivals(&[0]);
     let held = next(&state, &Outcome::Deferred { wait_secs: 0 }, &USUAL, NOW, 0.0);
-    assert_eq!(held, PollState { next_at: NOW.plus_secs(1), ..state });
+    assert_eq!(held, {
+        let mut state = state.clone();
+        state.timetable.next_at = NOW.plus_secs(1);
+        state
+    });
 }
 
 #[test]
@@ -355,33 +418,41 @@ fn a_feed_is_at_rest_from_a_304_to_the_next_document() {
         [(arrives(), false), (Outcome::Unchanged(Answer::default()), true), (arrives(), false)]
     {
         state = next(&state, &outcome, &USUAL, NOW, 0.0);
-        assert_eq!(state.at_rest, at_rest);
+        assert_eq!(state.document.repeat == Repeat::Unchanged, at_rest);
         let after = failed(&state, Some(500), None, &USUAL);
-        assert_eq!(after.at_rest, at_rest, "a failure says nothing of it");
+        assert_eq!(after.document.repeat == Repeat::Unchanged, at_rest, "a failure says nothing of it");
     }
 }
 
 #[test]
 fn a_restart_polls_nothing_that_is_not_due() {
     // FRB 015, 037.
-    let saved = PollState {
-        polled_at: Some(Stamp::from_secs(NOW.secs() - HOUR)),
-        next_at: NOW.plus_secs(HOUR),
-        etag: Some("\"1\"".into()),
-        held_until: Some(NOW),
-        ..with_arrivals(&[HOUR])
+    let saved = {
+        let mut state = with_arrivals(&[HOUR]);
+        state.timetable.polled_at = Some(Stamp::from_secs(NOW.secs() - HOUR));
+        state.timetable.next_at = NOW.plus_secs(HOUR);
+        state.validators = Some(ValidatorPair { etag: Some("\"1\"".into()), ..ValidatorPair::default() });
+        state.document.deferred_until = Some(NOW);
+        state
     };
     assert_eq!(saved.clone().resumed(URL, &USUAL, NOW), saved);
     let shorter = Policy { min_secs: None, max_secs: 5400 };
-    assert_eq!(saved.clone().resumed(URL, &shorter, NOW).next_at, NOW.plus_secs(1800));
+    assert_eq!(saved.clone().resumed(URL, &shorter, NOW).timetable.next_at, NOW.plus_secs(1800));
     let other = saved.clone().resumed("http://other.example/", &USUAL, NOW);
-    assert_eq!((other.next_at, other.etag), (Stamp::ZERO, None));
-    assert_eq!((&other.arrivals, other.held_until), (&saved.arrivals, saved.held_until));
+    assert_eq!((other.timetable.next_at, other.validators.clone()), (Stamp::ZERO, None));
+    assert_eq!(
+        (&other.timetable.arrivals, other.document.deferred_until),
+        (&saved.timetable.arrivals, saved.document.deferred_until)
+    );
     let throttled = failed(&saved, Some(429), Some(2 * DAY), &USUAL);
     assert_eq!(throttled.clone().resumed(URL, &shorter, NOW), throttled);
-    let ahead =
-        PollState { polled_at: Some(NOW.plus_secs(9 * DAY)), next_at: NOW.plus_secs(10 * DAY), ..saved };
-    assert_eq!(ahead.resumed(URL, &USUAL, NOW).next_at, NOW.plus_secs(HOUR), "the clock went back");
+    let ahead = {
+        let mut state = saved.clone();
+        state.timetable.polled_at = Some(NOW.plus_secs(9 * DAY));
+        state.timetable.next_at = NOW.plus_secs(10 * DAY);
+        state
+    };
+    assert_eq!(ahead.resumed(URL, &USUAL, NOW).timetable.next_at, NOW.plus_secs(HOUR), "the clock went back");
 }
 
 #[test]
@@ -391,9 +462,14 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
     });
     for policy in policies {
         for (status, retry_after) in [(None, None), (Some(429), Some(u64::MAX)), (Some(410), None)] {
-            let state = PollState { failures: u32::MAX, hinted_secs: Some(u64::MAX), ..with_arrivals(&[]) };
+            let state = {
+                let mut state = with_arrivals(&[]);
+                state.health.failures = u32::MAX;
+                state.timetable.hinted_secs = Some(u64::MAX);
+                state
+            };
             let state = failed(&state, status, retry_after, &policy);
-            assert!(state.next_at >= NOW);
+            assert!(state.timetable.next_at >= NOW);
             check_due_later(&state, &policy);
         }
     }
@@ -401,5 +477,5 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
 
 fn check_due_later(state: &PollState, policy: &Policy) {
     let next = next(state, &Outcome::Unchanged(answer()), policy, NOW, 1.0);
-    assert!(next.next_at >= NOW);
+    assert!(next.timetable.next_at >= NOW);
 }

@@ -3,7 +3,7 @@
 use crate::{
     feed::{
         absence::Coverage,
-        schedule::{Failure, Whose},
+        schedule::{Failure, FaultKind},
     },
     ingest::{
         Fetched,
@@ -144,5 +144,5 @@ pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
 }
 
 fn no_feed(why: &NotAFeed) -> Failure {
-    Failure { whose: Whose::Upstream, text: why.to_string(), status: Some(200), retry_after_secs: None }
+    Failure::of(FaultKind::NotAFeed { reason: why.to_string() })
 }

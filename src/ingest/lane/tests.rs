@@ -9,7 +9,7 @@ struct Renewal {
     is_broken: bool,
 }
 
-impl Job for Renewal {
+impl LaneJob for Renewal {
     const KIND: &'static str = "renewal";
     const IN_FLIGHT_MAX: usize = 3;
     type Result = u64;

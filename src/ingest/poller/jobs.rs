@@ -5,7 +5,7 @@ use crate::{
     ingest::{
         Context, FeedSpec, Upstream,
         checks::{Check, Checked},
-        lane::Job,
+        lane::LaneJob,
         polls::{Poll, Polled},
         walks::{ArchiveReader, Stepped},
     },
@@ -16,21 +16,21 @@ use tokio_util::sync::CancellationToken;
 
 /// The parts that jobs need.
 #[derive(Clone)]
-pub(super) struct Parts {
+pub(super) struct JobParts {
     pub(super) context: Context,
     pub(super) upstream: Upstream,
 }
 
 /// One poll.
 pub(super) struct PollJob {
-    pub(super) parts: Parts,
+    pub(super) parts: JobParts,
     pub(super) spec: Arc<FeedSpec>,
     pub(super) state: PollState,
 }
 
 /// One step of an archive walk; without a walk, the beginning of one more.
 pub(super) struct WalkJob {
-    pub(super) parts: Parts,
+    pub(super) parts: JobParts,
     pub(super) spec: Arc<FeedSpec>,
     pub(super) state: PollState,
     pub(super) walk: Option<ArchiveWalk>,
@@ -38,14 +38,14 @@ pub(super) struct WalkJob {
 
 /// One permalink check.
 pub(super) struct CheckJob {
-    pub(super) parts: Parts,
+    pub(super) parts: JobParts,
     pub(super) spec: Arc<FeedSpec>,
     pub(super) state: PollState,
 }
 
 /// Reading what the store knows of a feed that was added or changed.
 pub(super) struct RecallJob {
-    pub(super) parts: Parts,
+    pub(super) parts: JobParts,
     pub(super) spec: Arc<FeedSpec>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Recalled {
     pub(super) walk: Option<ArchiveWalk>,
 }
 
-impl Job for PollJob {
+impl LaneJob for PollJob {
     const KIND: &'static str = "poll";
     const IN_FLIGHT_MAX: usize = 64;
     /// With the feed as it was when the poll began.
@@ -76,7 +76,7 @@ impl Job for PollJob {
     }
 }
 
-impl Job for WalkJob {
+impl LaneJob for WalkJob {
     const KIND: &'static str = "step of an archive walk";
     const IN_FLIGHT_MAX: usize = 16;
     type Result = Stepped;
@@ -95,7 +95,7 @@ impl Job for WalkJob {
     }
 }
 
-impl Job for CheckJob {
+impl LaneJob for CheckJob {
     const KIND: &'static str = "permalink check";
     const IN_FLIGHT_MAX: usize = 16;
     type Result = Checked;
@@ -109,7 +109,7 @@ impl Job for CheckJob {
     }
 }
 
-impl Job for RecallJob {
+impl LaneJob for RecallJob {
     const KIND: &'static str = "look-up of a feed";
     const IN_FLIGHT_MAX: usize = 4;
     type Result = Result<Recalled, StoreError>;

@@ -17,7 +17,7 @@ use crate::{
         FeedSpec,
         checks::Checked,
         host_pauses::{HostPauses, hosts_of},
-        lane::{Due, Ended, Job, Joined, Lane, Ready},
+        lane::{Due, Ended, Joined, Lane, LaneJob, Ready},
         polls::{Poll, Polled},
         walks::Stepped,
     },
@@ -91,10 +91,10 @@ struct Hint {
 
 /// A task that has ended, by lane.
 enum Event {
-    Polled(Joined<<PollJob as Job>::Result>),
-    Stepped(Joined<<WalkJob as Job>::Result>),
-    Checked(Joined<<CheckJob as Job>::Result>),
-    Recalled(Joined<<RecallJob as Job>::Result>),
+    Polled(Joined<<PollJob as LaneJob>::Result>),
+    Stepped(Joined<<WalkJob as LaneJob>::Result>),
+    Checked(Joined<<CheckJob as LaneJob>::Result>),
+    Recalled(Joined<<RecallJob as LaneJob>::Result>),
 }
 
 impl Lanes {
@@ -162,7 +162,7 @@ impl<'a> Worker<'a> {
         while let Some(record) = records.try_next().await? {
             let Some(spec) = feeds.get(&record.no) else { continue };
             match poller.status(record.no) {
-                Some(state) => worker.lanes.polls.put(record.no, state.next_at),
+                Some(state) => worker.lanes.polls.put(record.no, state.timetable.next_at),
                 // Added since the poller was loaded.
                 None => worker.lanes.recalls.put(record.no, Stamp::ZERO),
             }
@@ -245,14 +245,15 @@ impl<'a> Worker<'a> {
 
     fn start_check(&mut self, due: &Due, now: Stamp) {
         let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
-        if !spec.deletions.probe || state.gone_at.is_some() {
+        if !spec.deletions.probe || state.health.gone_at.is_some() {
             return;
         }
         let gap_secs = self.poller.parts.context.permalink_check_gap_secs;
         let host = spec.url.host_str().unwrap_or_default().to_owned();
         let checked = self.agenda.checked.get(&host).copied().unwrap_or_default();
         // Of a publisher who does not even answer for the feed no page is asked for before the next poll has ended.
-        let down = if state.failures > 0 { state.next_at.plus_secs(gap_secs) } else { Stamp::ZERO };
+        let down =
+            if state.health.failures > 0 { state.timetable.next_at.plus_secs(gap_secs) } else { Stamp::ZERO };
         let job = CheckJob { parts: self.poller.parts.clone(), spec, state };
         let ready = Ready { job, hosts, not_before: checked.max(down) };
         if self.lanes.checks.start(due, ready, &mut self.pauses, &self.stop).is_none() {
@@ -463,9 +464,9 @@ impl<'a> Worker<'a> {
         let Some((_, state, hosts)) = self.subject(feed, now) else { return };
         let hint = self.agenda.hints.get(&feed).copied().unwrap_or_default();
         let at = if hint.is_waiting {
-            state.next_at.min(state.hinted_at(hint.polled_at, self.pauses.until(&hosts), now))
+            state.timetable.next_at.min(state.hinted_at(hint.polled_at, self.pauses.until(&hosts), now))
         } else {
-            state.next_at
+            state.timetable.next_at
         };
         self.lanes.polls.put(feed, at);
     }

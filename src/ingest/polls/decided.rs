@@ -191,7 +191,7 @@ impl Decided {
     }
 
     /// Until when something is held back, if anything is: the first of several moments.
-    pub(super) fn held_until(&self) -> Option<Stamp> {
+    pub(super) fn deferred_until(&self) -> Option<Stamp> {
         self.decisions.window.deferred.iter().map(|held| held.until).min()
     }
 

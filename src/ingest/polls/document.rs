@@ -6,14 +6,14 @@ use crate::{
     feed::{
         absence::WindowEvent,
         reconcile::{keys_needed, observe},
-        schedule::{Document, Failure, FaultNote, Outcome, PollState, Whose},
+        schedule::{Document, Failure, FaultKind, FaultNote, Outcome, Repeat},
     },
     ingest::{
         Fetched,
         compute::compute,
         documents::{self, Import, Sliced},
         events::{tell, tell_platform},
-        transact::{Decision, Snapshot, transact},
+        transact::{Decision, DecisionBasis, transact},
     },
     store::Receipt,
 };
@@ -49,11 +49,11 @@ impl Poll<'_> {
         let landed = fetched.base_url.clone();
         let fetched = Arc::new(Fetched { base_url, ..fetched });
         let Some(sliced) = self.slice(&fetched).await? else {
-            let confirms = self.state.wants_audit && !answer.conditional;
+            let confirms = self.state.timetable.wants_audit && !answer.conditional;
             let unchanged = Outcome::Unchanged(answer);
             return if confirms { self.confirm(&unchanged).await } else { Ok(self.remember(&unchanged)) };
         };
-        tell_platform(self.feed, self.state.platform.as_ref(), sliced.platform.as_ref());
+        tell_platform(self.feed, self.state.document.platform.as_ref(), sliced.platform.as_ref());
         let (begun, import) = match self.gate(&sliced, &fetched, &landed).await? {
             Gate::Open(begun, import) => (begun, import),
             Gate::Closed(begun, until) => {
@@ -66,13 +66,11 @@ impl Poll<'_> {
                 let Some(decided) = self.decide(snapshot, sliced, import).await? else {
                     return Ok(Decision::Moved);
                 };
-                if let Some(text) = decided.different_feed.clone().filter(|text| !self.persists(text)) {
-                    return Err(Failure {
-                        whose: Whose::Upstream,
-                        text,
-                        status: Some(200),
-                        retry_after_secs: None,
-                    });
+                if let Some(title) = decided.different_feed.clone() {
+                    let kind = FaultKind::DifferentFeed { title };
+                    if !self.persists(&kind) {
+                        return Err(Failure::of(kind));
+                    }
                 }
                 let document = Document {
                     body: sliced.body,
@@ -80,7 +78,7 @@ impl Poll<'_> {
                     arrived: decided.arrived(),
                     remark: decided.remark.clone(),
                     wants_audit: decided.wants_audit(),
-                    held_until: decided.held_until(),
+                    deferred_until: decided.deferred_until(),
                     platform: sliced.platform.clone(),
                 };
                 let polled = self.remember(&Outcome::Document(answer.clone(), document));
@@ -92,15 +90,18 @@ impl Poll<'_> {
 
     /// Cuts a document into entries; `None` when it is the last one again.
     async fn slice(&self, fetched: &Arc<Fetched>) -> Result<Option<Arc<Sliced>>, Failure> {
-        let (last_body, at_rest) = (self.state.body, self.state.at_rest);
-        let (choice, known, platforms) =
-            (self.feed.platform.clone(), self.state.platform.clone(), self.context.platforms.clone());
+        let (last_body, repeat) = (self.state.document.body, self.state.document.repeat);
+        let (choice, known, platforms) = (
+            self.feed.platform.clone(),
+            self.state.document.platform.clone(),
+            self.context.platforms.clone(),
+        );
         let document = Arc::clone(fetched);
         compute(move || {
             let sliced = Sliced::new(&document, last_body)?;
             Ok(sliced.map(|sliced| {
                 let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &document);
-                sliced.after_rest |= at_rest;
+                sliced.after_rest |= repeat == Repeat::Unchanged;
                 Arc::new(sliced)
             }))
         })
@@ -122,11 +123,11 @@ impl Poll<'_> {
     }
 
     /// True when polls have failed for the same reason for so long that it must be meant.
-    fn persists(&self, text: &str) -> bool {
+    fn persists(&self, kind: &FaultKind) -> bool {
         let now = self.context.now();
         let is_old =
-            |fault: &FaultNote| fault.text == text && now >= fault.since.plus_secs(DIFFERENT_FEED_SECS);
-        self.state.fault.as_ref().is_some_and(is_old)
+            |fault: &FaultNote| fault.kind == *kind && now >= fault.since.plus_secs(DIFFERENT_FEED_SECS);
+        self.state.health.fault.as_ref().is_some_and(is_old)
     }
 
     /// Commits the last body once more, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
@@ -135,10 +136,10 @@ impl Poll<'_> {
             self.context.profile(self.state).is_some_and(|profile| profile.http.hides_deletes);
         let settled =
             transact(self.context, self.feed, "its document was confirmed", |snapshot| async move {
-                let Snapshot { record, known } = snapshot;
+                let DecisionBasis { record, known } = snapshot;
                 let decided = Decided::again(record, &known, &self.feed.deletions, self.context.now());
                 let mut polled = self.remember(unchanged);
-                polled.state.wants_audit = hides_deletions || decided.wants_audit();
+                polled.state.timetable.wants_audit = hides_deletions || decided.wants_audit();
                 Ok(Settled::of(decided, polled))
             });
         Ok(self.settled(settled.await?.expect("every confirmation is committed")))
@@ -148,27 +149,29 @@ impl Poll<'_> {
     /// ceased to change with every poll. What cannot be committed now is tried again with the next poll.
     pub(super) async fn release_due(&self, polled: Polled) -> Polled {
         let now = self.context.now();
-        let at_rest = polled.state.at_rest;
-        if !polled.state.held_until.is_some_and(|until| at_rest || until <= now) {
+        let at_rest = polled.state.document.repeat == Repeat::Unchanged;
+        if !polled.state.document.deferred_until.is_some_and(|until| at_rest || until <= now) {
             return polled;
         }
         let before = &polled;
         let released =
             transact(self.context, self.feed, "its deferred edits were committed", |snapshot| async move {
                 let keys = snapshot.known.window.deferred.iter().map(|held| held.key).collect();
-                let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+                let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await?
+                else {
                     return Ok(Decision::Moved);
                 };
                 let decided = Decided::released(record, &known, at_rest, self.context.now());
-                let state = PollState { held_until: decided.held_until(), ..before.state.clone() };
-                Ok(Settled::of(decided, Polled { state, ..before.clone() }))
+                let mut polled = before.clone();
+                polled.state.document.deferred_until = decided.deferred_until();
+                Ok(Settled::of(decided, polled))
             });
         match released.await {
             Ok(Some(settled)) => self.settled(settled),
             Ok(None) => polled,
             Err(failure) => {
-                let (name, text) = (&self.feed.name, &failure.text);
-                error!(feed.name = %name, "Deferred edits of `{name}` could not be committed: {text}");
+                let name = &self.feed.name;
+                error!(feed.name = %name, "Deferred edits of `{name}` could not be committed: {failure}");
                 polled
             }
         }
@@ -186,13 +189,13 @@ impl Poll<'_> {
     /// Decides on a document; `None` when the feed moved on between two looks at it.
     async fn decide(
         &self,
-        snapshot: Snapshot,
+        snapshot: DecisionBasis,
         sliced: &Arc<Sliced>,
         import: &Import,
     ) -> Result<Option<Decided>, Failure> {
         let deletions = self.feed.deletions;
         if sliced.says_nothing() && !snapshot.known.window.entries.is_empty() {
-            let Snapshot { record, known } = snapshot;
+            let DecisionBasis { record, known } = snapshot;
             return Ok(Some(Decided::emptied(record, &known, sliced, &deletions, self.context.now())));
         }
         let (last, document) = (snapshot.known.window.clone(), Arc::clone(sliced));
@@ -208,7 +211,7 @@ impl Poll<'_> {
             (seen, older, keys, notes)
         })
         .await?;
-        let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
             return Ok(None);
         };
         let (now, sliced, said) = (self.context.now(), Arc::clone(sliced), import.said.clone());

@@ -1,13 +1,14 @@
 //! Decides whether the first document of a feed waits for its archives, and begins the first walk through them; not the walk.
 
 use super::{Poll, Polled};
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
         archive::{ArchiveWalk, History, LastWalk, WalkedDocument},
         different_feed::different_feed,
         record::FeedRecord,
-        schedule::{Answer, Document, Failure, Outcome, PollState},
+        schedule::{Answer, Document, Failure, Outcome},
         stamp::Stamp,
     },
     ingest::{
@@ -39,14 +40,14 @@ impl Poll<'_> {
         let Some(import) = feed.import.filter(|_| !sliced.is_part && fetched.resource.is_none()) else {
             return open(None);
         };
-        let record = store.feed(feed.no).await.map_err(Failure::ours)?;
+        let record = store.feed(feed.no).await.map_err(store_failure)?;
         // Of another feed's document under this URL no archives are read.
         let is_settled = record.history != History::Unknown
             || different_feed(&record.metadata, &sliced.window.metadata).is_some();
         if record.is_ready() && is_settled {
             return open(None);
         }
-        let staged = store.staged(feed.no).await.map_err(Failure::ours)?;
+        let staged = store.staged(feed.no).await.map_err(store_failure)?;
         let now = self.context.now();
         let Some(walk) = &staged.walk else {
             let walk = match self.begin_walk(&record, sliced, fetched, landed).await? {
@@ -105,7 +106,7 @@ impl Poll<'_> {
             Err(history) => return Ok(Err(history)),
         };
         page.deflated = deflate(sliced.bytes.clone()).await?;
-        self.context.store.stage(feed.no, walk.token(), Some(page)).await.map_err(Failure::ours)?;
+        self.context.store.stage(feed.no, walk.token(), Some(page)).await.map_err(store_failure)?;
         info!(feed.name = %feed.name, way = ?walk.strategy(), "Reading the archives of `{}`", feed.name);
         Ok(Ok(walk))
     }
@@ -117,7 +118,7 @@ impl Poll<'_> {
         match self.context.store.commit(commit).await {
             // Whoever moved the feed on says it with what it commits.
             Ok(_) | Err(StoreError::Conflict { .. }) => Ok(()),
-            Err(error) => Err(Failure::ours(error)),
+            Err(error) => Err(store_failure(error)),
         }
     }
 
@@ -135,18 +136,13 @@ impl Poll<'_> {
             arrived: false,
             remark: None,
             wants_audit: false,
-            held_until: self.state.held_until,
+            deferred_until: self.state.document.deferred_until,
             platform: sliced.platform.clone(),
         };
-        let polled = self.remember(&Outcome::Document(answer, document));
-        let state = PollState {
-            etag: None,
-            last_modified: None,
-            validators_url: None,
-            body: None,
-            next_at: until,
-            ..polled.state
-        };
-        Polled { state, walk, ..polled }
+        let mut polled = self.remember(&Outcome::Document(answer, document));
+        polled.state.validators = None;
+        polled.state.document.body = None;
+        polled.state.timetable.next_at = until;
+        Polled { walk, ..polled }
     }
 }

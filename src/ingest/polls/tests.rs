@@ -56,14 +56,14 @@ async fn a_failure_changes_nothing_but_the_poll_state_and_the_next_good_document
     let record = house.store.feed(feed.no).await.unwrap();
     assert_eq!((record.rev, record.total), (1, 1));
     for (n, expect) in ["HTML", "empty", "500", "404"].iter().enumerate() {
-        let fault = states[n + 1].fault.clone().unwrap();
-        assert!(fault.text.contains(expect), "{}", fault.text);
-        assert_eq!(fault.whose, Whose::Upstream);
-        assert_eq!(states[n + 1].body, states[0].body);
-        assert_eq!(states[n + 1].failures, u32::try_from(n + 1).unwrap());
+        let fault = states[n + 1].health.fault.clone().unwrap();
+        assert!(fault.kind.to_string().contains(expect), "{}", fault.kind.to_string());
+        assert_eq!(fault.kind.whose(), Whose::Upstream);
+        assert_eq!(states[n + 1].document.body, states[0].document.body);
+        assert_eq!(states[n + 1].health.failures, u32::try_from(n + 1).unwrap());
     }
     let next = house.poll(&feed, &states[4]).await;
-    assert_eq!((next.state.failures, next.is_saved), (0, true));
+    assert_eq!((next.state.health.failures, next.is_saved), (0, true));
     assert_eq!(house.total(feed.no).await, 2);
 }
 
@@ -72,9 +72,12 @@ async fn a_document_that_lost_all_entries_proves_nothing_and_is_remarked_on() {
     let house = in_turn(&[|| ok(ONE), || ok(EMPTY), || ok(TWO)]);
     let feed = house.feed("blog", URL, 1, 5).await;
     let states = polls(&house, &feed, 3).await;
-    assert_eq!(states[1].fault, None);
-    assert_eq!(states[1].remark.as_deref(), Some("the document holds no entries; the one before held 1"));
-    assert_eq!((states[2].remark.as_deref(), house.total(feed.no).await), (None, 2));
+    assert_eq!(states[1].health.fault, None);
+    assert_eq!(
+        states[1].document.remark.as_deref(),
+        Some("the document holds no entries; the one before held 1")
+    );
+    assert_eq!((states[2].document.remark.as_deref(), house.total(feed.no).await), (None, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,7 +88,7 @@ async fn a_first_document_without_entries_makes_the_feed_ready() {
     let record = house.store.feed(feed.no).await.unwrap();
     assert!(record.is_ready() && record.rev == 1);
     assert_eq!(record.metadata.title.as_ref().unwrap().value, "t");
-    assert_eq!(states[1].remark, None);
+    assert_eq!(states[1].document.remark, None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +99,10 @@ async fn a_part_of_a_document_adds_but_does_not_replace_the_window() {
     let states = polls(&house, &feed, 2).await;
     assert_eq!(house.total(feed.no).await, 2);
     assert_eq!(house.store.known(feed.no, Vec::new()).await.unwrap().window.entries.len(), 1);
-    assert_eq!((states[1].etag.as_deref(), states[1].body), (None, states[0].body));
+    assert_eq!(
+        (states[1].validators.as_ref().and_then(|pair| pair.etag.as_deref()), states[1].document.body),
+        (None, states[0].document.body)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,9 +114,13 @@ async fn a_feed_that_moved_on_meanwhile_is_decided_on_again() {
         let feed = house.feed("blog", URL, 1, 5).await;
         let states = polls(&house, &feed, 1).await;
         assert_eq!(house.total(feed.no).await, expect);
-        let whose = states[0].fault.as_ref().map(|fault| fault.whose);
+        let whose = states[0].health.fault.as_ref().map(|fault| fault.kind.whose());
         assert_eq!(whose, (expect == 0).then_some(Whose::Ours));
-        assert_eq!(states[0].body.is_some(), expect == 1, "what was not stored is not taken for known");
+        assert_eq!(
+            states[0].document.body.is_some(),
+            expect == 1,
+            "what was not stored is not taken for known"
+        );
     }
 }
 
@@ -182,7 +192,7 @@ async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
     let mut revisions = Vec::new();
     for _ in 0..5 {
         state = house.poll(&feed, &state).await.state;
-        assert_eq!(state.failures, 0, "{:?}", state.fault);
+        assert_eq!(state.health.failures, 0, "{:?}", state.health.fault);
         let record = house.store.feed(feed.no).await.unwrap();
         revisions.push((record.total, record.rev));
     }
@@ -221,8 +231,8 @@ async fn a_json_feed_is_read_and_other_json_is_refused_by_its_name() {
     let feed = house.feed("blog", URL, 1, 5).await;
     let states = polls(&house, &feed, 2).await;
     assert_eq!(house.total(feed.no).await, 2);
-    let fault = states[1].fault.clone().unwrap();
-    assert!(fault.text.contains("JSON, but no JSON Feed"), "{}", fault.text);
+    let fault = states[1].health.fault.clone().unwrap();
+    assert!(fault.kind.to_string().contains("JSON, but no JSON Feed"), "{}", fault.kind.to_string());
     let seen = house.seen.lock().unwrap();
     assert!(seen[0].headers["accept"].to_str().unwrap().contains("application/feed+json"));
 }
@@ -261,7 +271,7 @@ async fn what_a_platform_counts_in_its_entries_is_no_edit() {
     const COUNTS: &[(bool, u32, &str)] = &[(true, 1, "Rain."), (true, 2, "Rain."), (true, 3, "Snow.")];
     let (times, states) = changes("auto", COUNTS).await;
     assert_eq!(times, 2, "once added, once edited");
-    let found = states[0].platform.as_ref().unwrap();
+    let found = states[0].document.platform.as_ref().unwrap();
     assert_eq!(found.platform, "livejournal");
     assert!(found.why.contains("the generator is LiveJournal"), "{}", found.why);
     assert_eq!(changes("none", COUNTS).await.0, 3, "nothing is scrubbed");
@@ -273,11 +283,24 @@ async fn a_document_that_no_longer_names_its_software_is_scrubbed_as_before() {
     const SILENT: &[(bool, u32, &str)] = &[(true, 1, "Rain."), (false, 2, "Rain."), (true, 3, "Rain.")];
     let (times, states) = changes("auto", SILENT).await;
     assert_eq!(times, 1);
-    assert!(states.iter().all(|state| state.platform == states[0].platform));
+    assert!(states.iter().all(|state| state.document.platform == states[0].document.platform));
     // It is recognised late: what is held gets a digest of the new scrubbers.
     const LATE: &[(bool, u32, &str)] = &[(false, 1, "Rain."), (true, 2, "Rain."), (true, 2, "Snow.")];
     let (times, states) = changes("auto", LATE).await;
     assert_eq!(times, 2);
-    assert_eq!(states[0].platform.as_ref().unwrap().platform, "generic");
-    assert_eq!(states[1].platform.as_ref().unwrap().platform, "livejournal");
+    assert_eq!(states[0].document.platform.as_ref().unwrap().platform, "generic");
+    assert_eq!(states[1].document.platform.as_ref().unwrap().platform, "livejournal");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_is_no_failed_poll() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    trouble.away_commits.store(1, Ordering::Relaxed);
+    let feed = house.feed("blog", URL, 3600, 86_400).await;
+    let states = polls(&house, &feed, 2).await;
+    assert_eq!((states[0].health.failures, &states[0].health.fault), (0, &None));
+    assert_eq!(states[0].timetable.next_at, Stamp::from_secs(START_SECS + STORE_AGAIN_SECS));
+    assert_eq!(states[0].document.body, None, "what was not stored is not taken for known");
+    assert_eq!((house.total(feed.no).await, states[1].document.body.is_some()), (1, true));
 }

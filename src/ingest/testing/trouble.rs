@@ -19,6 +19,8 @@ pub(in crate::ingest) struct Trouble {
     pub(in crate::ingest) conflicts: AtomicUsize,
     /// Commits that fail.
     pub(in crate::ingest) failing_commits: AtomicUsize,
+    /// Commits that do not reach the store.
+    pub(in crate::ingest) away_commits: AtomicUsize,
     /// Saves of poll states that fail.
     pub(in crate::ingest) failing_saves: AtomicUsize,
     /// Look-ups of subscriptions that panic.
@@ -39,6 +41,9 @@ impl Tap for Arc<Trouble> {
         Box::pin(async move {
             if take(&self.failing_commits) {
                 return Err(StoreError::Failed("no space left on device".into()));
+            }
+            if take(&self.away_commits) {
+                return Err(StoreError::Away("the queue is full".into()));
             }
             if take(&self.conflicts) {
                 let record = inner.feed(commit.feed).await?;

@@ -1,6 +1,7 @@
 //! The beginning of one more walk through archives that were walked before; not its steps.
 
 use super::{ArchiveReader, Stepped};
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         archive::{ArchiveWalk, History, LastWalk, PreviousWalk, WalkedDocument},
@@ -30,7 +31,7 @@ impl ArchiveReader<'_> {
         let (feed, context) = (self.feed, self.context);
         let later = Stepped::without_walk(Some(context.now().plus_secs(BEGIN_AGAIN_SECS)));
         // Of a publisher in trouble nothing more is wanted than its feed.
-        if self.state.failures > 0 {
+        if self.state.health.failures > 0 {
             return Some(later);
         }
         let Ok(record) = context.store.feed(feed.no).await else { return Some(later) };
@@ -51,7 +52,7 @@ impl ArchiveReader<'_> {
                 return Some(Stepped::without_walk(Some(context.now().plus_secs(wait_secs.max(1)))));
             }
             Reply::Failed { failure, host } => {
-                debug!(feed.name = %feed.name, "No walk through archives yet: {}", failure.text);
+                debug!(feed.name = %feed.name, "No walk through archives yet: {failure}");
                 let host_pause = host.zip(context.host_pause(feed, self.state, &failure));
                 return Some(Stepped { host_pause, ..later });
             }
@@ -59,8 +60,8 @@ impl ArchiveReader<'_> {
         match self.begin(fetched).await {
             Ok(begun) => Some(begun.unwrap_or(later)),
             Err(failure) => {
-                let (name, text) = (&feed.name, &failure.text);
-                warn!(feed.name = %name, "The archives of `{name}` could not be walked again yet: {text}");
+                let name = &feed.name;
+                warn!(feed.name = %name, "The archives of `{name}` could not be walked again yet: {failure}");
                 Some(later)
             }
         }
@@ -69,7 +70,7 @@ impl ArchiveReader<'_> {
     /// The walk from its live document on; `None` when that is none to begin from.
     async fn begin(&self, fetched: Fetched) -> Result<Option<Stepped>, Failure> {
         let (feed, store, now) = (self.feed, &self.context.store, self.context.now());
-        let record = store.feed(feed.no).await.map_err(Failure::ours)?;
+        let record = store.feed(feed.no).await.map_err(store_failure)?;
         let asked = feed.bare_url();
         let mut page = unread(asked.as_str(), fetched.base_url.clone(), &fetched, now);
         let (body, hinted) = (fetched.body.clone(), page.clone());
@@ -101,7 +102,7 @@ impl ArchiveReader<'_> {
             Ok(walk) => walk,
             Err(found) => return self.ended_at_once(&record, found, now).await.map(Some),
         };
-        let staged = store.staged(feed.no).await.map_err(Failure::ours)?;
+        let staged = store.staged(feed.no).await.map_err(store_failure)?;
         let base = staged.pages.last().map_or(0, |page| page.no.saturating_add(1));
         let before = staged.walk.as_ref().map_or(PreviousWalk::WithoutStrategy, ArchiveWalk::as_previous);
         let is_log = profile.is_some_and(|profile| profile.event_log);
@@ -109,7 +110,7 @@ impl ArchiveReader<'_> {
         let gap_secs = self.rules(&walk).page_gap_secs;
         let walk = walk.paced(gap_secs, now);
         page.no = base;
-        store.stage(feed.no, walk.token(), Some(page)).await.map_err(Failure::ours)?;
+        store.stage(feed.no, walk.token(), Some(page)).await.map_err(store_failure)?;
         let way = walk.strategy().map(ToString::to_string).unwrap_or_default();
         info!(feed.name = %feed.name, way, "Reading the archives of `{}` again", feed.name);
         let next_at = Some(walk.next_at());
@@ -129,7 +130,7 @@ impl ArchiveReader<'_> {
         let commit = Commit { archives: Some(archives), ..Commit::nothing(record) };
         match self.context.store.commit(commit).await {
             Ok(_) => Ok(Stepped::without_walk(next_at)),
-            Err(error) => Err(Failure::ours(error)),
+            Err(error) => Err(store_failure(error)),
         }
     }
 }

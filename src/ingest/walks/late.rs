@@ -1,6 +1,7 @@
 //! The commit of what a walk found after its feed was served, and of its end.
 
 use super::{ArchiveReader, is_settled};
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
@@ -12,7 +13,7 @@ use crate::{
     ingest::{
         compute::compute,
         documents::{keys, older, opened},
-        transact::{Decision, Snapshot, transact},
+        transact::{Decision, DecisionBasis, transact},
     },
     store::{Archives, Commit},
 };
@@ -34,10 +35,10 @@ impl ArchiveReader<'_> {
         Ok(())
     }
 
-    async fn late(&self, walk: &ArchiveWalk, snapshot: Snapshot) -> Result<Decision<()>, Failure> {
+    async fn late(&self, walk: &ArchiveWalk, snapshot: DecisionBasis) -> Result<Decision<()>, Failure> {
         let (feed, profile) = (self.feed, self.context.profile(self.state));
         let record = &snapshot.record;
-        let staged = self.context.store.staged(feed.no).await.map_err(Failure::ours)?;
+        let staged = self.context.store.staged(feed.no).await.map_err(store_failure)?;
         let history = record.history.after(walk.history());
         let is_told = if walk.is_done() { is_settled(walk, record) } else { history == record.history };
         if !staged.waits() && is_told {
@@ -53,7 +54,7 @@ impl ArchiveReader<'_> {
             (older, keys)
         })
         .await?;
-        let Some(Snapshot { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+        let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
             return Ok(Decision::Moved);
         };
         let (now, policy) = (self.context.now(), feed.deletions.policy(false));

@@ -1,6 +1,7 @@
 //! One page of archives: what a request brought, what the walk makes of it, and what is kept.
 
 use super::ArchiveReader;
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
@@ -42,17 +43,18 @@ impl ArchiveReader<'_> {
                 return Ok((None, None));
             }
             upstream::Reply::Failed { failure, host } => {
-                let reply = match failure.status {
+                let why = failure.to_string();
+                let reply = match failure.status() {
                     Some(status @ (403 | 404 | 410)) => WalkReply::Missing { status },
-                    _ => WalkReply::Failed { why: &failure.text, retry_after_secs: failure.retry_after_secs },
+                    _ => WalkReply::Failed { why: &why, retry_after_secs: failure.retry_after_secs },
                 };
                 walk.answer(reply, &rules, now);
                 let until = self.context.host_pause(feed, self.state, &failure);
-                debug!(feed.name = %feed.name, url, "No page of the archives: {}", failure.text);
+                debug!(feed.name = %feed.name, url, "No page of the archives: {why}");
                 return Ok((None, host.zip(until)));
             }
         };
-        let record = self.context.store.feed(feed.no).await.map_err(Failure::ours)?;
+        let record = self.context.store.feed(feed.no).await.map_err(store_failure)?;
         let page = unread(url, self.base_url(&fetched.base_url), &fetched, now);
         let body = fetched.body;
         let judges = walk.is_repeated();
@@ -98,14 +100,14 @@ impl ArchiveReader<'_> {
             return Ok(true);
         }
         let (store, feed, profile) = (&self.context.store, self.feed.no, self.context.profile(self.state));
-        let namespace = store.feed(feed).await.map_err(Failure::ours)?.namespace;
+        let namespace = store.feed(feed).await.map_err(store_failure)?.namespace;
         let (seen, keys, namespace) = compute(move || {
             let (seen, _) = observe(&WindowState::default(), &window, profile, Coverage::Partial);
             let keys = keys_needed(&namespace, &WindowState::default(), &seen);
             (seen, keys, namespace)
         })
         .await?;
-        let known = store.known(feed, keys).await.map_err(Failure::ours)?;
+        let known = store.known(feed, keys).await.map_err(store_failure)?;
         let Observation { entries, .. } = seen;
         let read = entries.into_iter().filter_map(|entry| match entry {
             ObservedEntry::Read(entry) => Some((now, *entry)),

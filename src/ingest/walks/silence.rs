@@ -1,6 +1,7 @@
 //! Items that a walk which is over does not show, and what that comes to. What silence proves is `feed::archive`'s decision.
 
 use super::ArchiveReader;
+use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::AbsenceState,
@@ -131,7 +132,7 @@ impl ArchiveReader<'_> {
                 bytes_max: PAGE_BYTES,
                 live_only: true,
             };
-            let page = self.context.store.page(query).await.map_err(Failure::ours)?;
+            let page = self.context.store.page(query).await.map_err(store_failure)?;
             for item in &page.items {
                 let dated = item.entry().and_then(dated);
                 let (before, sight) = (None, Visibility::Absent);
@@ -165,7 +166,7 @@ impl ArchiveReader<'_> {
         let mut behind = HashMap::new();
         for some in keys.chunks(KEYS_MAX) {
             let asked = some.iter().map(|(key, _)| *key).collect();
-            let known = self.context.store.known(self.feed.no, asked).await.map_err(Failure::ours)?;
+            let known = self.context.store.known(self.feed.no, asked).await.map_err(store_failure)?;
             let found = some.iter().filter_map(|(key, at)| Some((known.items.get(key)?.id, *at)));
             behind.extend(found);
         }

@@ -5,6 +5,7 @@ use crate::feed::{
     archive::{ArchiveWalk, WalkStep},
     schedule::{Failure, Plan},
 };
+use crate::ingest::store_failure::store_failure;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -18,8 +19,8 @@ impl ArchiveReader<'_> {
         match self.try_step(walk, stop).await {
             Ok(stepped) => stepped,
             Err(failure) => {
-                let (name, text) = (&self.feed.name, &failure.text);
-                warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {text}");
+                let name = &self.feed.name;
+                warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {failure}");
                 let next_at = self.context.now().plus_secs(STEP_AGAIN_SECS);
                 Some(Stepped { walk: Some(before), ..Stepped::without_walk(Some(next_at)) })
             }
@@ -33,7 +34,7 @@ impl ArchiveReader<'_> {
     ) -> Result<Option<Stepped>, Failure> {
         let (feed, store) = (self.feed, &self.context.store);
         if !walk.remembers() {
-            let staged = store.staged(feed.no).await.map_err(Failure::ours)?;
+            let staged = store.staged(feed.no).await.map_err(store_failure)?;
             walk = staged.recalled().unwrap_or(walk);
         }
         let mut host_pause = None;
@@ -46,20 +47,20 @@ impl ArchiveReader<'_> {
             };
             let (page, pause) = self.take_page(&mut walk, &url, reply).await?;
             host_pause = pause;
-            store.stage(feed.no, walk.token(), page).await.map_err(Failure::ours)?;
+            store.stage(feed.no, walk.token(), page).await.map_err(store_failure)?;
         }
         let next_at = Some(walk.next_at());
         if !walk.is_over() {
             return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, host_pause }));
         }
-        let wants_poll = !store.feed(feed.no).await.map_err(Failure::ours)?.is_ready();
+        let wants_poll = !store.feed(feed.no).await.map_err(store_failure)?.is_ready();
         if !wants_poll {
             self.commit_late(&walk).await?;
         }
         if !walk.is_done() {
             return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, host_pause }));
         }
-        let walked = store.feed(feed.no).await.map_err(Failure::ours)?.last_walk;
+        let walked = store.feed(feed.no).await.map_err(store_failure)?.last_walk;
         let next_at = walked.and_then(|walked| feed.walks_again_at(&walked));
         Ok(Some(Stepped { walk: None, next_at, wants_poll, host_pause }))
     }

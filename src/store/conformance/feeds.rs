@@ -2,7 +2,12 @@
 
 use super::rig::{NAMESPACE, Rig, START, add, all, commit};
 use crate::{
-    feed::{order::Order, record::FeedNo, schedule::PollState, stamp::Stamp},
+    feed::{
+        order::Order,
+        record::FeedNo,
+        schedule::{PollState, ValidatorPair},
+        stamp::Stamp,
+    },
     store::{StoreError, traits::*},
 };
 use std::time::Duration;
@@ -50,7 +55,12 @@ async fn the_last_poll_state_of_each_feed_is_kept(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", "other").await.unwrap().no;
     assert_eq!(rig.polls(None, 9).await.unwrap(), []);
-    let poll = |failures| PollState { failures, etag: Some("\"x\"".into()), ..PollState::default() };
+    let poll = |failures| {
+        let mut state = PollState::default();
+        state.health.failures = failures;
+        state.validators = Some(ValidatorPair { etag: Some("\"x\"".into()), ..ValidatorPair::default() });
+        state
+    };
     rig.save_polls(vec![(feed, poll(1)), (other, poll(2))], vec![]).await.unwrap();
     rig.save_polls(vec![(feed, poll(3))], vec![]).await.unwrap();
     let record = rig.feed(other).await.unwrap();
@@ -98,7 +108,14 @@ async fn what_was_asked_before_closing_is_done(rig: Rig) {
     let record = rig.feed(feed).await.unwrap();
     let (done, _, closed) = futures_util::join!(
         rig.commit(commit(&record, vec![add(1)])),
-        rig.save_polls(vec![(feed, PollState { next_at: Stamp::MAX, ..PollState::default() })], vec![]),
+        rig.save_polls(
+            vec![(feed, {
+                let mut state = PollState::default();
+                state.timetable.next_at = Stamp::MAX;
+                state
+            })],
+            vec![]
+        ),
         rig.close(),
     );
     assert_eq!(done.unwrap().feed.total, 1);
@@ -107,6 +124,6 @@ async fn what_was_asked_before_closing_is_done(rig: Rig) {
         // The file is free at once, and holds what was answered.
         let again = super::rig::open(path, rig.clock.clone()).unwrap();
         assert_eq!(again.feed(feed).await.unwrap().total, 1);
-        assert_eq!(again.polls(None, 9).await.unwrap()[0].1.next_at, Stamp::MAX);
+        assert_eq!(again.polls(None, 9).await.unwrap()[0].1.timetable.next_at, Stamp::MAX);
     }
 }

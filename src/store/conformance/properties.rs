@@ -317,7 +317,11 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
             }))
         }
         Op::SavePolls { feed, failures, host, until_secs } => {
-            let poll = PollState { failures: *failures, ..PollState::default() };
+            let poll = {
+                let mut state = PollState::default();
+                state.health.failures = *failures;
+                state
+            };
             let host = (format!("host{host}"), START.plus_secs(*until_secs));
             said(rig.save_polls(vec![(no(*feed), poll)], vec![host]).await)
         }

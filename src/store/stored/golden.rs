@@ -18,7 +18,7 @@ use crate::{
         order::Order,
         reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
         record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
-        schedule::{FaultNote, Moved, PollState, Whose},
+        schedule::{DocumentFacts, FaultKind, FaultNote, Health, Moved, PollState, Timetable, ValidatorPair},
         view::View,
     },
     secret::Secret,
@@ -353,20 +353,36 @@ fn samples() -> Vec<Sample> {
         page: Some((ID, CheckResult::Elsewhere)),
     };
     let poll = PollState {
-        etag: some("\"x\""),
-        body: Some(DIGEST),
-        next_at: AT,
-        arrivals: vec![AT],
-        failures: 3,
-        fault: Some(FaultNote { whose: Whose::Upstream, text: "503".into(), status: Some(503), since: AT }),
-        platform: Some(Detected {
-            platform: "blogger".into(),
-            why: "generator".into(),
-            weight: Some(Weight::Strong),
+        url: "http://example.org/rss".into(),
+        validators: Some(ValidatorPair {
+            etag: some("\"x\""),
+            last_modified: None,
+            url: "http://example.org/rss".into(),
         }),
-        moved: Some(Moved { url: "http://m/".into(), since: AT }),
-        skip_hours: vec![1, 2],
-        ..PollState::unpolled("http://example.org/rss")
+        timetable: Timetable {
+            next_at: AT,
+            arrivals: vec![AT],
+            skip_hours: vec![1, 2],
+            ..Timetable::default()
+        },
+        health: Health {
+            failures: 3,
+            fault: Some(FaultNote {
+                kind: FaultKind::Refused { status: 503, has_credentials: false },
+                since: AT,
+            }),
+            moved: Some(Moved { url: "http://m/".into(), since: AT }),
+            ..Health::default()
+        },
+        document: DocumentFacts {
+            body: Some(DIGEST),
+            platform: Some(Detected {
+                platform: "blogger".into(),
+                why: "generator".into(),
+                weight: Some(Weight::Strong),
+            }),
+            ..DocumentFacts::default()
+        },
     };
     let walk = ArchiveWalk {
         started_at: AT,

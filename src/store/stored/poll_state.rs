@@ -4,7 +4,9 @@ use super::{
     Kind,
     table::{stored_enums, stored_structs},
 };
-use crate::feed::schedule::{FaultNote, Moved, PollState, Whose};
+use crate::feed::schedule::{
+    DocumentFacts, FaultKind, FaultNote, Health, Moved, PollState, Repeat, Timetable, ValidatorPair, Whose,
+};
 use everfeed_adapters::platforms::{Detected, Weight};
 
 impl Kind for PollState {
@@ -12,17 +14,28 @@ impl Kind for PollState {
 }
 
 stored_structs! {
-    PollState {
-        url, etag, last_modified, validators_url, body, next_at, polled_at, good_at, unconditional_at, wants_audit,
-        at_rest, held_until, arrivals, failures, fault, remark, platform, gone_at, moved, hinted_secs, skip_hours,
-        skip_days,
+    PollState { url, validators, timetable, health, document }
+    ValidatorPair { etag, last_modified, url }
+    Timetable {
+        next_at, polled_at, unconditional_at, wants_audit, arrivals, hinted_secs, skip_hours, skip_days,
     }
+    Health { good_at, failures, fault, gone_at, moved }
+    DocumentFacts { body, repeat, deferred_until, remark, platform }
     Moved { url, since }
-    FaultNote { whose, text, status, since }
+    FaultNote { kind, since }
     Detected { platform, why, weight }
 }
 
 stored_enums! {
+    Repeat { 0 Changed, 1 Unchanged }
+    FaultKind {
+        0 Refused { status, has_credentials },
+        1 NoAnswer { whose, reason },
+        2 NotAFeed { reason },
+        3 DifferentFeed { title },
+        4 StoreAway { reason },
+        5 Internal { reason },
+    }
     Whose { 0 Upstream, 1 Ours }
     Weight { 0 Weak, 1 Strong }
 }

@@ -1,6 +1,7 @@
 //! The explanation of items that change with every poll.
 
 use crate::app::explain::*;
+use crate::feed::schedule::Repeat;
 use crate::{
     clock::Manual,
     feed::{
@@ -60,7 +61,11 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
     let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
     let catalog = Catalog::new(catalog::observe(&*store, feeds).await.unwrap());
     let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
-    let poll = PollState { at_rest, ..PollState::default() };
+    let poll = {
+        let mut state = PollState::default();
+        state.document.repeat = if at_rest { Repeat::Unchanged } else { Repeat::Changed };
+        state
+    };
     explainer.explain("blog", Some(IRI), |_| Some(poll.clone())).await.unwrap().unwrap()
 }
 

@@ -15,8 +15,12 @@ async fn told(host: &str) -> (Option<String>, String) {
     let Config { feed: feeds, platforms, .. } = Config::parse("test", CONFIG).unwrap();
     let catalog = Catalog::new(catalog::observe(&*store, feeds).await.unwrap());
     let explainer = Explainer { store, catalog, platforms: platforms.profiles() };
-    let poll =
-        PollState { next_at: AT, polled_at: Some(AT), ..PollState::unpolled("http://blog.example/rss") };
+    let poll = {
+        let mut state = PollState::unpolled("http://blog.example/rss");
+        state.timetable.next_at = AT;
+        state.timetable.polled_at = Some(AT);
+        state
+    };
     let told = explainer.explain("blog", None, |_| Some(poll.clone())).await.unwrap().unwrap();
     (told.polling.next_at, told.polling.why)
 }

@@ -58,7 +58,7 @@ async fn a_job_in_flight_ends_although_its_feed_is_removed() {
     assert_eq!((house.requests_at(), house.total(feed.no).await), (vec![0], 1));
     running.stop().await;
     let saved = house.store.polls(None, 9).await.unwrap();
-    assert!(saved[0].1.body.is_some(), "what was learned is kept for when it comes back");
+    assert!(saved[0].1.document.body.is_some(), "what was learned is kept for when it comes back");
 }
 
 #[tokio::test(start_paused = true)]

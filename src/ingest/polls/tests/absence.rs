@@ -82,7 +82,7 @@ async fn a_post_deleted_from_the_middle_becomes_a_tombstone_with_its_evidence() 
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (state, told) = watch(&house, &feed, 26).await;
     assert_eq!(told, "tuvxyz gone 1");
-    assert!(!state.wants_audit);
+    assert!(!state.timetable.wants_audit);
     assert_eq!(asked_unconditionally(&house), [0, 24], "the first poll, and one audit a day later");
     let gone = house.store.page(all(&feed)).await.unwrap().items;
     let gone = gone.iter().find(|item| item.is_gone()).unwrap();
@@ -132,7 +132,7 @@ async fn a_cut_document_proves_nothing_by_what_it_lacks() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (state, told) = watch(&house, &feed, 24 * 9).await;
     assert_eq!(told, "qrstuvwxyz gone 0");
-    assert!(state.remark.unwrap().contains("ends early"));
+    assert!(state.document.remark.unwrap().contains("ends early"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,7 +218,7 @@ async fn every_document_read_leaves_an_observation_and_a_304_leaves_none() {
         ],
         "26 polls, of which 23 were answered by 304"
     );
-    assert!(kept[2].at < state.polled_at.unwrap(), "the poll state says when the last poll was");
+    assert!(kept[2].at < state.timetable.polled_at.unwrap(), "the poll state says when the last poll was");
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,7 +256,7 @@ async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
     let mut faults = Vec::new();
     for _ in 0..4 {
         state = house.poll(&feed, &state).await.state;
-        faults.push(state.fault.clone().map(|fault| fault.text));
+        faults.push(state.health.fault.clone().map(|fault| fault.kind.to_string()));
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
     let parked = Some("the URL answers with another feed, \"parked\"".to_owned());
@@ -264,7 +264,7 @@ async fn another_feed_at_the_url_is_refused_until_it_stays_for_a_week() {
     assert_eq!(told(&house, &feed).await, "wxyz gone 0");
     tokio::time::advance(Duration::from_secs(8 * 86_400)).await;
     state = house.poll(&feed, &state).await.state;
-    assert_eq!(state.fault, None, "it must be meant");
+    assert_eq!(state.health.fault, None, "it must be meant");
     assert_eq!(told(&house, &feed).await, "abcwxyz gone 0");
 }
 
@@ -280,7 +280,7 @@ async fn a_feed_that_renames_itself_is_no_other_feed() {
     });
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (state, told) = watch(&house, &feed, 2).await;
-    assert_eq!((state.fault, told.as_str()), (None, "abcwxyz gone 0"));
+    assert_eq!((state.health.fault, told.as_str()), (None, "abcwxyz gone 0"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -46,8 +46,11 @@ async fn holding(then: fn() -> Scripted) -> (House, FeedSpec, PollState) {
     let state = hourly(&house, &feed, PollState::unpolled(URL), HELD + 2).await;
     let (title, last) = held(&house, &feed).await;
     assert_eq!((title.as_str(), last.deferred.len()), ("v24", 1));
-    assert_eq!(state.held_until, Some(last.deferred[0].until));
-    assert_eq!(state.held_until.unwrap().secs_since(state.polled_at.unwrap()), 22 * 3600);
+    assert_eq!(state.document.deferred_until, Some(last.deferred[0].until));
+    assert_eq!(
+        state.document.deferred_until.unwrap().secs_since(state.timetable.polled_at.unwrap()),
+        22 * 3600
+    );
     (house, feed, state)
 }
 
@@ -57,16 +60,16 @@ async fn what_was_held_back_is_committed_by_a_304_or_the_same_body_and_costs_no_
         let (house, feed, state) = holding(then).await;
         let head = house.store.feed(feed.no).await.unwrap().head();
         let state = hourly(&house, &feed, state, 1).await;
-        assert_eq!(state.failures, 0, "{:?}", state.fault);
+        assert_eq!(state.health.failures, 0, "{:?}", state.health.fault);
         let (title, last) = held(&house, &feed).await;
-        assert_eq!((title.as_str(), last.deferred.len(), state.held_until), ("v26", 0, None));
+        assert_eq!((title.as_str(), last.deferred.len(), state.document.deferred_until), ("v26", 0, None));
         let after = house.store.feed(feed.no).await.unwrap().head();
         assert_ne!(after, head);
         let polls = house.store.polls(None, 9).await.unwrap();
         assert_eq!(polls, [(feed.no, state.clone())], "in the commit that it is true of");
         let state = hourly(&house, &feed, state, 48).await;
         assert_eq!(house.store.feed(feed.no).await.unwrap().head(), after);
-        assert!(!state.wants_audit);
+        assert!(!state.timetable.wants_audit);
         let seen = house.seen.lock().unwrap();
         let plain = seen.iter().filter(|seen| !seen.headers.contains_key("if-none-match"));
         assert_eq!(plain.count(), 1, "only the first");
@@ -77,9 +80,12 @@ async fn what_was_held_back_is_committed_by_a_304_or_the_same_body_and_costs_no_
 async fn what_was_held_back_is_committed_when_its_day_is_over_although_nobody_answers() {
     let (house, feed, state) = holding(|| status(503, &[])).await;
     let state = hourly(&house, &feed, state, 21).await;
-    assert_eq!((held(&house, &feed).await.0.as_str(), state.failures), ("v24", 21));
+    assert_eq!((held(&house, &feed).await.0.as_str(), state.health.failures), ("v24", 21));
     let state = hourly(&house, &feed, state, 1).await;
-    assert_eq!((held(&house, &feed).await.0.as_str(), state.failures, state.held_until), ("v26", 22, None));
+    assert_eq!(
+        (held(&house, &feed).await.0.as_str(), state.health.failures, state.document.deferred_until),
+        ("v26", 22, None)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +102,7 @@ async fn what_cannot_be_committed_now_is_committed_with_a_later_poll() {
     assert_eq!(held(&house, &feed).await.0, "v24");
     trouble.conflicts.store(TRIES_MAX - 1, Ordering::Relaxed);
     let state = hourly(&house, &feed, state, 1).await;
-    assert_eq!((held(&house, &feed).await.0.as_str(), state.held_until), ("v25", None));
+    assert_eq!((held(&house, &feed).await.0.as_str(), state.document.deferred_until), ("v25", None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,7 +128,7 @@ async fn a_resource_is_there_to_change_with_every_poll() {
     let spec = house.feed("weather", URL, 3600, 3600).await;
     let feed = FeedSpec { format: crate::ingest::Format::Resource, ..spec };
     let state = hourly(&house, &feed, PollState::unpolled(URL), 60).await;
-    assert_eq!((house.store.feed(feed.no).await.unwrap().rev, state.held_until), (60, None));
+    assert_eq!((house.store.feed(feed.no).await.unwrap().rev, state.document.deferred_until), (60, None));
 }
 
 #[tokio::test(start_paused = true)]

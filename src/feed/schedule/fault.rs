@@ -1,0 +1,142 @@
+//! Faults of a feed as values; the words for the operator are made from them.
+
+use crate::feed::stamp::Stamp;
+use serde::Serialize;
+use std::fmt;
+
+/// A fault of a feed, for its operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultNote {
+    /// The last fault.
+    pub kind: FaultKind,
+    /// Time since which polls have failed in a row.
+    pub since: Stamp,
+}
+
+/// A reason for which a poll failed. `Display` says it without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An answer without a document.
+    Refused {
+        /// Its status.
+        status: u16,
+        /// True when the configured URL holds credentials.
+        has_credentials: bool,
+    },
+    /// No answer, or none that could be read.
+    NoAnswer {
+        /// Whose fault that is.
+        whose: Whose,
+        /// The client's reason, for people.
+        reason: String,
+    },
+    /// A body that is no feed.
+    NotAFeed {
+        /// What it is instead, for people.
+        reason: String,
+    },
+    /// The document of another feed.
+    DifferentFeed {
+        /// Its title.
+        title: String,
+    },
+    /// The store could not be reached, and nothing was done. No poll counts as failed for that.
+    StoreAway {
+        /// The store's reason, for people.
+        reason: String,
+    },
+    /// A failure on our side: the store, or a bug.
+    Internal {
+        /// The cause, for people.
+        reason: String,
+    },
+}
+
+/// Whose fault something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Whose {
+    /// The publisher's server or what lies on the way to it.
+    Upstream,
+    /// Ours: configuration, disk, clock.
+    Ours,
+}
+
+impl FaultKind {
+    /// Whose fault it is.
+    pub fn whose(&self) -> Whose {
+        match self {
+            Self::Refused { .. } | Self::NotAFeed { .. } | Self::DifferentFeed { .. } => Whose::Upstream,
+            Self::NoAnswer { whose, .. } => *whose,
+            Self::Internal { .. } | Self::StoreAway { .. } => Whose::Ours,
+        }
+    }
+
+    /// The HTTP status, if an answer came.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { status, .. } => Some(*status),
+            Self::NotAFeed { .. } | Self::DifferentFeed { .. } => Some(200),
+            Self::NoAnswer { .. } | Self::Internal { .. } | Self::StoreAway { .. } => None,
+        }
+    }
+}
+
+/// In the operator's words.
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { status: 410, .. } => {
+                f.write_str("the publisher says that the feed is gone for good (410)")
+            }
+            Self::Refused { status: 429, .. } => {
+                f.write_str("the publisher asks us to come less often (429)")
+            }
+            Self::Refused { status: 401, has_credentials: true } => {
+                f.write_str("the publisher wants other credentials than the URL holds (401)")
+            }
+            Self::Refused { status: 401, has_credentials: false } => f.write_str(
+                "the publisher wants credentials (401); give them in the URL, as https://user:password@host/",
+            ),
+            Self::Refused { status: 304, .. } => {
+                f.write_str("the publisher answered 304 Not Modified, although nobody asked what is new")
+            }
+            Self::Refused { status, .. } => {
+                let known = http::StatusCode::from_u16(*status).ok();
+                let words =
+                    known.and_then(|known| known.canonical_reason()).unwrap_or("<unknown status code>");
+                write!(f, "the publisher answered {status} {words}")
+            }
+            Self::NoAnswer { reason, .. }
+            | Self::NotAFeed { reason }
+            | Self::StoreAway { reason }
+            | Self::Internal { reason } => f.write_str(reason),
+            Self::DifferentFeed { title } => write!(f, "the URL answers with another feed, \"{title}\""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_says_what_happened_and_whose_fault_it_is() {
+        let check = |kind: FaultKind, whose, status, words: &str| {
+            assert_eq!((kind.whose(), kind.status()), (whose, status), "{kind:?}");
+            assert!(kind.to_string().contains(words), "{kind} does not say {words}");
+        };
+        let refused = |status| FaultKind::Refused { status, has_credentials: false };
+        check(refused(410), Whose::Upstream, Some(410), "gone for good (410)");
+        check(refused(401), Whose::Upstream, Some(401), "https://user:password@host/");
+        check(refused(500), Whose::Upstream, Some(500), "answered 500 Internal Server Error");
+        let other = FaultKind::DifferentFeed { title: "Parked".into() };
+        check(other, Whose::Upstream, Some(200), "another feed, \"Parked\"");
+        check(
+            FaultKind::Internal { reason: "the disk is full".into() },
+            Whose::Ours,
+            None,
+            "the disk is full",
+        );
+    }
+}
