@@ -28,6 +28,7 @@ pub mod coding;
 mod follow;
 
 pub use coding::Coding;
+pub use follow::Pages;
 
 #[cfg(test)]
 pub(crate) mod testing;
