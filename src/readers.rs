@@ -16,6 +16,7 @@ use crate::{
     store::{Store, StoreError},
 };
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use moka::future::Cache;
 use std::{sync::Arc, time::Duration};
 use thiserror::Error;
@@ -24,7 +25,10 @@ use tokio_util::sync::CancellationToken;
 
 pub mod coding;
 
+mod follow;
+
 pub use coding::Coding;
+pub use follow::Pages;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -141,6 +145,12 @@ impl ReadRequest {
     /// The form of the body.
     pub fn representation(&self) -> Representation {
         self.representation
+    }
+
+    /// The same read from a cursor on.
+    fn after(&self, cursor: &str) -> Self {
+        let since = Spec { raw: format!("cursor:{cursor}"), position: Position::of_cursor(cursor) };
+        Self { since: Some(since), ..self.clone() }
     }
 
     fn ask(&self) -> ListingQuery<'_> {
@@ -262,50 +272,41 @@ impl Readers {
     /// The body of a read, held while its range is empty and can still grow (D-11), at the longest until `deadline` or
     /// until `stop`. Then the empty page.
     pub async fn read_held(
-        &self,
+        self: &Arc<Self>,
         reading: &ReadRequest,
         deadline: Instant,
         stop: &CancellationToken,
     ) -> Result<Arc<Rendered>, ReadError> {
-        // Registered before the first read, so that no change falls between the two.
-        let mut changes = self.watch(reading.view.feed)?;
-        loop {
-            changes.borrow_and_update();
-            let body = self.read(reading).await?;
-            let Some(end) = self.hold_until(reading, &body, deadline) else { return Ok(body) };
+        let stop = stop.clone();
+        let end = async move {
             tokio::select! {
-                biased;
-                changed = changes.changed() => {
-                    if changed.is_err() {
-                        return Ok(body);
-                    }
-                }
-                () = stop.cancelled() => return Ok(body),
-                () = tokio::time::sleep_until(end) => return Ok(body),
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep_until(deadline) => {}
             }
+        };
+        match self.follow(reading.clone(), end)?.next().await {
+            Some(first) => first,
+            None => self.read(reading).await,
         }
     }
 
     /// True when an answer is due now, be it empty: no change before `deadline` could make it another.
     pub fn is_due(&self, reading: &ReadRequest, body: &Rendered, deadline: Instant) -> bool {
-        self.hold_until(reading, body, deadline).is_none()
+        let end = self.growth_end(reading).map_or(deadline, |end| end.min(deadline));
+        body.count > 0 || end <= Instant::now()
     }
 
-    /// Until when an answer may be held back; `None` when it is due now.
-    fn hold_until(&self, reading: &ReadRequest, body: &Rendered, deadline: Instant) -> Option<Instant> {
-        if body.count > 0 {
-            return None;
-        }
+    /// The moment from which on the range of a read gains nothing more; `None` while it has no end.
+    fn growth_end(&self, reading: &ReadRequest) -> Option<Instant> {
         let now = Stamp::from_micros(self.clock.now_us());
-        let end = match reading.ask().growth(now) {
-            Growth::Never => return None,
-            Growth::Open => deadline,
+        match reading.ask().growth(now) {
+            Growth::Never => Some(Instant::now()),
+            Growth::Open => None,
             Growth::Until(end) => {
                 let left = Duration::from_micros(end.micros().saturating_sub(now.micros()));
-                deadline.min(Instant::now() + left)
+                Some(Instant::now() + left)
             }
-        };
-        (end > Instant::now()).then_some(end)
+        }
     }
 
     /// The page after this one (SF-53): the same question, from the last cursor on.

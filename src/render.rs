@@ -35,7 +35,7 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-pub use document::{Alternate, Audience, Document, Links};
+pub use document::{Alternate, Audience, Document, ItemPlace, Links};
 pub use representation::{Representation, Syntax};
 pub use text::plain as words;
 pub use urls::{BadQuery, Endpoint, Query, Site, Topic};

@@ -11,6 +11,7 @@ use crate::{
     feed::{order::Order, record::FeedNo, view::View},
     render::Representation,
 };
+use futures_util::StreamExt as _;
 use std::{sync::Arc, time::Duration};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -170,4 +171,93 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
     let body =
         house.readers.read(&ReadRequest::push(view, Representation::CLASSIC_RSS, acked, 2)).await.unwrap();
     assert_eq!((body.count, body.last_cursor == acked), (0, false), "the cursor moves past what is left out");
+}
+
+/// A page of two in JSON, from a position on.
+fn two(house: &House, since: &str) -> ReadRequest {
+    let view = View::all(house.feed, Order::MODIFIED);
+    ReadRequest::page(view, Representation::JSON, (since, ""), 2).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_catches_up_page_by_page_and_then_gets_every_change_once() {
+    let house = House::of(1..=5).await;
+    let stop = CancellationToken::new();
+    let mut pages = house.readers.follow(two(&house, "cursor:"), stop.clone().cancelled_owned()).unwrap();
+    let mut seen = Vec::new();
+    for count in [2, 2, 1] {
+        let page = pages.next().await.unwrap().unwrap();
+        assert_eq!(page.count, count);
+        seen.push(page.last_cursor.clone());
+    }
+    assert_eq!(seen.last(), Some(&house.all(Order::MODIFIED).await.last_cursor));
+    let waiting = tokio::spawn(async move { (pages.next().await, pages) });
+    settle().await;
+    assert!(!waiting.is_finished(), "nothing more stands there");
+    house.entitle("Another title").await;
+    settle().await;
+    assert!(!waiting.is_finished(), "a change of the feed's own data is no item");
+    house.change(vec![add(6)]).await;
+    house.change(vec![delete(1)]).await;
+    let (page, mut pages) = waiting.await.unwrap();
+    let after = format!("cursor:{}", seen[2]);
+    let page = page.unwrap().unwrap();
+    assert_eq!(page.body, house.readers.read(&two(&house, &after)).await.unwrap().body);
+    assert_eq!((page.count, &page.last_cursor), (2, &house.all(Order::MODIFIED).await.last_cursor));
+    stop.cancel();
+    assert!(pages.next().await.is_none(), "stopped");
+    assert_eq!(house.notify.watchers(house.feed), 0, "what has ended watches nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_between_a_followers_look_and_its_wait_is_not_slept_through() {
+    let house = House::of(1..=3).await;
+    let since = head(&house, Order::MODIFIED).await;
+    house.store.hold_back();
+    let mut pages = house.readers.follow(two(&house, &since), std::future::pending()).unwrap();
+    let waiting = tokio::spawn(async move { pages.next().await });
+    settle().await;
+    assert_eq!(house.store.pages(), 1, "it has looked, and found nothing");
+    house.change(vec![add(4)]).await;
+    let changed = Instant::now();
+    house.store.let_go();
+    assert_eq!(waiting.await.unwrap().unwrap().unwrap().count, 1);
+    assert_eq!(Instant::now(), changed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_ends_with_its_range_its_stop_and_its_first_error() {
+    let house = House::of(1..=3).await;
+    let reading = |since: &str, until: &str| house.reading(Order::MODIFIED, since, until);
+    let never = std::future::pending::<()>;
+    let mut closed = house.readers.follow(reading("", "time:2000-01-01T00:00:00Z"), never()).unwrap();
+    assert!(closed.next().await.is_none(), "that range is over");
+    let since = head(&house, Order::MODIFIED).await;
+    let started = Instant::now();
+    let end = tokio::time::sleep(TIMEOUT);
+    let mut stopped = house.readers.follow(reading(&since, ""), end).unwrap();
+    assert!(stopped.next().await.is_none());
+    assert_eq!(started.elapsed().as_secs(), TIMEOUT.as_secs());
+    let over = std::future::ready(());
+    let mut first = house.readers.follow(reading("", ""), over).unwrap();
+    assert_eq!(first.next().await.unwrap().unwrap().count, 3, "the first look is always made");
+    assert!(first.next().await.is_none());
+    house.store.break_down(true);
+    let mut broken = house.readers.follow(reading(&since, "time:2100-01-01"), never()).unwrap();
+    assert!(matches!(broken.next().await, Some(Err(ReadError::Store(_)))));
+    assert!(broken.next().await.is_none());
+    let view = View::all(FeedNo(9), Order::MODIFIED);
+    let unknown = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
+    assert!(matches!(house.readers.follow(unknown, never()), Err(ReadError::UnknownFeed)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
+    let house = House::of(1..=3).await;
+    house.change(vec![delete(1), delete(2), delete(3), revive(1)]).await;
+    let view = View::all(house.feed, Order::MODIFIED);
+    let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1);
+    let mut pages = house.readers.follow(reading, std::future::pending()).unwrap();
+    let page = pages.next().await.unwrap().unwrap();
+    assert_eq!((page.count, page.more), (1, false));
 }

@@ -11,6 +11,16 @@ pub enum Audience {
     Classic,
 }
 
+/// Surroundings of an item's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ItemPlace {
+    /// A page of its feed, byte for byte.
+    Page,
+    /// Nothing. In XML the outermost elements then declare the namespaces that the root of a page declares, and nothing
+    /// else differs. The language of the feed is not repeated: an item is the same whatever its feed says of itself.
+    Alone,
+}
+
 /// A page and what goes around it.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {

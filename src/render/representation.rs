@@ -1,7 +1,8 @@
 //! Representations: syntax and audience of a page, and the one table of all that follows from them. A new syntax is a
 //! writer below this module with its tests, a variant and a row here; not how our URLs are spelt.
 
-use super::document::{Audience, Document};
+use super::document::{Audience, Document, ItemPlace};
+use crate::feed::{item::Item, record::FeedRecord};
 
 mod atom;
 
@@ -40,7 +41,12 @@ struct SyntaxRow {
     is_pushed: bool,
     /// Writes a document for one of the audiences.
     write: fn(&Document<'_>, Audience) -> Vec<u8>,
+    /// Writes one item for one of the audiences, as the documents do.
+    item: WriteItem,
 }
+
+/// A writer of one item; `None` for an item that the audience is not shown.
+type WriteItem = fn(&Item, &FeedRecord, Audience, ItemPlace) -> Option<Vec<u8>>;
 
 impl Syntax {
     /// All syntaxes, in the order in which they are offered and documented.
@@ -59,6 +65,7 @@ impl Syntax {
                 audiences: &[Audience::Full, Audience::Classic],
                 is_pushed: true,
                 write: atom::document,
+                item: atom::lone_item,
             },
             Self::ActivityStreams => &SyntaxRow {
                 suffix: "json",
@@ -70,6 +77,7 @@ impl Syntax {
                 audiences: &[Audience::Full],
                 is_pushed: true,
                 write: activity_streams::document,
+                item: activity_streams::lone_item,
             },
             Self::Rss => &SyntaxRow {
                 suffix: "rss",
@@ -81,6 +89,7 @@ impl Syntax {
                 audiences: &[Audience::Classic],
                 is_pushed: true,
                 write: rss::document,
+                item: rss::lone_item,
             },
         }
     }
@@ -207,6 +216,12 @@ impl Representation {
     /// The document's bytes, UTF-8.
     pub fn write(self, document: &Document<'_>) -> Vec<u8> {
         (self.syntax.row().write)(document, self.audience)
+    }
+
+    /// The bytes of one item, UTF-8, as they stand in every page that holds it; `None` for a tombstone in a form
+    /// without tombstones. In Atom a tombstone is two elements, one after the other.
+    pub fn item(self, item: &Item, feed: &FeedRecord, place: ItemPlace) -> Option<Vec<u8>> {
+        (self.syntax.row().item)(item, feed, self.audience, place)
     }
 }
 

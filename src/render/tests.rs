@@ -1,10 +1,12 @@
 //! From the bytes of an upstream to the bytes of our documents: what its markup and its links come to.
 
 use super::{
+    document::ItemPlace,
     representation::Representation,
-    samples::{live, rendered},
+    samples::{bare, feed, gone, live, metadata, rendered, rich},
 };
 use everfeed_adapters::{Hints, slice};
+use quick_xml::{NsReader, events::Event, name::ResolveResult};
 
 /// The only entry of a document, rendered in a representation.
 fn through(document: &str, representation: Representation) -> String {
@@ -88,4 +90,68 @@ fn links_that_run_something_do_not_leave_the_house() {
 fn html_is_passed_on_as_it_was() {
     let html = "<content type='html'>&lt;script>a()&lt;/script>&lt;b onclick=\"b()\">c</content>";
     check(html, Representation::JSON, r#""content":"<script>a()</script><b onclick=\"b()\">c""#);
+}
+
+#[test]
+fn an_item_alone_has_the_bytes_that_it_has_in_a_page() {
+    let feed = feed(metadata());
+    let items = [rich(), bare(), gone(3)];
+    for representation in Representation::all() {
+        let page = rendered(representation, items.to_vec());
+        let mut rest = page.as_str();
+        for item in &items {
+            let write = |place| {
+                let bytes = representation.item(item, &feed, place)?;
+                Some(String::from_utf8(bytes).unwrap())
+            };
+            let shown = !(item.is_gone() && representation.is_classic());
+            let (within, alone) = (write(ItemPlace::Page), write(ItemPlace::Alone));
+            assert_eq!((within.is_some(), alone.is_some()), (shown, shown), "{representation:?}");
+            let (Some(within), Some(alone)) = (within, alone) else { continue };
+            // In the order of the page, and none twice.
+            let at = rest.find(&within).unwrap_or_else(|| panic!("no {within} in\n{page}"));
+            rest = &rest[at + within.len()..];
+            if representation.suffix() == "json" {
+                assert_eq!(within, alone);
+                continue;
+            }
+            let declarations = &page[page.find(" xmlns").unwrap()..];
+            let declarations = &declarations[..declarations.find('>').unwrap()];
+            assert_eq!(alone.replace(declarations, ""), within);
+            let tops = outermost(&alone);
+            assert_eq!(alone.matches(declarations).count(), tops.len(), "each declares them once");
+            let tops = outermost(&alone);
+            let expected: &[&str] = match (representation.suffix(), item.is_gone()) {
+                ("rss", _) => &["item"],
+                (_, false) => &["entry"],
+                (_, true) => &["at:deleted-entry", "entry"],
+            };
+            assert_eq!(tops, expected, "{alone}");
+        }
+    }
+}
+
+/// The names of the outermost elements of a fragment whose prefixes are all declared in it.
+fn outermost(fragment: &str) -> Vec<String> {
+    let mut reader = NsReader::from_str(fragment);
+    let (mut depth, mut found) = (0, Vec::new());
+    loop {
+        let event = reader.read_event().unwrap();
+        let (start, opens) = match &event {
+            Event::Start(start) => (start, true),
+            Event::Empty(start) => (start, false),
+            Event::End(_) => {
+                depth -= 1;
+                continue;
+            }
+            Event::Eof => return found,
+            _ => continue,
+        };
+        let (namespace, _) = reader.resolver().resolve_element(start.name());
+        assert!(!matches!(namespace, ResolveResult::Unknown(_)), "{fragment}");
+        if depth == 0 {
+            found.push(start.name().into_inner().to_owned());
+        }
+        depth += i32::from(opens);
+    }
 }

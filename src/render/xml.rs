@@ -7,7 +7,14 @@ use std::borrow::Cow;
 pub(super) struct Xml {
     out: String,
     depth: usize,
+    /// The depth of the outermost elements.
+    top: usize,
+    /// Prefixes and namespaces that the outermost elements declare, beside their attributes.
+    declared: &'static [Declared],
 }
+
+/// A prefix, which may be empty, and its namespace.
+pub(super) type Declared = (&'static str, &'static str);
 
 /// An attribute of ours. `None` is left out.
 pub(super) type Attribute<'a> = (&'static str, Option<&'a str>);
@@ -17,12 +24,18 @@ impl Xml {
     pub(super) fn document(capacity_bytes: usize) -> Self {
         let mut out = String::with_capacity(capacity_bytes);
         out.push_str(r#"<?xml version="1.0" encoding="UTF-8"?>"#);
-        Self { out, depth: 0 }
+        Self { out, depth: 0, top: 0, declared: &[] }
+    }
+
+    /// Elements as they stand so deep in a document, without what stands around them. Each of the outermost declares
+    /// these namespaces.
+    pub(super) fn fragment(depth: usize, declared: &'static [Declared]) -> Self {
+        Self { out: String::new(), depth, top: depth, declared }
     }
 
     /// A page of HTML, written so that it would pass as XML.
     pub(super) fn html() -> Self {
-        Self { out: "<!DOCTYPE html>".into(), depth: 0 }
+        Self { out: "<!DOCTYPE html>".into(), depth: 0, top: 0, declared: &[] }
     }
 
     /// Opens an element that holds elements.
@@ -80,10 +93,22 @@ impl Xml {
         self.out.into_bytes()
     }
 
+    /// The bytes of a fragment, from its first tag to its last; `None` when nothing was written.
+    pub(super) fn finish_fragment(self) -> Option<Vec<u8>> {
+        let fragment = self.out.trim_start();
+        (!fragment.is_empty()).then(|| fragment.as_bytes().to_vec())
+    }
+
     fn tag(&mut self, name: &str, attributes: &[Attribute<'_>]) {
         self.line();
         self.out.push('<');
         self.out.push_str(name);
+        if self.depth == self.top {
+            for (prefix, namespace) in self.declared {
+                let colon = if prefix.is_empty() { "" } else { ":" };
+                push_attribute(&mut self.out, &format!("xmlns{colon}{prefix}"), namespace);
+            }
+        }
         for (name, value) in attributes {
             if let Some(value) = value {
                 push_attribute(&mut self.out, name, value);

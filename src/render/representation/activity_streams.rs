@@ -7,7 +7,7 @@ use crate::{
         stamp::Stamp,
     },
     render::{
-        document::{Audience, Document},
+        document::{Audience, Document, ItemPlace},
         identity, target,
         text::{body_html, html, plain, visible},
         values,
@@ -38,6 +38,13 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let mut out = Vec::with_capacity(document.capacity_bytes());
     serde_json::to_writer(&mut out, &collection).expect("strings and numbers always serialize into memory");
     out
+}
+
+/// Writes one item: the activity of a page, which needs nothing around it.
+pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+    let service = Actor::service(feed);
+    let activity = Activity::of(item, &service);
+    Some(serde_json::to_vec(&activity).expect("strings and numbers always serialize into memory"))
 }
 
 #[derive(Serialize)]

@@ -2,9 +2,9 @@
 //! may look like in other formats.
 
 use crate::{
-    feed::stamp::Stamp,
+    feed::{item::Item, record::FeedRecord, stamp::Stamp},
     render::{
-        document::{Audience, Document},
+        document::{Audience, Document, ItemPlace},
         generator::GENERATOR,
         identity, namespaces as ns, target,
         text::visible,
@@ -47,6 +47,22 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     }
     xml.close("feed");
     xml.finish()
+}
+
+/// Writes one item. It stands below the root of a page.
+pub(super) fn lone_item(
+    item: &Item,
+    _: &FeedRecord,
+    audience: Audience,
+    place: ItemPlace,
+) -> Option<Vec<u8>> {
+    let declared = match place {
+        ItemPlace::Page => &[],
+        ItemPlace::Alone => declared::declared(audience),
+    };
+    let mut xml = Xml::fragment(1, declared);
+    entry::item(&mut xml, item, audience);
+    xml.finish_fragment()
 }
 
 /// The elements that RFC 4287 section 4.1.1 asks of a feed, in a page without entries too (A-1..A-4).

@@ -1,9 +1,9 @@
 //! RSS 2.0 for ordinary readers: live items, no cursors, no tombstones, which it cannot express.
 
 use crate::{
-    feed::{item::Item, stamp::Stamp},
+    feed::{item::Item, record::FeedRecord, stamp::Stamp},
     render::{
-        document::{Audience, Document},
+        document::{Audience, Document, ItemPlace},
         foreign,
         generator::GENERATOR,
         identity, namespaces as ns, target,
@@ -43,13 +43,22 @@ pub(super) fn document(document: &Document<'_>, _: Audience) -> Vec<u8> {
     xml.open("channel", &[]);
     channel(&mut xml, document);
     for item in &document.page.items {
-        if let Some(entry) = item.entry() {
-            self::item(&mut xml, item, entry);
-        }
+        self::item(&mut xml, item);
     }
     xml.close("channel");
     xml.close("rss");
     xml.finish()
+}
+
+/// Writes one item. It stands below the channel of a page.
+pub(super) fn lone_item(item: &Item, _: &FeedRecord, _: Audience, place: ItemPlace) -> Option<Vec<u8>> {
+    let declared = match place {
+        ItemPlace::Page => &[],
+        ItemPlace::Alone => DECLARED,
+    };
+    let mut xml = Xml::fragment(2, declared);
+    self::item(&mut xml, item);
+    xml.finish_fragment()
 }
 
 ///
@@ -91,7 +100,8 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
 }
 
 /// R-2..R-9. A function of the item alone.
-fn item(xml: &mut Xml, item: &Item, entry: &Entry) {
+fn item(xml: &mut Xml, item: &Item) {
+    let Some(entry) = item.entry() else { return };
     xml.open("item", &[]);
     let permalink = target::permalink(entry);
     texts(xml, item, entry, permalink.as_deref());

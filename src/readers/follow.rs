@@ -1,0 +1,94 @@
+//! A view followed from a position on: its pages in order, each as soon as there is one; not the protocols that carry them.
+
+use super::{ReadError, ReadRequest, Readers, Rendered};
+use crate::feed::record::Head;
+use futures_util::{
+    future::{BoxFuture, FutureExt as _},
+    stream::{self, BoxStream, StreamExt as _},
+};
+use std::{future, sync::Arc};
+use tokio::{sync::watch, time::Instant};
+
+/// Pages as they come.
+pub type Pages = BoxStream<'static, Result<Arc<Rendered>, ReadError>>;
+
+impl Readers {
+    /// The pages of a read that hold something, each going on from the last cursor of the one before, and then those of
+    /// every later change. Nothing that is committed after this call is missed.
+    ///
+    /// The stream ends once `end` is ready (the reader leaves, the feed is withdrawn, the server stops), though not before
+    /// the first look; when the range can gain nothing more; and after an error.
+    pub fn follow(
+        self: &Arc<Self>,
+        reading: ReadRequest,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Pages, ReadError> {
+        let follower = Follower {
+            // Registered before the first read, so that no change falls between the two.
+            changes: self.watch(reading.view.feed)?,
+            readers: self.clone(),
+            reading,
+            end: end.boxed(),
+            has_looked: false,
+        };
+        let next = |mut follower: Follower| async move {
+            let page = follower.next().await?;
+            Ok(page.map(|page| (page, follower)))
+        };
+        Ok(stream::try_unfold(follower, next).boxed())
+    }
+}
+
+/// A reader between two pages.
+struct Follower {
+    readers: Arc<Readers>,
+    /// The read that the next page answers.
+    reading: ReadRequest,
+    changes: watch::Receiver<Head>,
+    end: BoxFuture<'static, ()>,
+    has_looked: bool,
+}
+
+impl Follower {
+    /// The next page that holds something; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Arc<Rendered>>, ReadError> {
+        loop {
+            if self.has_looked && (&mut self.end).now_or_never().is_some() {
+                return Ok(None);
+            }
+            self.has_looked = true;
+            self.changes.borrow_and_update();
+            let page = self.readers.read(&self.reading).await?;
+            // A page of a form without tombstones may be empty and yet lie further on.
+            if page.count > 0 || page.more {
+                self.reading = self.reading.after(&page.last_cursor);
+            }
+            if page.count > 0 {
+                return Ok(Some(page));
+            }
+            if !page.more && !self.wait().await {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits for a change; false when none is to be waited for any more.
+    async fn wait(&mut self) -> bool {
+        let growth_end = self.readers.growth_end(&self.reading);
+        if growth_end.is_some_and(|end| end <= Instant::now()) {
+            return false;
+        }
+        let grown = async {
+            match growth_end {
+                Some(end) => tokio::time::sleep_until(end).await,
+                None => future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            changed = self.changes.changed() => changed.is_ok(),
+            () = &mut self.end => false,
+            () = grown => false,
+        }
+    }
+}
