@@ -17,6 +17,10 @@ pub mod subscriptions;
 
 pub mod leases;
 
+mod feed_lease;
+
+mod subscription_no;
+
 pub mod error;
 
 pub mod listing;
@@ -41,10 +45,12 @@ pub(crate) mod wrapped;
 
 pub use catalog::{CatalogStore, StoreCounts};
 pub use error::StoreError;
+pub use feed_lease::FeedLease;
 pub use feeds::{Archives, Commit, Feeds, Outlined, Receipt, Snapshot};
-pub use leases::{FeedLease, Leases};
+pub use leases::Leases;
 pub use polls::{HostPause, Polls, Walks};
-pub use subscriptions::{Subscription, SubscriptionNo, Subscriptions};
+pub use subscription_no::SubscriptionNo;
+pub use subscriptions::{Subscription, Subscriptions};
 
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {

@@ -1,6 +1,6 @@
 //! Leases: which process drives a feed, so that several may share one store; not how a process chooses its feeds.
 
-use super::{Answer, StoreError};
+use super::{Answer, FeedLease, StoreError};
 use crate::feed::{record::FeedNo, stamp::Stamp};
 
 /// Leases of feeds. At most one process drives a feed: it polls it, walks its archives and commits to it.
@@ -21,17 +21,6 @@ pub trait Leases: Send + Sync {
 
     /// The last lease of a feed, in force or over; `None` before the first.
     fn lease(&self, feed: FeedNo) -> Answer<'_, Option<FeedLease>>;
-}
-
-/// A lease of a feed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedLease {
-    /// Name of the process that drives the feed.
-    pub owner: String,
-    /// Rises with every taking; never reused.
-    pub epoch: u64,
-    /// End of the lease.
-    pub until: Stamp,
 }
 
 impl FeedLease {

@@ -1,11 +1,10 @@
 //! Push subscriptions as a store keeps them: terms and a position; not the protocol that makes or serves them.
 
-use super::{Answer, StoreError};
+use super::{Answer, StoreError, SubscriptionNo};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp, view::View},
     secret::Secret,
 };
-use std::fmt;
 
 /// Subscriptions. Their terms change by compare-and-set on a revision; their positions are kept apart, so that an
 /// acknowledgement never conflicts with a renewal that is being verified.
@@ -48,10 +47,6 @@ pub trait Subscriptions: Send + Sync {
     /// Saves how deliveries stand without moving their positions; subscriptions that have ended are passed over.
     fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> Answer<'_, ()>;
 }
-
-/// The number of a subscription, never given twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SubscriptionNo(pub u64);
 
 /// A subscription that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,12 +186,6 @@ pub enum Dialect {
     WebSub,
     /// PubSubHubbub 0.3: the request carried `hub.verify`.
     Legacy,
-}
-
-impl fmt::Display for SubscriptionNo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
 }
 
 /// The hashes that a push can be signed with (REC 8, W-18).

@@ -5,8 +5,8 @@ use super::{
     rows,
     tables::{
         CREATED, EVIDENCE, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey,
-        Source, WALKS, WINDOWS, evidence_key, feed_key, hash_key, id_key, page_key, seq_key, seq_of,
-        stamp_key, stamp_of, stamp_value,
+        WALKS, WINDOWS, evidence_key, feed_key, hash_key, id_key, page_key, seq_key, seq_of, stamp_key,
+        stamp_of, stamp_value,
     },
     writer::Writing,
 };
@@ -155,7 +155,7 @@ pub(super) fn stage(
     walk: &ArchiveWalk,
     page: Option<&StagedPage>,
 ) -> Result<(), StoreError> {
-    known_feed(writing.look(), feed)?;
+    rows::known_feed(writing.look(), feed)?;
     let tx = writing.change();
     tx.open_table(WALKS)?.insert(&feed_key(feed), encode(walk)?.as_slice())?;
     if let Some(page) = page {
@@ -172,7 +172,7 @@ pub(super) fn save_polls(
     pauses: &[HostPause],
 ) -> Result<(), StoreError> {
     for (feed, _) in polls {
-        known_feed(writing.look(), *feed)?;
+        rows::known_feed(writing.look(), *feed)?;
     }
     let now = writing.now;
     let tx = writing.change();
@@ -190,12 +190,4 @@ pub(super) fn save_polls(
     }
     writing.record_clock();
     Ok(())
-}
-
-/// Refuses a feed that is not there, without reading it.
-pub(super) fn known_feed(source: &impl Source, feed: FeedNo) -> Result<(), StoreError> {
-    match source.table(FEEDS)?.get(&feed_key(feed))? {
-        Some(_) => Ok(()),
-        None => Err(StoreError::UnknownFeed(feed)),
-    }
 }

@@ -1,7 +1,7 @@
 //! Leases of feeds in the file; which of them may be taken is decided in [`leases`](crate::store::leases).
 
 use super::{
-    commit::known_feed,
+    rows::known_feed,
     tables::{LEASES, Source, feed_key},
     writer::Writing,
 };

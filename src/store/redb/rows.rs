@@ -38,6 +38,14 @@ pub(super) fn record(source: &impl Source, feed: FeedNo) -> Result<FeedRecord, S
     read_record(feed, stored.value())
 }
 
+/// Refuses a feed that is not there, without reading it.
+pub(super) fn known_feed(source: &impl Source, feed: FeedNo) -> Result<(), StoreError> {
+    match source.table(FEEDS)?.get(&feed_key(feed))? {
+        Some(_) => Ok(()),
+        None => Err(StoreError::UnknownFeed(feed)),
+    }
+}
+
 /// The feeds after a number.
 pub(super) fn records(
     source: &impl Source,

@@ -1,7 +1,7 @@
 //! Subscriptions in the file: found by number, by topic and callback, and by feed; not what they mean.
 
 use super::{
-    commit::known_feed,
+    rows::known_feed,
     tables::{
         FEED_SUBSCRIPTIONS, FeedSubscriptionKey, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, Source,
         SubscriptionKey, feed_subscription_key, subscription_key, subscription_of, topic_key,
