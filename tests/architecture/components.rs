@@ -142,6 +142,7 @@ fn no_way_of_writing_a_path_slips_through() {
     let serve = &["names `serve`, which `hub` must not"];
     for good in [
         "use crate::{feed::Item, clock::now};",
+        "pub(crate) struct Seen { pub(crate) field: u8, pub(in crate::hub) other: u8 }",
         "use crate::readers::{self, Item}; fn f(_: readers::Item) {}",
         "fn f() { super::clock::now() }",
         "#[cfg(test)] mod tests { use crate::serve::Router; }",

@@ -106,6 +106,9 @@ impl<'ast> Visit<'ast> for Names {
         }
     }
 
+    /// `pub(crate)` says who may see an item, and takes nothing from the module that it names.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
+
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let mut whole: Vec<String> = path.leading_colon.map(|_| String::new()).into_iter().collect();
         whole.extend(path.segments.iter().map(|segment| segment.ident.to_string()));
