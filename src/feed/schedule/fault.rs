@@ -101,12 +101,10 @@ impl fmt::Display for FaultKind {
             Self::Refused { status: 304, .. } => {
                 f.write_str("the publisher answered 304 Not Modified, although nobody asked what is new")
             }
-            Self::Refused { status, .. } => {
-                let known = http::StatusCode::from_u16(*status).ok();
-                let words =
-                    known.and_then(|known| known.canonical_reason()).unwrap_or("<unknown status code>");
-                write!(f, "the publisher answered {status} {words}")
-            }
+            Self::Refused { status, .. } => match reason_phrase(*status) {
+                Some(phrase) => write!(f, "the publisher answered {status} {phrase}"),
+                None => write!(f, "the publisher answered {status}"),
+            },
             Self::NoAnswer { reason, .. }
             | Self::NotAFeed { reason }
             | Self::StoreAway { reason }
@@ -114,6 +112,30 @@ impl fmt::Display for FaultKind {
             Self::DifferentFeed { title } => write!(f, "the URL answers with another feed, \"{title}\""),
         }
     }
+}
+
+/// Reason phrase of the statuses that publishers send (RFC 9110 section 15).
+fn reason_phrase(status: u16) -> Option<&'static str> {
+    let phrase = match status {
+        204 => "No Content",
+        206 => "Partial Content",
+        300 => "Multiple Choices",
+        400 => "Bad Request",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        408 => "Request Timeout",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => return None,
+    };
+    Some(phrase)
 }
 
 #[cfg(test)]
