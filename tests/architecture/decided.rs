@@ -36,8 +36,10 @@ fn rows(page: &str) -> Vec<(String, Vec<(String, String)>)> {
     let below =
         page.lines().skip_while(|line| !(is_heading(line) && line.trim_start_matches('#').trim() == HEADING));
     let table = below.skip(1).take_while(|line| !is_heading(line)).filter(|line| line.starts_with('|'));
+    // A bold line with nothing beside it is the title of the rows below it.
+    let is_title = |row: &&str| row.starts_with("| **") && row.ends_with("** | |");
     // The first two lines are the titles of the columns and the rule below them.
-    table.skip(2).map(|row| (row.to_owned(), places(row))).collect()
+    table.skip(2).filter(|row| !is_title(row)).map(|row| (row.to_owned(), places(row))).collect()
 }
 
 fn places(row: &str) -> Vec<(String, String)> {
