@@ -64,7 +64,7 @@ async fn play(folder: &Path) -> Score {
     let mut mirror = Mirror::default();
     let mut score = Score::default();
     for (n, version) in manifest.versions.iter().enumerate() {
-        publisher.says(ok("application/xml", &std::fs::read(folder.join(&version.file)).unwrap()));
+        publisher.says(ok("application/xml", std::fs::read(folder.join(&version.file)).unwrap()));
         house.poll().await;
         assert_eq!(house.state.health.fault, None, "{} of {}", version.file, folder.display());
         let news = mirror.pull(&*house.store, house.feed.no).await;

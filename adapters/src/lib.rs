@@ -1,6 +1,6 @@
 //! Document bytes in, feed entries out: tolerant, pure adapters for the feed formats of the last twenty-five years.
 //!
-//! [`parse`] reads a whole feed. [`slice`] cuts a document into entries with their keys and digests and parses an entry
+//! [`parse`] reads a whole feed. [`slice()`] cuts a document into entries with their keys and digests and parses an entry
 //! only when it is asked to, so that an unchanged entry costs a digest, and one bad entry harms no other. Nothing here has
 //! a clock, opens anything, or awaits.
 //!

@@ -4,7 +4,7 @@ use crate::{Deletion, Entry, Format, Hints, Key, Metadata, NotAFeed, Note, RawEn
 
 /// Parses a document: its metadata and every entry.
 ///
-/// It reads the same as [`slice`] followed by [`RawEntry::parse`] of each entry; `slice` alone is cheaper where most
+/// It reads the same as [`slice()`] followed by [`RawEntry::parse`] of each entry; `slice` alone is cheaper where most
 /// entries are known already. Content is never an error: oddities become notes.
 ///
 /// ```
@@ -21,7 +21,7 @@ use crate::{Deletion, Entry, Format, Hints, Key, Metadata, NotAFeed, Note, RawEn
 /// ```
 ///
 /// # Errors
-/// As [`slice`]: the bytes are no feed, or hold entries of which not one could be read in whole.
+/// As [`slice()`]: the bytes are no feed, or hold entries of which not one could be read in whole.
 pub fn parse(bytes: &[u8], hints: &Hints<'_>) -> Result<Feed, NotAFeed> {
     slice(bytes, hints).map(Feed::from)
 }

@@ -48,6 +48,7 @@ impl DecisionBasis {
 }
 
 /// Result of one decision.
+#[expect(clippy::large_enum_variant, reason = "moved once a decision, and nearly every decision is a commit")]
 pub(super) enum Decision<T> {
     /// This is committed; what goes with it is handed back with the receipt.
     Commit(Commit, T),

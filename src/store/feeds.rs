@@ -66,7 +66,7 @@ impl Snapshot {
     /// The record, and what [`feed::reconcile`](crate::feed::reconcile) decides on.
     pub fn into_known(self) -> (FeedRecord, Known) {
         let Self { record, window, items } = self;
-        let known = Known { rev: record.rev, id_rule: record.id_rule, window: window, items };
+        let known = Known { rev: record.rev, id_rule: record.id_rule, window, items };
         (record, known)
     }
 }

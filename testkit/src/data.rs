@@ -41,7 +41,8 @@ pub fn large(name: &str, test: &str) -> Option<PathBuf> {
     match passed_over(path.exists(), is_ci, name, test) {
         None => Some(path),
         Some(line) => {
-            writeln!(std::io::stderr(), "{line}").unwrap();
+            let mut stderr = std::io::stderr().lock();
+            writeln!(stderr, "{line}").expect("stderr is open");
             None
         }
     }

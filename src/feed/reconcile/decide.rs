@@ -85,7 +85,7 @@ pub fn reconcile(
             decisions.window.entries.push(row);
         }
         let WindowEntry { id, dated, tombstone_count, is_weak, .. } = row;
-        places.push(ShownItem { id, dated, is_known: is_known, tombstone_count, is_weak });
+        places.push(ShownItem { id, dated, is_known, tombstone_count, is_weak });
     }
     puts.extend(guard.release(false).into_iter().filter(|(_, put)| !verdicts.ends(put.id)));
     let is_reformatted = guard.close(&mut decisions.window);

@@ -81,7 +81,7 @@ async fn a_subscription_is_found_by_number_by_topic_and_callback_and_by_feed(rig
     assert_eq!(rig.subscriptions(None, None, 9).await.unwrap(), subs);
     let (first, second, third) = (subs[0].clone(), subs[1].clone(), subs[2].clone());
     assert_eq!(rig.subscriptions(Some(feed), None, 9).await.unwrap(), [first.clone(), third.clone()]);
-    assert_eq!(rig.subscriptions(Some(other), None, 9).await.unwrap(), [second.clone()]);
+    assert_eq!(rig.subscriptions(Some(other), None, 9).await.unwrap(), std::slice::from_ref(&second));
     assert_eq!(rig.subscriptions(Some(FeedNo(99)), None, 9).await.unwrap(), []);
     assert_eq!(rig.subscription(second.0.no).await.unwrap(), Some(second));
     assert_eq!(rig.subscription(SubscriptionNo(99)).await.unwrap(), None);
