@@ -15,6 +15,11 @@ pub(super) struct ReloadFailed(String);
 pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     let address = Config::admin_address(file, config::environment());
     let answered = ask(Method::POST, &format!("http://{address}/reload")).await;
+    // A file that cannot be read does not tell the address either, so its mistake comes first.
+    if let (Err(_), Err(mistake)) = (&answered, Config::load(file, config::environment())) {
+        let nobody = format!("nothing was reloaded: no everfeed answers at {address}");
+        return Err(ReloadFailed(format!("{mistake}\n{nobody}")).into());
+    }
     let (status, text) = answered.with_context(|| {
         format!("no everfeed answers at {address}; if server.admin_listen was changed, send SIGHUP instead")
     })?;
@@ -25,5 +30,22 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
         }
         StatusCode::UNPROCESSABLE_ENTITY => Err(ReloadFailed(text.trim_end().to_owned()).into()),
         _ => Err(anyhow!("the running everfeed answered {status}: {}", text.trim())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_mistake_of_a_file_is_told_although_nobody_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("everfeed.toml");
+        std::fs::write(&file, "[server]\nadmin_listen = \"127.0.0.1:1\"\nwaiters = 3\n").unwrap();
+        let error = run(&file).await.unwrap_err();
+        assert!(error.is::<ReloadFailed>() && error.to_string().contains("waiters"), "{error}");
+        std::fs::write(&file, "[server]\nadmin_listen = \"127.0.0.1:1\"\n").unwrap();
+        let error = run(&file).await.unwrap_err();
+        assert!(!error.is::<ReloadFailed>() && error.to_string().contains("127.0.0.1:1"), "{error}");
     }
 }
