@@ -44,7 +44,8 @@ mod tests {
         std::fs::write(&file, "[server]\nadmin_listen = \"127.0.0.1:1\"\nwaiters = 3\n").unwrap();
         let error = run(&file).await.unwrap_err();
         assert!(error.is::<ReloadFailed>() && error.to_string().contains("waiters"), "{error}");
-        std::fs::write(&file, "[server]\nadmin_listen = \"127.0.0.1:1\"\n").unwrap();
+        let good = "[server]\nadmin_listen = \"127.0.0.1:1\"\n[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:1/\"\n";
+        std::fs::write(&file, good).unwrap();
         let error = run(&file).await.unwrap_err();
         assert!(!error.is::<ReloadFailed>() && error.to_string().contains("127.0.0.1:1"), "{error}");
     }
