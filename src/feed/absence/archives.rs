@@ -124,7 +124,7 @@ pub fn judge_archives(held: Vec<LiveItem>, missed: &[ArchiveSuspect], now: Stamp
     found
 }
 
-/// ArchiveSuspect once more.
+/// The suspect, counted once more.
 fn count(item: &LiveItem, before: Option<&ArchiveSuspect>, now: Stamp) -> Option<ArchiveSuspect> {
     match before {
         Some(before) => Some(ArchiveSuspect { walks: before.walks.saturating_add(1), ..*before }),

@@ -25,20 +25,20 @@ use tracing::warn;
 /// Archives that a commit takes in besides its document.
 #[derive(Clone, Default)]
 pub(in crate::ingest) struct Import {
-    /// StagedWalk pages, parsed, newest first.
+    /// Staged pages, parsed, newest first.
     pub(in crate::ingest) pages: Arc<Vec<ArchivedPage>>,
-    /// What becomes of them.
+    /// Their part of the commit.
     pub(in crate::ingest) said: Option<Archives>,
 }
 
-/// What is older than a document, and stands in archives only.
+/// Entries older than a document, which stand in archives only.
 pub(in crate::ingest) struct Older {
     readings: Vec<(Stamp, ParsedEntry)>,
     deletions: Vec<Deletion>,
 }
 
 impl Older {
-    /// What it changes.
+    /// Changes by these entries.
     pub(in crate::ingest) fn decide(
         self,
         namespace: &str,
@@ -67,7 +67,7 @@ impl Older {
     }
 }
 
-/// What archives hold that a live document does not.
+/// Entries of archives that a live document does not hold.
 pub(in crate::ingest) fn older(live: &mut Observation, pages: &[ArchivedPage]) -> Older {
     let deletions = pages.iter().flat_map(|page| page.deletions.iter().cloned()).collect();
     Older { readings: merge(live, pages.to_vec()), deletions }
@@ -81,7 +81,7 @@ pub(in crate::ingest) fn keys(namespace: &str, last: &WindowState, older: &Older
     keys_needed(namespace, last, &older.observation())
 }
 
-/// StagedWalk pages, parsed, and what becomes of them.
+/// Staged pages, parsed, and what becomes of them.
 pub(in crate::ingest) async fn opened(
     record: &FeedRecord,
     staged: StagedWalk,

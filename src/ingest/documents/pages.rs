@@ -55,7 +55,7 @@ pub(in crate::ingest) fn keys_of(namespace: &str, window: &SlicedDocument) -> Ve
     keys.filter(|key| met.insert(*key)).collect()
 }
 
-/// How many different strong keys a document has.
+/// Number of different strong keys of a document.
 pub(in crate::ingest) fn strong_of(window: &SlicedDocument) -> u32 {
     let strong = window.entries.iter().filter(|entry| !entry.key.is_weak());
     let different: HashSet<String> = strong.map(|entry| entry.key.stripped()).collect();

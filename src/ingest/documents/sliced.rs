@@ -23,18 +23,18 @@ pub(in crate::ingest) struct Sliced {
     /// Digest of its bytes; `None` for a part of one.
     pub(in crate::ingest) body: Option<Digest>,
     pub(in crate::ingest) window: SlicedDocument,
-    /// What its silence may prove.
+    /// Coverage: what its silence may prove.
     pub(in crate::ingest) class: Coverage,
-    /// Why it shows presence only.
+    /// Reason for partial coverage, for the operator.
     pub(in crate::ingest) partial: Option<&'static str>,
     /// The software that it shows, if the configuration wants to know.
     pub(in crate::ingest) platform: Option<Detected>,
-    /// What is known of that.
+    /// Profile of that software.
     pub(in crate::ingest) profile: Option<Arc<Profile>>,
     pub(in crate::ingest) is_part: bool,
     pub(in crate::ingest) bytes: Bytes,
     pub(in crate::ingest) content_type: Option<String>,
-    /// Whether no entry of it has changed with every poll up to now.
+    /// True when no entry of it has changed with every poll up to now.
     pub(in crate::ingest) after_rest: bool,
 }
 
@@ -92,19 +92,19 @@ impl Sliced {
         Self { platform, profile, class, partial: self.partial.or(of_profile), ..self }
     }
 
-    /// Whether the platform's validators hide deletions, so that only unconditional requests find them.
+    /// True when the platform's validators hide deletions, so that only unconditional requests find them.
     pub(in crate::ingest) fn hides_deletions(&self) -> bool {
         self.profile.as_ref().is_some_and(|profile| profile.http.hides_deletes)
     }
 
-    /// Whether it holds neither entries nor deletions.
+    /// True when it holds neither entries nor deletions.
     pub(in crate::ingest) fn says_nothing(&self) -> bool {
         self.window.entries.is_empty() && self.window.deletions.is_empty()
     }
 }
 
 impl Sliced {
-    /// How many more entries another reader finds than we do: then what seems to be missing may be our own mistake.
+    /// Number of entries that another reader finds and we do not: then what seems to be missing may be our own mistake.
     pub(in crate::ingest) fn overlooked(&self) -> Option<usize> {
         let hints = Hints { content_type: self.content_type.as_deref(), ..Hints::default() };
         let found = cross_check_count(&self.bytes, &hints)?;
@@ -112,7 +112,7 @@ impl Sliced {
     }
 }
 
-/// What is the same for the same document. Of a resource the media type is part.
+/// Digest that is the same for the same document. Of a resource the media type is part.
 fn digest(fetched: &Fetched) -> Digest {
     let body = Digest::of(&fetched.body);
     if fetched.resource.is_none() {
@@ -122,7 +122,7 @@ fn digest(fetched: &Fetched) -> Digest {
     Digest::of(format!("resource\n{media_type}\n{body}").as_bytes())
 }
 
-/// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
+/// Coverage of a document (POLLING 2.2), with the reason when it is partial. One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
 fn class(window: &SlicedDocument, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
     if fetched.is_part {
@@ -136,7 +136,7 @@ fn class(window: &SlicedDocument, fetched: &Fetched) -> (Coverage, Option<&'stat
     }
 }
 
-/// Whether a document was cut, mended, capped or lost an entry.
+/// True when a document was cut, mended, capped or lost an entry.
 pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
     window.notes.iter().any(|note| {
         matches!(note, Note::Truncated | Note::Mismatched | Note::EntryLost(_) | Note::TooManyEntries)

@@ -19,7 +19,7 @@ use crate::{
 };
 use tracing::info;
 
-/// Whether a document is committed now.
+/// Decision on a document that may have to wait for its archives.
 pub(super) enum Gate {
     /// It is, and this of the archives with it; a walk may begin beside it.
     Open(Option<Box<ArchiveWalk>>, Import),

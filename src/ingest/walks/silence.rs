@@ -19,16 +19,16 @@ use crate::{
 use std::collections::{HashMap, HashSet};
 use tracing::warn;
 
-/// What the silence of a walk comes to.
+/// Conclusions from the silence of a walk.
 #[derive(Default)]
 pub(super) struct Silence {
     /// Items that are gone.
     pub(super) gone: Vec<ArchiveSuspect>,
     /// Items that are missed from now on.
     pub(super) missed: Vec<ArchiveSuspect>,
-    /// How many of them the next walk may prove gone.
+    /// Number of them that the next walk may prove gone.
     pub(super) counted: u32,
-    /// What the operator should know.
+    /// Remark for the operator.
     pub(super) remark: Option<String>,
 }
 
@@ -45,7 +45,7 @@ const PAGE_BYTES: usize = 4 << 20;
 const KEYS_MAX: usize = 500;
 
 impl ArchiveReader<'_> {
-    /// What a walk that is over does not show, and what that comes to. Whatever it does show is not missed any more.
+    /// Judges what a walk that is over does not show. An item that it does show is not missed any more.
     pub(super) async fn silence(
         &self,
         walk: &ArchiveWalk,
@@ -101,7 +101,7 @@ impl ArchiveReader<'_> {
         Ok(Silence::of(self.feed, found))
     }
 
-    /// What archives have shown since documents began to miss it is not missed any more (POLLING 2.3, step 8).
+    /// Drops suspects that archives have shown since documents began to miss them (POLLING 2.3, step 8).
     pub(super) async fn clear_suspects(
         &self,
         absence: &mut AbsenceState,
@@ -175,7 +175,7 @@ impl ArchiveReader<'_> {
 }
 
 impl Silence {
-    /// What was found, told to the operator.
+    /// Findings, with their remark for the operator.
     fn of(feed: &FeedSpec, found: ArchiveFindings) -> Self {
         let name = &feed.name;
         let remark = found.too_much.map(|(lacking, of)| {
