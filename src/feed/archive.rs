@@ -1,44 +1,52 @@
 //! A walk backwards through a feed's archives: which address to ask next, what an answer means, when to stop and what that
 //! says of the feed's history (LEGACY H-6..H-13, H-22; POLLING 3.1). Pure; asking and storing are done elsewhere.
 
-use super::{
-    different_feed::{different_feed, named},
-    item::KeyHash,
-    stamp::Stamp,
-};
+use super::{different_feed::named, item::KeyHash, stamp::Stamp};
 use everfeed_adapters::{
     Digest, Metadata,
     platforms::{End, Profile, Recipe},
 };
-use std::collections::HashSet;
 use url::Url;
 
 mod own_origins;
 
 mod strategy;
 
+mod counted_pages;
+
+mod trail;
+
+mod reading;
+
+mod end_claim;
+
+mod end_proof;
+
+mod completion;
+
 mod staged_page;
 
 mod merge;
-
-mod completion;
 
 #[cfg(test)]
 mod tests;
 
 pub use super::{
     absence::archives::{ArchiveFindings, ArchiveSuspect, LiveItem, Visibility, WALKS_MIN, judge_archives},
-    history::{History, PartialReason},
+    history::{EndProof, History, PartialReason},
     last_walk::LastWalk,
 };
 pub use merge::{ArchivedPage, chronological, merge, settle_known};
 pub use own_origins::OwnOrigins;
-pub use staged_page::{StagedPage, StagedWalk, StagingChange};
+pub use staged_page::{PageAddress, StagedBody, StagedPage, StagedWalk, StagingChange};
 pub use strategy::Strategy;
-pub(crate) use strategy::{CountedPages, CounterPlace};
-
-pub(crate) use completion::Completion;
-use strategy::NextPage;
+pub use trail::PageTrace;
+pub(crate) use {
+    completion::{Completion, PageRetry},
+    counted_pages::{CountedPages, CounterPlace},
+    end_claim::{EndClaim, EndSign, EndStep},
+    trail::WalkTrail,
+};
 
 /// Limits and rules of a walk.
 #[derive(Clone, Debug)]
@@ -117,39 +125,66 @@ pub struct ArchiveWalk {
     /// Ways that were not found wanting, and where each begins; the first one is being walked.
     pub(crate) ways: Vec<(Strategy, String)>,
     pub(crate) phase: WalkPhase,
+    /// The request that fails at present, if one does.
+    pub(crate) retry: Option<PageRetry>,
     /// No request before this.
     pub(crate) next_at: Stamp,
+    /// The walk before this one.
+    pub before: PreviousWalk,
+    pub(crate) counts: WalkCounts,
+    pub(crate) findings: WalkFindings,
+    /// Memory of addresses, bodies and keys.
+    pub(crate) trail: WalkTrail,
+}
+
+/// Numbers of a walk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WalkCounts {
     /// Pages read so far, on all ways.
-    pub pages: u32,
+    pub(crate) pages: u32,
     /// Pages read on this way.
     pub(crate) on_way: u32,
     /// Pages in a row without an id that was not known.
     pub(crate) barren: u8,
-    /// Requests for this page that failed.
-    pub(crate) tries: u8,
     /// Bytes of the pages kept.
     pub(crate) bytes: u64,
     /// The number of the live document; the pages follow. The numbers before it are those of the walk before.
-    pub base: u32,
+    pub(crate) base: u32,
     /// The number of the last page kept.
-    pub kept: u32,
-    /// The walk before this one.
-    pub before: PreviousWalk,
+    pub(crate) kept: u32,
+    /// The number of the last page kept before this way began.
+    pub(crate) way_from: u32,
+    /// Steps back because two pages did not connect.
+    pub(crate) backs: u8,
+}
+
+/// Facts that a walk has met, and what they say against its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WalkFindings {
     /// True when its platform, named by itself, shows no more in one document than the live one holds, so that it may have no
     /// second page.
     pub(crate) fits: bool,
-    /// True when the publisher said then that there is no second page.
-    pub(crate) alone: bool,
     /// True when it met anything because of which its silence proves nothing.
     pub(crate) doubtful: bool,
     /// True when a page that it took in may lack entries, so that it reaches no first item for certain.
     pub(crate) damaged: bool,
+    /// True when all of the history is held already, so that no page must be read twice to prove that none moved.
+    pub(crate) held_whole: bool,
+    /// True when an archive said that it is one (`fh:archive`), so that the last one must say so, too.
+    pub(crate) marked: bool,
     /// By what the live document names its feed.
     pub(crate) named: Metadata,
     /// Reason why the first way that failed did.
     pub(crate) flaw: Option<PartialReason>,
-    /// Memory of addresses, bodies and keys.
-    pub(crate) trail: WalkTrail,
+    /// Reason why the pages of this way lack something, whatever its end is.
+    pub(crate) lacks: Option<PartialReason>,
+    /// Pages that could not be read although others behind them could, and why; each is asked for again at the end;
+    /// `None`: it may well not be there.
+    pub(crate) holes: Vec<(String, Option<PartialReason>)>,
+    /// Entries of the whole feed, as its live document counts them.
+    pub(crate) total: Option<u64>,
+    /// Proof of the end, once it is found.
+    pub(crate) proof: Option<EndProof>,
 }
 
 /// Current place of a walk.
@@ -157,12 +192,8 @@ pub struct ArchiveWalk {
 pub(crate) enum WalkPhase {
     /// Before this page.
     At(String),
-    /// At the end of counted pages, before the live document: has it moved meanwhile?
-    Recount,
-    /// It has, so its boundary to the counted pages is read again.
-    Boundary,
-    /// A page cannot be read, and is asked for again later.
-    Paused { url: String, reason: PartialReason, rounds: u8 },
+    /// A page looked like the end: the proof is gathered.
+    Ending(EndClaim, EndStep),
     /// At the end.
     Done(Completion),
 }
@@ -179,33 +210,32 @@ pub enum PreviousWalk {
     WithoutStrategy,
 }
 
-/// Memory of a walk: rebuilt from the staged pages after a restart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WalkTrail {
-    /// Digests of addresses.
-    visited: HashSet<Digest>,
-    /// Digests of bodies.
-    bodies: HashSet<Digest>,
-    /// Keys of all entries.
-    keys: HashSet<KeyHash>,
-    /// Keys of the live document when the walk began.
-    live: HashSet<KeyHash>,
-}
-
 /// Use of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageUse {
     /// It holds something new: it is to be stored together with the walk, before the walk goes on.
     Keep,
-    /// It holds nothing new.
+    /// It holds nothing new, and yet the walk went over it: its traces are to be stored.
+    Trace,
+    /// It is no page of this walk.
     Drop,
+}
+
+/// Reason why a walk does not ask for its next page at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WalkDelay<'a> {
+    /// A page cannot be had, and is asked for again.
+    Retry(&'a PartialReason),
+    /// The last page seems to be reached; it is asked once more whether it is the last.
+    ConfirmsEnd,
+    /// Pages are read a second time, to see that none moved meanwhile.
+    ReadsAgain,
+    /// Only the pace.
+    Pace,
 }
 
 /// Bytes of archives at most, inflated: all of them are one commit.
 pub const BYTES_MAX: u64 = 128 << 20;
-
-/// Pages in a row without anything new that end a walk (POLLING 3.1).
-const BARREN_MAX: u8 = 2;
 
 impl ArchiveWalk {
     /// A walk from the live document on; else what the document says of its history by itself.
@@ -217,42 +247,54 @@ impl ArchiveWalk {
         now: Stamp,
     ) -> Result<Self, History> {
         if live.metadata.is_complete() || strategy::shows_all(live) {
-            return Err(History::Complete);
+            // A document that was cut shows less than it says.
+            return Err(if live.damaged { History::Unknown } else { History::Complete });
         }
         let (ways, flaw) = strategy::ways(feed, live, profile, rules);
-        let Some((_, first)) = ways.first().filter(|_| rules.pages_max > 0) else {
+        let Some((way, first)) = ways.first().filter(|_| rules.pages_max > 0) else {
             return Err(flaw.map_or(History::Unknown, History::Partial));
+        };
+        let findings = WalkFindings {
+            fits: profile.is_some_and(|profile| fits(live, profile)),
+            doubtful: live.damaged || live.mixed,
+            // Counted pages begin with one that shows the live entries once more; links lead past them.
+            damaged: live.damaged && way.follows_links(),
+            named: named(live.metadata),
+            flaw,
+            total: live.metadata.paging.total_items,
+            ..WalkFindings::default()
         };
         let mut walk = Self {
             started_at: now,
             feed: feed.to_string(),
             phase: WalkPhase::At(first.clone()),
             ways,
+            retry: None,
             next_at: now.plus_secs(rules.page_gap_secs),
-            pages: 0,
-            on_way: 0,
-            barren: 0,
-            tries: 0,
-            bytes: live.bytes,
-            base: 0,
-            kept: 0,
             before: PreviousWalk::None,
-            fits: profile.is_some_and(|profile| fits(live, profile)),
-            alone: false,
-            doubtful: live.damaged || live.mixed,
-            damaged: false,
-            named: named(live.metadata),
-            flaw,
+            counts: WalkCounts { bytes: live.bytes, ..WalkCounts::default() },
+            findings,
             trail: WalkTrail::default(),
         };
-        walk.recall(feed.as_str(), live.landed, live.body, live.keys, true);
+        let trace =
+            PageTrace { no: 0, url: feed.as_str(), landed: live.landed, body: live.body, keys: live.keys };
+        walk.recall(&trace);
         Ok(walk)
     }
 
     /// The same as one more walk after `before`; its live document is kept under the number `base`.
     #[must_use]
-    pub fn after(self, before: PreviousWalk, base: u32) -> Self {
-        Self { before, base, kept: base, ..self }
+    pub fn after(mut self, before: PreviousWalk, base: u32) -> Self {
+        self.before = before;
+        (self.counts.base, self.counts.kept, self.counts.way_from) = (base, base, base);
+        self
+    }
+
+    /// The same where this is held of the past. What is held whole already must not be read twice.
+    #[must_use]
+    pub fn holding(mut self, history: &History) -> Self {
+        self.findings.held_whole = *history == History::Complete;
+        self
     }
 
     /// This walk, as the next one compares itself with it.
@@ -267,8 +309,9 @@ impl ArchiveWalk {
 
     /// The same, when its silence proves nothing whatever it meets: of a planet, or of a log of events.
     #[must_use]
-    pub fn doubted(self, doubtful: bool) -> Self {
-        Self { doubtful: self.doubtful || doubtful, ..self }
+    pub fn doubted(mut self, doubtful: bool) -> Self {
+        self.findings.doubtful |= doubtful;
+        self
     }
 
     /// The same, with its first page so long after its live document.
@@ -284,7 +327,22 @@ impl ArchiveWalk {
             (PreviousWalk::WithoutStrategy, None) => true,
             _ => false,
         };
-        is_same_strategy && !self.doubtful && self.phase == WalkPhase::Done(Completion::Complete)
+        is_same_strategy && !self.findings.doubtful && self.phase == WalkPhase::Done(Completion::Complete)
+    }
+
+    /// Pages read so far, on all ways.
+    pub fn pages(&self) -> u32 {
+        self.counts.pages
+    }
+
+    /// The number of the live document; the pages follow. The numbers before it are those of the walk before.
+    pub fn base(&self) -> u32 {
+        self.counts.base
+    }
+
+    /// The number of the last page kept.
+    pub fn kept(&self) -> u32 {
+        self.counts.kept
     }
 
     /// Number of different entries that it has shown, those of the live document included.
@@ -308,14 +366,8 @@ impl ArchiveWalk {
     }
 
     /// Tells it of a page again that was stored; of the live document first.
-    pub fn recall(&mut self, url: &str, landed: &str, body: Digest, keys: &[KeyHash], is_live: bool) {
-        self.trail.visited.insert(address(url));
-        self.trail.visited.insert(address(landed));
-        self.trail.bodies.insert(body);
-        self.trail.keys.extend(keys);
-        if is_live {
-            self.trail.live.extend(keys);
-        }
+    pub fn recall(&mut self, page: &PageTrace<'_>) {
+        self.trail.recall(page, page.no == self.counts.base, self.counts.way_from);
     }
 
     /// As it is stored: without what it has seen, which is not copied either.
@@ -325,48 +377,43 @@ impl ArchiveWalk {
             feed: self.feed.clone(),
             ways: self.ways.clone(),
             phase: self.phase.clone(),
+            retry: self.retry.clone(),
             next_at: self.next_at,
-            pages: self.pages,
-            on_way: self.on_way,
-            barren: self.barren,
-            tries: self.tries,
-            bytes: self.bytes,
-            base: self.base,
-            kept: self.kept,
             before: self.before.clone(),
-            fits: self.fits,
-            alone: self.alone,
-            doubtful: self.doubtful,
-            damaged: self.damaged,
-            named: self.named.clone(),
-            flaw: self.flaw.clone(),
+            counts: self.counts.clone(),
+            findings: self.findings.clone(),
             trail: WalkTrail::default(),
         }
     }
 
     /// Next action of a walk.
     pub fn next(&self, now: Stamp) -> WalkStep {
-        let url = match &self.phase {
-            WalkPhase::Done(_) => return WalkStep::Done,
-            WalkPhase::At(url) | WalkPhase::Paused { url, .. } => url,
-            WalkPhase::Recount => &self.feed,
-            WalkPhase::Boundary => self.ways.first().map_or(&self.feed, |(_, first)| first),
-        };
-        if self.next_at > now { WalkStep::Wait(self.next_at) } else { WalkStep::Fetch(url.clone()) }
+        match &self.phase {
+            WalkPhase::Done(_) => WalkStep::Done,
+            _ if self.next_at > now => WalkStep::Wait(self.next_at),
+            WalkPhase::At(url) => WalkStep::Fetch(url.clone()),
+            WalkPhase::Ending(claim, step) => WalkStep::Fetch(self.ending_url(claim, *step)),
+        }
     }
 
     /// History of the feed, as known by now.
     pub fn history(&self) -> History {
-        match &self.phase {
-            WalkPhase::Done(completion) => completion.clone().into(),
-            WalkPhase::Paused { reason, .. } => History::Partial(reason.clone()),
+        match (&self.phase, &self.retry) {
+            (WalkPhase::Done(completion), _) => completion.clone().into(),
+            (_, Some(retry)) if retry.rounds > 0 => History::Partial(retry.reason.clone()),
             _ => History::Running,
         }
     }
 
-    /// True when there is nothing to wait for: it is at its end, or at a gap.
+    /// True when there is nothing to wait for: it is at its end, or at a gap that is tried again another day.
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, WalkPhase::Done(_) | WalkPhase::Paused { .. })
+        self.is_done() || self.retry.as_ref().is_some_and(|retry| retry.rounds > 0)
+    }
+
+    /// True when it has read every page that it found, or is over: what remains is the proof of its end.
+    pub fn has_read(&self) -> bool {
+        let is_ending = matches!(&self.phase, WalkPhase::Ending(_, step) if *step != EndStep::Further);
+        is_ending || self.is_over()
     }
 
     /// True when it will never ask again.
@@ -379,6 +426,21 @@ impl ArchiveWalk {
         self.next_at
     }
 
+    /// Reason why it waits for its next request.
+    pub fn delay(&self) -> WalkDelay<'_> {
+        match (&self.phase, &self.retry) {
+            (_, Some(retry)) => WalkDelay::Retry(&retry.reason),
+            (WalkPhase::Ending(_, EndStep::Check { .. }), None) => WalkDelay::ReadsAgain,
+            (WalkPhase::Ending(..), None) => WalkDelay::ConfirmsEnd,
+            _ => WalkDelay::Pace,
+        }
+    }
+
+    /// Proof of the end, once it is reached and proven.
+    pub fn proof(&self) -> Option<&EndProof> {
+        self.findings.proof.as_ref()
+    }
+
     /// The strategy that it follows, or followed to the end; `None` when none was left.
     pub fn strategy(&self) -> Option<&Strategy> {
         self.ways.first().map(|(strategy, _)| strategy)
@@ -386,154 +448,15 @@ impl ArchiveWalk {
 
     /// Takes in what came of the request that [`ArchiveWalk::next`] named.
     pub fn answer(&mut self, reply: WalkReply<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+        if let WalkReply::Deferred { wait_secs } = reply {
+            self.next_at = now.plus_secs(wait_secs.max(1));
+            return PageUse::Drop;
+        }
         self.next_at = now.plus_secs(rules.page_gap_secs);
-        match reply {
-            WalkReply::Deferred { wait_secs } => {
-                self.next_at = now.plus_secs(wait_secs.max(1));
-                PageUse::Drop
-            }
-            WalkReply::Page(seen) if self.asks_again_for(&seen) => {
-                self.ask_once_more(rules, now);
-                PageUse::Drop
-            }
-            WalkReply::Page(seen) => {
-                self.tries = 0;
-                self.page(&seen, rules)
-            }
-            WalkReply::Missing { status } => {
-                self.missing(status, now);
-                PageUse::Drop
-            }
-            WalkReply::NoFeed => {
-                self.refuse(PartialReason::NoFeed);
-                PageUse::Drop
-            }
-            WalkReply::Failed { why, retry_after_secs } => {
-                self.again(PartialReason::Unreadable(why.to_owned()), retry_after_secs, now);
-                PageUse::Drop
-            }
-        }
-    }
-
-    /// Notes what a page that is taken in may lack.
-    fn doubt(&mut self, seen: &WalkedDocument<'_>) {
-        self.damaged |= seen.damaged;
-        self.doubtful |= seen.damaged || seen.mixed;
-    }
-
-    fn page(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) -> PageUse {
-        // In place of the live document another feed's shows that it moved, and the boundary is read again.
-        let is_page = self.phase != WalkPhase::Recount;
-        if is_page && different_feed(&self.named, &named(seen.metadata)).is_some() {
-            self.refuse(PartialReason::DifferentFeed);
-            return PageUse::Drop;
-        }
-        let url = match std::mem::replace(&mut self.phase, WalkPhase::Done(Completion::Complete)) {
-            WalkPhase::At(url) | WalkPhase::Paused { url, .. } => url,
-            WalkPhase::Recount => {
-                let moved = seen.keys.len() != self.trail.live.len()
-                    || seen.keys.iter().any(|key| !self.trail.live.contains(key));
-                if moved {
-                    self.phase = WalkPhase::Boundary;
-                }
-                return PageUse::Drop;
-            }
-            WalkPhase::Boundary => {
-                self.doubt(seen);
-                self.phase = WalkPhase::Done(self.at_last_page());
-                return self.keep(seen);
-            }
-            done @ WalkPhase::Done(_) => {
-                self.phase = done;
-                return PageUse::Drop;
-            }
-        };
-        let leads_back =
-            address(seen.landed) != address(&url) && self.trail.visited.contains(&address(seen.landed));
-        let repeats = leads_back || self.trail.bodies.contains(&seen.body);
-        if !rules.reach.holds(seen.landed) {
-            self.refuse(PartialReason::RedirectsToAnotherHost);
-            return PageUse::Drop;
-        }
-        let is_first = self.on_way == 0;
-        let is_new = seen.keys.iter().any(|key| !self.trail.keys.contains(key));
-        let follows_links = self.strategy().is_some_and(Strategy::follows_links);
-        // A server that does not know the parameter shows its live document once more.
-        if is_first && (repeats || !is_new && !follows_links) {
-            self.next_strategy(None);
-            return PageUse::Drop;
-        }
-        // Nobody links to an archive of nothing. With links of its own such a page may stand between two others; one that was cut
-        // is damaged.
-        if follows_links && seen.keys.is_empty() && !seen.damaged && !repeats && self.is_last(seen) {
-            self.refuse(PartialReason::EmptyPage);
-            return PageUse::Drop;
-        }
-        if repeats {
-            self.end(if follows_links {
-                Completion::Partial(PartialReason::Circle)
-            } else {
-                Completion::Complete
-            });
-            return PageUse::Drop;
-        }
-        self.pages += 1;
-        self.on_way += 1;
-        self.doubt(seen);
-        self.barren = if is_new { 0 } else { self.barren + 1 };
-        // The page is taken in before its link is looked for: the last page has none and is the oldest.
-        let verdict = if is_new { self.keep(seen) } else { PageUse::Drop };
-        self.recall(&url, seen.landed, seen.body, &[], false);
-        self.go_on(seen, rules);
-        verdict
-    }
-
-    fn keep(&mut self, seen: &WalkedDocument<'_>) -> PageUse {
-        self.bytes += seen.bytes;
-        self.kept += 1;
-        self.trail.keys.extend(seen.keys);
-        PageUse::Keep
-    }
-
-    /// True when a page of links leads nowhere.
-    fn is_last(&self, seen: &WalkedDocument<'_>) -> bool {
-        self.strategy()
-            .is_some_and(|strategy| matches!(strategy.clone().after(&self.feed, seen), NextPage::End))
-    }
-
-    /// From a page to the next.
-    fn go_on(&mut self, seen: &WalkedDocument<'_>, rules: &WalkRules) {
-        let Some((strategy, _)) = self.ways.first_mut() else { return self.end(Completion::Unknown) };
-        let next = strategy.after(&self.feed, seen);
-        let follows_links = strategy.follows_links();
-        if self.bytes > BYTES_MAX {
-            let reason = PartialReason::TooManyBytes { mib_max: BYTES_MAX >> 20 };
-            return self.end(Completion::Partial(reason));
-        }
-        let url = match next {
-            NextPage::End => return self.end(Completion::Complete),
-            NextPage::Short(reason) => return self.end(Completion::Partial(reason)),
-            NextPage::Page(url) => url,
-        };
-        if self.barren >= BARREN_MAX {
-            // A server that stopped counting looks the same.
-            self.doubtful = true;
-            return self.end(if follows_links {
-                Completion::Partial(PartialReason::NothingNew)
-            } else {
-                Completion::Complete
-            });
-        }
-        if self.pages >= rules.pages_max {
-            let reason = PartialReason::TooManyPages { pages_max: rules.pages_max };
-            return self.end(Completion::Partial(reason));
-        }
-        match rules.reach.mapped(&url) {
-            Some(url) if self.trail.visited.contains(&address(&url)) => {
-                self.end(Completion::Partial(PartialReason::Circle));
-            }
-            Some(url) => self.phase = WalkPhase::At(url),
-            None => self.end(Completion::Partial(PartialReason::LinksToAnotherHost)),
+        match self.phase.clone() {
+            WalkPhase::Done(_) => PageUse::Drop,
+            WalkPhase::At(url) => self.read(&url, reply, rules, now),
+            WalkPhase::Ending(claim, step) => self.prove(claim, step, reply, rules, now),
         }
     }
 }
@@ -550,11 +473,4 @@ fn fits(live: &WalkedDocument<'_>, profile: &Profile) -> bool {
         && usual.is_some_and(|usual| live.keys.len() <= usual)
         && profile.history.iter().any(ends_so)
         && profile.is_named_by(live.metadata)
-}
-
-/// Digest of an address without its fragment and scheme, which make no other page of it.
-fn address(url: &str) -> Digest {
-    let url = url.split('#').next().unwrap_or_default();
-    let bare = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or(url);
-    Digest::of(bare.as_bytes())
 }

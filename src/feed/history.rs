@@ -57,6 +57,79 @@ pub enum PartialReason {
         /// The server's limit.
         entries_max: u32,
     },
+    /// The server does not show the live entries as the first page, so that no page proves to be the last.
+    PagingUnproven,
+    /// A page shows the live feed once more.
+    LeadsToFeed,
+    /// The pages, or the one document with everything, do not show what the live document shows.
+    LiveNotMet,
+    /// Entries moved from page to page while they were read.
+    PagesMoved,
+    /// The page that leads nowhere names another one as the last.
+    NotTheLast,
+    /// The document that names none before it does not say that it is an archive, as the others do.
+    NoArchive,
+    /// A page redirects to another document, so that its own was not read.
+    Redirected,
+    /// An archive between two others was passed over.
+    PassedOver,
+    /// The publisher counts more entries than the archives show.
+    FewerThanSaid {
+        /// Entries by the publisher's count.
+        total: u64,
+        /// Entries that were found.
+        found: u64,
+    },
+}
+
+/// Proof that a walk reached the first item of a feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndProof {
+    /// As many entries were read as the publisher counts.
+    Total {
+        /// The count.
+        items: u64,
+    },
+    /// The last archive names none before it, and did so again later.
+    LastArchive,
+    /// Behind the last page is none, and was none later; the first one shows the live entries, and none moved.
+    LastPage,
+    /// There is a first page and no second one.
+    OnlyPage,
+    /// One document shows everything.
+    WholeDocument,
+}
+
+impl PartialReason {
+    /// True when another walk may well find more: the publisher's fault may pass. A limit, or a page that is gone for good,
+    /// stays.
+    pub const fn may_pass(&self) -> bool {
+        match self {
+            Self::LinksToAnotherHost
+            | Self::MissingPage { status: 410 }
+            | Self::TooManyBytes { .. }
+            | Self::TooManyPages { .. }
+            | Self::ServerLimit { .. } => false,
+            Self::RedirectsToAnotherHost
+            | Self::MissingPage { .. }
+            | Self::NoFeed
+            | Self::Unreadable(_)
+            | Self::DifferentFeed
+            | Self::EmptyPage
+            | Self::Circle
+            | Self::NothingNew
+            | Self::DamagedPage
+            | Self::PagingUnproven
+            | Self::LeadsToFeed
+            | Self::LiveNotMet
+            | Self::PagesMoved
+            | Self::NotTheLast
+            | Self::NoArchive
+            | Self::Redirected
+            | Self::PassedOver
+            | Self::FewerThanSaid { .. } => true,
+        }
+    }
 }
 
 impl History {
@@ -115,6 +188,35 @@ impl fmt::Display for PartialReason {
             Self::ServerLimit { entries_max } => {
                 write!(f, "its server gives no more than {entries_max} entries")
             }
+            Self::PagingUnproven => f.write_str(
+                "its server does not show the live entries as page 1, so the end of its pages proves nothing",
+            ),
+            Self::LeadsToFeed => f.write_str("a page of its archives shows the live feed once more"),
+            Self::LiveNotMet => f.write_str("its archives do not show what its live document shows"),
+            Self::PagesMoved => f.write_str("entries moved from page to page while its archives were read"),
+            Self::NotTheLast => f.write_str("the last page that was found names another one as the last"),
+            Self::NoArchive => f.write_str(
+                "the last page that was found does not say that it is an archive, as the others do",
+            ),
+            Self::Redirected => f.write_str("a page of its archives redirects to another document"),
+            Self::PassedOver => f.write_str("an archive between two others could not be read"),
+            Self::FewerThanSaid { total, found } => {
+                write!(f, "its publisher counts {total} entries, and its archives show {found}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for EndProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Total { items } => write!(f, "all {items} entries that the publisher counts were read"),
+            Self::LastArchive => f.write_str("the last archive names none before it, asked twice"),
+            Self::LastPage => f.write_str(
+                "there is no page behind the last one, asked twice and one page further, and page 1 shows the live entries",
+            ),
+            Self::OnlyPage => f.write_str("page 1 shows the live entries and there is no page 2, asked twice"),
+            Self::WholeDocument => f.write_str("one document shows everything"),
         }
     }
 }

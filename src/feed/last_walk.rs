@@ -1,6 +1,9 @@
 //! The last completed walk through a feed's archives, and the time of the next one.
 
-use super::{history::History, stamp::Stamp};
+use super::{
+    history::{EndProof, History, PartialReason},
+    stamp::Stamp,
+};
 
 /// The last walk through a feed's archives that came to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,10 +20,15 @@ pub struct LastWalk {
     pub missed: u32,
     /// Note for the operator.
     pub remark: Option<String>,
+    /// Proof that it reached the first item, if it did.
+    pub proof: Option<EndProof>,
 }
 
 /// Seconds from a walk that missed something to the one that decides (POLLING 2.3: two walks, 24 h apart at least).
 pub(super) const APART_SECS: u64 = 86_400;
+
+/// Seconds at most from a walk that fell short by a fault that may pass to the next one.
+const MEND_SECS: u64 = 7 * 86_400;
 
 impl LastWalk {
     /// Of one that came to its end before its first page.
@@ -28,9 +36,16 @@ impl LastWalk {
         Self { began_at: now, ended_at: now, found, ..Self::default() }
     }
 
-    /// Time of the next walk, if archives are walked every so many seconds; `None` for 0.
+    /// Time of the next walk, if archives are walked every so many seconds; `None` for 0, and where there was nothing to walk
+    /// through. One that fell short of the first item by a fault that may pass is due sooner.
     pub fn again_at(&self, again_secs: u64) -> Option<Stamp> {
-        let secs = if self.missed > 0 { again_secs.min(APART_SECS) } else { again_secs };
-        (again_secs > 0 && self.found != History::Unknown).then(|| self.ended_at.plus_secs(secs))
+        let found_no_archives = self.found == History::Unknown && self.began_at == self.ended_at;
+        let may_pass = self.found.reason().is_some_and(PartialReason::may_pass);
+        let secs = match () {
+            () if self.missed > 0 => again_secs.min(APART_SECS),
+            () if may_pass => again_secs.min(MEND_SECS),
+            () => again_secs,
+        };
+        (again_secs > 0 && !found_no_archives).then(|| self.ended_at.plus_secs(secs))
     }
 }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     clock::Clock,
     feed::{
-        archive::{ArchiveWalk, StagedPage, StagedWalk, StagingChange},
+        archive::{ArchiveWalk, StagedBody, StagedPage, StagedWalk, StagingChange},
         item::{Item, ItemId, KeyHash},
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Axis,
@@ -501,11 +501,11 @@ impl Feed {
         match commit.archives.and_then(|archives| archives.unstage) {
             Some(StagingChange::Since(no)) => {
                 self.staged = self.staged.split_off(&no);
-                self.staged.values_mut().for_each(|page| page.deflated = Vec::new());
+                self.staged.values_mut().for_each(|page| page.content = StagedBody::Traces);
             }
             Some(StagingChange::Without(no)) => drop(self.staged.split_off(&no)),
             Some(StagingChange::Below(no)) => {
-                self.staged.range_mut(..no).for_each(|(_, page)| page.deflated = Vec::new());
+                self.staged.range_mut(..no).for_each(|(_, page)| page.content = StagedBody::Traces);
             }
             None => {}
         }

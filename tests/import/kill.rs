@@ -123,7 +123,13 @@ async fn an_import_that_is_killed_again_and_again_ends_with_what_an_undisturbed_
     assert_eq!(found, expect);
     let asked = rough.paths();
     println!("{kills} kills, {} requests for {} documents", asked.len(), past.archives + 1);
-    // What is staged is not asked for again: a kill cuts off one request, and the live document is read last once more.
-    assert!(asked.len() <= past.archives + 2 + kills, "{asked:?}");
-    assert!(asked.len() > past.archives + 2, "none of the kills cut a request off: {asked:?}");
+    // What is staged is not asked for again: a kill cuts off one request, the live document is read last once more, and the
+    // oldest archive is asked again whether it is the oldest.
+    assert!(asked.len() <= past.archives + 3 + kills, "{asked:?}");
+    let twice = |number: usize| {
+        let path = format!("/archive/{number}");
+        asked.iter().filter(|asked| **asked == path).count() > 1
+    };
+    let is_cut = (1..past.archives).any(twice) || asked.iter().filter(|path| *path == "/feed").count() > 2;
+    assert!(is_cut, "none of the kills cut a request off: {asked:?}");
 }

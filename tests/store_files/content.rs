@@ -5,8 +5,8 @@ use everfeed::{
     feed::{
         absence::{AbsenceState, CheckResult, Coverage, WindowEvent},
         archive::{
-            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, PartialReason,
-            StagedPage, StagingChange, WalkRules, WalkedDocument as Shown,
+            ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, PageAddress,
+            PartialReason, StagedBody, StagedPage, StagingChange, WalkRules, WalkedDocument as Shown,
         },
         item::{ItemDigests, ItemId, KeyHash, Reason},
         observation_record::ObservationRecord,
@@ -338,16 +338,18 @@ fn walk() -> ArchiveWalk {
 fn staged(no: u32) -> StagedPage {
     StagedPage {
         no,
-        url: "http://example.org/a".into(),
-        landed: "http://example.org/b".into(),
-        base_url: "https://example.org/b".into(),
+        address: PageAddress {
+            url: "http://example.org/a".into(),
+            landed: "http://example.org/b".into(),
+            base_url: "https://example.org/b".into(),
+        },
         content_type: Some("text/xml".into()),
         content_language: Some("en".into()),
         read_at: START,
         body: Digest([4; 16]),
         keys: vec![key(1)],
         strong: 1,
-        deflated: vec![1, 2, 3],
+        content: StagedBody::Waiting(vec![1, 2, 3]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A page of an archive as it waits to be committed.
 
-use super::ArchiveWalk;
+use super::{ArchiveWalk, PageTrace};
 use crate::feed::{item::KeyHash, stamp::Stamp};
 use everfeed_adapters::Digest;
 use std::collections::HashMap;
@@ -10,12 +10,8 @@ use std::collections::HashMap;
 pub struct StagedPage {
     /// Its place: the live document comes first, the rest follow as they were read.
     pub no: u32,
-    /// The address asked.
-    pub url: String,
-    /// The address that answered.
-    pub landed: String,
-    /// Base of its relative references.
-    pub base_url: String,
+    /// The address of its document.
+    pub address: PageAddress,
     /// `Content-Type`, if it is text.
     pub content_type: Option<String>,
     /// `Content-Language`, if it is text.
@@ -28,8 +24,42 @@ pub struct StagedPage {
     pub keys: Vec<KeyHash>,
     /// Number of strong keys.
     pub strong: u32,
-    /// Its bytes, deflated (RFC 1951); empty once they are committed.
-    pub deflated: Vec<u8>,
+    /// Its bytes, until they are committed.
+    pub content: StagedBody,
+}
+
+/// The address of a document, as it was asked for and as it answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageAddress {
+    /// The address asked.
+    pub url: String,
+    /// The address that answered.
+    pub landed: String,
+    /// Base of its relative references.
+    pub base_url: String,
+}
+
+/// The bytes of a staged page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StagedBody {
+    /// None: they are committed, or hold nothing to be committed. The traces of the page are kept.
+    #[default]
+    Traces,
+    /// They wait to be committed, deflated (RFC 1951).
+    Waiting(Vec<u8>),
+}
+
+impl StagedPage {
+    /// True while it waits to be committed.
+    pub fn waits(&self) -> bool {
+        matches!(self.content, StagedBody::Waiting(_))
+    }
+
+    /// The page as a walk remembers it.
+    pub fn trace(&self) -> PageTrace<'_> {
+        let (url, landed) = (self.address.url.as_str(), self.address.landed.as_str());
+        PageTrace { no: self.no, url, landed, body: self.body, keys: &self.keys }
+    }
 }
 
 /// Change to staged pages in the commit that makes items of them.
@@ -57,16 +87,16 @@ impl StagedWalk {
     /// The walk with what it has seen.
     pub fn recalled(&self) -> Option<ArchiveWalk> {
         let mut walk = self.walk.clone()?;
-        let base = walk.base;
+        let base = walk.base();
         for page in self.pages.iter().filter(|page| page.no >= base) {
-            walk.recall(&page.url, &page.landed, page.body, &page.keys, page.no == base);
+            walk.recall(&page.trace());
         }
         Some(walk)
     }
 
     /// Times at which the walk before saw each strong key in the archives.
     pub fn before(&self) -> HashMap<KeyHash, Stamp> {
-        let base = self.walk.as_ref().map_or(0, |walk| walk.base);
+        let base = self.walk.as_ref().map_or(0, ArchiveWalk::base);
         let mut held = HashMap::new();
         // The live document of that walk is no archive. It came first, so it has the lowest number.
         for page in self.pages.iter().filter(|page| page.no < base).skip(1) {
@@ -78,14 +108,14 @@ impl StagedWalk {
 
     /// Times at which the pages of this walk, its live document aside, showed each key.
     pub fn shown(&self) -> HashMap<KeyHash, Stamp> {
-        let base = self.walk.as_ref().map_or(0, |walk| walk.base);
+        let base = self.walk.as_ref().map_or(0, ArchiveWalk::base);
         let own = self.pages.iter().filter(|page| page.no > base);
         own.flat_map(|page| page.keys.iter().map(|key| (*key, page.read_at))).collect()
     }
 
     /// True when pages wait to be committed.
     pub fn waits(&self) -> bool {
-        self.pages.iter().any(|page| !page.deflated.is_empty())
+        self.pages.iter().any(StagedPage::waits)
     }
 
     /// Change to the pages in a commit that makes items of them.
@@ -94,10 +124,10 @@ impl StagedWalk {
             Some(walk) if !walk.is_done() => {
                 StagingChange::Below(self.pages.last().map_or(0, |page| page.no.saturating_add(1)))
             }
-            Some(walk) if !walk.proves() && self.pages.iter().any(|page| page.no < walk.base) => {
-                StagingChange::Without(walk.base)
+            Some(walk) if !walk.proves() && self.pages.iter().any(|page| page.no < walk.base()) => {
+                StagingChange::Without(walk.base())
             }
-            walk => StagingChange::Since(walk.as_ref().map_or(0, |walk| walk.base)),
+            walk => StagingChange::Since(walk.as_ref().map_or(0, ArchiveWalk::base)),
         }
     }
 }

@@ -1,6 +1,10 @@
 //! The ladder of ways to older entries (POLLING 3.1), and how each leads from a page to the next; not the guards.
 
-use super::{WalkRules, WalkedDocument};
+use super::{
+    WalkRules, WalkedDocument,
+    counted_pages::{CountedPages, of_recipe, pairs, searched, set_query},
+    trail::address,
+};
 use crate::feed::history::PartialReason;
 use everfeed_adapters::platforms::{Profile, Recipe};
 use std::fmt;
@@ -23,28 +27,6 @@ pub enum Strategy {
         /// The most entries that it gives; `None` when nothing caps it.
         most: Option<u32>,
     },
-}
-
-/// Numbering of pages in their addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountedPages {
-    pub(crate) place: CounterPlace,
-    /// The number in the address of the page that is being read.
-    pub(crate) at: u64,
-    /// True when entries are counted; else pages.
-    pub(crate) entries: bool,
-    /// The number of the first entry, where entries are counted.
-    pub(crate) start: u64,
-    /// Other parameters of every address.
-    pub(crate) with: Vec<(String, String)>,
-}
-
-/// Part of the address that holds the number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CounterPlace {
-    Query(String),
-    /// With `{page}`.
-    Path(String),
 }
 
 /// Successor of a page.
@@ -78,46 +60,34 @@ impl Strategy {
         matches!(self, Self::CountedPages(counted) if !counted.entries && counted.with.is_empty())
     }
 
+    /// True when it counts pages in another order than that of the live document, so that they begin with the first.
+    pub(super) fn is_sorted_otherwise(&self) -> bool {
+        matches!(self, Self::CountedPages(counted) if !counted.entries && !counted.with.is_empty())
+    }
+
+    /// The counted pages that it reads, if it counts.
+    pub(super) fn counted(&self) -> Option<&CountedPages> {
+        match self {
+            Self::CountedPages(counted) => Some(counted),
+            _ => None,
+        }
+    }
+
     /// From a page that was read to the address of the next, as the document or the count has it.
     pub(super) fn after(&mut self, feed: &str, seen: &WalkedDocument<'_>) -> NextPage {
         let page = |url: Option<&str>| url.map_or(NextPage::End, |url| NextPage::Page(url.to_owned()));
         match self {
             Self::Archives => page(seen.metadata.older_archive()),
             Self::Pages { rel } => page(link(seen, rel)),
-            Self::CountedPages(counted) => counted.after(feed, seen),
+            Self::CountedPages(counted) => {
+                counted.go_on(seen.keys.len());
+                counted.url(feed).map_or(NextPage::End, NextPage::Page)
+            }
             Self::Whole { most } => match most.filter(|most| seen.keys.len() as u64 >= u64::from(*most)) {
                 Some(most) => NextPage::Short(PartialReason::ServerLimit { entries_max: most }),
                 None => NextPage::End,
             },
         }
-    }
-}
-
-impl CountedPages {
-    fn after(&mut self, feed: &str, seen: &WalkedDocument<'_>) -> NextPage {
-        let shown = seen.keys.len() as u64;
-        let is_total = self.entries
-            && seen.metadata.paging.total_items.is_some_and(|total| self.at - self.start + shown >= total);
-        // Of an overlap of one the last page may be left.
-        if shown == 0 || is_total || self.entries && shown == 1 {
-            return NextPage::End;
-        }
-        // The last entry is read twice: one that was taken out meanwhile moves nothing past us.
-        self.at += if self.entries { shown - 1 } else { 1 };
-        self.url(feed).map_or(NextPage::End, NextPage::Page)
-    }
-
-    fn url(&self, feed: &str) -> Option<String> {
-        let mut url = Url::parse(feed).ok()?;
-        let number = self.at.to_string();
-        match &self.place {
-            CounterPlace::Query(param) => set_query(&mut url, param, &number),
-            CounterPlace::Path(template) => url.set_path(&template.replace("{page}", &number)),
-        }
-        for (name, value) in &self.with {
-            set_query(&mut url, name, value);
-        }
-        Some(url.into())
     }
 }
 
@@ -133,22 +103,11 @@ impl fmt::Display for Strategy {
     }
 }
 
-impl fmt::Display for CountedPages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.entries { "entries" } else { "pages" };
-        let place = match &self.place {
-            CounterPlace::Query(param) => param,
-            CounterPlace::Path(template) => template,
-        };
-        write!(f, "{what} counted by `{place}`")?;
-        self.with.iter().try_for_each(|(name, value)| write!(f, ", {name}={value}"))
-    }
-}
-
 /// True when the document itself shows that it is everything.
 pub(super) fn shows_all(live: &WalkedDocument<'_>) -> bool {
     let shown = live.keys.len() as u64;
-    live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total <= shown)
+    let leads_on = live.metadata.older_archive().or_else(|| live.metadata.link("next")).is_some();
+    live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total <= shown) && !leads_on
 }
 
 /// Every way that a live document and its platform offer, the best first, each with its first address; and why the
@@ -169,80 +128,20 @@ pub(super) fn ways(
     for (way, url) in linked.into_iter().flatten() {
         match rules.reach.mapped(url) {
             // One that leads from the document to itself leads nowhere.
-            Some(url) if super::address(&url) == super::address(feed.as_str()) => {}
+            Some(url) if address(&url) == address(feed.as_str()) => {}
             Some(url) if found.iter().all(|(_, other)| *other != url) => found.push((way, url)),
             Some(_) => {}
             None => flaw = Some(PartialReason::LinksToAnotherHost),
         }
     }
     let recipes = profile.map(|profile| profile.history.as_slice()).unwrap_or_default();
-    let counted = searched(feed, live).into_iter().map(Strategy::CountedPages);
-    for way in counted.chain(recipes.iter().filter_map(|recipe| of_recipe(recipe, live))) {
-        let url = match &way {
-            Strategy::CountedPages(counted) => counted.url(feed.as_str()),
-            _ => None,
-        };
-        found.extend(url.map(|url| (way, url)));
+    let counted = searched(feed, live).into_iter();
+    for pages in counted.chain(recipes.iter().filter_map(|recipe| of_recipe(recipe, live))) {
+        let url = pages.url(feed.as_str());
+        found.extend(url.map(|url| (Strategy::CountedPages(pages), url)));
     }
     found.extend(recipes.iter().filter_map(|recipe| whole(recipe, feed)));
     (found, flaw)
-}
-
-/// OpenSearch names no parameter, so the address of the feed must.
-fn searched(feed: &Url, live: &WalkedDocument<'_>) -> Option<CountedPages> {
-    let paging = &live.metadata.paging;
-    let shown = live.keys.len() as u64;
-    let start = u64::from(paging.first_index != Some(0));
-    paging.total_items.filter(|total| shown > 1 && *total > shown)?;
-    let own = [Some(feed.clone()), live.metadata.link("self").and_then(|url| Url::parse(url).ok())];
-    let named = own.into_iter().flatten().find_map(|url| {
-        url.query_pairs().map(|(name, _)| name.into_owned()).find(|name| is_start_index(name))
-    });
-    let place = CounterPlace::Query(named.unwrap_or_else(|| "startIndex".to_owned()));
-    Some(CountedPages { place, at: start + shown - 1, entries: true, start, with: Vec::new() })
-}
-
-fn is_start_index(name: &str) -> bool {
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    matches!(plain.to_ascii_lowercase().as_str(), "startindex" | "start" | "offset")
-}
-
-/// A recipe that counts.
-fn of_recipe(recipe: &Recipe, live: &WalkedDocument<'_>) -> Option<Strategy> {
-    let counted = match recipe {
-        Recipe::Page { param, start, with, .. } => {
-            let with = with.as_deref().map(pairs).unwrap_or_default();
-            // In another order the live document is none of the pages, so they begin with the first.
-            let first = if with.is_empty() { *start } else { start.saturating_sub(1) };
-            CountedPages {
-                place: CounterPlace::Query(param.clone()),
-                at: u64::from(first),
-                entries: false,
-                start: 0,
-                with,
-            }
-        }
-        Recipe::Path { template, start, .. } => CountedPages {
-            place: CounterPlace::Path(template.clone()),
-            at: u64::from(*start),
-            entries: false,
-            start: 0,
-            with: Vec::new(),
-        },
-        Recipe::Offset { param, start, count, count_max, .. } => {
-            let with = count.as_ref().zip(*count_max).map(|(count, most)| (count.clone(), most.to_string()));
-            let start = u64::from(*start);
-            CountedPages {
-                place: CounterPlace::Query(param.clone()),
-                at: start + (live.keys.len() as u64).saturating_sub(1),
-                entries: true,
-                start,
-                with: with.into_iter().collect(),
-            }
-        }
-        _ => return None,
-    };
-    Some(Strategy::CountedPages(counted))
 }
 
 /// A recipe that lifts the limit.
@@ -267,15 +166,4 @@ fn whole(recipe: &Recipe, feed: &Url) -> Option<(Strategy, String)> {
 
 fn link<'a>(seen: &WalkedDocument<'a>, rel: &str) -> Option<&'a str> {
     seen.metadata.link(rel)
-}
-
-fn pairs(query: &str) -> Vec<(String, String)> {
-    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
-}
-
-/// Gives a parameter a value, in the place of the one that it had.
-fn set_query(url: &mut Url, name: &str, value: &str) {
-    let kept: Vec<(String, String)> =
-        url.query_pairs().into_owned().filter(|(other, _)| other != name).collect();
-    url.query_pairs_mut().clear().extend_pairs(kept).append_pair(name, value);
 }

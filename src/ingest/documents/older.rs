@@ -5,7 +5,9 @@ use super::pages::{inflate, window};
 use crate::{
     feed::{
         absence::{Coverage, ProofPolicy},
-        archive::{ArchiveWalk, ArchivedPage, History, LastWalk, StagedWalk, merge, settle_known},
+        archive::{
+            ArchiveWalk, ArchivedPage, History, LastWalk, StagedBody, StagedWalk, merge, settle_known,
+        },
         item::KeyHash,
         reconcile::{
             Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState, keys_needed, observe,
@@ -94,12 +96,12 @@ pub(in crate::ingest) async fn opened(
         let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| LastWalk::of(walk, now));
         let said = Some(Archives { history, walked, unstage: Some(staged.unstage()) });
         // Each is let go of as soon as it is parsed.
-        let waiting = staged.pages.into_iter().filter(|page| !page.deflated.is_empty());
-        let pages = waiting.map(|page| {
-            let document = inflate(&page.deflated).and_then(|body| window(&page, &body));
+        let pages = staged.pages.into_iter().filter_map(|mut page| {
+            let StagedBody::Waiting(deflated) = std::mem::take(&mut page.content) else { return None };
+            let document = inflate(&deflated).and_then(|body| window(&page, &body));
             let Some(document) = document else {
                 warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
-                return ArchivedPage::default();
+                return Some(ArchivedPage::default());
             };
             let (seen, _) = observe(&WindowState::default(), &document, profile.clone(), Coverage::Partial);
             let read = |sighting| match sighting {
@@ -107,7 +109,7 @@ pub(in crate::ingest) async fn opened(
                 ObservedEntry::Same(_) => None,
             };
             let readings = seen.entries.into_iter().filter_map(read).collect();
-            ArchivedPage { read_at: page.read_at, readings, deletions: seen.deletions }
+            Some(ArchivedPage { read_at: page.read_at, readings, deletions: seen.deletions })
         });
         Import { pages: Arc::new(pages.collect()), said }
     })

@@ -2,7 +2,12 @@
 
 use super::sliced::is_damaged;
 use crate::{
-    feed::{archive::StagedPage, item::KeyHash, schedule::Failure, stamp::Stamp},
+    feed::{
+        archive::{PageAddress, StagedBody, StagedPage},
+        item::KeyHash,
+        schedule::Failure,
+        stamp::Stamp,
+    },
     ingest::{Fetched, compute::compute},
 };
 use bytes::Bytes;
@@ -17,16 +22,14 @@ use std::{
 pub(in crate::ingest) fn unread(url: &str, base_url: String, fetched: &Fetched, now: Stamp) -> StagedPage {
     StagedPage {
         no: 0,
-        url: url.to_owned(),
-        landed: fetched.base_url.clone(),
-        base_url,
+        address: PageAddress { url: url.to_owned(), landed: fetched.base_url.clone(), base_url },
         content_type: fetched.content_type.clone(),
         content_language: fetched.content_language.clone(),
         read_at: now,
         body: Digest::of(&fetched.body),
         keys: Vec::new(),
         strong: 0,
-        deflated: Vec::new(),
+        content: StagedBody::Traces,
     }
 }
 
@@ -41,7 +44,7 @@ pub(in crate::ingest) fn window(page: &StagedPage, body: &[u8]) -> Option<Sliced
     let hints = Hints {
         content_type: page.content_type.as_deref(),
         content_language: page.content_language.as_deref(),
-        base_url: Some(&page.base_url),
+        base_url: Some(&page.address.base_url),
         resource: None,
     };
     slice(body, &hints).ok()
@@ -63,11 +66,11 @@ pub(in crate::ingest) fn strong_of(window: &SlicedDocument) -> u32 {
 }
 
 /// Compresses a body for staging.
-pub(in crate::ingest) async fn deflate(body: Bytes) -> Result<Vec<u8>, Failure> {
+pub(in crate::ingest) async fn deflate(body: Bytes) -> Result<StagedBody, Failure> {
     compute(move || {
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(&body)?;
-        encoder.finish()
+        encoder.finish().map(StagedBody::Waiting)
     })
     .await?
     .map_err(Failure::ours)

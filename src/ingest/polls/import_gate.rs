@@ -70,7 +70,7 @@ impl Poll<'_> {
         }
         let serve_at = walk.started_at.plus_secs(import.serve_after_secs);
         // A clock that was set back must not keep the feed from being served for ever.
-        if !walk.is_over() && now < serve_at && now >= walk.started_at {
+        if !walk.has_read() && now < serve_at && now >= walk.started_at {
             return Ok(Gate::Closed(None, serve_at));
         }
         Ok(Gate::Open(None, opened(&record, staged, sliced.profile.clone(), now).await?))
@@ -87,7 +87,7 @@ impl Poll<'_> {
         let (feed, now) = (self.feed, self.context.now());
         let asked = feed.bare_url();
         let mut page = unread(asked.as_str(), fetched.base_url.clone(), fetched, now);
-        page.landed = landed.to_owned();
+        page.address.landed = landed.to_owned();
         page.keys = keys_of(&record.namespace, &sliced.window);
         page.strong = strong_of(&sliced.window);
         let seen = WalkedDocument {
@@ -105,7 +105,7 @@ impl Poll<'_> {
             Ok(walk) => walk,
             Err(history) => return Ok(Err(history)),
         };
-        page.deflated = deflate(sliced.bytes.clone()).await?;
+        page.content = deflate(sliced.bytes.clone()).await?;
         self.context.store.stage(feed.no, walk.token(), Some(page)).await.map_err(store_failure)?;
         info!(feed.name = %feed.name, way = ?walk.strategy(), "Reading the archives of `{}`", feed.name);
         Ok(Ok(walk))

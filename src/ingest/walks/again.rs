@@ -88,7 +88,7 @@ impl ArchiveReader<'_> {
         page.keys = keys_of(&record.namespace, &window);
         page.strong = strong_of(&window);
         let seen = WalkedDocument {
-            landed: &page.landed,
+            landed: &page.address.landed,
             body: page.body,
             bytes: fetched.body.len() as u64,
             keys: &page.keys,
@@ -106,7 +106,7 @@ impl ArchiveReader<'_> {
         let base = staged.pages.last().map_or(0, |page| page.no.saturating_add(1));
         let before = staged.walk.as_ref().map_or(PreviousWalk::WithoutStrategy, ArchiveWalk::as_previous);
         let is_log = profile.is_some_and(|profile| profile.event_log);
-        let walk = walk.after(before, base).doubted(is_log);
+        let walk = walk.after(before, base).holding(&record.history).doubted(is_log);
         let gap_secs = self.rules(&walk).page_gap_secs;
         let walk = walk.paced(gap_secs, now);
         page.no = base;

@@ -76,7 +76,7 @@ impl ArchiveReader<'_> {
             ..LastWalk::of(walk, now)
         });
         let observed = ObservationRecord {
-            partial: Some(format!("archives, {}; pages read: {}", walk.history(), walk.pages)),
+            partial: Some(format!("archives, {}; pages read: {}", walk.history(), walk.pages())),
             remark: silence.remark,
             ..ObservationRecord::of(&decisions, walk.entries(), now)
         };

@@ -5,7 +5,7 @@ use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::Coverage,
-        archive::{ArchiveWalk, PageUse, StagedPage, WalkReply, WalkedDocument, settle_known},
+        archive::{ArchiveWalk, PageUse, StagedBody, StagedPage, WalkReply, WalkedDocument, settle_known},
         different_feed::is_planet,
         reconcile::{Observation, ObservedEntry, WindowState, keys_needed, observe},
         schedule::Failure,
@@ -70,7 +70,7 @@ impl ArchiveReader<'_> {
         };
         let keys = keys_of(&record.namespace, &window);
         let seen = WalkedDocument {
-            landed: &page.landed,
+            landed: &page.address.landed,
             body: page.body,
             bytes: body.len() as u64,
             keys: &keys,
@@ -78,14 +78,15 @@ impl ArchiveReader<'_> {
             damaged,
             mixed: is_planet(&window),
         };
-        if walk.answer(WalkReply::Page(seen), &rules, now) == PageUse::Drop {
+        let used = walk.answer(WalkReply::Page(seen), &rules, now);
+        if used == PageUse::Drop {
             return Ok((None, None));
         }
         let strong = strong_of(&window);
         // Of a page that changes nothing only the traces are kept.
-        let is_kept = !judges || self.changes(window, now).await?;
-        let deflated = if is_kept { deflate(body).await? } else { Vec::new() };
-        Ok((Some(StagedPage { no: walk.kept, keys, strong, deflated, ..page }), None))
+        let is_kept = used == PageUse::Keep && (!judges || self.changes(window, now).await?);
+        let content = if is_kept { deflate(body).await? } else { StagedBody::Traces };
+        Ok((Some(StagedPage { no: walk.kept(), keys, strong, content, ..page }), None))
     }
 
     /// The URL that a page's relative references are relative to: where the public finds it.

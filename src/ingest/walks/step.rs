@@ -50,11 +50,12 @@ impl ArchiveReader<'_> {
             store.stage(feed.no, walk.token(), page).await.map_err(store_failure)?;
         }
         let next_at = Some(walk.next_at());
-        if !walk.is_over() {
+        if !walk.has_read() {
             return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll: false, host_pause }));
         }
+        // Every page is read: the feed waits for nothing more, though the end is not proven yet.
         let wants_poll = !store.feed(feed.no).await.map_err(store_failure)?.is_ready();
-        if !wants_poll {
+        if !wants_poll && walk.is_over() {
             self.commit_late(&walk).await?;
         }
         if !walk.is_done() {

@@ -4,8 +4,8 @@ use super::rig::{Rig, START, add, commit, key};
 use crate::{
     feed::{
         archive::{
-            ArchiveWalk, History, LastWalk, OwnOrigins, PartialReason, StagedPage, StagedWalk, StagingChange,
-            WalkRules, WalkedDocument,
+            ArchiveWalk, History, LastWalk, OwnOrigins, PageAddress, PartialReason, StagedBody, StagedPage,
+            StagedWalk, StagingChange, WalkRules, WalkedDocument,
         },
         record::FeedNo,
     },
@@ -43,22 +43,24 @@ fn walk() -> ArchiveWalk {
 fn page(no: u32) -> StagedPage {
     StagedPage {
         no,
-        url: format!("http://example.org/{no}"),
-        landed: "http://example.org/x".into(),
-        base_url: "http://example.org/x".into(),
+        address: PageAddress {
+            url: format!("http://example.org/{no}"),
+            landed: "http://example.org/x".into(),
+            base_url: "http://example.org/x".into(),
+        },
         content_type: None,
         content_language: Some("en".into()),
         read_at: START,
         body: Digest([7; 16]),
         keys: vec![key(no)],
         strong: 1,
-        deflated: vec![1, 2, 3],
+        content: StagedBody::Waiting(vec![1, 2, 3]),
     }
 }
 
 /// The numbers of the pages, and whether each still has its bytes.
 fn shown(staged: &StagedWalk) -> Vec<(u32, bool)> {
-    staged.pages.iter().map(|page| (page.no, !page.deflated.is_empty())).collect()
+    staged.pages.iter().map(|page| (page.no, page.waits())).collect()
 }
 
 async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
@@ -69,7 +71,7 @@ async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
         rig.stage(feed, walk(), Some(page(no))).await.unwrap();
     }
     rig.stage(other, walk(), Some(page(5))).await.unwrap();
-    let again = StagedPage { deflated: vec![9], ..page(1) };
+    let again = StagedPage { content: StagedBody::Waiting(vec![9]), ..page(1) };
     let mut further = walk();
     further.pages = 3;
     rig.stage(feed, further.clone(), Some(again.clone())).await.unwrap();

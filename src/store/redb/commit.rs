@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     feed::{
-        archive::{ArchiveWalk, StagedPage, StagingChange},
+        archive::{ArchiveWalk, StagedBody, StagedPage, StagingChange},
         item::ItemId,
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         reconcile::WINDOW_ENTRIES_MAX,
@@ -123,8 +123,8 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) ->
         };
         if is_forgotten {
             table.remove(&key)?;
-        } else if is_stripped && !page.deflated.is_empty() {
-            let page = StagedPage { deflated: Vec::new(), ..page };
+        } else if is_stripped && page.waits() {
+            let page = StagedPage { content: StagedBody::Traces, ..page };
             table.insert(&key, encode(&page)?.as_slice())?;
         }
     }

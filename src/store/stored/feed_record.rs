@@ -5,7 +5,7 @@ use super::{
     table::{stored_enums, stored_newtypes, stored_structs},
 };
 use crate::feed::{
-    history::{History, PartialReason},
+    history::{EndProof, History, PartialReason},
     last_walk::LastWalk,
     record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
 };
@@ -31,7 +31,7 @@ stored_structs! {
     }
     WindowFigures { quarantined_since, suspects, deferred, reformatted_at }
     Gap { at, event, before, after }
-    LastWalk { began_at, ended_at, pages, found, missed, remark }
+    LastWalk { began_at, ended_at, pages, found, missed, remark, proof }
 }
 
 stored_enums! {
@@ -40,6 +40,9 @@ stored_enums! {
     PartialReason {
         0 LinksToAnotherHost, 1 RedirectsToAnotherHost, 2 MissingPage { status }, 3 NoFeed, 4 Unreadable(error),
         5 DifferentFeed, 6 EmptyPage, 7 Circle, 8 NothingNew, 9 DamagedPage, 10 TooManyBytes { mib_max },
-        11 TooManyPages { pages_max }, 12 ServerLimit { entries_max },
+        11 TooManyPages { pages_max }, 12 ServerLimit { entries_max }, 13 PagingUnproven, 14 LeadsToFeed,
+        15 LiveNotMet, 16 PagesMoved, 17 NotTheLast, 18 NoArchive, 19 Redirected, 20 PassedOver,
+        21 FewerThanSaid { total, found },
     }
+    EndProof { 0 Total { items }, 1 LastArchive, 2 LastPage, 3 OnlyPage, 4 WholeDocument }
 }

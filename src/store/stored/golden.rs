@@ -10,8 +10,12 @@ use super::{
 use crate::{
     feed::{
         absence::{AbsenceState, CheckResult, Coverage, PermalinkCheck, Suspect, WindowEvent, WindowItem},
-        archive::{ArchiveSuspect, ArchiveWalk, PreviousWalk, StagedPage, Strategy, WalkPhase, WalkTrail},
-        history::{History, PartialReason},
+        archive::{
+            ArchiveSuspect, ArchiveWalk, CountedPages, CounterPlace, EndClaim, EndSign, EndStep, PageAddress,
+            PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts, WalkFindings, WalkPhase,
+            WalkTrail,
+        },
+        history::{EndProof, History, PartialReason},
         item::{Content, Item, ItemDigests, ItemId, KeyHash, Reason},
         last_walk::LastWalk,
         observation_record::ObservationRecord,
@@ -34,6 +38,11 @@ use everfeed_adapters::{
     platforms::{Detected, Weight},
 };
 use std::{collections::BTreeSet, fmt::Debug, fs, path::PathBuf};
+
+fn counted() -> CountedPages {
+    let place = CounterPlace::Query("start".into());
+    CountedPages { place, at: 18, entries: true, start: 1, with: vec![("n".into(), "9".into())], step: 9 }
+}
 
 /// A sample, as it is written, and as a file of it reads.
 struct Sample {
@@ -287,6 +296,7 @@ fn samples() -> Vec<Sample> {
             found: History::Running,
             missed: 1,
             remark: some("odd"),
+            proof: None,
         }),
         gaps: vec![Gap { at: AT, event: WindowEvent::Gap, before: "1_0_1".into(), after: "2_0_2".into() }],
         window: WindowFigures {
@@ -388,40 +398,76 @@ fn samples() -> Vec<Sample> {
         started_at: AT,
         feed: "http://example.org/rss".into(),
         ways: vec![(Strategy::Pages { rel: "next".into() }, "http://example.org/rss?page=2".into())],
-        phase: WalkPhase::Paused {
-            url: "http://example.org/rss?page=3".into(),
-            reason: PartialReason::Unreadable("500".into()),
-            rounds: 2,
-        },
+        phase: WalkPhase::At("http://example.org/rss?page=3".into()),
+        retry: Some(PageRetry { reason: PartialReason::Unreadable("500".into()), tries: 1, rounds: 2 }),
         next_at: AT,
-        pages: 3,
-        on_way: 2,
-        barren: 1,
-        tries: 1,
-        bytes: 1000,
-        base: 4,
-        kept: 2,
         before: PreviousWalk::By(Strategy::Archives),
-        fits: true,
-        alone: true,
-        doubtful: true,
-        damaged: true,
-        named: metadata(),
-        flaw: Some(PartialReason::MissingPage { status: 404 }),
+        counts: WalkCounts {
+            pages: 3,
+            on_way: 2,
+            barren: 1,
+            bytes: 1000,
+            base: 4,
+            kept: 2,
+            way_from: 4,
+            ..WalkCounts::default()
+        },
+        findings: WalkFindings {
+            fits: true,
+            doubtful: true,
+            damaged: true,
+            named: metadata(),
+            flaw: Some(PartialReason::MissingPage { status: 404 }),
+            ..WalkFindings::default()
+        },
         trail: WalkTrail::default(),
+    };
+    let ending = ArchiveWalk {
+        ways: vec![(Strategy::CountedPages(counted()), "http://example.org/rss?start=9".into())],
+        phase: WalkPhase::Ending(
+            EndClaim {
+                url: "http://example.org/rss?start=18".into(),
+                sign: EndSign::Missing { status: 404 },
+            },
+            EndStep::Check { no: 5, stride: 1 },
+        ),
+        retry: None,
+        counts: WalkCounts { backs: 1, ..walk.counts.clone() },
+        findings: WalkFindings {
+            held_whole: true,
+            marked: true,
+            lacks: Some(PartialReason::FewerThanSaid { total: 9, found: 8 }),
+            holes: vec![
+                ("http://example.org/a".into(), Some(PartialReason::PassedOver)),
+                ("http://example.org/b".into(), None),
+            ],
+            total: Some(9),
+            proof: Some(EndProof::Total { items: 9 }),
+            ..walk.findings.clone()
+        },
+        ..walk.clone()
     };
     let page = StagedPage {
         no: 5,
-        url: "http://example.org/a".into(),
-        landed: "http://example.org/b".into(),
-        base_url: "https://example.org/b".into(),
+        address: PageAddress {
+            url: "http://example.org/a".into(),
+            landed: "http://example.org/b".into(),
+            base_url: "https://example.org/b".into(),
+        },
         content_type: some("text/xml"),
         content_language: some("en"),
         read_at: AT,
         body: DIGEST,
         keys: vec![KEY],
         strong: 1,
-        deflated: vec![1, 2, 3],
+        content: StagedBody::Waiting(vec![1, 2, 3]),
+    };
+    let proven = FeedRecord {
+        last_walk: Some(LastWalk {
+            proof: Some(EndProof::LastPage),
+            ..LastWalk::at_once(History::Complete, AT)
+        }),
+        ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
     };
     let subscription = Subscription {
         no: SubscriptionNo(6),
@@ -453,6 +499,8 @@ fn samples() -> Vec<Sample> {
         sample("full", observation),
         sample("full", poll),
         sample("full", walk),
+        sample("ending", ending),
+        sample("proven", proven),
         sample("full", page),
         sample("full", subscription),
         sample("full", Progress { acked: some("1_0_1"), attempts }),

@@ -1,0 +1,424 @@
+//! The proof that a walk has reached the last page. A fault looks the same as an end, so that a walk asks one page further,
+//! then again a while later, then for the pages that it passed over; where pages are counted, or shift, it reads each once
+//! more from the last to the first, and the first must show the live entries. What is not proven is partial.
+
+use super::{
+    ArchiveWalk, EndClaim, EndSign, EndStep, PageUse, WalkPhase, WalkReply, WalkRules, WalkedDocument,
+    completion::{AGAIN_SECS, Completion},
+    reading::Look,
+    strategy::Strategy,
+};
+use crate::feed::{
+    history::{EndProof, PartialReason},
+    stamp::Stamp,
+};
+
+/// Pages that a walk passes over and asks for again, at most.
+pub(super) const HOLES_MAX: usize = 10;
+
+/// Pages read a second time at most; of more, as many spread evenly.
+const CHECKED_PAGES_MAX: u32 = 100;
+
+/// From a page that looks like the end to the second request for it, in gaps between pages: where the last page is as full
+/// as the others, an end is less likely.
+const END_WAIT_GAPS: u64 = 300;
+const END_WAIT_GAPS_SHORT: u64 = 30;
+
+/// The same in seconds: at least, and at most.
+const END_WAIT_SECS_MIN: u64 = 4;
+const END_WAIT_SECS_MIN_SHORT: u64 = 2;
+const END_WAIT_SECS_MAX: u64 = 600;
+
+/// Requests for the first page that may fail, before nothing is proven.
+const FIRST_TRIES_MAX: u8 = 2;
+
+/// An answer to a step of the proof.
+enum Found<'a> {
+    Page(Look, WalkedDocument<'a>),
+    Odd(EndSign),
+    Failed(PartialReason, Option<u64>),
+}
+
+impl ArchiveWalk {
+    /// Takes in the answer to a step of the proof.
+    pub(super) fn prove(
+        &mut self,
+        claim: EndClaim,
+        step: EndStep,
+        reply: WalkReply<'_>,
+        rules: &WalkRules,
+        now: Stamp,
+    ) -> PageUse {
+        let found = self.found(&self.ending_url(&claim, step), reply, rules);
+        match step {
+            EndStep::Further => self.further(claim, found, rules, now),
+            EndStep::Again if self.counts_pages() => self.counted_again(claim, found, rules, now),
+            EndStep::Again => self.linked_again(claim, found, rules, now),
+            EndStep::Hole => self.hole(claim, found, rules, now),
+            EndStep::Check { no, stride } => self.check(claim, (no, stride), found, now),
+            EndStep::First => self.first(&claim, found, now),
+        }
+    }
+
+    /// Address that a step asks for.
+    pub(super) fn ending_url(&self, claim: &EndClaim, step: EndStep) -> String {
+        let url = match step {
+            EndStep::Further => self.further_url(),
+            EndStep::Again => None,
+            EndStep::Hole => self.findings.holes.first().map(|(url, _)| url.clone()),
+            EndStep::Check { no, .. } => self.trail.url(no).map(str::to_owned),
+            EndStep::First => {
+                let counted = self.strategy().and_then(Strategy::counted);
+                counted.and_then(|counted| counted.url_of(&self.feed, counted.start))
+            }
+        };
+        url.unwrap_or_else(|| claim.url.clone())
+    }
+
+    /// Address one page behind the one that looked like the end, or behind the last one that was linked, where its address is
+    /// a number more, or less, than the one before.
+    pub(super) fn further_url(&self) -> Option<String> {
+        match self.strategy()? {
+            Strategy::CountedPages(counted) => counted.url_of(&self.feed, counted.further()),
+            Strategy::Whole { .. } => None,
+            Strategy::Archives | Strategy::Pages { .. } => {
+                let (before, last) = self.trail.last_two(self.counts.way_from)?;
+                next_number(before, last).filter(|url| !self.trail.has_visited(url))
+            }
+        }
+    }
+
+    fn found<'a>(&self, url: &str, reply: WalkReply<'a>, rules: &WalkRules) -> Found<'a> {
+        match reply {
+            WalkReply::Page(seen) if !rules.reach.holds(seen.landed) => {
+                Found::Odd(EndSign::Denied(PartialReason::RedirectsToAnotherHost))
+            }
+            WalkReply::Page(seen) => match self.look(url, &seen) {
+                Look::Sign(EndSign::Foreign) => Found::Odd(EndSign::Foreign),
+                look => Found::Page(look, seen),
+            },
+            WalkReply::Missing { status } => Found::Odd(EndSign::Missing { status }),
+            WalkReply::NoFeed => Found::Odd(EndSign::NoFeed),
+            WalkReply::Failed { why, retry_after_secs } => {
+                Found::Failed(PartialReason::Unreadable(why.to_owned()), retry_after_secs)
+            }
+            WalkReply::Deferred { .. } => Found::Failed(PartialReason::NothingNew, None),
+        }
+    }
+
+    /// One page further: one that is there shows that the end was none.
+    fn further(&mut self, claim: EndClaim, found: Found<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+        if let Found::Page(Look::Fresh, seen) = found {
+            let url = self.ending_url(&claim, EndStep::Further);
+            if let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() {
+                counted.at = counted.further();
+                self.add_hole(claim.url, Some(claim.sign.reason()));
+            }
+            return self.take_behind_hole(&url, &seen, rules);
+        }
+        let has_another_way = self.ways.len() > 1;
+        match &claim.sign {
+            EndSign::Failing(reason) if has_another_way => self.refuse(reason.clone()),
+            EndSign::Failing(reason) => {
+                self.phase = WalkPhase::At(claim.url.clone());
+                self.pause(reason.clone(), now);
+            }
+            EndSign::Total { .. } => self.after_confirmation(claim),
+            sign if self.counts.on_way == 0 && self.counts_pages() && !sign.is_believable() => {
+                self.next_strategy((*sign == EndSign::NoFeed).then_some(PartialReason::NoFeed));
+            }
+            _ => {
+                self.phase = WalkPhase::Ending(claim, EndStep::Again);
+                self.next_at = now.plus_secs(self.end_wait_secs(rules));
+            }
+        }
+        PageUse::Drop
+    }
+
+    fn end_wait_secs(&self, rules: &WalkRules) -> u64 {
+        let is_short =
+            self.trail.ends_short(self.counts.way_from) || self.counts.on_way == 0 || !self.counts_pages();
+        let (gaps, min) = if is_short {
+            (END_WAIT_GAPS_SHORT, END_WAIT_SECS_MIN_SHORT)
+        } else {
+            (END_WAIT_GAPS, END_WAIT_SECS_MIN)
+        };
+        rules.page_gap_secs.saturating_mul(gaps).clamp(min, END_WAIT_SECS_MAX)
+    }
+
+    /// The counted page behind the last one, a while later.
+    fn counted_again(&mut self, claim: EndClaim, found: Found<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+        let sign = match found {
+            Found::Page(Look::Fresh, seen) => {
+                self.retry = None;
+                return self.take(&claim.url, &seen, rules);
+            }
+            Found::Page(Look::Known, _) => EndSign::NothingNew,
+            Found::Page(Look::Sign(sign), _) | Found::Odd(sign) => sign,
+            Found::Failed(reason, retry_after_secs) => {
+                self.ask_or_fall_short(reason, retry_after_secs, now);
+                return PageUse::Drop;
+            }
+        };
+        if sign.is_believable() {
+            self.retry = None;
+            self.after_confirmation(EndClaim { sign, ..claim });
+        } else if self.counts.on_way == 0 {
+            self.next_strategy(None);
+        } else {
+            self.ask_or_fall_short(sign.reason(), None, now);
+        }
+        PageUse::Drop
+    }
+
+    /// The last linked page, a while later: it may name another one by now.
+    fn linked_again(&mut self, claim: EndClaim, found: Found<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+        let seen = match found {
+            Found::Page(_, seen) if !seen.keys.is_empty() => seen,
+            Found::Page(..) => {
+                self.ask_or_fall_short(PartialReason::EmptyPage, None, now);
+                return PageUse::Drop;
+            }
+            Found::Odd(sign) => {
+                self.ask_or_fall_short(sign.reason(), None, now);
+                return PageUse::Drop;
+            }
+            Found::Failed(reason, retry_after_secs) => {
+                self.ask_or_fall_short(reason, retry_after_secs, now);
+                return PageUse::Drop;
+            }
+        };
+        let used = if self.trail.is_new(&seen) { self.keep(&claim.url, &seen) } else { PageUse::Drop };
+        if !self.leads_nowhere(&seen) {
+            self.retry = None;
+            self.go_on(&claim.url, &seen, rules);
+            return used;
+        }
+        match self.no_link(&claim.url, &seen, rules) {
+            EndSign::Denied(reason) => self.ask_or_fall_short(reason, None, now),
+            sign => {
+                self.retry = None;
+                self.after_confirmation(EndClaim { sign, ..claim });
+            }
+        }
+        used
+    }
+
+    /// A page that was passed over.
+    fn hole(&mut self, claim: EndClaim, found: Found<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+        let Some((url, reason)) = self.findings.holes.first().cloned() else {
+            self.after_confirmation(claim);
+            return PageUse::Drop;
+        };
+        let (why, retry_after_secs) = match found {
+            Found::Page(Look::Fresh | Look::Known, seen) => {
+                self.findings.holes.remove(0);
+                self.retry = None;
+                self.counts.pages += 1;
+                let used = self.keep(&url, &seen);
+                self.follow(&url, &seen, rules);
+                self.after_confirmation(claim);
+                return used;
+            }
+            Found::Page(Look::Sign(sign), _) | Found::Odd(sign) => (sign.reason(), None),
+            Found::Failed(why, retry_after_secs) => (why, retry_after_secs),
+        };
+        if reason.is_none() && matches!(why, PartialReason::MissingPage { .. }) {
+            self.findings.holes.remove(0);
+            self.after_confirmation(claim);
+        } else if !self.again(&why, retry_after_secs, now) {
+            self.findings.holes.remove(0);
+            self.retry = None;
+            self.lack(why);
+            self.after_confirmation(claim);
+        }
+        PageUse::Drop
+    }
+
+    /// A page that was read before, once more. Read from the last to the first, an entry that moves towards the first page,
+    /// because another was taken out, is met on the way.
+    fn check(&mut self, claim: EndClaim, (no, stride): (u32, u32), found: Found<'_>, now: Stamp) -> PageUse {
+        let (why, retry_after_secs) = match found {
+            Found::Page(_, seen) if self.is_still(no, stride, &seen) => {
+                self.retry = None;
+                let has_moved =
+                    seen.keys.len() != self.trail.keys_of(no).len() || !self.trail.is_within(no, &seen);
+                if stride > 1 && has_moved {
+                    self.lack(PartialReason::PagesMoved);
+                }
+                let url = self.ending_url(&claim, EndStep::Check { no, stride });
+                let used = if self.trail.is_new(&seen) { self.keep(&url, &seen) } else { PageUse::Drop };
+                self.check_next(claim, no, stride);
+                return used;
+            }
+            Found::Page(Look::Sign(EndSign::Empty), _) => (PartialReason::EmptyPage, None),
+            Found::Page(..) => (PartialReason::PagesMoved, None),
+            Found::Odd(sign) => (sign.reason(), None),
+            Found::Failed(why, retry_after_secs) => (why, retry_after_secs),
+        };
+        if !self.again(&why, retry_after_secs, now) {
+            self.retry = None;
+            self.lack(why);
+            self.check_next(claim, no, stride);
+        }
+        PageUse::Drop
+    }
+
+    /// True when a document may be the page of this number by now. Where every page is read again, it may have moved on by
+    /// more than a page.
+    fn is_still(&self, no: u32, stride: u32, seen: &WalkedDocument<'_>) -> bool {
+        self.trail.is_like(no, seen) || stride == 1 && !seen.keys.is_empty() && !self.trail.is_live(seen)
+    }
+
+    fn check_next(&mut self, claim: EndClaim, no: u32, stride: u32) {
+        match no.checked_sub(stride).filter(|next| *next > self.counts.way_from) {
+            Some(no) => self.phase = WalkPhase::Ending(claim, EndStep::Check { no, stride }),
+            None => self.first_or_end(claim),
+        }
+    }
+
+    /// The first page: it must show the live entries, or no pages are counted here.
+    fn first(&mut self, claim: &EndClaim, found: Found<'_>, now: Stamp) -> PageUse {
+        match found {
+            Found::Page(_, seen) if self.trail.is_first_page(&seen) => {
+                self.retry = None;
+                let url = self.ending_url(claim, EndStep::First);
+                let used = if self.trail.is_new(&seen) { self.keep(&url, &seen) } else { PageUse::Drop };
+                self.conclude(claim, true);
+                return used;
+            }
+            Found::Failed(why, retry_after_secs) => {
+                if !self.again(&why, retry_after_secs, now) {
+                    self.conclude(claim, false);
+                }
+            }
+            Found::Page(..) | Found::Odd(_) => {
+                let is_last_try = self.retry.as_ref().is_some_and(|retry| retry.tries >= FIRST_TRIES_MAX);
+                if is_last_try || !self.again(&PartialReason::PagingUnproven, None, now) {
+                    self.conclude(claim, false);
+                }
+            }
+        }
+        PageUse::Drop
+    }
+
+    /// The end was confirmed a while later: what else must be proven comes next.
+    pub(super) fn after_confirmation(&mut self, claim: EndClaim) {
+        if self.counts.on_way == 0 {
+            return self.first_or_end(claim);
+        }
+        if !self.findings.holes.is_empty() {
+            self.phase = WalkPhase::Ending(claim, EndStep::Hole);
+            return;
+        }
+        let is_counted = matches!(claim.sign, EndSign::Total { .. });
+        let shifts = match self.strategy() {
+            Some(Strategy::CountedPages(counted)) => !counted.entries,
+            Some(Strategy::Pages { .. }) => true,
+            _ => false,
+        };
+        let last = self.trail.last_no(self.counts.way_from);
+        match last.filter(|_| shifts && !is_counted && !self.findings.held_whole) {
+            Some(no) => {
+                let stride = (no - self.counts.way_from).div_ceil(CHECKED_PAGES_MAX).max(1);
+                self.phase = WalkPhase::Ending(claim, EndStep::Check { no, stride });
+            }
+            None => self.first_or_end(claim),
+        }
+    }
+
+    /// The first page proves that pages are counted at all. In another order it is one of the pages that were read.
+    fn first_or_end(&mut self, claim: EndClaim) {
+        let is_needed = self.counts_pages() && !self.strategy().is_some_and(Strategy::is_sorted_otherwise);
+        if is_needed && !matches!(claim.sign, EndSign::Total { .. }) {
+            self.retry = None;
+            self.phase = WalkPhase::Ending(claim, EndStep::First);
+        } else {
+            self.conclude(&claim, true);
+        }
+    }
+
+    /// Ends the way by what was found.
+    fn conclude(&mut self, claim: &EndClaim, counts_pages: bool) {
+        self.retry = None;
+        if self.counts.on_way == 0 {
+            // Without a first page nobody knows whether pages are counted here at all, but of software that counts them.
+            let is_alone = counts_pages
+                && self.findings.fits
+                && claim.sign == (EndSign::Missing { status: 404 })
+                && self.strategy().is_some_and(Strategy::asks_for_the_second_page);
+            self.next_strategy(None);
+            if is_alone && self.phase == WalkPhase::Done(Completion::Unknown) {
+                self.findings.proof = Some(EndProof::OnlyPage);
+                self.phase = WalkPhase::Done(Completion::Complete);
+            }
+            return;
+        }
+        if !counts_pages {
+            return self.fall_short(PartialReason::PagingUnproven);
+        }
+        if self.strategy().is_some_and(Strategy::is_sorted_otherwise) && !self.trail.meets_live() {
+            return self.fall_short(PartialReason::LiveNotMet);
+        }
+        if let Some(lacks) = self.findings.lacks.clone() {
+            return self.fall_short(lacks);
+        }
+        self.findings.proof = Some(match &claim.sign {
+            EndSign::Total { items } => EndProof::Total { items: *items },
+            _ if self.counts_pages() => EndProof::LastPage,
+            _ => EndProof::LastArchive,
+        });
+        self.end(Completion::Complete);
+    }
+
+    /// Asks for the same page later, and ends the way when that was done for long enough.
+    fn ask_or_fall_short(&mut self, reason: PartialReason, retry_after_secs: Option<u64>, now: Stamp) {
+        let has_tried = self.retry.as_ref().is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len());
+        if self.ways.len() > 1 && has_tried || !self.again(&reason, retry_after_secs, now) {
+            self.fall_short(reason);
+        }
+    }
+}
+
+/// The address behind `last`, if it differs from the one before it in a number alone: as much more, or less, once again.
+fn next_number(before: &str, last: &str) -> Option<String> {
+    let shared = before.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+    let digits_before =
+        last.as_bytes()[..shared].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let start = shared - digits_before;
+    let number = |url: &str| -> Option<(u64, usize)> {
+        let digits = url.as_bytes().get(start..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        Some((url.get(start..start + digits)?.parse().ok()?, digits))
+    };
+    let ((one, width_of_one), (two, width)) = (number(before)?, number(last)?);
+    if before.get(start + width_of_one..)? != last.get(start + width..)? || one == two {
+        return None;
+    }
+    let next = if two > one { two.checked_add(two - one)? } else { two.checked_sub(one - two)? };
+    let is_padded = width_of_one == width;
+    let width = if is_padded { width } else { 0 };
+    Some(format!("{}{next:0width$}{}", last.get(..start)?, last.get(start + number(last)?.1..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_number;
+
+    #[test]
+    fn the_next_address_is_a_number_further() {
+        let check = |before: &str, last: &str, expect: Option<&str>| {
+            assert_eq!(next_number(before, last).as_deref(), expect, "{before} {last}");
+        };
+        check("http://x/a3", "http://x/a2", Some("http://x/a1"));
+        check("http://x/a1", "http://x/a0", None);
+        check("http://x/a10.xml", "http://x/a9.xml", Some("http://x/a8.xml"));
+        check("http://x/f?page=9", "http://x/f?page=10", Some("http://x/f?page=11"));
+        check("http://x/0010", "http://x/0009", Some("http://x/0008"));
+        check("http://x/2005/03", "http://x/2005/02", Some("http://x/2005/01"));
+        check("http://x/f?start=26&n=25", "http://x/f?start=51&n=25", Some("http://x/f?start=76&n=25"));
+        check("http://x/a", "http://x/b", None);
+        check("http://x/1/a", "http://x/2/b", None);
+        check("http://x/a3", "http://x/a3", None);
+        check("http://x/ü1", "http://x/ü2", Some("http://x/ü3"));
+    }
+}

@@ -1,0 +1,367 @@
+//! Reading forward: what a page on the way is taken for, and the step from a good page to the next; not the proof of the end.
+
+use super::{
+    ArchiveWalk, BYTES_MAX, EndClaim, EndSign, EndStep, PageTrace, PageUse, WalkPhase, WalkReply, WalkRules,
+    WalkedDocument,
+    completion::Completion,
+    end_proof::HOLES_MAX,
+    strategy::{NextPage, Strategy},
+    trail::{address, is_same_document},
+};
+use crate::feed::{
+    different_feed::{different_feed, named},
+    history::{EndProof, PartialReason},
+    stamp::Stamp,
+};
+
+/// Pages in a row without anything new that look like the end (POLLING 3.1).
+const BARREN_MAX: u8 = 2;
+
+/// Steps back of a walk at most, because two pages that overlap by counting did not.
+const BACKS_MAX: u8 = 8;
+
+/// A document that answered for a page.
+pub(super) enum Look {
+    /// It holds entries that are new.
+    Fresh,
+    /// It holds entries, all of them known.
+    Known,
+    /// It is no page of the archives.
+    Sign(EndSign),
+}
+
+impl ArchiveWalk {
+    /// Takes in the answer to the request for a page on the way.
+    pub(super) fn read(&mut self, url: &str, reply: WalkReply<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+        match reply {
+            WalkReply::Deferred { .. } => PageUse::Drop,
+            WalkReply::Page(seen) if self.asks_again_for(&seen) => {
+                self.ask_once_more(rules, now);
+                PageUse::Drop
+            }
+            WalkReply::Page(seen) => self.page(url, &seen, rules, now),
+            WalkReply::Missing { status } => self.odd(url, EndSign::Missing { status }, now),
+            WalkReply::NoFeed => self.odd(url, EndSign::NoFeed, now),
+            WalkReply::Failed { why, retry_after_secs } => {
+                let reason = PartialReason::Unreadable(why.to_owned());
+                let is_on_way = self.counts.on_way > 0;
+                let was_paused = self.retry.as_ref().is_some_and(|retry| retry.rounds > 0);
+                if is_on_way && self.counts_pages() && self.is_last_try() && !was_paused {
+                    // What comes behind a page that fails can be read all the same.
+                    self.claim(url, EndSign::Failing(reason));
+                } else {
+                    self.again_or_refuse(reason, retry_after_secs, now);
+                }
+                PageUse::Drop
+            }
+        }
+    }
+
+    fn page(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+        if !rules.reach.holds(seen.landed) {
+            self.refuse(PartialReason::RedirectsToAnotherHost);
+            return PageUse::Drop;
+        }
+        match self.look(url, seen) {
+            Look::Sign(sign) => self.odd(url, sign, now),
+            Look::Fresh | Look::Known => {
+                self.retry = None;
+                self.take(url, seen, rules)
+            }
+        }
+    }
+
+    /// Finds out what a document is that answered for a page.
+    pub(super) fn look(&self, url: &str, seen: &WalkedDocument<'_>) -> Look {
+        if different_feed(&self.findings.named, &named(seen.metadata)).is_some() {
+            return Look::Sign(EndSign::Foreign);
+        }
+        let is_elsewhere = address(seen.landed) != address(url);
+        let leads_back = is_elsewhere && self.trail.has_visited(seen.landed);
+        let repeats = leads_back || self.trail.bodies.contains(&seen.body);
+        let is_first = self.counts.on_way == 0;
+        let is_new =
+            if self.counts_pages() { self.trail.is_new_on_way(seen) } else { self.trail.is_new(seen) };
+        let found = if is_new { Look::Fresh } else { Look::Known };
+        let Some(counted) = self.strategy().and_then(Strategy::counted) else {
+            return match () {
+                () if seen.keys.is_empty() && !seen.damaged && !repeats && self.leads_nowhere(seen) => {
+                    Look::Sign(EndSign::Empty)
+                }
+                () if repeats || !is_new && self.leads_back(seen) => Look::Sign(EndSign::Circle),
+                () if is_first && !is_new && matches!(self.strategy(), Some(Strategy::Whole { .. })) => {
+                    Look::Sign(EndSign::Feed)
+                }
+                () => found,
+            };
+        };
+        let is_sorted_otherwise = self.strategy().is_some_and(Strategy::is_sorted_otherwise);
+        let shows_live = if is_sorted_otherwise {
+            is_first && (repeats || self.trail.is_within_live(seen)) || self.trail.is_live_body(seen)
+        } else {
+            self.trail.is_live(seen)
+        };
+        let leads_to_feed = is_elsewhere && address(seen.landed) == address(&self.feed);
+        if seen.keys.is_empty() && !seen.damaged {
+            return Look::Sign(EndSign::Empty);
+        }
+        if shows_live || leads_to_feed {
+            return Look::Sign(EndSign::Feed);
+        }
+        let last = self.trail.last_no(self.counts.way_from);
+        let is_last_again = last.is_some_and(|no| self.trail.is_within(no, seen));
+        match () {
+            () if counted.entries && seen.keys.len() == 1 && !is_new => Look::Sign(EndSign::Tail),
+            () if repeats && is_last_again => Look::Sign(EndSign::Repeat),
+            () if repeats => Look::Sign(EndSign::Circle),
+            () => found,
+        }
+    }
+
+    /// Takes in a page of the archives and goes on behind it.
+    pub(super) fn take(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) -> PageUse {
+        let connects = self.connects(seen);
+        self.take_in(url, seen, rules, connects)
+    }
+
+    /// Takes in a page behind one that was passed over.
+    pub(super) fn take_behind_hole(
+        &mut self,
+        url: &str,
+        seen: &WalkedDocument<'_>,
+        rules: &WalkRules,
+    ) -> PageUse {
+        self.take_in(url, seen, rules, true)
+    }
+
+    fn take_in(
+        &mut self,
+        url: &str,
+        seen: &WalkedDocument<'_>,
+        rules: &WalkRules,
+        connects: bool,
+    ) -> PageUse {
+        let is_new = self.trail.is_new_on_way(seen);
+        self.findings.total = self.findings.total.max(seen.metadata.paging.total_items);
+        self.counts.pages += 1;
+        self.counts.on_way += 1;
+        self.counts.barren = if is_new { 0 } else { self.counts.barren.saturating_add(1) };
+        let used = self.keep(url, seen);
+        if self.strategy().is_some_and(Strategy::follows_links) {
+            self.follow(url, seen, rules);
+        }
+        if connects {
+            // The page is taken in before its link is looked for: the last page has none and is the oldest.
+            self.go_on(url, seen, rules);
+        } else {
+            self.go_back();
+        }
+        used
+    }
+
+    /// Keeps a page, whole if it holds anything new.
+    pub(super) fn keep(&mut self, url: &str, seen: &WalkedDocument<'_>) -> PageUse {
+        self.findings.damaged |= seen.damaged;
+        self.findings.doubtful |= seen.damaged || seen.mixed;
+        let is_new = self.trail.is_new(seen);
+        if is_new {
+            self.counts.bytes += seen.bytes;
+        }
+        self.counts.kept += 1;
+        let no = self.counts.kept;
+        self.recall(&PageTrace { no, url, landed: seen.landed, body: seen.body, keys: seen.keys });
+        if is_new { PageUse::Keep } else { PageUse::Trace }
+    }
+
+    /// Notes what a document that was found by its link says against itself and its neighbours.
+    pub(super) fn follow(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+        let is_archive = matches!(self.strategy(), Some(Strategy::Archives));
+        self.findings.marked |= is_archive && seen.metadata.history.archive;
+        if !is_same_document(url, seen.landed) {
+            self.lack(PartialReason::Redirected);
+        }
+        if seen.keys.is_empty() {
+            self.lack(PartialReason::EmptyPage);
+        }
+        // An archive that follows this one and that nobody named stands in a gap. Behind the newest one it may not be there yet.
+        let newer = seen.metadata.link("next-archive").filter(|_| is_archive);
+        let newer = newer.and_then(|newer| rules.reach.mapped(newer));
+        if let Some(newer) = newer.filter(|newer| !self.trail.has_visited(newer)) {
+            let is_newest = self.counts.on_way == 1;
+            self.add_hole(newer, (!is_newest).then_some(PartialReason::PassedOver));
+        }
+    }
+
+    /// Remembers a page that is to be asked for at the end.
+    pub(super) fn add_hole(&mut self, url: String, reason: Option<PartialReason>) {
+        if self.findings.holes.iter().any(|(known, _)| *known == url) {
+            return;
+        }
+        if self.findings.holes.len() < HOLES_MAX {
+            self.findings.holes.push((url, reason));
+        } else {
+            self.lack(reason.unwrap_or(PartialReason::PassedOver));
+        }
+    }
+
+    /// Notes why the pages of this way do not hold everything. The first reason counts.
+    pub(super) fn lack(&mut self, reason: PartialReason) {
+        self.findings.lacks.get_or_insert(reason);
+    }
+
+    /// True when a page overlaps what was read before it, as it must where entries are counted.
+    fn connects(&self, seen: &WalkedDocument<'_>) -> bool {
+        let Some(counted) = self.strategy().and_then(Strategy::counted) else { return true };
+        let is_overlapping = !counted.entries || counted.at <= counted.start;
+        is_overlapping || seen.keys.iter().any(|key| self.trail.has_key(key))
+    }
+
+    /// Reads the page before again: something was taken out, and what moved past us stands there.
+    fn go_back(&mut self) {
+        self.counts.backs += 1;
+        if self.counts.backs > BACKS_MAX {
+            return self.end(Completion::Partial(PartialReason::PagesMoved));
+        }
+        let feed = self.feed.clone();
+        let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() else { return };
+        counted.go_back();
+        let url = counted.url(&feed);
+        match url {
+            Some(url) => self.phase = WalkPhase::At(url),
+            None => self.end(Completion::Partial(PartialReason::PagesMoved)),
+        }
+    }
+
+    /// True when a linked page leads to one that was read.
+    fn leads_back(&self, seen: &WalkedDocument<'_>) -> bool {
+        let next = self.strategy().map(|strategy| strategy.clone().after(&self.feed, seen));
+        matches!(next, Some(NextPage::Page(url)) if self.trail.has_visited(&url))
+    }
+
+    /// True when a page of links leads nowhere.
+    pub(super) fn leads_nowhere(&self, seen: &WalkedDocument<'_>) -> bool {
+        self.strategy()
+            .is_some_and(|strategy| matches!(strategy.clone().after(&self.feed, seen), NextPage::End))
+    }
+
+    /// From a page to the next.
+    pub(super) fn go_on(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+        let Some((strategy, _)) = self.ways.first_mut() else { return self.end(Completion::Unknown) };
+        let follows_links = strategy.follows_links();
+        let next = strategy.after(&self.feed, seen);
+        if self.counts.bytes > BYTES_MAX {
+            let reason = PartialReason::TooManyBytes { mib_max: BYTES_MAX >> 20 };
+            return self.end(Completion::Partial(reason));
+        }
+        let next = match next {
+            NextPage::End => return self.at_last(url, seen, rules),
+            NextPage::Short(reason) => return self.end(Completion::Partial(reason)),
+            NextPage::Page(next) => next,
+        };
+        if self.counts.barren >= BARREN_MAX {
+            // A server that stopped counting looks the same.
+            self.findings.doubtful = true;
+            return if follows_links {
+                self.end(Completion::Partial(PartialReason::NothingNew))
+            } else {
+                self.claim(&next, EndSign::NothingNew)
+            };
+        }
+        if self.counts.pages >= rules.pages_max {
+            let reason = PartialReason::TooManyPages { pages_max: rules.pages_max };
+            return self.end(Completion::Partial(reason));
+        }
+        match rules.reach.mapped(&next) {
+            Some(next) if self.trail.has_visited(&next) && follows_links => {
+                self.end(Completion::Partial(PartialReason::Circle));
+            }
+            Some(next) => self.phase = WalkPhase::At(next),
+            None => self.end(Completion::Partial(PartialReason::LinksToAnotherHost)),
+        }
+    }
+
+    /// At a page that names no other one.
+    fn at_last(&mut self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) {
+        if matches!(self.strategy(), Some(Strategy::Whole { .. })) {
+            if self.findings.damaged {
+                return self.fall_short(PartialReason::DamagedPage);
+            }
+            if !self.trail.meets_live() {
+                return self.fall_short(PartialReason::LiveNotMet);
+            }
+            self.findings.proof = Some(EndProof::WholeDocument);
+            return self.end(Completion::Complete);
+        }
+        if let Some(items) = self.findings.total.filter(|total| self.entries() as u64 >= *total) {
+            return self.after_confirmation(EndClaim::new(url, EndSign::Total { items }));
+        }
+        let sign = self.no_link(url, seen, rules);
+        self.claim(url, sign);
+    }
+
+    /// The sign that a page is the last because it leads nowhere, or the reason why it cannot be.
+    pub(super) fn no_link(&self, url: &str, seen: &WalkedDocument<'_>, rules: &WalkRules) -> EndSign {
+        let last = seen.metadata.link("last").and_then(|last| rules.reach.mapped(last));
+        let is_last = last.is_none_or(|last| self.trail.has_visited(&last) || is_same_document(url, &last));
+        let is_marked = !self.findings.marked || seen.metadata.history.archive;
+        let total = seen.metadata.paging.total_items.unwrap_or_default();
+        match () {
+            () if !is_last => EndSign::Denied(PartialReason::NotTheLast),
+            () if !is_marked => EndSign::Denied(PartialReason::NoArchive),
+            () if (self.entries() as u64) < total => {
+                EndSign::Denied(PartialReason::FewerThanSaid { total, found: self.entries() as u64 })
+            }
+            () => EndSign::NoLink,
+        }
+    }
+
+    /// At something that is no page: the way is wrong, the page fails for now, or the end is reached.
+    fn odd(&mut self, url: &str, sign: EndSign, now: Stamp) -> PageUse {
+        let is_first = self.counts.on_way == 0;
+        let has_other_way = self.ways.len() > 1;
+        if self.counts_pages() {
+            match sign {
+                EndSign::Missing { status: 403 } | EndSign::Foreign if is_first => self.refuse(sign.reason()),
+                // The server does not know the order, and the next way does without it.
+                sign if is_first && self.strategy().is_some_and(Strategy::is_sorted_otherwise) => {
+                    self.next_strategy((sign == EndSign::NoFeed).then_some(PartialReason::NoFeed));
+                }
+                EndSign::Missing { status: 403 } | EndSign::Foreign => {
+                    self.again_or_refuse(sign.reason(), None, now);
+                }
+                sign => self.claim(url, sign),
+            }
+        } else if is_first && matches!(sign, EndSign::Circle | EndSign::Feed) {
+            self.next_strategy(None);
+        } else if sign == (EndSign::Missing { status: 410 })
+            || is_first && has_other_way && !matches!(sign, EndSign::Missing { .. })
+            || matches!(self.strategy(), Some(Strategy::Whole { .. }))
+        {
+            self.refuse(sign.reason());
+        } else {
+            self.again_or_refuse(sign.reason(), None, now);
+        }
+        PageUse::Drop
+    }
+
+    /// Takes this address for what is behind the last page, and begins to prove it.
+    pub(super) fn claim(&mut self, url: &str, sign: EndSign) {
+        self.retry = None;
+        let claim = EndClaim::new(url, sign);
+        let reached = self.strategy().and_then(Strategy::counted).filter(|counted| counted.entries);
+        let reached = reached.map_or(0, |counted| counted.reached(1));
+        if let Some(items) =
+            self.findings.total.filter(|total| claim.sign.is_believable() && reached >= *total)
+        {
+            // The publisher's count and the end of its pages agree.
+            return self.after_confirmation(EndClaim { sign: EndSign::Total { items }, ..claim });
+        }
+        // One page further, where there is such an address.
+        let step = if self.further_url().is_some() { EndStep::Further } else { EndStep::Again };
+        self.phase = WalkPhase::Ending(claim, step);
+    }
+
+    pub(super) fn counts_pages(&self) -> bool {
+        matches!(self.strategy(), Some(Strategy::CountedPages(_)))
+    }
+}
