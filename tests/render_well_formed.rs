@@ -163,6 +163,7 @@ fn entry() -> BoxedStrategy<Entry> {
             let (links, authors, categories, enclosures, foreign) = lists;
             Entry {
                 id: None,
+                is_permalink: None,
                 title,
                 summary,
                 content,
@@ -227,6 +228,7 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
         published_us,
         content,
         tombstone_count: 0,
+        publisher_id: None,
         digests: ItemDigests::default(),
     })
 }

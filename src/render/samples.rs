@@ -66,6 +66,7 @@ fn item(number: u8, content: Content) -> Item {
         published_us: None,
         content,
         tombstone_count: 0,
+        publisher_id: None,
         digests: ItemDigests::default(),
     }
 }
@@ -103,6 +104,7 @@ pub(super) fn rich() -> Item {
     };
     let entry = Entry {
         id: Some("tag:example.org,2005:1".into()),
+        is_permalink: None,
         title: Some(Text::html("Fish &amp; <b>chips</b>")),
         summary: Some(Text::plain("1 < 2")),
         content: Some(Body {

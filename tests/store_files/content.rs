@@ -124,6 +124,7 @@ fn foreign() -> Element {
 fn entry(n: u32) -> Entry {
     Entry {
         id: Some(guid(n)),
+        is_permalink: None,
         title: Some(Text::plain(format!("Entry {n}"))),
         summary: Some(Text::html("<p>short</p>")),
         content: Some(Body {

@@ -12,7 +12,7 @@ use crate::{
         xml::Xml,
     },
 };
-use everfeed_adapters::{Category, Element, Enclosure, Entry, Node, Person, Source};
+use everfeed_adapters::{Category, Element, Enclosure, Entry, IsPermaLink, Node, Person, Source};
 use std::borrow::Cow;
 
 #[cfg(test)]
@@ -111,9 +111,7 @@ fn item(xml: &mut Xml, item: &Item) {
         xml.leaf("comments", &[], &comments);
     }
     enclosures(xml, entry);
-    // A guid is a permalink unless it says that it is none, so say it.
-    let is_permalink = item.iri.starts_with("http") && permalink.as_deref() == Some(item.iri.as_str());
-    xml.leaf("guid", &[("isPermaLink", Some(if is_permalink { "true" } else { "false" }))], &item.iri);
+    guid(xml, item, permalink.as_deref());
     xml.leaf("pubDate", &[], &item.dated().rfc822());
     if let Some(rights) = visible(entry.rights.as_ref()) {
         xml.leaf("dc:rights", &[], &plain(rights));
@@ -125,6 +123,20 @@ fn item(xml: &mut Xml, item: &Item) {
         xml.aside(|out| foreign::write(out, element, DECLARED));
     }
     xml.close("item");
+}
+
+/// The publisher's own id. The guid of RSS says of itself what its source said, so that a reader who comes from there knows
+/// every post again; any other is a permalink unless it says that it is none, so say it.
+fn guid(xml: &mut Xml, item: &Item, permalink: Option<&str>) {
+    let id = item.given_id();
+    let is_link = || id.starts_with("http") && permalink == Some(id);
+    let said = match item.is_permalink() {
+        Some(IsPermaLink::Unstated) => None,
+        Some(IsPermaLink::True) => Some("true"),
+        Some(IsPermaLink::False) => Some("false"),
+        None => Some(if is_link() { "true" } else { "false" }),
+    };
+    xml.leaf("guid", &[("isPermaLink", said)], id);
 }
 
 /// Title and description, at least one of them. Beside a summary the full text stands in `content:encoded`
@@ -145,7 +157,7 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, permalink: Option<&str>) {
             xml.leaf("content:encoded", &[], &content);
         }
         (Some(only), None) | (None, Some(only)) => xml.leaf("description", &[], &only),
-        (None, None) if title.is_none() => xml.leaf("title", &[], permalink.unwrap_or(&item.iri)),
+        (None, None) if title.is_none() => xml.leaf("title", &[], permalink.unwrap_or(item.given_id())),
         (None, None) => {}
     }
 }

@@ -1,11 +1,12 @@
 //! RSS documents line by line.
 
 use crate::{
+    feed::item::PublisherId,
     render::representation::Representation,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
 use everfeed_adapters::{
-    Attribute, Body, Element, Enclosure, Entry, Image, Metadata, Person, Text, TextKind,
+    Attribute, Body, Element, Enclosure, Entry, Image, IsPermaLink, Metadata, Person, Text, TextKind,
 };
 use std::sync::Arc;
 
@@ -124,6 +125,22 @@ fn only_the_permalink_is_a_permalink_guid() {
     assert!(guid("http://e/1", "http://e/1"));
     assert!(!guid("http://e/?p=1", "http://e/1"));
     assert!(!guid("urn:uuid:1", "urn:uuid:1"));
+}
+
+#[test]
+fn the_guid_of_rss_comes_out_as_it_came_in() {
+    let guid = |is_permalink| {
+        let mut item = live(1, Entry::default());
+        item.iri = "urn:uuid:1".into();
+        item.publisher_id = Some(PublisherId { text: Some("Post #1".into()), is_permalink });
+        let document = rendered(Representation::CLASSIC_RSS, vec![item]);
+        part(&document, "<guid", "<guid")[0].to_owned()
+    };
+    assert_eq!(guid(Some(IsPermaLink::Unstated)), "<guid>Post #1</guid>");
+    assert_eq!(guid(Some(IsPermaLink::True)), r#"<guid isPermaLink="true">Post #1</guid>"#);
+    assert_eq!(guid(Some(IsPermaLink::False)), r#"<guid isPermaLink="false">Post #1</guid>"#);
+    // The id of a JSON Feed says nothing of links.
+    assert_eq!(guid(None), r#"<guid isPermaLink="false">Post #1</guid>"#);
 }
 
 #[test]
