@@ -125,7 +125,13 @@ fn category() -> BoxedStrategy<Category> {
 
 fn enclosure() -> BoxedStrategy<Enclosure> {
     (text(), option::of(text()), option::of(text()), option::of(text()))
-        .prop_map(|(url, media_type, length, title)| Enclosure { url, media_type, length, title })
+        .prop_map(|(url, media_type, length, title)| Enclosure {
+            url,
+            media_type,
+            length,
+            title,
+            is_illustration: false,
+        })
         .boxed()
 }
 

@@ -151,6 +151,9 @@ pub struct Enclosure {
     pub length: Option<String>,
     /// Title, if named.
     pub title: Option<String>,
+    /// True for a picture that only Media RSS names: it illustrates the post, and is no attachment. Never part of the content
+    /// digest.
+    pub is_illustration: bool,
 }
 
 /// A date as written and as understood. The parser reports what it read; whether it is plausible is judged elsewhere.

@@ -101,6 +101,7 @@ pub(super) fn rich() -> Item {
         media_type: Some("audio/mpeg".into()),
         length: Some("1234".into()),
         title: None,
+        is_illustration: false,
     };
     let entry = Entry {
         id: Some("tag:example.org,2005:1".into()),

@@ -225,7 +225,7 @@ fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {
         icon,
         updated: _,
         published: _,
-        rhythm: _,
+        rhythm,
         history,
         paging: _,
         cloud: _,
@@ -236,4 +236,5 @@ fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {
         || (&old.language, &old.rights, &old.generator) != (language, rights, generator)
         || (&old.image, &old.icon) != (image, icon)
         || (&old.history, &old.foreign) != (history, foreign)
+        || (&old.rhythm.skip_hours, &old.rhythm.skip_days) != (&rhythm.skip_hours, &rhythm.skip_days)
 }

@@ -159,6 +159,7 @@ fn enclosure(element: &Element, scope: &Scope) -> Option<Enclosure> {
         media_type: element.attribute("type").and_then(present),
         length: element.attribute("length").and_then(present),
         title: None,
+        is_illustration: false,
     })
 }
 

@@ -199,6 +199,7 @@ impl<'d> Draft<'d> {
                 media_type: link.media_type,
                 length: link.length,
                 title: link.title,
+                is_illustration: false,
             });
         } else {
             let room = has_room(&self.entry.links);

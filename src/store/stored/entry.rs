@@ -18,7 +18,7 @@ stored_structs! {
     Link { href, rel, media_type, title, hreflang, length }
     Person { name, email, uri, byline }
     Category { term, scheme, label }
-    Enclosure { url, media_type, length, title }
+    Enclosure { url, media_type, length, title, is_illustration }
     Date { raw, at_us }
     Source {
         id, title, subtitle, links, authors, contributors, categories, generator, icon, logo, rights, updated, foreign,

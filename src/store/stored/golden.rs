@@ -161,6 +161,7 @@ fn entry() -> Entry {
             media_type: some("a/b"),
             length: some("1"),
             title: some("t"),
+            is_illustration: false,
         }],
         published: Some(date()),
         updated: Some(date()),
