@@ -1,5 +1,5 @@
-//! What a document says against what our documents made of it say: the elements of a channel that come out again, and
-//! entries and metadata that are read, written as Atom and read again.
+//! Documents of publishers against ours that are made of them: the elements of a channel that come out again, and entries and
+//! metadata that are read, written as Atom and read again.
 
 #![expect(
     clippy::unwrap_used,
@@ -302,7 +302,7 @@ fn the_elements_of_a_channel_come_out_again() {
     }
 }
 
-/// What our Atom can say of an entry, by field. Dates are ours when they are not plausible, bodies of XHTML are written anew.
+/// The fields of an entry that our Atom can say. Dates are ours when they are not plausible, bodies of XHTML are written anew.
 fn fields_of_entry(entry: &Entry) -> BTreeMap<&'static str, Value> {
     let files = entry.enclosures.iter().filter(|file| !file.is_illustration);
     let permalink = entry.permalink().map(str::trim);

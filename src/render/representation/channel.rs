@@ -26,9 +26,19 @@ const RELATIONS: &[&str] = &[
 const VOCABULARIES: &[&str] = &[ns::SMART_FEED, ns::TOMBSTONES, ns::FEED_HISTORY, ns::ATOM];
 
 /// Elements, without regard to vocabulary and case, that are never repeated: counts of the publisher's own pages, what to
-/// register at, what stands around the entries, and where the entries are.
-const NAMES: &[&str] =
-    &["cloud", "edited", "entry", "item", "items", "itemsperpage", "startindex", "totalresults", "ttl"];
+/// register at, what stands around the entries, where the entries are, and where the feed has moved to.
+const NAMES: &[&str] = &[
+    "cloud",
+    "edited",
+    "entry",
+    "item",
+    "items",
+    "itemsperpage",
+    "redirect",
+    "startindex",
+    "totalresults",
+    "ttl",
+];
 
 /// Limit of the foreign markup of a feed in one document, in bytes; elements that do not fit are left out. Every page and
 /// every push carries it.
