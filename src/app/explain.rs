@@ -27,9 +27,12 @@ use std::sync::Arc;
 
 mod archives;
 
+pub mod words;
+
 #[cfg(test)]
 mod tests;
 
+pub(super) use archives::under_way;
 use archives::{archives, history, missed_by_walks};
 
 /// The explanation of a feed. Moments are RFC 3339.
@@ -276,6 +279,11 @@ pub async fn from_file(
     Ok(told?)
 }
 
+/// The time, for distances to other moments.
+pub(super) fn now() -> Stamp {
+    Stamp::from_micros(clock::Clock::now_us(&clock::System))
+}
+
 impl Explainer {
     /// `None` for a feed that is not configured, or was never polled.
     pub(super) async fn explain(
@@ -330,7 +338,7 @@ impl Explainer {
             churning: known.window.deferred.len(),
             reformatted_at: known.window.reformatted_at.map(rfc),
             history: history(&record, &feed.import),
-            archives: archives(&record, walk.as_ref(), &feed.import),
+            archives: archives(&record, walk.as_ref(), &feed.import, now()),
             held_since: absence.quarantined_since.map(rfc),
             doubted: doubted(absence, poll.timetable.polled_at.unwrap_or_default()),
             distrusts_conditional: absence.has_caught_conditional(),
@@ -338,7 +346,9 @@ impl Explainer {
             gaps: record
                 .gaps
                 .iter()
-                .map(|gap| (rfc(gap.at), gap.event.words().to_owned(), gap.before.clone(), gap.after.clone()))
+                .map(|gap| {
+                    (rfc(gap.at), words::event(gap.event).to_owned(), gap.before.clone(), gap.after.clone())
+                })
                 .collect(),
             observations: observations.into_iter().skip(skipped).map(seen).collect(),
             item,
@@ -483,9 +493,9 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocume
 
 fn page(probe: &PermalinkCheck) -> ExplainedCheck {
     ExplainedCheck {
-        said: probe.last.map(|(at, said)| (said.words().to_owned(), at.rfc3339())),
+        said: probe.last.map(|(at, said)| (words::page(said).to_owned(), at.rfc3339())),
         asked: if probe.last.is_some_and(|(_, said)| said == CheckResult::NoPage) { 0 } else { probe.asked },
-        next_at: probe.due.map(|at| at.rfc3339()),
+        next_at: probe.due().map(|at| at.rfc3339()),
     }
 }
 
@@ -515,9 +525,9 @@ fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
         partial: observed.partial,
         again: observed.again,
         counts: [entries, new, edited, revived, missing, suspects, rolled_off, gone],
-        events: observed.events.iter().map(|event| event.words().to_owned()).collect(),
+        events: observed.events.iter().map(|event| words::event(*event).to_owned()).collect(),
         remark: observed.remark,
-        page: observed.page.map(|(id, said)| (id.to_string(), said.words().to_owned())),
+        page: observed.page.map(|(id, said)| (id.to_string(), words::page(said).to_owned())),
     }
 }
 

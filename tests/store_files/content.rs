@@ -15,7 +15,8 @@ use everfeed::{
         reconcile::{Change, DeferredEdit, Delete, Evidence, Put, PutKind, WindowEntry, WindowState},
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{
-            DocumentFacts, FaultKind, FaultNote, Health, Moved, PollState, Repeat, Timetable, ValidatorPair,
+            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Repeat, Timetable,
+            ValidatorPair,
         },
         stamp::Stamp,
         view::View,
@@ -124,6 +125,7 @@ fn foreign() -> Element {
 fn entry(n: u32) -> Entry {
     Entry {
         id: Some(guid(n)),
+        is_permalink: None,
         title: Some(Text::plain(format!("Entry {n}"))),
         summary: Some(Text::html("<p>short</p>")),
         content: Some(Body {
@@ -145,6 +147,7 @@ fn entry(n: u32) -> Entry {
             media_type: Some("audio/mpeg".into()),
             length: Some("1000".into()),
             title: None,
+            is_illustration: false,
         }],
         published: date("Mon, 01 Jun 2026 00:00:00 GMT", 1_780_272_000_000_000),
         updated: date("never", -1),
@@ -249,7 +252,7 @@ fn poll() -> PollState {
             failures: 2,
             fault: Some(FaultNote { kind, since: START }),
             gone_at: Some(START),
-            moved: Some(Moved { url: "https://example.org/feed".into(), since: START }),
+            moved: Some(PermanentMove { url: "https://example.org/feed".into(), since: START }),
         },
         document: DocumentFacts {
             body: Some(Digest([9; 16])),

@@ -63,7 +63,7 @@ pub(super) fn archives(
 }
 
 /// Reason why a walk that goes on waits, and until when; `None` for one that is committed.
-pub(in crate::app) fn under_way(record: &FeedRecord, walk: &ArchiveWalk, now: Stamp) -> Option<String> {
+pub(crate) fn under_way(record: &FeedRecord, walk: &ArchiveWalk, now: Stamp) -> Option<String> {
     if is_last(walk, record) { None } else { waiting(walk, now) }
 }
 

@@ -9,20 +9,25 @@ use super::{
 };
 use crate::{
     feed::{
-        absence::{AbsenceState, CheckResult, Coverage, PermalinkCheck, Suspect, WindowEvent, WindowItem},
+        absence::{
+            AbsenceState, CheckResult, ConditionalTrust, Coverage, NextCheck, PageFinding, PermalinkCheck,
+            Suspect, WindowEvent, WindowItem,
+        },
         archive::{
             ArchiveSuspect, ArchiveWalk, CountedPages, CounterPlace, EndClaim, EndSign, EndStep, PageAddress,
             PageRetry, PreviousWalk, StagedBody, StagedPage, Strategy, WalkCounts, WalkFindings, WalkPhase,
             WalkTrail,
         },
         history::{EndProof, History, PartialReason},
-        item::{Content, Item, ItemDigests, ItemId, KeyHash, Reason},
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
         last_walk::LastWalk,
         observation_record::ObservationRecord,
         order::Order,
         reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
         record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
-        schedule::{DocumentFacts, FaultKind, FaultNote, Health, Moved, PollState, Timetable, ValidatorPair},
+        schedule::{
+            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Timetable, ValidatorPair,
+        },
         view::View,
     },
     secret::Secret,
@@ -34,7 +39,8 @@ use crate::{
 };
 use everfeed_adapters::{
     Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator,
-    History as DocumentHistory, Image, Link, Metadata, Node, Paging, Person, Rhythm, Source, Text, TextKind,
+    History as DocumentHistory, Image, IsPermaLink, Link, Metadata, Node, Paging, Person, Rhythm, Source,
+    Text, TextKind,
     platforms::{Detected, Weight},
 };
 use std::{collections::BTreeSet, fmt::Debug, fs, path::PathBuf};
@@ -152,6 +158,7 @@ fn entry() -> Entry {
     };
     Entry {
         id: some("tag:example.org,2005:1"),
+        is_permalink: None,
         title: Some(text(TextKind::Plain)),
         summary: Some(text(TextKind::Html)),
         content: Some(Body {
@@ -168,6 +175,7 @@ fn entry() -> Entry {
             media_type: some("a/b"),
             length: some("1"),
             title: some("t"),
+            is_illustration: false,
         }],
         published: Some(date()),
         updated: Some(date()),
@@ -236,8 +244,16 @@ fn item(content: Content) -> Item {
         published_us: Some(-3),
         content,
         tombstone_count: 2,
+        publisher_id: None,
         digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
     }
+}
+
+fn item_with_guid() -> Item {
+    let is_permalink = Some(IsPermaLink::Unstated);
+    let entry = Entry { id: some("post-1"), is_permalink, ..Entry::default() };
+    let publisher_id = Some(PublisherId { text: some("post-1"), is_permalink });
+    Item { publisher_id, ..item(Content::Live(Arc::new(entry))) }
 }
 
 fn suspect() -> Suspect {
@@ -251,12 +267,11 @@ fn suspect() -> Suspect {
         behind: 3,
         backfilled: true,
         permalink_check: PermalinkCheck {
-            due: Some(AT),
+            next: NextCheck::At(AT),
             last: Some((AT, CheckResult::NotFound)),
             asked: 4,
-            not_found_since: Some(AT),
             silent: 1,
-            ..PermalinkCheck::default()
+            finding: PageFinding::NotFoundSince(AT),
         },
         before_few: true,
     }
@@ -323,7 +338,7 @@ fn samples() -> Vec<Sample> {
         absence: AbsenceState {
             items: vec![shown],
             quarantined_since: Some(AT),
-            trust: -2,
+            conditional: ConditionalTrust { level: -2, lacked: None },
             ..AbsenceState::default()
         },
         deferred: vec![DeferredEdit {
@@ -381,7 +396,7 @@ fn samples() -> Vec<Sample> {
                 kind: FaultKind::Refused { status: 503, has_credentials: false },
                 since: AT,
             }),
-            moved: Some(Moved { url: "http://m/".into(), since: AT }),
+            moved: Some(PermanentMove { url: "http://m/".into(), since: AT }),
             ..Health::default()
         },
         document: DocumentFacts {
@@ -492,6 +507,7 @@ fn samples() -> Vec<Sample> {
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),
         item_sample("tombstone", item(gone)),
+        item_sample("publisher-id", item_with_guid()),
         sample("full", record),
         sample("new", FeedRecord::new(FeedNo(3), "blog", "example.org/feed")),
         sample("full", window),

@@ -87,3 +87,73 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     let missed = proof.missed.clone().unwrap();
     assert_eq!((missed.since, missed.walks, missed.not_before), (day, (2, 2), None));
 }
+
+#[test]
+fn a_walk_is_told_with_what_it_waits_for_until_when_and_how_its_end_was_proven() {
+    use crate::feed::archive::{ArchiveWalk, EndProof, OwnOrigins, WalkReply, WalkRules, WalkedDocument};
+    let feed = url::Url::parse("http://blog.example/rss").unwrap();
+    let rules = WalkRules { reach: OwnOrigins::new(feed.clone(), vec![]), pages_max: 9, page_gap_secs: 2 };
+    let page = |href: Option<&str>| {
+        let link = |href: &str| everfeed_adapters::Link {
+            href: href.to_owned(),
+            rel: "prev-archive".to_owned(),
+            ..everfeed_adapters::Link::default()
+        };
+        everfeed_adapters::Metadata {
+            links: href.map(link).into_iter().collect(),
+            ..everfeed_adapters::Metadata::default()
+        }
+    };
+    let seen = |landed, metadata, keys, body: &[u8]| WalkedDocument {
+        landed,
+        body: everfeed_adapters::Digest::of(body),
+        bytes: 1,
+        keys,
+        metadata,
+        damaged: false,
+        mixed: false,
+    };
+    let (live, keys) = (page(Some("http://blog.example/a")), [KeyHash::of("blog", "1")]);
+    let mut walk =
+        ArchiveWalk::begin(&feed, &seen(feed.as_str(), &live, &keys, b"live"), None, &rules, START).unwrap();
+    let import = crate::catalog::settings::ImportSettings::default();
+    let mut record = FeedRecord::new(crate::feed::record::FeedNo(1), "blog", "blog");
+    let told = |walk: &ArchiveWalk, record: &FeedRecord| {
+        archives::archives(record, Some(walk), &import, START.plus_secs(10)).pop().unwrap()
+    };
+    let at = |secs: u64| START.plus_secs(secs).rfc3339();
+    assert_eq!(told(&walk, &record), format!("the next page at {} (8 seconds ago)", at(2)));
+    walk.answer(WalkReply::Missing { status: 404 }, &rules, START.plus_secs(10));
+    assert_eq!(
+        told(&walk, &record),
+        format!(
+            "a page of the archives is missing (404); it is asked for again at {} (in 60 seconds)",
+            at(70)
+        )
+    );
+    let (last, keys) = (page(None), [KeyHash::of("blog", "2")]);
+    let last = seen("http://blog.example/a", &last, &keys, b"last");
+    walk.answer(WalkReply::Page(last), &rules, START.plus_secs(70));
+    assert!(
+        told(&walk, &record).contains("whether it is the last is asked again at"),
+        "{}",
+        told(&walk, &record)
+    );
+    assert_eq!(
+        under_way(&record, &walk, START),
+        Some(archives::archives(&record, Some(&walk), &import, START).pop().unwrap())
+    );
+    walk.answer(WalkReply::Page(last), &rules, START.plus_secs(140));
+    assert_eq!((walk.history(), walk.proof()), (History::Complete, Some(&EndProof::LastArchive)));
+    record.last_walk = Some(LastWalk::of(&walk, START.plus_secs(140)));
+    let lines = archives::archives(&record, Some(&walk), &import, START.plus_secs(7400));
+    assert_eq!(
+        lines[0],
+        format!(
+            "last read until {} (2 hours ago) by archives that name one another; pages: 1; complete: the last archive names \
+             none before it, asked twice",
+            at(140)
+        )
+    );
+    assert_eq!(under_way(&record, &walk, START), None);
+}
