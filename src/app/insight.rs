@@ -1,11 +1,14 @@
 //! Answers to the operator, gathered from the components.
 
 use super::{
-    explain::{Explainer, words},
+    explain::{self, Explainer, under_way, words},
     reload::{ForgetRefused, ReloadRefused, Reloader},
 };
 use crate::{
-    feed::record::{FeedRecord, Gap},
+    feed::{
+        archive::ArchiveWalk,
+        record::{FeedNo, FeedRecord, Gap},
+    },
     hub::Hub,
     ingest::Poller,
     notify::Notify,
@@ -17,7 +20,7 @@ use crate::{
 };
 use chrono::{SecondsFormat, Utc};
 use futures_util::{TryStreamExt as _, future::BoxFuture};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// Everything that the operator may ask.
 pub(super) struct Overview {
@@ -42,7 +45,13 @@ pub(super) fn now() -> String {
 }
 
 impl Overview {
-    fn feed(&self, record: &FeedRecord, origin: &str, subscribers: SubscriberStatus) -> FeedStatus {
+    fn feed(
+        &self,
+        record: &FeedRecord,
+        walk: Option<&ArchiveWalk>,
+        origin: &str,
+        subscribers: SubscriberStatus,
+    ) -> FeedStatus {
         let poll = self.poller.status(record.no).unwrap_or_default();
         FeedStatus {
             name: record.name.clone(),
@@ -59,6 +68,7 @@ impl Overview {
                 .as_ref()
                 .map(|found| format!("{}: {}", found.platform, found.why)),
             history: record.history.to_string(),
+            archives: walk.and_then(|walk| under_way(record, walk, explain::now())),
             gaps: record.gaps.iter().map(gap_status).collect(),
             held_since: record.window.quarantined_since.map(|since| since.rfc3339()),
             suspects: record.window.suspects as usize,
@@ -75,6 +85,8 @@ impl Overview {
         let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
         let mut feeds = Vec::new();
+        let walks: HashMap<FeedNo, ArchiveWalk> =
+            listing::walks(&*self.explainer.store).try_collect().await.map_err(|error| error.to_string())?;
         let mut records = listing::feeds(&*self.explainer.store);
         while let Some(record) = records.try_next().await.map_err(|error| error.to_string())? {
             let Some(registered) = catalog.feed_no(record.no) else { continue };
@@ -84,7 +96,7 @@ impl Overview {
                 pending: counted.pending,
                 failing: counted.failing,
             });
-            feeds.push(self.feed(&record, &registered.shown_url(), subscribers));
+            feeds.push(self.feed(&record, walks.get(&record.no), &registered.shown_url(), subscribers));
         }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION"),

@@ -156,6 +156,8 @@ pub(crate) struct WalkCounts {
     pub(crate) way_from: u32,
     /// Steps back because two pages did not connect.
     pub(crate) backs: u8,
+    /// Entries of the whole feed, as its publisher counts them.
+    pub(crate) total: Option<u64>,
 }
 
 /// Facts that a walk has met, and what they say against its end.
@@ -181,8 +183,6 @@ pub(crate) struct WalkFindings {
     /// Pages that could not be read although others behind them could, and why; each is asked for again at the end;
     /// `None`: it may well not be there.
     pub(crate) holes: Vec<(String, Option<PartialReason>)>,
-    /// Entries of the whole feed, as its live document counts them.
-    pub(crate) total: Option<u64>,
     /// Proof of the end, once it is found.
     pub(crate) proof: Option<EndProof>,
 }
@@ -261,7 +261,6 @@ impl ArchiveWalk {
             damaged: live.damaged && way.follows_links(),
             named: named(live.metadata),
             flaw,
-            total: live.metadata.paging.total_items,
             ..WalkFindings::default()
         };
         let mut walk = Self {
@@ -272,7 +271,11 @@ impl ArchiveWalk {
             retry: None,
             next_at: now.plus_secs(rules.page_gap_secs),
             before: PreviousWalk::None,
-            counts: WalkCounts { bytes: live.bytes, ..WalkCounts::default() },
+            counts: WalkCounts {
+                bytes: live.bytes,
+                total: live.metadata.paging.total_items,
+                ..WalkCounts::default()
+            },
             findings,
             trail: WalkTrail::default(),
         };

@@ -129,6 +129,8 @@ pub struct FeedStatus {
     pub platform: Option<String>,
     /// The part of its past that is held.
     pub history: String,
+    /// The reading of its archives, while it goes on: what it waits for, and until when.
+    pub archives: Option<String>,
     /// Places where items may be missing, oldest first.
     pub gaps: Vec<GapStatus>,
     /// Since when too much is missing at once to believe it.

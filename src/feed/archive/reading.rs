@@ -142,7 +142,7 @@ impl ArchiveWalk {
         connects: bool,
     ) -> PageUse {
         let is_new = self.trail.is_new_on_way(seen);
-        self.findings.total = self.findings.total.max(seen.metadata.paging.total_items);
+        self.counts.total = self.counts.total.max(seen.metadata.paging.total_items);
         self.counts.pages += 1;
         self.counts.on_way += 1;
         self.counts.barren = if is_new { 0 } else { self.counts.barren.saturating_add(1) };
@@ -292,7 +292,7 @@ impl ArchiveWalk {
             self.findings.proof = Some(EndProof::WholeDocument);
             return self.end(Completion::Complete);
         }
-        if let Some(items) = self.findings.total.filter(|total| self.entries() as u64 >= *total) {
+        if let Some(items) = self.counts.total.filter(|total| self.entries() as u64 >= *total) {
             return self.after_confirmation(EndClaim::new(url, EndSign::Total { items }));
         }
         let sign = self.no_link(url, seen, rules);
@@ -333,6 +333,9 @@ impl ArchiveWalk {
             }
         } else if is_first && matches!(sign, EndSign::Circle | EndSign::Feed) {
             self.next_strategy(None);
+        } else if self.is_repeated() && !matches!(sign, EndSign::Missing { status: 403 | 404 }) {
+            // The next walk comes anyhow, and nothing that is held is forgotten.
+            self.refuse(sign.reason());
         } else if sign == (EndSign::Missing { status: 410 })
             || is_first && has_other_way && !matches!(sign, EndSign::Missing { .. })
             || matches!(self.strategy(), Some(Strategy::Whole { .. }))
@@ -350,8 +353,7 @@ impl ArchiveWalk {
         let claim = EndClaim::new(url, sign);
         let reached = self.strategy().and_then(Strategy::counted).filter(|counted| counted.entries);
         let reached = reached.map_or(0, |counted| counted.reached(1));
-        if let Some(items) =
-            self.findings.total.filter(|total| claim.sign.is_believable() && reached >= *total)
+        if let Some(items) = self.counts.total.filter(|total| claim.sign.is_believable() && reached >= *total)
         {
             // The publisher's count and the end of its pages agree.
             return self.after_confirmation(EndClaim { sign: EndSign::Total { items }, ..claim });

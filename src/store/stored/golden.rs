@@ -447,7 +447,7 @@ fn samples() -> Vec<Sample> {
             EndStep::Check { no: 5, stride: 1 },
         ),
         retry: None,
-        counts: WalkCounts { backs: 1, ..walk.counts.clone() },
+        counts: WalkCounts { backs: 1, total: Some(9), ..walk.counts.clone() },
         findings: WalkFindings {
             held_whole: true,
             marked: true,
@@ -456,7 +456,6 @@ fn samples() -> Vec<Sample> {
                 ("http://example.org/a".into(), Some(PartialReason::PassedOver)),
                 ("http://example.org/b".into(), None),
             ],
-            total: Some(9),
             proof: Some(EndProof::Total { items: 9 }),
             ..walk.findings.clone()
         },

@@ -41,9 +41,9 @@ stored_structs! {
     ArchiveWalk {
         started_at, feed, ways, phase, next_at, before, counts, findings, retry; but trail
     }
-    WalkCounts { pages, on_way, barren, bytes, base, kept, way_from, backs }
+    WalkCounts { pages, on_way, barren, bytes, base, kept, way_from, backs, total }
     WalkFindings {
-        named, fits, doubtful, damaged, held_whole, marked, flaw, lacks, holes, total, proof,
+        named, fits, doubtful, damaged, held_whole, marked, flaw, lacks, holes, proof,
     }
     PageRetry { reason, tries, rounds }
     EndClaim { url, sign }

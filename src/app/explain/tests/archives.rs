@@ -62,13 +62,17 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
     let told = explainer.explain("blog", Some(&id), |_| None).await.unwrap().unwrap();
     let (day, next) = (START.rfc3339(), START.plus_secs(86_400).rfc3339());
     assert_eq!(told.history, "complete");
-    let again = format!("read again from {next} on");
+    // The distance to the test's own clock stands behind each time.
+    let without_distance = |line: &String| {
+        let (before, rest) = line.split_once(" (").unwrap_or((line, ""));
+        format!("{before}{}", rest.split_once(')').map_or("", |(_, rest)| rest))
+    };
     assert_eq!(
-        told.archives,
+        told.archives.iter().map(without_distance).collect::<Vec<_>>(),
         [
             format!("last read until {day}; pages: 7; partial (its archives lead in a circle)"),
             "odd".into(),
-            again
+            format!("read again from {next} on")
         ]
     );
     let item = told.item.unwrap();
