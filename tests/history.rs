@@ -305,7 +305,7 @@ async fn wordpress_is_paged_until_404_and_serendipity_gives_everything_at_once()
         ("/feed?paged=3", rss(&[2, 1], "", wordpress)),
     ];
     let edited = "/feed?paged=1&orderby=modified&order=ASC";
-    // The page behind the last is asked for twice, and one further; then each page once more, down to the first.
+    // The page behind the last is asked for twice, one further, and far behind; then each page once more, down to the first.
     let asked = [
         "/feed",
         edited,
@@ -313,6 +313,7 @@ async fn wordpress_is_paged_until_404_and_serendipity_gives_everything_at_once()
         "/feed?paged=3",
         "/feed?paged=4",
         "/feed?paged=5",
+        "/feed?paged=8",
         "/feed",
         "/feed?paged=4",
         "/feed?paged=3",

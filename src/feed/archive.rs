@@ -415,7 +415,8 @@ impl ArchiveWalk {
 
     /// True when it has read every page that it found, or is over: what remains is the proof of its end.
     pub fn has_read(&self) -> bool {
-        let is_ending = matches!(&self.phase, WalkPhase::Ending(_, step) if *step != EndStep::Further);
+        let may_find_more = |step: &EndStep| matches!(step, EndStep::Further | EndStep::Beyond);
+        let is_ending = matches!(&self.phase, WalkPhase::Ending(_, step) if !may_find_more(step));
         is_ending || self.is_over()
     }
 
@@ -456,11 +457,17 @@ impl ArchiveWalk {
             return PageUse::Drop;
         }
         self.next_at = now.plus_secs(rules.page_gap_secs);
-        match self.phase.clone() {
+        let confirms = |phase: &WalkPhase| matches!(phase, WalkPhase::Ending(_, EndStep::Again));
+        let was_confirming = confirms(&self.phase);
+        let used = match self.phase.clone() {
             WalkPhase::Done(_) => PageUse::Drop,
             WalkPhase::At(url) => self.read(&url, reply, rules, now),
             WalkPhase::Ending(claim, step) => self.prove(claim, step, reply, rules, now),
+        };
+        if !was_confirming && confirms(&self.phase) {
+            self.next_at = now.plus_secs(self.end_wait_secs(rules));
         }
+        used
     }
 }
 

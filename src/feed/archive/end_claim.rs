@@ -53,6 +53,8 @@ pub(crate) enum EndSign {
 pub(crate) enum EndStep {
     /// Asks one page further.
     Further,
+    /// Asks far behind, at twice the number: several pages in a row may be missing.
+    Beyond,
     /// Asks again, a while later.
     Again,
     /// Asks again for a page that was passed over.

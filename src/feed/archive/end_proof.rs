@@ -52,6 +52,7 @@ impl ArchiveWalk {
         let found = self.found(&self.ending_url(&claim, step), reply, rules);
         match step {
             EndStep::Further => self.further(claim, found, rules, now),
+            EndStep::Beyond => self.beyond(claim, &found),
             EndStep::Again if self.counts_pages() => self.counted_again(claim, found, rules, now),
             EndStep::Again => self.linked_again(claim, found, rules, now),
             EndStep::Hole => self.hole(claim, found, rules, now),
@@ -64,6 +65,7 @@ impl ArchiveWalk {
     pub(super) fn ending_url(&self, claim: &EndClaim, step: EndStep) -> String {
         let url = match step {
             EndStep::Further => self.further_url(),
+            EndStep::Beyond => self.beyond_url(),
             EndStep::Again => None,
             EndStep::Hole => self.findings.holes.first().map(|(url, _)| url.clone()),
             EndStep::Check { no, .. } => self.trail.url(no).map(str::to_owned),
@@ -86,6 +88,14 @@ impl ArchiveWalk {
                 next_number(before, last).filter(|url| !self.trail.has_visited(url))
             }
         }
+    }
+
+    /// Address far behind the page that looked like the end, where pages are counted.
+    fn beyond_url(&self) -> Option<String> {
+        let counted =
+            self.strategy()?.counted().filter(|counted| !counted.entries && self.counts.on_way > 0)?;
+        let number = counted.at.saturating_mul(2);
+        if number > counted.further() { counted.url_of(&self.feed, number) } else { None }
     }
 
     fn found<'a>(&self, url: &str, reply: WalkReply<'a>, rules: &WalkRules) -> Found<'a> {
@@ -127,15 +137,35 @@ impl ArchiveWalk {
             sign if self.counts.on_way == 0 && self.counts_pages() && !sign.is_believable() => {
                 self.next_strategy((*sign == EndSign::NoFeed).then_some(PartialReason::NoFeed));
             }
-            _ => {
-                self.phase = WalkPhase::Ending(claim, EndStep::Again);
-                self.next_at = now.plus_secs(self.end_wait_secs(rules));
+            _ if self.beyond_url().is_some() => self.phase = WalkPhase::Ending(claim, EndStep::Beyond),
+            _ => self.phase = WalkPhase::Ending(claim, EndStep::Again),
+        }
+        PageUse::Drop
+    }
+
+    /// A page far behind: one that is there shows that both before it are missing by a fault, and the next is read.
+    fn beyond(&mut self, claim: EndClaim, found: &Found<'_>) -> PageUse {
+        let Found::Page(Look::Fresh, _) = found else {
+            self.phase = WalkPhase::Ending(claim, EndStep::Again);
+            return PageUse::Drop;
+        };
+        let further = self.further_url();
+        let reason = claim.sign.reason();
+        for url in [Some(claim.url), further].into_iter().flatten() {
+            self.add_hole(url, Some(reason.clone()));
+        }
+        let feed = self.feed.clone();
+        if let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() {
+            counted.at = counted.further() + 1;
+            if let Some(url) = counted.url(&feed) {
+                self.phase = WalkPhase::At(url);
             }
         }
         PageUse::Drop
     }
 
-    fn end_wait_secs(&self, rules: &WalkRules) -> u64 {
+    /// Seconds from a page that looks like the end to the second request for it.
+    pub(super) fn end_wait_secs(&self, rules: &WalkRules) -> u64 {
         let is_short =
             self.trail.ends_short(self.counts.way_from) || self.counts.on_way == 0 || !self.counts_pages();
         let (gaps, min) = if is_short {
@@ -210,6 +240,7 @@ impl ArchiveWalk {
             self.after_confirmation(claim);
             return PageUse::Drop;
         };
+        let is_odd = matches!(found, Found::Odd(_) | Found::Page(Look::Sign(_), _));
         let (why, retry_after_secs) = match found {
             Found::Page(Look::Fresh | Look::Known, seen) => {
                 self.findings.holes.remove(0);
@@ -223,7 +254,7 @@ impl ArchiveWalk {
             Found::Page(Look::Sign(sign), _) | Found::Odd(sign) => (sign.reason(), None),
             Found::Failed(why, retry_after_secs) => (why, retry_after_secs),
         };
-        if reason.is_none() && matches!(why, PartialReason::MissingPage { .. }) {
+        if reason.is_none() && is_odd {
             self.findings.holes.remove(0);
             self.after_confirmation(claim);
         } else if !self.again(&why, retry_after_secs, now) {
@@ -280,7 +311,7 @@ impl ArchiveWalk {
     /// The first page: it must show the live entries, or no pages are counted here.
     fn first(&mut self, claim: &EndClaim, found: Found<'_>, now: Stamp) -> PageUse {
         match found {
-            Found::Page(_, seen) if self.trail.is_first_page(&seen) => {
+            Found::Page(_, seen) if self.trail.is_first_page(self.counts.way_from, &seen) => {
                 self.retry = None;
                 let url = self.ending_url(claim, EndStep::First);
                 let used = if self.trail.is_new(&seen) { self.keep(&url, &seen) } else { PageUse::Drop };

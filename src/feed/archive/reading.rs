@@ -88,7 +88,7 @@ impl ArchiveWalk {
                 () if seen.keys.is_empty() && !seen.damaged && !repeats && self.leads_nowhere(seen) => {
                     Look::Sign(EndSign::Empty)
                 }
-                () if repeats || !is_new && self.leads_back(seen) => Look::Sign(EndSign::Circle),
+                () if repeats || !is_new && self.leads_back(url, seen) => Look::Sign(EndSign::Circle),
                 () if is_first && !is_new && matches!(self.strategy(), Some(Strategy::Whole { .. })) => {
                     Look::Sign(EndSign::Feed)
                 }
@@ -109,7 +109,7 @@ impl ArchiveWalk {
             return Look::Sign(EndSign::Feed);
         }
         let last = self.trail.last_no(self.counts.way_from);
-        let is_last_again = last.is_some_and(|no| self.trail.is_within(no, seen));
+        let is_last_again = last.is_some_and(|no| self.trail.is_like(no, seen));
         match () {
             () if counted.entries && seen.keys.len() == 1 && !is_new => Look::Sign(EndSign::Tail),
             () if repeats && is_last_again => Look::Sign(EndSign::Repeat),
@@ -142,6 +142,7 @@ impl ArchiveWalk {
         connects: bool,
     ) -> PageUse {
         let is_new = self.trail.is_new_on_way(seen);
+        let expected = self.further_url().filter(|_| self.strategy().is_some_and(Strategy::follows_links));
         self.counts.total = self.counts.total.max(seen.metadata.paging.total_items);
         self.counts.pages += 1;
         self.counts.on_way += 1;
@@ -149,6 +150,10 @@ impl ArchiveWalk {
         let used = self.keep(url, seen);
         if self.strategy().is_some_and(Strategy::follows_links) {
             self.follow(url, seen, rules);
+            // The numbers in the addresses jump: the one between may be an archive that nobody named.
+            if let Some(passed_over) = expected.filter(|expected| !self.trail.has_visited(expected)) {
+                self.add_hole(passed_over, None);
+            }
         }
         if connects {
             // The page is taken in before its link is looked for: the last page has none and is the oldest.
@@ -199,8 +204,8 @@ impl ArchiveWalk {
         }
         if self.findings.holes.len() < HOLES_MAX {
             self.findings.holes.push((url, reason));
-        } else {
-            self.lack(reason.unwrap_or(PartialReason::PassedOver));
+        } else if let Some(reason) = reason {
+            self.lack(reason);
         }
     }
 
@@ -232,10 +237,10 @@ impl ArchiveWalk {
         }
     }
 
-    /// True when a linked page leads to one that was read.
-    fn leads_back(&self, seen: &WalkedDocument<'_>) -> bool {
+    /// True when a linked page leads to itself, or to one that was read.
+    fn leads_back(&self, url: &str, seen: &WalkedDocument<'_>) -> bool {
         let next = self.strategy().map(|strategy| strategy.clone().after(&self.feed, seen));
-        matches!(next, Some(NextPage::Page(url)) if self.trail.has_visited(&url))
+        matches!(next, Some(NextPage::Page(next)) if self.trail.has_visited(&next) || address(&next) == address(url))
     }
 
     /// True when a page of links leads nowhere.
@@ -331,7 +336,9 @@ impl ArchiveWalk {
                 }
                 sign => self.claim(url, sign),
             }
-        } else if is_first && matches!(sign, EndSign::Circle | EndSign::Feed) {
+        } else if is_first && has_other_way && matches!(sign, EndSign::Circle | EndSign::Feed)
+            || sign == EndSign::Feed
+        {
             self.next_strategy(None);
         } else if self.is_repeated() && !matches!(sign, EndSign::Missing { status: 403 | 404 }) {
             // The next walk comes anyhow, and nothing that is held is forgotten.

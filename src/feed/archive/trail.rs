@@ -130,10 +130,12 @@ impl WalkTrail {
         seen.keys.iter().all(|key| self.live.keys.contains(key))
     }
 
-    /// True when a document shows at least one entry of the live one, and mostly entries that the walk has met.
-    pub(super) fn is_first_page(&self, seen: &WalkedDocument<'_>) -> bool {
-        let known = seen.keys.iter().filter(|key| self.keys.contains(*key)).count();
-        known * 2 >= seen.keys.len() && seen.keys.iter().any(|key| self.live.keys.contains(key))
+    /// True when a document shows an entry of the live one, and is no copy of the first page with a number above this one:
+    /// a server that does not know the parameter shows the same, whatever is asked.
+    pub(super) fn is_first_page(&self, above: u32, seen: &WalkedDocument<'_>) -> bool {
+        let second = self.keys_of(above.saturating_add(1));
+        let shared = seen.keys.iter().filter(|key| second.contains(key)).count();
+        shared * 2 < seen.keys.len().max(1) && seen.keys.iter().any(|key| self.live.keys.contains(key))
     }
 
     /// True when a document shows an entry that the page of this number showed, or both show none.

@@ -72,8 +72,7 @@ async fn a_page_and_how_far_the_walk_is_are_kept_together(rig: Rig) {
     }
     rig.stage(other, walk(), Some(page(5))).await.unwrap();
     let again = StagedPage { content: StagedBody::Waiting(vec![9]), ..page(1) };
-    let mut further = walk();
-    further.pages = 3;
+    let further = walk().paced(9, START);
     rig.stage(feed, further.clone(), Some(again.clone())).await.unwrap();
     rig.stage(other, further.clone(), None).await.unwrap();
     let rig = rig.reopen();

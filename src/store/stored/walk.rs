@@ -60,7 +60,7 @@ stored_enums! {
         0 Missing { status }, 1 Empty, 2 Repeat, 3 Tail, 4 NothingNew, 5 NoLink, 6 Total { items }, 7 Feed, 8 Circle,
         9 NoFeed, 10 Foreign, 11 Denied(reason), 12 Failing(reason),
     }
-    EndStep { 0 Further, 1 Again, 2 Hole, 3 Check { no, stride }, 4 First }
+    EndStep { 0 Further, 1 Again, 2 Hole, 3 Check { no, stride }, 4 First, 5 Beyond }
     Completion { 0 Complete, 1 Unknown, 2 Partial(reason) }
     PreviousWalk { 0 None, 1 By(strategy), 2 WithoutStrategy }
     Strategy { 0 Archives, 1 Pages { rel }, 2 CountedPages(pages), 3 Whole { most } }
