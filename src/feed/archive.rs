@@ -163,7 +163,7 @@ pub(crate) struct WalkCounts {
 /// Facts that a walk has met, and what they say against its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WalkFindings {
-    /// True when its platform, named by itself, shows no more in one document than the live one holds, so that it may have no
+    /// True when its platform, named by itself, shows more in one document than the live one holds, so that it may have no
     /// second page.
     pub(crate) fits: bool,
     /// True when it met anything because of which its silence proves nothing.
@@ -471,8 +471,8 @@ impl ArchiveWalk {
     }
 }
 
-/// True when a live document is no longer than its platform's documents are by default, the platform is named by the generator,
-/// and it answers 404 behind the last page. Where an owner set another length, a full document looks the same, so a longer one is left in doubt.
+/// True when a live document is shorter than its platform's documents are by default, the platform is named by the generator,
+/// and it answers 404 behind the last page. A document that is full, or longer, looks like one of a blog with more posts.
 fn fits(live: &WalkedDocument<'_>, profile: &Profile) -> bool {
     let usual = profile.window.and_then(|usual| usize::try_from(usual).ok());
     let ends_so = |recipe: &Recipe| match recipe {
@@ -480,7 +480,7 @@ fn fits(live: &WalkedDocument<'_>, profile: &Profile) -> bool {
         _ => false,
     };
     !live.damaged
-        && usual.is_some_and(|usual| live.keys.len() <= usual)
+        && usual.is_some_and(|usual| live.keys.len() < usual)
         && profile.history.iter().any(ends_so)
         && profile.is_named_by(live.metadata)
 }

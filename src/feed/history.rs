@@ -73,6 +73,8 @@ pub enum PartialReason {
     Redirected,
     /// An archive between two others was passed over.
     PassedOver,
+    /// The last page is as full as the others: a server that gives no more looks the same.
+    LastPageFull,
     /// The publisher counts more entries than the archives show.
     FewerThanSaid {
         /// Entries by the publisher's count.
@@ -92,8 +94,10 @@ pub enum EndProof {
     },
     /// The last archive names none before it, and did so again later.
     LastArchive,
-    /// Behind the last page is none, and was none later; the first one shows the live entries, and none moved.
+    /// Behind the last page, which is not full, is none, and was none later; the first one shows the live entries.
     LastPage,
+    /// The pages in the order of edits meet the live document; behind them is none, and was none later.
+    MeetsLive,
     /// There is a first page and no second one.
     OnlyPage,
     /// One document shows everything.
@@ -127,6 +131,7 @@ impl PartialReason {
             | Self::NoArchive
             | Self::Redirected
             | Self::PassedOver
+            | Self::LastPageFull
             | Self::FewerThanSaid { .. } => true,
         }
     }
@@ -200,6 +205,9 @@ impl fmt::Display for PartialReason {
             ),
             Self::Redirected => f.write_str("a page of its archives redirects to another document"),
             Self::PassedOver => f.write_str("an archive between two others could not be read"),
+            Self::LastPageFull => f.write_str(
+                "the last page that was found is as full as the others, so nothing tells whether more should follow",
+            ),
             Self::FewerThanSaid { total, found } => {
                 write!(f, "its publisher counts {total} entries, and its archives show {found}")
             }
@@ -213,7 +221,10 @@ impl fmt::Display for EndProof {
             Self::Total { items } => write!(f, "all {items} entries that the publisher counts were read"),
             Self::LastArchive => f.write_str("the last archive names none before it, asked twice"),
             Self::LastPage => f.write_str(
-                "there is no page behind the last one, asked twice and one page further, and page 1 shows the live entries",
+                "there is no page behind the last one, which is not full, asked twice and one page further, and page 1 shows the live entries",
+            ),
+            Self::MeetsLive => f.write_str(
+                "the pages in the order of edits reach the live entries, and there is no page behind them, asked twice",
             ),
             Self::OnlyPage => f.write_str("page 1 shows the live entries and there is no page 2, asked twice"),
             Self::WholeDocument => f.write_str("one document shows everything"),

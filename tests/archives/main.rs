@@ -61,6 +61,10 @@ async fn truthful_archives_are_complete() {
     let mut worlds: Vec<(&str, Kind, u32, Fault, End)> = Vec::new();
     for kind in KINDS {
         for posts in [POSTS, 300, 21, 20] {
+            // A full last page proves no end where pages are only counted.
+            if matches!(kind, Kind::Paged | Kind::Ghost) && posts % 10 == 0 {
+                continue;
+            }
             worlds.push(("truthful", kind, posts, |_, _, _, _| None, End::Complete));
         }
     }

@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 /// Longer than any of these archives takes to be read and proven.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// So long a feed that is not complete must have asked nothing before it is taken for finished.
-const SILENCE: Duration = Duration::from_secs(7);
+const SILENCE: Duration = Duration::from_secs(28);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Results of a world.
@@ -63,7 +63,7 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
     let upstream = Upstream::new(client, Url::parse("http://me.example/").unwrap(), Arc::new(System));
     let context = Context::new(store.clone(), Arc::new(Notify::new()), Arc::new(System));
     let no = store.register("blog", "blog").await.unwrap().no;
-    let import = Import { serve_after_secs: 2, page_gap_secs: 0, ..Import::default() };
+    let import = Import { serve_after_secs: 25, page_gap_secs: 0, ..Import::default() };
     let url = Url::parse(&publisher.url(path)).unwrap();
     let feed = FeedSpec { import: Some(import), ..FeedSpec::new(no, "blog", url) };
     let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();

@@ -421,6 +421,7 @@ pub(crate) async fn fill(store: &dyn Store) {
         found: history.clone(),
         missed: 1,
         remark: Some("odd".into()),
+        proof: None,
     };
     let archives = Archives { history, unstage: Some(StagingChange::Below(1)), walked: Some(walked) };
     let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;

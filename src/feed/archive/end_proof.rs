@@ -13,9 +13,6 @@ use crate::feed::{
     stamp::Stamp,
 };
 
-/// Pages that a walk passes over and asks for again, at most.
-pub(super) const HOLES_MAX: usize = 10;
-
 /// Pages read a second time at most; of more, as many spread evenly.
 const CHECKED_PAGES_MAX: u32 = 100;
 
@@ -37,6 +34,19 @@ enum Found<'a> {
     Page(Look, WalkedDocument<'a>),
     Odd(EndSign),
     Failed(PartialReason, Option<u64>),
+}
+
+/// The first page, beside the last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FirstPage {
+    /// It shows the live entries, and the last page is shorter than it or another one.
+    Longer,
+    /// It shows the live entries, and the last page is as full as any.
+    NoLonger,
+    /// It does not show the live entries.
+    Elsewhere,
+    /// Nothing depends on it.
+    NotAsked,
 }
 
 impl ArchiveWalk {
@@ -167,7 +177,7 @@ impl ArchiveWalk {
     /// Seconds from a page that looks like the end to the second request for it.
     pub(super) fn end_wait_secs(&self, rules: &WalkRules) -> u64 {
         let is_short =
-            self.trail.ends_short(self.counts.way_from) || self.counts.on_way == 0 || !self.counts_pages();
+            self.trail.ends_short(self.counts.way_from, 0) || self.counts.on_way == 0 || !self.counts_pages();
         let (gaps, min) = if is_short {
             (END_WAIT_GAPS_SHORT, END_WAIT_SECS_MIN_SHORT)
         } else {
@@ -314,19 +324,22 @@ impl ArchiveWalk {
             Found::Page(_, seen) if self.trail.is_first_page(self.counts.way_from, &seen) => {
                 self.retry = None;
                 let url = self.ending_url(claim, EndStep::First);
+                // Its last page is asked before what the first one adds stands behind it.
+                let is_short = self.trail.ends_short(self.counts.way_from, seen.keys.len());
+                self.counts.total = seen.metadata.paging.total_items.or(self.counts.total);
                 let used = if self.trail.is_new(&seen) { self.keep(&url, &seen) } else { PageUse::Drop };
-                self.conclude(claim, true);
+                self.conclude(claim, if is_short { FirstPage::Longer } else { FirstPage::NoLonger });
                 return used;
             }
             Found::Failed(why, retry_after_secs) => {
                 if !self.again(&why, retry_after_secs, now) {
-                    self.conclude(claim, false);
+                    self.conclude(claim, FirstPage::Elsewhere);
                 }
             }
             Found::Page(..) | Found::Odd(_) => {
                 let is_last_try = self.retry.as_ref().is_some_and(|retry| retry.tries >= FIRST_TRIES_MAX);
                 if is_last_try || !self.again(&PartialReason::PagingUnproven, None, now) {
-                    self.conclude(claim, false);
+                    self.conclude(claim, FirstPage::Elsewhere);
                 }
             }
         }
@@ -365,16 +378,16 @@ impl ArchiveWalk {
             self.retry = None;
             self.phase = WalkPhase::Ending(claim, EndStep::First);
         } else {
-            self.conclude(&claim, true);
+            self.conclude(&claim, FirstPage::NotAsked);
         }
     }
 
     /// Ends the way by what was found.
-    fn conclude(&mut self, claim: &EndClaim, counts_pages: bool) {
+    fn conclude(&mut self, claim: &EndClaim, first: FirstPage) {
         self.retry = None;
         if self.counts.on_way == 0 {
             // Without a first page nobody knows whether pages are counted here at all, but of software that counts them.
-            let is_alone = counts_pages
+            let is_alone = matches!(first, FirstPage::Longer | FirstPage::NoLonger)
                 && self.findings.fits
                 && claim.sign == (EndSign::Missing { status: 404 })
                 && self.strategy().is_some_and(Strategy::asks_for_the_second_page);
@@ -385,17 +398,32 @@ impl ArchiveWalk {
             }
             return;
         }
-        if !counts_pages {
-            return self.fall_short(PartialReason::PagingUnproven);
-        }
-        if self.strategy().is_some_and(Strategy::is_sorted_otherwise) && !self.trail.meets_live() {
-            return self.fall_short(PartialReason::LiveNotMet);
+        let counted = self.strategy().and_then(Strategy::counted);
+        let is_sorted_otherwise = self.strategy().is_some_and(Strategy::is_sorted_otherwise);
+        let may_be_capped = counted.is_some_and(|counted| !counted.entries);
+        let found = self.entries() as u64;
+        let is_total = matches!(claim.sign, EndSign::Total { .. });
+        match (first, self.counts.total) {
+            _ if self.findings.damaged => return self.fall_short(PartialReason::DamagedPage),
+            (FirstPage::Elsewhere, _) => return self.fall_short(PartialReason::PagingUnproven),
+            (_, Some(total)) if !is_total && found < total => {
+                return self.fall_short(PartialReason::FewerThanSaid { total, found });
+            }
+            _ if is_sorted_otherwise && !self.trail.meets_live() => {
+                return self.fall_short(PartialReason::LiveNotMet);
+            }
+            // A server that gives no more looks the same, unless the publisher's count agrees.
+            (FirstPage::NoLonger, None) if may_be_capped => {
+                return self.fall_short(PartialReason::LastPageFull);
+            }
+            _ => {}
         }
         if let Some(lacks) = self.findings.lacks.clone() {
             return self.fall_short(lacks);
         }
         self.findings.proof = Some(match &claim.sign {
             EndSign::Total { items } => EndProof::Total { items: *items },
+            _ if is_sorted_otherwise => EndProof::MeetsLive,
             _ if self.counts_pages() => EndProof::LastPage,
             _ => EndProof::LastArchive,
         });

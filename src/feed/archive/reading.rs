@@ -4,7 +4,6 @@ use super::{
     ArchiveWalk, BYTES_MAX, EndClaim, EndSign, EndStep, PageTrace, PageUse, WalkPhase, WalkReply, WalkRules,
     WalkedDocument,
     completion::Completion,
-    end_proof::HOLES_MAX,
     strategy::{NextPage, Strategy},
     trail::{address, is_same_document},
 };
@@ -16,6 +15,9 @@ use crate::feed::{
 
 /// Pages in a row without anything new that look like the end (POLLING 3.1).
 const BARREN_MAX: u8 = 2;
+
+/// Pages that a walk passes over and asks for again, at most.
+const HOLES_MAX: usize = 10;
 
 /// Steps back of a walk at most, because two pages that overlap by counting did not.
 const BACKS_MAX: u8 = 8;
@@ -78,7 +80,8 @@ impl ArchiveWalk {
         }
         let is_elsewhere = address(seen.landed) != address(url);
         let leads_back = is_elsewhere && self.trail.has_visited(seen.landed);
-        let repeats = leads_back || self.trail.bodies.contains(&seen.body);
+        // A page that is asked for again after a step back may be what it was.
+        let repeats = leads_back || self.trail.bodies.contains(&seen.body) && !self.trail.has_visited(url);
         let is_first = self.counts.on_way == 0;
         let is_new =
             if self.counts_pages() { self.trail.is_new_on_way(seen) } else { self.trail.is_new(seen) };
@@ -146,7 +149,11 @@ impl ArchiveWalk {
         self.counts.total = self.counts.total.max(seen.metadata.paging.total_items);
         self.counts.pages += 1;
         self.counts.on_way += 1;
-        self.counts.barren = if is_new { 0 } else { self.counts.barren.saturating_add(1) };
+        self.counts.barren = match () {
+            () if is_new => 0,
+            () if self.trail.has_visited(url) => self.counts.barren,
+            () => self.counts.barren.saturating_add(1),
+        };
         let used = self.keep(url, seen);
         if self.strategy().is_some_and(Strategy::follows_links) {
             self.follow(url, seen, rules);

@@ -105,11 +105,11 @@ impl WalkTrail {
         self.live.keys.is_subset(&self.on_way)
     }
 
-    /// True when the last page above this number holds fewer entries than another one.
-    pub(super) fn ends_short(&self, above: u32) -> bool {
+    /// True when the last page above this number holds fewer entries than another one of them, or than `first`.
+    pub(super) fn ends_short(&self, above: u32, first: usize) -> bool {
         let mut sizes = self.pages.range(above.saturating_add(1)..).map(|(_, (_, keys))| keys.len());
         let last = sizes.next_back().unwrap_or_default();
-        sizes.any(|size| size > last)
+        sizes.chain([first]).any(|size| size > last)
     }
 
     /// True when a document shows the live document's entries: its newest one, or the same bytes.

@@ -90,7 +90,7 @@ impl Stored for StagedBody {
     }
 }
 
-/// Where a walk was, as version 1 wrote it.
+/// Place of a walk, as version 1 wrote it.
 enum FirstPhase {
     At(String),
     Recount,

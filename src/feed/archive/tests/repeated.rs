@@ -48,7 +48,7 @@ fn counted_pages_prove_something_when_they_end_and_nothing_when_they_only_stop_b
         ("/rss", doc([6, 5])),
         ("/rss?paged=1", doc([6, 5])),
         ("/rss?paged=2", doc([4, 3])),
-        ("/rss?paged=3", doc([2, 1])),
+        ("/rss?paged=3", doc([2])),
     ];
     let first = again(&docs, "wordpress", &PreviousWalk::None);
     assert!(!first.proves() && !first.is_repeated());
@@ -56,7 +56,7 @@ fn counted_pages_prove_something_when_they_end_and_nothing_when_they_only_stop_b
     let way = &first.as_previous();
     assert!(again(&docs, "wordpress", way).proves());
     let mut more = docs.to_vec();
-    let stale = |body| Doc { body: Some(body), ..doc([2, 1]) };
+    let stale = |body| Doc { body: Some(body), ..doc([2]) };
     more.extend([("/rss?paged=4", stale(4)), ("/rss?paged=5", stale(5)), ("/rss?paged=6", stale(6))]);
     let walk = again(&more, "wordpress", way);
     assert_eq!(walk.history(), History::Complete);
