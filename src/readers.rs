@@ -153,6 +153,17 @@ impl ReadRequest {
         Self { since: Some(since), ..self.clone() }
     }
 
+    /// The cursor that the subscriber of a push has acknowledged.
+    fn acked(&self) -> Option<&str> {
+        let cursor = self.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
+        cursor.filter(|_| self.purpose == Purpose::Push)
+    }
+
+    /// True for a page of a push with which the position of its subscription moves.
+    fn is_moved_by(&self, page: &Rendered) -> bool {
+        self.acked().is_some_and(|acked| page.lies_beyond(acked))
+    }
+
     fn ask(&self) -> ListingQuery<'_> {
         ListingQuery {
             order: self.view.order,
@@ -188,6 +199,11 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    /// True when a subscriber who has acknowledged this cursor gets on by the page, be it empty.
+    pub fn lies_beyond(&self, acked: &str) -> bool {
+        self.count > 0 || self.more || self.last_cursor != acked
+    }
+
     /// The body in a content coding, made once.
     pub async fn coded(&self, coding: Coding) -> Bytes {
         self.codings.get(coding, &self.body).await
@@ -348,8 +364,7 @@ impl Readers {
         let next = (page.more && reading.purpose == Purpose::Page && !reading.representation.is_classic())
             .then(|| self.next(reading, &page));
         let links = self.site.links(&page.record.name, reading.representation, reading.view.order, next);
-        let acked = reading.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
-        let prev_cursor = acked.filter(|_| reading.purpose == Purpose::Push).map(str::to_owned);
+        let prev_cursor = reading.acked().map(str::to_owned);
         let page = Arc::new(page);
         let body = rendered(page.clone(), reading.representation, links, prev_cursor).await;
         let page = Arc::unwrap_or_clone(page);

@@ -200,7 +200,7 @@ struct Player {
 const URL: &str = "http://replay.invalid/";
 
 impl Player {
-    async fn new(folder: &Path, configured: Option<&FeedSettings>, probe: bool) -> anyhow::Result<Self> {
+    async fn new(folder: &Path, configured: Option<&FeedSettings>, permalink_checks: bool) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());
@@ -209,16 +209,16 @@ impl Player {
         let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
-        let probing = |deletions: Deletions| Deletions { probe, ..deletions };
+        let checked = |deletions: Deletions| Deletions { permalink_checks, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
                 aliases: as_configured.aliases.clone(),
                 policy: as_configured.poll.policy(),
-                deletions: probing(as_configured.deletions),
+                deletions: checked(as_configured.deletions),
                 platform: as_configured.platform.clone(),
                 ..usual
             },
-            None => FeedSpec { deletions: probing(usual.deletions), ..usual },
+            None => FeedSpec { deletions: checked(usual.deletions), ..usual },
         };
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());

@@ -57,7 +57,7 @@ impl Wiring {
             jitter: rand::random,
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
-            permalink_check_gap_secs: self.config.upstream.probe_gap_secs,
+            permalink_check_gap_secs: self.config.upstream.permalink_check_gap_secs,
         };
         let feeds = self.catalog.snapshot().feeds().map(|feed| FeedSpec::from(&**feed)).collect();
         let upstream = Upstream::new(client, contact, self.clock.clone());

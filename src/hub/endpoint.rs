@@ -8,8 +8,7 @@ use super::{
     lease,
     retry_schedule::VERIFY_GIVE_UP_SECS,
     roster::{Key, Room, Standing, Way},
-    signature,
-    subscription::{self, TaskPlace},
+    subscription_task::{self, TaskPlace},
     verify::Verdict,
 };
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
     render::{Endpoint, Representation, Topic},
     store::{
         StoreError,
-        subscriptions::{Dialect, Intent, Pending, Start, Terms},
+        subscriptions::{Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, Start, Target},
     },
 };
 use bytes::Bytes;
@@ -81,6 +80,10 @@ impl From<Refusal> for Answer {
 
 impl From<StoreError> for Answer {
     fn from(error: StoreError) -> Self {
+        if matches!(error, StoreError::UnknownFeed(_)) {
+            // Forgotten since its topic was looked up.
+            return Refusal::GoneTopic.into();
+        }
         tracing::error!("A request to the hub could not be kept: {error}");
         Self::busy("the hub cannot keep requests at the moment")
     }
@@ -138,7 +141,7 @@ impl Hub {
         room.map_err(|full| slow_down(full.wait))?;
         let known = |url: &str| match self.shared.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
-            None => self.resolve(url, scope).ok().map(|topic| topic.view.feed),
+            None => self.resolve(url, scope, Mode::Subscribe).ok().map(|topic| topic.view.feed),
         };
         let mut hinted = false;
         for url in urls {
@@ -146,7 +149,7 @@ impl Hub {
             let whole = known(url).map(|feed| vec![feed]);
             for feed in whole.unwrap_or_else(|| url.split(',').filter_map(|url| known(url.trim())).collect())
             {
-                self.shared.notify.hint(feed);
+                self.notify.hint(feed);
                 hinted = true;
             }
         }
@@ -166,7 +169,7 @@ impl Hub {
             let why = "is at a port that we do not call: use 80, 443 or one from 1024 on";
             return Err(Refusal::Bad { name: "hub.callback", why }.into());
         }
-        let topics = change.topics.iter().map(|topic| self.resolve(topic, scope));
+        let topics = change.topics.iter().map(|topic| self.resolve(topic, scope, change.mode));
         let topics: Vec<Subject> = topics.collect::<Result<_, _>>()?;
         let host = super::host_of(&change.callback);
         let room = self.subscribers.admit(&host, Instant::now()).await;
@@ -175,7 +178,7 @@ impl Hub {
         let mut commanded = false;
         let mut awaited = Vec::new();
         for (spelt, subject) in change.topics.iter().zip(topics) {
-            let key = Key { topic: subject.topic.clone(), callback: change.callback.clone() };
+            let key = Key { topic: subject.topic.clone(), address: change.callback.clone() };
             if is_legacy(change) && change.mode == Mode::Unsubscribe && !self.shared.roster.knows(&key) {
                 // What is wanted is the case already; Google's hub said 204 too.
                 continue;
@@ -192,16 +195,18 @@ impl Hub {
         }
     }
 
-    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical URL.
-    fn resolve(&self, spelt: &str, scope: Option<&str>) -> Result<Subject, Refusal> {
+    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical URL. One of a feed that is
+    /// not served any more can still be unsubscribed from.
+    fn resolve(&self, spelt: &str, scope: Option<&str>, mode: Mode) -> Result<Subject, Refusal> {
         let site = self.shared.readers.site();
         let Topic { name, order, filter, representation } =
             site.topic(spelt).ok_or(Refusal::UnknownTopic("take the rel=self URL of a feed served here"))?;
         let catalog = self.shared.catalog.snapshot();
-        let feed = match catalog.feed(&name) {
-            Some(feed) => feed.no,
-            None if catalog.withdrawn(&name).is_some() => return Err(Refusal::GoneTopic),
-            None => return Err(Refusal::UnknownTopic("there is no such feed")),
+        let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
+            (Some(feed), _) => feed.no,
+            (None, Some(withdrawn)) if mode == Mode::Unsubscribe => withdrawn,
+            (None, Some(_)) => return Err(Refusal::GoneTopic),
+            (None, None) => return Err(Refusal::UnknownTopic("there is no such feed")),
         };
         if scope.is_some_and(|scope| scope != name) {
             return Err(Refusal::UnknownTopic("this is the hub of another feed"));
@@ -225,29 +230,29 @@ impl Hub {
     ) -> Result<Pending, Answer> {
         let now = self.shared.now();
         let dialect = if is_legacy(change) { Dialect::Legacy } else { Dialect::WebSub };
-        let verify_token = change.verify_token.clone();
+        let target = Target::Callback(CallbackTarget {
+            url: change.callback.clone(),
+            topic_as_sent: spelt.to_owned(),
+            dialect,
+            secret: change.secret.clone(),
+            algo: change.algo.unwrap_or(Algo::usual(dialect)),
+            verify_token: change.verify_token.clone(),
+        });
         let (intent, start) = match change.mode {
-            Mode::Unsubscribe => (Intent::Unsubscribe { verify_token, dialect }, Start::Head(None)),
+            Mode::Unsubscribe => (Intent::Unsubscribe { target }, Start::Head(None)),
             Mode::Subscribe => {
-                let terms = Terms {
-                    secret: change.secret.clone(),
-                    lease_secs: grant.secs,
-                    dialect,
-                    verify_token,
-                    algo: change.algo.unwrap_or(signature::usual(dialect)),
-                    auto_refresh: is_legacy(change) && !grant.asked,
-                };
+                let auto_refresh = is_legacy(change) && !grant.asked;
+                let lease = LeaseTerms { secs: grant.secs, auto_refresh };
                 let start = match &change.since {
                     Some(cursor) => Start::Given(cursor.clone()),
                     None => Start::Head(self.head(view).await?),
                 };
-                (Intent::Subscribe(terms), start)
+                (Intent::Subscribe { target, lease }, start)
             }
         };
         let once = matches!(change.verify, Some(Verify::Sync { or_async: false }));
         Ok(Pending {
             intent,
-            topic_as_sent: spelt.to_owned(),
             attempts: 0,
             next_try: if is_sync(change) { now } else { Stamp::from_micros(now.micros() + VERIFY_AFTER_US) },
             give_up_at: if once { now } else { now.plus_secs(VERIFY_GIVE_UP_SECS) },
@@ -295,7 +300,7 @@ impl Hub {
                     let sent = mailbox.try_send(command).is_ok();
                     let place = TaskPlace { shared: self.shared.clone(), key: key.clone(), ticket };
                     let representation = subject.representation.name();
-                    let task = subscription::begin(place, subject.view, representation, commands);
+                    let task = subscription_task::begin(place, subject.view, representation, commands);
                     self.start_one(&key.topic, task);
                     sent
                 }

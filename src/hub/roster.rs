@@ -1,4 +1,4 @@
-//! Which subscriptions there are, how to reach the task of each, and how each stands; not their terms or positions.
+//! The subscriptions that are at work: the way to the task of each, and its standing; not their leases or positions.
 
 use super::command::SubscriptionCommand;
 use crate::feed::record::FeedNo;
@@ -11,11 +11,11 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// Identity of a subscription: the canonical topic and the exact callback (HUB-6).
+/// Identity of a subscription: the canonical topic and the exact address of the target (HUB-6).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) topic: String,
-    pub(super) callback: String,
+    pub(super) address: String,
 }
 
 /// Standing of a subscription.
@@ -148,7 +148,7 @@ mod tests {
     const ROOM: Room = Room { subscriptions_max: 3, unverified_max: 2 };
 
     fn key(callback: &str) -> Key {
-        Key { topic: "http://h/f".into(), callback: callback.into() }
+        Key { topic: "http://h/f".into(), address: callback.into() }
     }
 
     #[test]

@@ -260,4 +260,12 @@ async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
     let mut pages = house.readers.follow(reading, std::future::pending()).unwrap();
     let page = pages.next().await.unwrap().unwrap();
     assert_eq!((page.count, page.more), (1, false));
+    // A reader whose position is kept moves with each of them.
+    let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1);
+    let mut pages = house.readers.follow_position(reading, std::future::pending()).unwrap();
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        counts.push(pages.next().await.unwrap().unwrap().count);
+    }
+    assert_eq!(counts, [0, 0, 1]);
 }

@@ -258,9 +258,9 @@ impl Subscriptions for Memory {
     fn find_subscription<'a>(
         &'a self,
         topic: &'a str,
-        callback: &'a str,
+        address: &'a str,
     ) -> Answer<'a, Option<(Subscription, Progress)>> {
-        self.answer(move |state, _| Ok(state.find_subscription(topic, callback).cloned()))
+        self.answer(move |state, _| Ok(state.find_subscription(topic, address).cloned()))
     }
 
     fn subscriptions(
@@ -281,8 +281,8 @@ impl Subscriptions for Memory {
 
     fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize> {
         self.answer(move |state, _| {
-            let is_due = |sub: &&(Subscription, Progress)| sub.0.feed() == feed && sub.0.is_active(now);
-            Ok(state.subs.values().filter(is_due).count())
+            let due = state.subs.values().filter(|(sub, _)| sub.feed() == feed && sub.is_active(now));
+            Ok(due.map(|(_, progress)| progress.readers()).sum())
         })
     }
 
@@ -292,8 +292,9 @@ impl Subscriptions for Memory {
 
     fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>> {
         self.answer(move |state, _| {
-            let moved = acknowledged.into_iter().map(|Acknowledged { subscription, from, to }| {
-                state.subs.get_mut(&subscription).is_some_and(|(_, progress)| progress.acknowledge(&from, to))
+            let moved = acknowledged.into_iter().map(|acknowledged| {
+                let held = state.subs.get_mut(&acknowledged.subscription);
+                held.is_some_and(|(_, progress)| progress.acknowledge(acknowledged))
             });
             Ok(moved.collect())
         })
@@ -390,7 +391,10 @@ impl State {
         hosts: Vec<(String, Stamp)>,
         now: Stamp,
     ) -> Result<(), StoreError> {
-        polls.iter().try_for_each(|(no, _)| self.feed(*no).map(drop))?;
+        // A number that was given once is that of a feed that was forgotten.
+        if let Some((never_given, _)) = polls.iter().find(|(no, _)| no.0 > self.last_feed) {
+            return Err(StoreError::UnknownFeed(*never_given));
+        }
         for (no, poll) in polls {
             self.feeds.entry(no).and_modify(|feed| feed.poll = Some(poll));
         }
@@ -416,13 +420,13 @@ impl State {
         Ok(())
     }
 
-    fn find_subscription(&self, topic: &str, callback: &str) -> Option<&(Subscription, Progress)> {
-        self.subs.values().find(|(sub, _)| sub.topic == topic && sub.callback == callback)
+    fn find_subscription(&self, topic: &str, address: &str) -> Option<&(Subscription, Progress)> {
+        self.subs.values().find(|(sub, _)| sub.topic == topic && sub.target.address() == address)
     }
 
     fn subscribe(&mut self, new: NewSubscription) -> Result<Subscription, StoreError> {
         self.feed(new.view.feed)?;
-        if let Some((sub, _)) = self.find_subscription(&new.topic, &new.callback) {
+        if let Some((sub, _)) = self.find_subscription(&new.topic, new.target.address()) {
             return Err(StoreError::Subscribed(sub.no));
         }
         self.last_sub += 1;
@@ -436,8 +440,10 @@ impl State {
         sub: Subscription,
         progress: Option<Progress>,
     ) -> Result<u64, StoreError> {
-        self.feed(sub.feed())?;
-        let (stored, position) = self.subs.get_mut(&sub.no).ok_or(StoreError::UnknownSubscription(sub.no))?;
+        let unknown = StoreError::UnknownSubscription(sub.no);
+        let known_feed = self.feed(sub.feed()).map(drop);
+        let (stored, position) = self.subs.get_mut(&sub.no).ok_or(unknown)?;
+        known_feed?;
         *stored = sub.replacing(stored)?;
         if let Some(progress) = progress {
             *position = progress;

@@ -206,10 +206,10 @@ impl Subscriptions for Redb {
     fn find_subscription<'a>(
         &'a self,
         topic: &'a str,
-        callback: &'a str,
+        address: &'a str,
     ) -> Answer<'a, Option<(Subscription, Progress)>> {
-        let (topic, callback) = (topic.to_owned(), callback.to_owned());
-        Box::pin(self.reader.run(move |snapshot| subscriptions::find(snapshot, &topic, &callback)))
+        let (topic, address) = (topic.to_owned(), address.to_owned());
+        Box::pin(self.reader.run(move |snapshot| subscriptions::find(snapshot, &topic, &address)))
     }
 
     fn subscriptions(

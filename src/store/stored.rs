@@ -64,7 +64,7 @@ pub(super) trait Kind: Stored {
         if version == Self::VERSION {
             Self::take(input)
         } else {
-            Err(ReadError::message(format!("it has the unknown version {version}")))
+            Err(unknown_version(version))
         }
     }
 }
@@ -119,6 +119,10 @@ pub(super) fn encode<T: Kind>(value: &T) -> Result<Vec<u8>, StoreError> {
 pub(super) fn decode<T: Kind>(what: &str, bytes: &[u8]) -> Result<T, StoreError> {
     let (version, rest) = bytes.split_first().ok_or_else(|| damaged(what, "is empty"))?;
     read(what, *version, rest)
+}
+
+fn unknown_version(version: u8) -> ReadError {
+    ReadError::message(format!("it has the unknown version {version}"))
 }
 
 /// An error that names what is wrong with what.

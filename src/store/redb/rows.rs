@@ -1,7 +1,7 @@
-//! What is read the same way in a snapshot and in a write transaction; not pages, and nothing is written.
+//! Reads that are the same in a snapshot and in a write transaction; not pages, and nothing is written.
 
 use super::tables::{
-    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, OBSERVATIONS, POLLS, STAGING,
+    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS, STAGING,
     SeqKey, Source, StampKey, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key,
     seq_key, seq_of, stamp_key, stamp_of,
 };
@@ -30,6 +30,15 @@ use std::{
     ops::Bound,
     sync::Arc,
 };
+
+/// Key in META of the last number given to a feed, so that none is given twice.
+pub(super) const LAST_FEED_KEY: &str = "last_feed";
+
+/// The last number given to a feed.
+pub(super) fn last_feed_number(source: &impl Source) -> Result<u32, StoreError> {
+    let meta = source.table(META)?;
+    meta.get(LAST_FEED_KEY)?.map_or(Ok(0), |last| decode("the last feed's number", last.value()))
+}
 
 /// One feed.
 pub(super) fn record(source: &impl Source, feed: FeedNo) -> Result<FeedRecord, StoreError> {
