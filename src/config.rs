@@ -167,10 +167,8 @@ impl Config {
 }
 
 /// Keys that once had another name, without indices, and the names that they have now.
-const RENAMED: &[(&str, &str)] = &[
-    ("feed.deletions.probe", "permalink_checks"),
-    ("upstream.probe_gap_secs", "permalink_check_gap_secs"),
-];
+const RENAMED: &[(&str, &str)] =
+    &[("feed.deletions.probe", "permalink_checks"), ("upstream.probe_gap_secs", "permalink_check_gap_secs")];
 
 fn server_problems(server: &serve::Config) -> Vec<RefusedSetting> {
     let mut problems = Vec::new();

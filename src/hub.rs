@@ -31,8 +31,8 @@ mod subscription_task;
 mod client;
 mod verify;
 
-mod push;
 mod deliver;
+mod push;
 mod signature;
 
 mod lease;

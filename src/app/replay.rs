@@ -200,7 +200,11 @@ struct Player {
 const URL: &str = "http://replay.invalid/";
 
 impl Player {
-    async fn new(folder: &Path, configured: Option<&FeedSettings>, permalink_checks: bool) -> anyhow::Result<Self> {
+    async fn new(
+        folder: &Path,
+        configured: Option<&FeedSettings>,
+        permalink_checks: bool,
+    ) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());

@@ -245,7 +245,8 @@ fn a_key_that_was_renamed_is_refused_and_the_new_name_is_given() {
     for part in ["ever.toml", "`permalink_checks`", "false", "`permalink_check_gap_secs`", "30"] {
         assert!(told.contains(part), "{part} is not in {told}");
     }
-    let new = text.replace("probe_gap_secs", "permalink_check_gap_secs").replace("probe =", "permalink_checks =");
+    let new =
+        text.replace("probe_gap_secs", "permalink_check_gap_secs").replace("probe =", "permalink_checks =");
     let config = Config::parse("ever.toml", &new).unwrap();
     assert_eq!(config.upstream.permalink_check_gap_secs, 30);
     assert!(!config.feed[1].deletions.permalink_checks && config.feed[0].deletions.permalink_checks);

@@ -1,10 +1,7 @@
 //! Leases: what is granted, and when we ask again ourselves; not the clock that ends it.
 
 use super::Config;
-use crate::{
-    feed::stamp::Stamp,
-    store::subscriptions::Lease,
-};
+use crate::{feed::stamp::Stamp, store::subscriptions::Lease};
 
 /// A lease as granted, and a word about it when it is not the one asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -93,7 +93,9 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     Ok(match delivered {
         Delivered::Taken { on_behalf_of } => PushOutcome::Advanced(Advance { on_behalf_of, ..advance }),
         Delivered::Gone => PushOutcome::Gone,
-        Delivered::Failed { why, retry_after, too_large } => PushOutcome::Failed { why, retry_after, too_large },
+        Delivered::Failed { why, retry_after, too_large } => {
+            PushOutcome::Failed { why, retry_after, too_large }
+        }
         Delivered::Unsendable => PushOutcome::Ours("it cannot be put into a request".to_owned()),
     })
 }

@@ -61,11 +61,7 @@ pub(super) trait Kind: Stored {
 
     /// Reads a value of this version or an older one.
     fn read(version: u8, input: &mut Decoder<'_>) -> Result<Self, ReadError> {
-        if version == Self::VERSION {
-            Self::take(input)
-        } else {
-            Err(unknown_version(version))
-        }
+        if version == Self::VERSION { Self::take(input) } else { Err(unknown_version(version)) }
     }
 }
 

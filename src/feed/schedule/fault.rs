@@ -32,7 +32,7 @@ pub enum FaultKind {
     },
     /// A body that is no feed.
     NotAFeed {
-        /// What it is instead, for people.
+        /// Description of what it is instead.
         reason: String,
     },
     /// The document of another feed.

@@ -5,9 +5,7 @@ use crate::{
     feed::{order::Order as FeedOrder, record::FeedNo, view::View},
     store::{
         SubscriptionNo,
-        subscriptions::{
-            Algo, Attempts, CallbackTarget, Dialect, Lease, LeaseTerms, Pending, Start, Target,
-        },
+        subscriptions::{Algo, Attempts, CallbackTarget, Dialect, Lease, LeaseTerms, Pending, Start, Target},
     },
 };
 
@@ -63,13 +61,7 @@ fn check(sub: &Subscription, under_way: UnderWay, after_secs: u64, expect: NextS
     check_at(sub, &failed(0, Stamp::ZERO), under_way, after_secs, expect);
 }
 
-fn check_at(
-    sub: &Subscription,
-    progress: &Progress,
-    under_way: UnderWay,
-    after_secs: u64,
-    expect: NextStep,
-) {
+fn check_at(sub: &Subscription, progress: &Progress, under_way: UnderWay, after_secs: u64, expect: NextStep) {
     assert_eq!(next(sub, progress, (Offer::Served, under_way), NOW.plus_secs(after_secs)), expect);
 }
 

@@ -146,8 +146,7 @@ async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_unt
         start: Start::Head(None),
     };
     let view = View::all(feed.no, Order::MODIFIED);
-    let new =
-        NewSubscription { view, representation: "atom".into(), topic: topic.into(), target, pending };
+    let new = NewSubscription { view, representation: "atom".into(), topic: topic.into(), target, pending };
     let made = store.subscribe(new).await.unwrap();
     let lease = Some(Lease { until: lease_until, terms });
     let active = Subscription { lease, pending: None, ..made };

@@ -11,10 +11,7 @@ use super::{
 };
 use crate::{
     feed::record::{FeedNo, FeedRecord},
-    store::{
-        StoreCounts, StoreError, plan,
-        stored::encode,
-    },
+    store::{StoreCounts, StoreError, plan, stored::encode},
 };
 use redb::{
     Key, ReadTransaction, ReadableTable, ReadableTableMetadata as _, TableDefinition, Value, WriteTransaction,

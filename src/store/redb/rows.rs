@@ -1,9 +1,9 @@
 //! Reads that are the same in a snapshot and in a write transaction; not pages, and nothing is written.
 
 use super::tables::{
-    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS, STAGING,
-    SeqKey, Source, StampKey, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key,
-    seq_key, seq_of, stamp_key, stamp_of,
+    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS,
+    STAGING, SeqKey, Source, StampKey, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key,
+    page_key, seq_key, seq_of, stamp_key, stamp_of,
 };
 use crate::{
     feed::{

@@ -182,7 +182,8 @@ pub(super) fn acknowledge(
     for acknowledged in acknowledged {
         let no = acknowledged.subscription;
         let stored = progress(writing.look(), no)?;
-        let advanced = |mut progress: Progress| progress.acknowledge(acknowledged.clone()).then_some(progress);
+        let advanced =
+            |mut progress: Progress| progress.acknowledge(acknowledged.clone()).then_some(progress);
         let changed = stored.and_then(advanced);
         if let Some(progress) = &changed {
             write_progress(writing.change(), no, progress)?;

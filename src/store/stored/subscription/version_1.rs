@@ -6,9 +6,7 @@ use crate::{
     secret::Secret,
     store::{
         Subscription, SubscriptionNo,
-        subscriptions::{
-            Algo, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Start, Target,
-        },
+        subscriptions::{Algo, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Start, Target},
     },
 };
 
@@ -72,7 +70,9 @@ impl From<StoredSubscription> for Subscription {
             }
             (None, Some(Pending { intent: Intent::Subscribe { target, .. }, .. })) => (target.clone(), None),
             (None, Some(Pending { intent: Intent::Unsubscribe { target }, .. })) => (target.clone(), None),
-            (None, _) => (StoredTerms::none(Dialect::WebSub, None).into_target(callback, topic_as_sent), None),
+            (None, _) => {
+                (StoredTerms::none(Dialect::WebSub, None).into_target(callback, topic_as_sent), None)
+            }
         };
         Self { no, rev, view, representation, topic, target, lease, pending }
     }
