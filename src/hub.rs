@@ -45,7 +45,7 @@ mod roster;
 mod tests;
 
 pub use client::Callbacks;
-pub use roster::Counts;
+pub use roster::SubscriptionCounts;
 
 use client::CallbackClient;
 use limits::Limits;
@@ -241,7 +241,7 @@ impl Hub {
     }
 
     /// Counts of the subscriptions of each feed; feeds without any are left out.
-    pub fn counts(&self) -> HashMap<FeedNo, Counts> {
+    pub fn counts(&self) -> HashMap<FeedNo, SubscriptionCounts> {
         self.shared.roster.counts()
     }
 

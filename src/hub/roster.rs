@@ -31,7 +31,7 @@ pub(super) enum Standing {
 
 /// The subscriptions of one feed, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SubscriptionCounts {
     /// Verified and within their lease, failing ones included.
     pub active: usize,
     /// Waiting for their first verification.
@@ -117,8 +117,8 @@ impl Roster {
     }
 
     /// The counts of every feed that has a subscription.
-    pub(super) fn counts(&self) -> HashMap<FeedNo, Counts> {
-        let mut counts: HashMap<FeedNo, Counts> = HashMap::new();
+    pub(super) fn counts(&self) -> HashMap<FeedNo, SubscriptionCounts> {
+        let mut counts: HashMap<FeedNo, SubscriptionCounts> = HashMap::new();
         for entry in self.lock().values() {
             let feed = counts.entry(entry.feed).or_default();
             match entry.standing {
@@ -163,7 +163,7 @@ mod tests {
         assert!(matches!(way("c"), Way::New(..)));
         assert!(matches!(way("d"), Way::Full));
         let counts = roster.counts()[&FEED];
-        assert_eq!(counts, Counts { active: 1, pending: 2, failing: 1 });
+        assert_eq!(counts, SubscriptionCounts { active: 1, pending: 2, failing: 1 });
     }
 
     #[test]

@@ -25,14 +25,14 @@ mod worker;
 mod tests;
 
 /// The feeds that are polled, by number.
-type Feeds = BTreeMap<FeedNo, Arc<FeedSpec>>;
+type WantedFeeds = BTreeMap<FeedNo, Arc<FeedSpec>>;
 
 /// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.
 #[derive(Clone)]
 pub struct Poller {
     parts: JobParts,
     /// The feeds as they are to be polled; a worker takes over what has changed.
-    wanted: Arc<watch::Sender<Arc<Feeds>>>,
+    wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
     states: Arc<RwLock<HashMap<FeedNo, PollState>>>,
 }
 
@@ -69,7 +69,7 @@ impl Poller {
             context.notify.announce(record.no, record.head());
         }
         drop(records);
-        let feeds: Feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
+        let feeds: WantedFeeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
         Ok(Self { parts: JobParts { context, upstream }, wanted, states: Arc::new(RwLock::new(states)) })
     }

@@ -104,6 +104,10 @@ impl CatalogStore for Redb {
         Box::pin(self.reader.run(move |snapshot| rows::records(snapshot, after, max)))
     }
 
+    fn feed_names(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<(String, FeedNo)>> {
+        Box::pin(self.reader.run(move |snapshot| catalog::names(snapshot, after.as_deref(), max)))
+    }
+
     fn forget(&self, feed: FeedNo) -> Answer<'_, bool> {
         Box::pin(self.writer.run(move |writing| catalog::forget(writing, feed)))
     }

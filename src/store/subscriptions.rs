@@ -204,7 +204,7 @@ pub enum Intent {
 pub enum Start {
     /// At the head when the request was accepted; `None` when the feed was not served yet.
     Head(Option<String>),
-    /// Where `hub.since` said.
+    /// At the cursor of `hub.since`.
     Given(String),
 }
 

@@ -142,7 +142,7 @@ impl Watcher {
         if polled.is_saved {
             self.follow(publisher).await;
         }
-        if self.feed.deletions.probe {
+        if self.feed.deletions.permalink_checks {
             self.ask(publisher).await;
         }
     }

@@ -11,7 +11,7 @@ use crate::{
         record::FeedNo,
         stamp::Stamp,
     },
-    hub::{Callbacks, Config, Counts, Hub, Parts},
+    hub::{Callbacks, Config, Hub, Parts, SubscriptionCounts},
     layers::{FetchError, Request},
     notify::Notify,
     readers::{self, Readers},
@@ -374,7 +374,7 @@ impl Rig {
         self.progress().await.acked.unwrap()
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> SubscriptionCounts {
         self.hub.counts().get(&self.feed).copied().unwrap_or_default()
     }
 

@@ -2,7 +2,7 @@
 //! not what one job does.
 
 use super::{
-    Feeds, Poller,
+    Poller, WantedFeeds,
     jobs::{CheckJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
     saving::Saving,
 };
@@ -52,8 +52,8 @@ const RECALL_AGAIN_SECS: u64 = 5;
 pub(super) struct Worker<'a> {
     poller: &'a Poller,
     stop: CancellationToken,
-    wanted: watch::Receiver<Arc<Feeds>>,
-    feeds: Arc<Feeds>,
+    wanted: watch::Receiver<Arc<WantedFeeds>>,
+    feeds: Arc<WantedFeeds>,
     pauses: HostPauses,
     lanes: Lanes,
     /// Archive walks and hints, by feed.

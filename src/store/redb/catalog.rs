@@ -5,7 +5,7 @@ use super::{
     rows, subscriptions,
     tables::{
         CREATED, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS, STAGING,
-        SUBSCRIPTIONS, Source, WALKS, WINDOWS, feed_key, feed_of,
+        SUBSCRIPTIONS, TableSource, WALKS, WINDOWS, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -16,6 +16,7 @@ use crate::{
 use redb::{
     Key, ReadTransaction, ReadableTable, ReadableTableMetadata as _, TableDefinition, Value, WriteTransaction,
 };
+use std::ops::Bound;
 
 /// The feed of this name, made if it is new.
 pub(super) fn register(
@@ -37,9 +38,25 @@ pub(super) fn register(
 }
 
 /// The feed of this name.
-pub(super) fn named(source: &impl Source, name: &str) -> Result<Option<FeedRecord>, StoreError> {
+pub(super) fn named(source: &impl TableSource, name: &str) -> Result<Option<FeedRecord>, StoreError> {
     let no = source.table(FEED_NAMES)?.get(name)?.map(|key| feed_of(*key.value()));
     no.map(|no| rows::record(source, no)).transpose()
+}
+
+/// The names after a name, with their numbers.
+pub(super) fn names(
+    source: &impl TableSource,
+    after: Option<&str>,
+    max: usize,
+) -> Result<Vec<(String, FeedNo)>, StoreError> {
+    let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let names = source.table(FEED_NAMES)?;
+    let rows = names.range::<&str>((after, Bound::Unbounded))?.take(max);
+    rows.map(|row| {
+        let (name, no) = row?;
+        Ok((name.value().to_owned(), feed_of(*no.value())))
+    })
+    .collect()
 }
 
 /// The totals of the file.

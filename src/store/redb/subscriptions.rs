@@ -3,8 +3,8 @@
 use super::{
     rows::known_feed,
     tables::{
-        FEED_SUBSCRIPTIONS, FeedSubscriptionKey, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, Source,
-        SubscriptionKey, feed_subscription_key, subscription_key, subscription_of, topic_key,
+        FEED_SUBSCRIPTIONS, FeedSubscriptionKey, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
+        SubscriptionKey, TableSource, feed_subscription_key, subscription_key, subscription_of, topic_key,
     },
     writer::Writing,
 };
@@ -24,7 +24,7 @@ const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
 
 /// One subscription and its position.
 pub(super) fn subscription(
-    source: &impl Source,
+    source: &impl TableSource,
     no: SubscriptionNo,
 ) -> Result<Option<(Subscription, Progress)>, StoreError> {
     let Some(terms) = terms(source, no)? else { return Ok(None) };
@@ -33,14 +33,14 @@ pub(super) fn subscription(
 }
 
 /// The terms of a subscription.
-fn terms(source: &impl Source, no: SubscriptionNo) -> Result<Option<Subscription>, StoreError> {
+fn terms(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Subscription>, StoreError> {
     let stored = source.table(SUBSCRIPTIONS)?;
     let stored = stored.get(&subscription_key(no))?;
     stored.map(|stored| read(no, stored.value())).transpose()
 }
 
 /// The position of a subscription.
-fn progress(source: &impl Source, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
+fn progress(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
     let stored = source.table(POSITIONS)?;
     let stored = stored.get(&subscription_key(no))?;
     stored.map(|stored| decode("the position of a subscription", stored.value())).transpose()
@@ -48,7 +48,7 @@ fn progress(source: &impl Source, no: SubscriptionNo) -> Result<Option<Progress>
 
 /// The subscription of the target with an address to a topic.
 pub(super) fn find(
-    source: &impl Source,
+    source: &impl TableSource,
     topic: &str,
     address: &str,
 ) -> Result<Option<(Subscription, Progress)>, StoreError> {
@@ -60,7 +60,7 @@ pub(super) fn find(
 
 /// The subscriptions after a number, of one feed or of all.
 pub(super) fn list(
-    source: &impl Source,
+    source: &impl TableSource,
     feed: Option<FeedNo>,
     after: Option<SubscriptionNo>,
     max: usize,
@@ -81,7 +81,7 @@ pub(super) fn list(
 }
 
 fn numbers(
-    source: &impl Source,
+    source: &impl TableSource,
     after: Option<SubscriptionNo>,
     max: usize,
 ) -> Result<Vec<SubscriptionNo>, StoreError> {
@@ -93,7 +93,7 @@ fn numbers(
 }
 
 fn numbers_of(
-    source: &impl Source,
+    source: &impl TableSource,
     feed: FeedNo,
     after: Option<SubscriptionNo>,
     max: usize,
@@ -108,7 +108,7 @@ fn numbers_of(
 }
 
 /// The number of readers behind the subscriptions to a feed whose deliveries are due at this time.
-pub(super) fn count_active(source: &impl Source, feed: FeedNo, now: Stamp) -> Result<usize, StoreError> {
+pub(super) fn count_active(source: &impl TableSource, feed: FeedNo, now: Stamp) -> Result<usize, StoreError> {
     let mut active = 0;
     for no in numbers_of(source, feed, None, usize::MAX)? {
         if terms(source, no)?.is_some_and(|terms| terms.is_active(now)) {
@@ -207,12 +207,16 @@ pub(super) fn save_attempts(
     Ok(())
 }
 
-fn number(source: &impl Source, topic: &str, address: &str) -> Result<Option<SubscriptionNo>, StoreError> {
+fn number(
+    source: &impl TableSource,
+    topic: &str,
+    address: &str,
+) -> Result<Option<SubscriptionNo>, StoreError> {
     let keys = source.table(SUBSCRIPTION_KEYS)?;
     Ok(keys.get(&topic_key(topic, address))?.map(|no| subscription_of(no.value())))
 }
 
-fn last_number(source: &impl Source) -> Result<u64, StoreError> {
+fn last_number(source: &impl TableSource) -> Result<u64, StoreError> {
     let meta = source.table(META)?;
     meta.get(LAST_SUBSCRIPTION_KEY)?
         .map_or(Ok(0), |last| decode("the last subscription's number", last.value()))

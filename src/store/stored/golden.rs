@@ -4,7 +4,7 @@
 //! a kind is put into a new case; in the older ones it has its default.
 
 use super::{
-    item::{decode_item, encode_item},
+    item::{decode_item, decode_outline, encode_item},
     *,
 };
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
     },
     secret::Secret,
     store::{
-        FeedLease, Subscription, SubscriptionNo,
+        FeedLease, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
         subscriptions::{
             Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Progress, Start,
@@ -53,7 +53,7 @@ struct Sample {
     read: fn(&[u8]) -> Result<String, StoreError>,
 }
 
-fn sample<T: Kind + Debug>(case: &'static str, value: T) -> Sample {
+fn sample<T: StoredKind + Debug>(case: &'static str, value: T) -> Sample {
     Sample {
         kind: T::NAME,
         version: T::VERSION,
@@ -71,7 +71,11 @@ fn item_sample(case: &'static str, value: Item) -> Sample {
         case,
         bytes: encode_item(&value).unwrap(),
         shown: format!("{value:?}"),
-        read: |bytes| Ok(format!("{:?}", decode_item(AT, bytes)?)),
+        read: |bytes| {
+            let item = decode_item(AT, bytes)?;
+            assert_eq!(decode_outline(AT, bytes)?, Outlined::of(&item), "the outline is that of the item");
+            Ok(format!("{item:?}"))
+        },
     }
 }
 

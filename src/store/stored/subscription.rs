@@ -1,7 +1,7 @@
 //! Subscriptions, and their positions beside them.
 
 use super::{
-    Kind, Out, Stored, Written,
+    Out, Stored, StoredKind, Written,
     table::{stored_enums, stored_newtypes, stored_structs},
     unknown_version,
 };
@@ -23,7 +23,7 @@ use minicbor::{Decoder, decode};
 
 mod version_1;
 
-impl Kind for Subscription {
+impl StoredKind for Subscription {
     const NAME: &'static str = "subscription";
     const VERSION: u8 = 2;
 
@@ -36,7 +36,7 @@ impl Kind for Subscription {
     }
 }
 
-impl Kind for Progress {
+impl StoredKind for Progress {
     const NAME: &'static str = "position";
 }
 
