@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     feed::{
-        item::{Content, Item, ItemDigests, ItemId, KeyHash, Reason},
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
         reconcile::dated,
         stamp::Stamp,
     },
@@ -23,7 +23,8 @@ impl StoredKind for Item {
 stored_newtypes! { ItemId KeyHash }
 
 stored_structs! {
-    Item { id, iri, modified, created, revived, published_us, content, tombstone_count, digests }
+    Item { id, iri, modified, created, revived, published_us, content, tombstone_count, digests, publisher_id }
+    PublisherId { text, is_permalink }
     ItemDigests { raw, content, version }
 }
 
