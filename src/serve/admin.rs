@@ -299,8 +299,8 @@ struct OfSubscribers {
 
 /// A gauge for every question that a dashboard asks of a feed.
 fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
-    type Read = fn(&FeedStatus) -> i64;
-    let gauges: [(&str, &str, Read); 6] = [
+    type ReadFigure = fn(&FeedStatus) -> i64;
+    let gauges: [(&str, &str, ReadFigure); 6] = [
         ("feed_items", "Items held, tombstones included", |feed| whole(feed.items)),
         ("feed_live_items", "Items held that are no tombstones", |feed| whole(feed.live_items)),
         ("feed_served", "1 once the first good document is in", |feed| i64::from(feed.served)),
