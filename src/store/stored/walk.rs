@@ -1,7 +1,7 @@
 //! Archive walks and their staged pages.
 
 use super::{
-    Kind, Out, ReadError, Stored, Written,
+    Out, ReadError, Stored, StoredKind, Written,
     table::{Fields, stored_enums, stored_structs},
 };
 use crate::feed::archive::{
@@ -11,7 +11,7 @@ use crate::feed::archive::{
 use crate::feed::history::PartialReason;
 use minicbor::Decoder;
 
-impl Kind for ArchiveWalk {
+impl StoredKind for ArchiveWalk {
     const NAME: &'static str = "walk";
     const VERSION: u8 = 2;
 
@@ -24,7 +24,7 @@ impl Kind for ArchiveWalk {
     }
 }
 
-impl Kind for StagedPage {
+impl StoredKind for StagedPage {
     const NAME: &'static str = "staged-page";
     const VERSION: u8 = 2;
 
