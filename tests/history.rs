@@ -225,8 +225,8 @@ async fn feed_history_is_read_in_every_namespace_it_was_ever_written_in() {
         let prev = |path: &str| {
             format!("<history:stateful>true</history:stateful><history:prev>\n {path} </history:prev>")
         };
-        // One further, and the last one again later: that proves the end.
-        let asked = ["/feed", "/a2", "/a1", "/a0", "/feed", "/a1"];
+        // One further, the last one again later, and one before the first: that proves the end.
+        let asked = ["/feed", "/a2", "/a1", "/a0", "/feed", "/a1", "/a3"];
         let rows = [
             ("/feed", rss(&[6, 5], &namespaces, &prev("/a2"))),
             ("/a2", rss(&[4, 3], &namespaces, &prev("a1"))),
@@ -262,7 +262,7 @@ async fn archives_of_rfc_5005_are_read_even_where_they_name_the_public_address()
         // H-25: the version that was updated last counts, and 4 stands in two archives.
         ("/a1", atom(&[4, 2, 1], ATOM, "", "")),
     ];
-    check("RFC 5005", &rows, &["/feed", "/a2", "/a1", "/a0", "/feed", "/a1"]).await;
+    check("RFC 5005", &rows, &["/feed", "/a2", "/a1", "/a0", "/feed", "/a1", "/a3"]).await;
 }
 
 #[tokio::test]

@@ -31,15 +31,8 @@ const NAMES_FREE: &[&str] = &["Config", "Error"];
 
 /// Known offenders; the lists only shrink, and end empty.
 const FUNCTIONS_LEFT: &[&str] = &["held_back", "new"];
-const TYPES_LEFT: &[&str] = &[
-    "Commit",
-    "Decided",
-    "FeedRecord",
-    "FeedSpec",
-    "ObservationRecord",
-    "PollState",
-    "Run",
-];
+const TYPES_LEFT: &[&str] =
+    &["Commit", "Decided", "FeedRecord", "FeedSpec", "ObservationRecord", "PollState", "Run"];
 const NAMES_LEFT: &[&str] = &["Answer", "Reply"];
 
 #[test]

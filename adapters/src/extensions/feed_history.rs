@@ -2,7 +2,6 @@
 
 use crate::note::Notes;
 use crate::reading::Scope;
-use crate::text::present;
 use crate::{Element, History, Metadata, Note};
 
 /// A Feed History child of the feed; comes back when it is not understood.
@@ -21,10 +20,10 @@ pub(crate) fn feed_child(
                 notes.add(Note::Other(format!("fh:{} is neither true nor false: {other:?}", element.name)))
             }
         },
-        // H-7.
+        // H-7. One without a text is a reference to its own document, which is no earlier one, and not the end either.
         "prev" => {
-            let prev = present(&element.text()).map(|prev| scope.resolve(&prev));
-            history.prev = history.prev.take().or(prev);
+            let prev = scope.resolve(element.text().trim());
+            history.prev.get_or_insert(prev);
         }
         "complete" => history.complete = true,
         "archive" => history.archive = true,

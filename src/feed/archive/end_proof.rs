@@ -26,6 +26,9 @@ const END_WAIT_SECS_MIN: u64 = 4;
 const END_WAIT_SECS_MIN_SHORT: u64 = 2;
 const END_WAIT_SECS_MAX: u64 = 600;
 
+/// Pages before the first linked one that are looked for, at most.
+const NEWER_MAX: usize = 5;
+
 /// Requests for the first page that may fail, before nothing is proven.
 const FIRST_TRIES_MAX: u8 = 2;
 
@@ -250,21 +253,24 @@ impl ArchiveWalk {
             self.after_confirmation(claim);
             return PageUse::Drop;
         };
-        let is_odd = matches!(found, Found::Odd(_) | Found::Page(Look::Sign(_), _));
         let (why, retry_after_secs) = match found {
             Found::Page(Look::Fresh | Look::Known, seen) => {
                 self.findings.holes.remove(0);
                 self.retry = None;
                 self.counts.pages += 1;
+                let is_new = self.trail.is_new(&seen);
                 let used = self.keep(&url, &seen);
                 self.follow(&url, &seen, rules);
+                if is_new && self.strategy().is_some_and(Strategy::follows_links) {
+                    self.expect_newer();
+                }
                 self.after_confirmation(claim);
                 return used;
             }
             Found::Page(Look::Sign(sign), _) | Found::Odd(sign) => (sign.reason(), None),
             Found::Failed(why, retry_after_secs) => (why, retry_after_secs),
         };
-        if reason.is_none() && is_odd {
+        if reason.is_none() {
             self.findings.holes.remove(0);
             self.after_confirmation(claim);
         } else if !self.again(&why, retry_after_secs, now) {
@@ -351,6 +357,10 @@ impl ArchiveWalk {
         if self.counts.on_way == 0 {
             return self.first_or_end(claim);
         }
+        if matches!(claim.sign, EndSign::Total { .. }) {
+            // Where the count agrees, nothing stands between the pages.
+            self.findings.holes.retain(|(_, reason)| reason.is_some());
+        }
         if !self.findings.holes.is_empty() {
             self.phase = WalkPhase::Ending(claim, EndStep::Hole);
             return;
@@ -435,6 +445,24 @@ impl ArchiveWalk {
         let has_tried = self.retry.as_ref().is_some_and(|retry| usize::from(retry.tries) >= AGAIN_SECS.len());
         if self.ways.len() > 1 && has_tried || !self.again(&reason, retry_after_secs, now) {
             self.fall_short(reason);
+        }
+    }
+}
+
+impl ArchiveWalk {
+    /// Plans to ask for the page before the first one that was linked, by the numbers in their addresses: between it and the
+    /// live document pages may stand that nobody links to.
+    pub(super) fn expect_newer(&mut self) {
+        let first = self.counts.way_from.saturating_add(1);
+        let addresses = (self.trail.url(first), self.trail.url(first.saturating_add(1)));
+        let (Some(first), Some(second)) = addresses else { return };
+        let (mut before, mut last) = (second.to_owned(), first.to_owned());
+        for _ in 0..NEWER_MAX {
+            let Some(newer) = next_number(&before, &last) else { return };
+            if !self.trail.has_visited(&newer) {
+                return self.add_hole(newer, None);
+            }
+            (before, last) = (last, newer);
         }
     }
 }

@@ -161,6 +161,9 @@ impl ArchiveWalk {
             if let Some(passed_over) = expected.filter(|expected| !self.trail.has_visited(expected)) {
                 self.add_hole(passed_over, None);
             }
+            if self.counts.on_way == 2 {
+                self.expect_newer();
+            }
         }
         if connects {
             // The page is taken in before its link is looked for: the last page has none and is the oldest.

@@ -15,7 +15,7 @@ fn a_damaged_page_is_asked_for_once_more_and_what_it_may_lack_is_told() {
     let cut = Doc { damaged: true, ..doc([4]) };
     let mended = Doc { damaged: true, ..docs[1].1.clone() };
     // Besides each page and the first one's second request: what proves the end.
-    for (page, kept, more) in [(cut.clone(), &["/a2"][..], 1), (mended, &["/a2", "/a1"], 2)] {
+    for (page, kept, more) in [(cut.clone(), &["/a2"][..], 1), (mended, &["/a2", "/a1"], 3)] {
         let mut docs = docs.clone();
         docs[1].1 = page;
         check(&docs, "none", kept, DAMAGED);

@@ -50,6 +50,8 @@ struct Blog {
     /// Posts in the live document.
     window: usize,
     per_page: usize,
+    /// Archives between the live document and the one that it links to.
+    unlinked: u64,
     next: u32,
 }
 
@@ -77,7 +79,7 @@ impl Blog {
                 edited.insert(edited.len().saturating_sub(2), post);
             }
         }
-        Self { kind, posts, edited, window: PER_PAGE, per_page: PER_PAGE, next: count + 1 }
+        Self { kind, posts, edited, window: PER_PAGE, per_page: PER_PAGE, unlinked: 0, next: count + 1 }
     }
 
     fn publish(&mut self) {
@@ -101,7 +103,7 @@ impl Blog {
         match self.kind {
             Kind::Next => link(&mut doc, "next", "http://blog.example/rss?page=2"),
             Kind::Chain => {
-                let newest = self.archives();
+                let newest = self.archives() - self.unlinked;
                 link(&mut doc, "prev-archive", &format!("http://blog.example/a{newest}"));
             }
             Kind::Counted => self.count(&mut doc, 1),
@@ -505,6 +507,16 @@ fn a_fault_that_stays_is_never_complete_and_what_is_behind_it_is_read() {
         doc.metadata.links.retain(|link| link.rel != "next");
         (ask.page == 8).then_some(doc)
     };
+    let unlinked = |kind| Blog { unlinked: 3, ..Blog::new(kind, 500) };
+    world("archives that the live document passes over", unlinked(Kind::Chain), NO_FAULT, End::Complete);
+    let backwards: Fault = |blog, ask| {
+        let mut doc = blog.answer(ask);
+        doc.metadata.links.retain(|link| link.rel != "next-archive");
+        Some(doc)
+    };
+    world("the same without links to newer ones", unlinked(Kind::Chain), backwards, End::Complete);
+    let narrow = Blog { window: 4, ..Blog::new(Kind::Next, 125) };
+    world("a live document shorter than a page, with links", narrow, NO_FAULT, End::Complete);
     let jump: Fault = |blog, ask| {
         let mut doc = blog.answer(ask);
         doc.metadata.links.clear();
