@@ -158,6 +158,8 @@ pub(crate) struct WalkCounts {
     pub(crate) backs: u8,
     /// Entries of the whole feed, as its publisher counts them.
     pub(crate) total: Option<u64>,
+    /// The number of the last page that was read on the way; those kept later were read for the proof of its end.
+    pub(crate) last: u32,
 }
 
 /// Facts that a walk has met, and what they say against its end.
@@ -246,11 +248,12 @@ impl ArchiveWalk {
         rules: &WalkRules,
         now: Stamp,
     ) -> Result<Self, History> {
-        if live.metadata.is_complete() || strategy::shows_all(live) {
+        let (ways, flaw) = strategy::ways(feed, live, profile, rules);
+        // A count of entries is believed where nothing can be asked that would say otherwise.
+        if live.metadata.is_complete() || strategy::shows_all(live) && ways.is_empty() {
             // A document that was cut shows less than it says.
             return Err(if live.damaged { History::Unknown } else { History::Complete });
         }
-        let (ways, flaw) = strategy::ways(feed, live, profile, rules);
         let Some((way, first)) = ways.first().filter(|_| rules.pages_max > 0) else {
             return Err(flaw.map_or(History::Unknown, History::Partial));
         };

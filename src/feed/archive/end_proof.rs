@@ -179,8 +179,9 @@ impl ArchiveWalk {
 
     /// Seconds from a page that looks like the end to the second request for it.
     pub(super) fn end_wait_secs(&self, rules: &WalkRules) -> u64 {
-        let is_short =
-            self.trail.ends_short(self.counts.way_from, 0) || self.counts.on_way == 0 || !self.counts_pages();
+        let is_short = self.trail.is_short(self.counts.last, self.counts.way_from, 0)
+            || self.counts.on_way == 0
+            || !self.counts_pages();
         let (gaps, min) = if is_short {
             (END_WAIT_GAPS_SHORT, END_WAIT_SECS_MIN_SHORT)
         } else {
@@ -330,8 +331,7 @@ impl ArchiveWalk {
             Found::Page(_, seen) if self.trail.is_first_page(self.counts.way_from, &seen) => {
                 self.retry = None;
                 let url = self.ending_url(claim, EndStep::First);
-                // Its last page is asked before what the first one adds stands behind it.
-                let is_short = self.trail.ends_short(self.counts.way_from, seen.keys.len());
+                let is_short = self.trail.is_short(self.counts.last, self.counts.way_from, seen.keys.len());
                 self.counts.total = seen.metadata.paging.total_items.or(self.counts.total);
                 let used = if self.trail.is_new(&seen) { self.keep(&url, &seen) } else { PageUse::Drop };
                 self.conclude(claim, if is_short { FirstPage::Longer } else { FirstPage::NoLonger });

@@ -66,6 +66,7 @@ impl ArchiveWalk {
         }
         match self.look(url, seen) {
             Look::Sign(sign) => self.odd(url, sign, now),
+            Look::Known if self.leads_back(url, seen) => self.odd(url, EndSign::Circle, now),
             Look::Fresh | Look::Known => {
                 self.retry = None;
                 self.take(url, seen, rules)
@@ -91,7 +92,7 @@ impl ArchiveWalk {
                 () if seen.keys.is_empty() && !seen.damaged && !repeats && self.leads_nowhere(seen) => {
                     Look::Sign(EndSign::Empty)
                 }
-                () if repeats || !is_new && self.leads_back(url, seen) => Look::Sign(EndSign::Circle),
+                () if repeats => Look::Sign(EndSign::Circle),
                 () if is_first && !is_new && matches!(self.strategy(), Some(Strategy::Whole { .. })) => {
                     Look::Sign(EndSign::Feed)
                 }
@@ -111,8 +112,7 @@ impl ArchiveWalk {
         if shows_live || leads_to_feed {
             return Look::Sign(EndSign::Feed);
         }
-        let last = self.trail.last_no(self.counts.way_from);
-        let is_last_again = last.is_some_and(|no| self.trail.is_like(no, seen));
+        let is_last_again = !is_first && self.trail.is_like(self.counts.last, seen);
         match () {
             () if counted.entries && seen.keys.len() == 1 && !is_new => Look::Sign(EndSign::Tail),
             () if repeats && is_last_again => Look::Sign(EndSign::Repeat),
@@ -155,6 +155,7 @@ impl ArchiveWalk {
             () => self.counts.barren.saturating_add(1),
         };
         let used = self.keep(url, seen);
+        self.counts.last = self.counts.kept;
         if self.strategy().is_some_and(Strategy::follows_links) {
             self.follow(url, seen, rules);
             // The numbers in the addresses jump: the one between may be an archive that nobody named.
@@ -249,7 +250,8 @@ impl ArchiveWalk {
 
     /// True when a linked page leads to itself, or to one that was read.
     fn leads_back(&self, url: &str, seen: &WalkedDocument<'_>) -> bool {
-        let next = self.strategy().map(|strategy| strategy.clone().after(&self.feed, seen));
+        let links = self.strategy().filter(|strategy| strategy.follows_links());
+        let next = links.map(|strategy| strategy.clone().after(&self.feed, seen));
         matches!(next, Some(NextPage::Page(next)) if self.trail.has_visited(&next) || address(&next) == address(url))
     }
 

@@ -107,7 +107,7 @@ impl fmt::Display for Strategy {
 pub(super) fn shows_all(live: &WalkedDocument<'_>) -> bool {
     let shown = live.keys.len() as u64;
     let leads_on = live.metadata.older_archive().or_else(|| live.metadata.link("next")).is_some();
-    live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total <= shown) && !leads_on
+    live.metadata.paging.total_items.is_some_and(|total| shown > 0 && total == shown) && !leads_on
 }
 
 /// Every way that a live document and its platform offer, the best first, each with its first address; and why the

@@ -105,11 +105,10 @@ impl WalkTrail {
         self.live.keys.is_subset(&self.on_way)
     }
 
-    /// True when the last page above this number holds fewer entries than another one of them, or than `first`.
-    pub(super) fn ends_short(&self, above: u32, first: usize) -> bool {
-        let mut sizes = self.pages.range(above.saturating_add(1)..).map(|(_, (_, keys))| keys.len());
-        let last = sizes.next_back().unwrap_or_default();
-        sizes.chain([first]).any(|size| size > last)
+    /// True when the page of this number holds fewer entries than another one above `above`, or than `first`.
+    pub(super) fn is_short(&self, no: u32, above: u32, first: usize) -> bool {
+        let sizes = self.pages.range(above.saturating_add(1)..).map(|(_, (_, keys))| keys.len());
+        sizes.chain([first]).any(|size| size > self.keys_of(no).len())
     }
 
     /// True when a document shows the live document's entries: its newest one, or the same bytes.

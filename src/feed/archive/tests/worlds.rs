@@ -447,6 +447,13 @@ fn a_fault_that_stays_is_never_complete_and_what_is_behind_it_is_read() {
     for (name, fault) in counted {
         world(&format!("from an entry on {name}"), Blog::new(Kind::Counted, 57), fault, End::NotComplete);
     }
+    let emptied: Fault = |blog, ask| {
+        let mut doc = blog.answer(ask);
+        doc.metadata.links.retain(|link| link.rel != "prev-archive");
+        link(&mut doc, "prev-archive", ask.url);
+        (ask.page == 40).then_some(doc)
+    };
+    world("an archive that names itself", Blog::new(Kind::Chain, 500), emptied, End::NotComplete);
     let chain: [(&str, Fault, End); 10] = [
         ("a missing archive", |_, ask| (ask.page == 8).then(|| status(404)), End::NotComplete),
         ("an archive gone for good", |_, ask| (ask.page == 8).then(|| status(410)), End::NotComplete),
