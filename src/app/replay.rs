@@ -15,7 +15,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        Context, Deletions, FeedSpec, Fetched,
+        Context, DeletionSettings, FeedSpec, Fetched,
         checks::Check,
         polls::Poll,
         recording::{Recorded, RecordedPage, recorded, recorded_pages},
@@ -209,7 +209,7 @@ impl Player {
         let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
-        let probing = |deletions: Deletions| Deletions { probe, ..deletions };
+        let probing = |deletions: DeletionSettings| DeletionSettings { probe, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
                 aliases: as_configured.aliases.clone(),

@@ -45,7 +45,7 @@ pub struct FeedRecord {
     pub next_check_at: Option<Stamp>,
 }
 
-/// What a list of feeds tells of each window, so that nobody reads every window for it.
+/// Figures of a window that a list of feeds tells, so that nobody reads every window for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowFigures {
     /// Start of the quarantine, while too much is missing at once to be believed.
@@ -121,13 +121,15 @@ pub struct Head {
 }
 
 /// Rule by which entries with one id are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdRule {
     /// By their id alone.
     #[default]
     Id,
     /// By id and link: the feed was caught giving one id to several links. Pinned.
     IdAndLink,
+    /// By id, link and date: the feed was caught giving one id and one link to several posts. Pinned.
+    IdLinkAndDate,
 }
 
 impl fmt::Display for FeedNo {

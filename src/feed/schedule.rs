@@ -1,4 +1,4 @@
-//! When a feed is polled next, and what is remembered between polls; not the polling.
+//! Time of a feed's next poll, and the memory between polls; not the polling.
 
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, platforms::Detected};
@@ -9,7 +9,7 @@ mod interval;
 mod next;
 mod retry_after;
 
-pub use fault::{FaultKind, FaultNote, Whose};
+pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, Whose};
 pub use next::{Answer, Document, Failure, Outcome, next};
 pub use retry_after::{host_pause_until, retry_after_secs};
 
@@ -106,7 +106,7 @@ pub enum Repeat {
 /// Permanent redirects that agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// Where to.
+    /// Their end.
     pub url: String,
     /// Since when every answer says so.
     pub since: Stamp,
@@ -129,12 +129,12 @@ impl Default for Policy {
     }
 }
 
-/// What the next request is to be.
+/// The next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Which URL.
     pub url: String,
-    /// Whether to send the validators, if there are any.
+    /// True to send the validators, if there are any.
     pub conditional: bool,
 }
 
@@ -159,7 +159,7 @@ impl PollState {
         Self { url: url.to_owned(), ..Self::default() }
     }
 
-    /// What was saved, as it counts after a restart: a feed that is not due stays so (FRB 015, 037), unless its URL or
+    /// The saved state as it counts after a restart: a feed that is not due stays so (FRB 015, 037), unless its URL or
     /// its policy has changed, or the clock went back.
     pub fn resumed(mut self, url: &str, policy: &Policy, now: Stamp) -> Self {
         if self.url != url {
@@ -194,7 +194,7 @@ impl PollState {
         resumed
     }
 
-    /// When a hint polls the feed. It ends a back-off; it never ends a `not_before` of the host; one that comes within
+    /// Time at which a hint polls the feed. It ends a back-off; it never ends a `not_before` of the host; one that comes within
     /// five seconds of the last one that polled waits for their end; a feed that said 410 is looked at once a day.
     pub fn hinted_at(&self, last_hint: Option<Stamp>, host_not_before: Stamp, now: Stamp) -> Stamp {
         let rested = |since: Option<Stamp>, secs: u64| {
@@ -205,7 +205,7 @@ impl PollState {
         rested(last_hint, HINT_SECS).max(rested(looked, GONE_SECS)).max(host_not_before).max(now)
     }
 
-    /// What to ask for next. The configured URL is asked at least once a week, unconditionally, so that a redirect that
+    /// Plan of the next request. The configured URL is asked at least once a week, unconditionally, so that a redirect that
     /// was taken back is noticed, and so that no validator hides a deletion for ever; every `audit_secs` while something
     /// is missed.
     pub fn plan(&self, audit_secs: u64, now: Stamp) -> Plan {
@@ -224,7 +224,7 @@ impl PollState {
         self.timetable.unconditional_at.map_or(Stamp::ZERO, |at| at.plus_secs(secs))
     }
 
-    /// Whether the server named the time before which it wants no poll.
+    /// True when the server named the time before which it wants no poll.
     fn asked_to_stay_away(&self) -> bool {
         self.health.fault.as_ref().is_some_and(|fault| matches!(fault.kind.status(), Some(429 | 503)))
     }

@@ -8,7 +8,7 @@ use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
 use std::fmt;
 
-/// What one poll brought.
+/// Outcome of one poll.
 #[derive(Clone, Debug)]
 pub enum Outcome<'a> {
     /// 304, or a body that equals the last good one.
@@ -24,33 +24,33 @@ pub enum Outcome<'a> {
     },
 }
 
-/// What a good answer says in its headers.
+/// Facts that a good answer says in its headers.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// The URL asked first.
     pub asked: String,
-    /// Whether validators were sent.
+    /// True when validators were sent.
     pub conditional: bool,
     /// Its validators. `None` keeps those that are known.
     pub validators: Option<ValidatorPair>,
     /// Seconds for which the answer stays fresh: `max-age` less `Age`, or `Expires`.
     pub fresh_secs: Option<u64>,
-    /// Where permanent redirects led, if all redirects were permanent.
+    /// End of the permanent redirects, if all redirects were permanent.
     pub moved_to: Option<String>,
 }
 
-/// What a good document adds to that.
+/// Facts that a good document adds to that.
 #[derive(Clone, Debug)]
 pub struct Document<'a> {
     /// Digest of its bytes; `None` for a part of a document, which is never compared with the next.
     pub body: Option<Digest>,
-    /// How often it wants to be polled.
+    /// Rhythm in which it wants to be polled.
     pub rhythm: &'a Rhythm,
-    /// Whether it brought new items.
+    /// True when it brought new items.
     pub arrived: bool,
-    /// What was odd about it.
+    /// Its oddities.
     pub remark: Option<String>,
-    /// Whether it lacks something that an unconditional request would prove.
+    /// True when it lacks something that an unconditional request would prove.
     pub wants_audit: bool,
     /// Time from which on deferred edits are committed, if there are any.
     pub deferred_until: Option<Stamp>,
@@ -96,10 +96,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How long a feed that says 410 is looked at once a day before it is left alone (POLLING 1.5).
+/// Seconds for which a feed that says 410 is looked at once a day before it is left alone (POLLING 1.5).
 const GONE_STOP_SECS: u64 = 14 * 86_400;
 
-/// What is remembered after a poll that ended at `now`. `jitter` is a random number of 0..1.
+/// Poll state after a poll that ended at `now`. `jitter` is a random number of 0..1.
 pub fn next(state: &PollState, outcome: &Outcome<'_>, policy: &Policy, now: Stamp, jitter: f64) -> PollState {
     let mut next = state.clone();
     match outcome {
