@@ -2,7 +2,7 @@
 
 use super::{
     Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
     clock_guard::ClockGuard,
     leases, paging, plan, stored,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -23,7 +23,7 @@ use crate::{
 };
 use everfeed_adapters::Key;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     ops::Bound,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -51,6 +51,7 @@ struct Feed {
     ids: HashMap<ItemId, Stamp>,
     created: BTreeMap<Stamp, Stamp>,
     keys: HashMap<KeyHash, ItemId>,
+    witnesses: HashMap<KeyHash, Vec<ItemId>>,
     evidence: BTreeMap<(ItemId, Stamp), Evidence>,
     observations: BTreeMap<u64, ObservationRecord>,
     last: WindowState,
@@ -147,6 +148,16 @@ impl Feeds for Memory {
 
     fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot> {
         self.answer(move |state, _| Ok(state.feed(feed)?.snapshot(&keys)))
+    }
+
+    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> Answer<'_, Witnessed> {
+        self.answer(move |state, _| {
+            let feed = state.feed(feed)?;
+            let mut met = HashSet::new();
+            let ids = witnesses.iter().filter_map(|witness| feed.witnesses.get(witness)).flatten();
+            let ids = ids.filter(|id| met.insert(**id));
+            Ok(Witnessed { rev: feed.record.rev, items: ids.filter_map(|id| feed.item(*id)).collect() })
+        })
     }
 
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>> {
@@ -454,6 +465,7 @@ impl Feed {
             ids: HashMap::new(),
             created: BTreeMap::new(),
             keys: HashMap::new(),
+            witnesses: HashMap::new(),
             evidence: BTreeMap::new(),
             observations: BTreeMap::new(),
             last: WindowState::default(),
@@ -486,6 +498,12 @@ impl Feed {
         }
         for (key, id) in plan::bindings(&commit) {
             self.keys.entry(key).or_insert(id);
+        }
+        for (witness, id) in plan::witnesses(&commit) {
+            let held = self.witnesses.entry(witness).or_default();
+            if let Some(more) = plan::witnessed(held, id) {
+                *held = more;
+            }
         }
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
         if let Some(mut last) = commit.last {
