@@ -27,6 +27,8 @@ use std::sync::Arc;
 
 mod archives;
 
+pub mod words;
+
 #[cfg(test)]
 mod tests;
 
@@ -338,7 +340,9 @@ impl Explainer {
             gaps: record
                 .gaps
                 .iter()
-                .map(|gap| (rfc(gap.at), gap.event.words().to_owned(), gap.before.clone(), gap.after.clone()))
+                .map(|gap| {
+                    (rfc(gap.at), words::event(gap.event).to_owned(), gap.before.clone(), gap.after.clone())
+                })
                 .collect(),
             observations: observations.into_iter().skip(skipped).map(seen).collect(),
             item,
@@ -483,9 +487,9 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocume
 
 fn page(probe: &PermalinkCheck) -> ExplainedCheck {
     ExplainedCheck {
-        said: probe.last.map(|(at, said)| (said.words().to_owned(), at.rfc3339())),
+        said: probe.last.map(|(at, said)| (words::page(said).to_owned(), at.rfc3339())),
         asked: if probe.last.is_some_and(|(_, said)| said == CheckResult::NoPage) { 0 } else { probe.asked },
-        next_at: probe.due.map(|at| at.rfc3339()),
+        next_at: probe.due().map(|at| at.rfc3339()),
     }
 }
 
@@ -515,9 +519,9 @@ fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
         partial: observed.partial,
         again: observed.again,
         counts: [entries, new, edited, revived, missing, suspects, rolled_off, gone],
-        events: observed.events.iter().map(|event| event.words().to_owned()).collect(),
+        events: observed.events.iter().map(|event| words::event(*event).to_owned()).collect(),
         remark: observed.remark,
-        page: observed.page.map(|(id, said)| (id.to_string(), said.words().to_owned())),
+        page: observed.page.map(|(id, said)| (id.to_string(), words::page(said).to_owned())),
     }
 }
 

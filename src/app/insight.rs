@@ -1,16 +1,16 @@
 //! Answers to the operator, gathered from the components.
 
 use super::{
-    explain::Explainer,
+    explain::{Explainer, words},
     reload::{ForgetRefused, ReloadRefused, Reloader},
 };
 use crate::{
-    feed::record::FeedRecord,
+    feed::record::{FeedRecord, Gap},
     hub::Hub,
     ingest::Poller,
     notify::Notify,
     serve::{
-        admin::{FeedStatus, ForgetAnswer, Insight, ReloadAnswer, Status, SubscriberStatus},
+        admin::{FeedStatus, ForgetAnswer, GapStatus, Insight, ReloadAnswer, Status, SubscriberStatus},
         long_poll::Waiters,
     },
     store::listing,
@@ -28,6 +28,12 @@ pub(super) struct Overview {
     pub(super) waiters: Waiters,
     pub(super) reloader: Arc<Reloader>,
     pub(super) started_at: String,
+}
+
+/// A gap marker, as the status shows it.
+fn gap_status(gap: &Gap) -> GapStatus {
+    let (before, after) = (gap.before.clone(), gap.after.clone());
+    GapStatus { at: gap.at.rfc3339(), why: words::event(gap.event), before, after }
 }
 
 /// The time, as the status shows it.
@@ -53,7 +59,7 @@ impl Overview {
                 .as_ref()
                 .map(|found| format!("{}: {}", found.platform, found.why)),
             history: record.history.to_string(),
-            gaps: record.gaps.iter().map(Into::into).collect(),
+            gaps: record.gaps.iter().map(gap_status).collect(),
             held_since: record.window.quarantined_since.map(|since| since.rfc3339()),
             suspects: record.window.suspects as usize,
             churning: record.window.deferred as usize,

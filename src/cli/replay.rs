@@ -3,7 +3,10 @@
 
 use super::probe::sheet::{Column, Keep, table, tame, width};
 use crate::{
-    app::replay::{Kind, Step, feeds, play},
+    app::{
+        explain::words,
+        replay::{Kind, Step, feeds, play},
+    },
     config::{self, Config},
     feed::{absence::WindowEvent, reconcile::Evidence},
 };
@@ -107,7 +110,7 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
     }
     if let Some(seen) = step.observed.as_ref() {
         if let Some((_, said)) = seen.page {
-            told.extend(all.then(|| format!("{head}: {}", said.words())));
+            told.extend(all.then(|| format!("{head}: {}", words::page(said))));
         } else if all {
             let again = if seen.again { " again" } else { "" };
             told.push(format!(
@@ -115,7 +118,7 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
                 seen.coverage, seen.entries, seen.new, seen.edited, seen.missing, seen.suspects, seen.rolled_off, seen.gone
             ));
         }
-        told.extend(seen.events.iter().map(|event| format!("{head}: {}", event.words())));
+        told.extend(seen.events.iter().map(|event| format!("{head}: {}", words::event(*event))));
     }
     for change in &step.changes {
         let name = tame(&change.name);
@@ -142,7 +145,7 @@ pub(super) fn proof(evidence: &Evidence) -> String {
     let page = missing
         .permalink_check
         .last
-        .map_or_else(String::new, |(_, said)| format!(", its page: {}", said.words()));
+        .map_or_else(String::new, |(_, said)| format!(", its page: {}", words::page(said)));
     format!(
         "{code}; last seen {}, missed since {} in {} documents, {} items still behind it{back}, {window}{page}",
         missing.last_seen.rfc3339(),

@@ -5,7 +5,7 @@
 //! places. So an item that is missing although two that stood behind it are still there did not roll off.
 
 use super::{item::ItemId, stamp::Stamp};
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 mod anchors;
 
@@ -23,6 +23,12 @@ mod proof;
 
 mod permalink_check;
 
+mod document_trail;
+
+mod conditional_trust;
+
+mod daily_count;
+
 mod recurrence;
 
 mod pinned;
@@ -30,12 +36,15 @@ mod pinned;
 #[cfg(test)]
 mod tests;
 
-pub use permalink_check::{CheckResult, PermalinkCheck};
+pub use permalink_check::{CheckResult, NextCheck, PermalinkCheck};
 pub use proof::{Proof, RequiredProof, Suspect};
 pub use recurrence::{AbsenceTrust, DoubtReason, Recurrence};
 pub use window_event::WindowEvent;
 
+pub(crate) use conditional_trust::{ConditionalTrust, LackedItems};
+pub(crate) use daily_count::DailyCount;
 pub(crate) use direction::{Direction, NewestEnd};
+pub(crate) use document_trail::{DocumentStanding, DocumentTrail};
 pub(crate) use permalink_check::PageFinding;
 pub(crate) use pinned::Pinned;
 
@@ -87,51 +96,18 @@ pub struct WindowItem {
 pub struct AbsenceState {
     /// The last full document, newest first, with what is missed since at its old place.
     pub items: Vec<WindowItem>,
-    /// Entries of the last full documents, newest last, at most [`LENGTHS_MAX`].
-    pub(crate) lengths: VecDeque<u16>,
-    pub(crate) direction: Direction,
-    /// Standing of the last document.
-    pub(crate) last_document: DocumentStanding,
-    /// Full documents in a row whose order could not be followed.
-    pub(crate) unstable: u8,
-    /// Time of the last full document.
-    pub(crate) seen_at: Stamp,
+    /// Facts of the last full documents.
+    pub(crate) documents: DocumentTrail,
     /// Since when too much is missing at once to believe it.
     pub quarantined_since: Option<Stamp>,
-    /// Rises with every audit that bears out the conditional answer before it, falls with every other:
-    /// [`TRUSTED`] and more counts as proof, [`CAUGHT`] and less is taken for a part of the feed.
-    pub(crate) trust: i8,
-    /// Items that every conditional answer since the last audit lacked.
-    pub(crate) lacked: Option<LackedItems>,
-    /// Items taken for deleted because they are missing, and since when they are counted: at most [`DAILY_MAX`] a day.
-    pub(crate) ended: (Stamp, u16),
+    /// Trust in answers to conditional requests.
+    pub(crate) conditional: ConditionalTrust,
+    /// Items taken for deleted because they are missing, as far as they are counted.
+    pub(crate) ended: DailyCount,
     /// Record of missing items that came back.
     pub recurrence: Recurrence,
     /// True when what rolls off is missing from inside.
     pub(crate) pinned: Pinned,
-}
-
-/// Standing of a document, which decides what the same document proves when it comes again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum DocumentStanding {
-    /// For the feed as it is: the remembered rows, without those that are missed, are its own.
-    #[default]
-    Judged,
-    /// It lacked too much to be believed, or might have been a part: the remembered rows are not its own.
-    Doubted,
-    /// Likewise, and it held nothing at all.
-    Empty,
-    /// A part, or one whose order could not be followed: again, it says as little.
-    SetAside,
-}
-
-/// Items that conditional answers lacked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LackedItems {
-    /// Number of answers.
-    pub(crate) answers: u32,
-    /// Items that each of them lacked.
-    pub(crate) ids: Vec<ItemId>,
 }
 
 /// Proof that a tombstone needs (POLLING 2.3).
@@ -185,32 +161,17 @@ pub struct AbsenceFindings {
     pub events: Vec<WindowEvent>,
 }
 
-/// Lengths of documents that are remembered.
-const LENGTHS_MAX: usize = 20;
-
 /// Fewer survivors than this are no order.
 const SURVIVORS_MIN: usize = 3;
 
 /// Anchors that must stand behind a missing item: two, so that one pinned at the end proves nothing.
 const ANCHORS_MIN: usize = 2;
 
-/// Items of a feed that are taken for deleted in a day, because they are missing, at most (POLLING 2.3, step 5): a mistake
-/// of ours must not empty a feed before somebody notices.
-const DAILY_MAX: u16 = 100;
-
-const DAY_SECS: u64 = 86_400;
-
-/// Trust from which conditional answers count as proof: the last two audits confirmed them.
-const TRUSTED: i8 = 2;
-
-/// Conditional answers of so little trust are parts of the feed: some servers send what changed since, and call it 200.
-const CAUGHT: i8 = -2;
-
 impl AbsenceState {
     /// True when an unconditional request would tell more than waiting: something is missed, or conditional answers have
     /// proven to be parts.
     pub fn wants_audit(&self) -> bool {
-        self.suspects().next().is_some() || self.quarantined_since.is_some() || self.trust <= CAUGHT
+        self.suspects().next().is_some() || self.quarantined_since.is_some() || self.conditional.is_caught()
     }
 
     /// True when documents could prove anything by what they lack: there is an order to follow and absence is believed, or the
@@ -236,7 +197,7 @@ impl AbsenceState {
 
     /// True when answers to conditional requests have proven to be parts of the feed, so that they show presence only.
     pub fn has_caught_conditional(&self) -> bool {
-        self.trust <= CAUGHT
+        self.conditional.is_caught()
     }
 
     /// The items that are missed and not decided on; those whose page shows that they live are not among them.
@@ -248,12 +209,12 @@ impl AbsenceState {
 
     /// Time of the next permalink check.
     pub fn next_check_at(&self) -> Option<Stamp> {
-        self.items.iter().filter_map(|row| row.suspect?.permalink_check.due).min()
+        self.items.iter().filter_map(|row| row.suspect?.permalink_check.due()).min()
     }
 
     /// The missed item whose page is to be asked for now; the one that has been due for longest.
     pub fn due_check(&self, now: Stamp) -> Option<ItemId> {
-        let due = self.items.iter().filter_map(|row| Some((row.suspect?.permalink_check.due?, row.id)));
+        let due = self.items.iter().filter_map(|row| Some((row.suspect?.permalink_check.due()?, row.id)));
         due.filter(|(due, _)| *due <= now).min().map(|(_, id)| id)
     }
 
@@ -296,13 +257,8 @@ impl AbsenceState {
 
     /// Counts an item that is taken for deleted, unless enough are for a day.
     fn may_end(&mut self, events: &mut Vec<WindowEvent>, now: Stamp) -> bool {
-        if now.secs_since(self.ended.0) >= DAY_SECS {
-            self.ended = (now, 0);
-        }
-        let may = self.ended.1 < DAILY_MAX;
-        if may {
-            self.ended.1 += 1;
-        } else if !events.contains(&WindowEvent::DailyLimit) {
+        let may = self.ended.admit(now);
+        if !may && !events.contains(&WindowEvent::DailyLimit) {
             events.push(WindowEvent::DailyLimit);
         }
         may
@@ -312,7 +268,7 @@ impl AbsenceState {
     /// (DESIGN section 3), if it was believed the first time. `seen` is that document. An unchanged answer to a conditional
     /// request proves nothing new and never gets here.
     pub fn observe_again(&self, seen: &[ShownItem], policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
-        match self.last_document {
+        match self.documents.standing {
             DocumentStanding::Judged => {}
             DocumentStanding::Doubted => return self.observe(seen, Coverage::Unconditional, policy, now),
             DocumentStanding::Empty => return self.observe(&[], Coverage::Unconditional, policy, now),
@@ -361,20 +317,22 @@ impl AbsenceState {
         policy: &ProofPolicy,
         now: Stamp,
     ) -> AbsenceFindings {
-        if class == Coverage::Partial || (class == Coverage::Conditional && self.trust <= CAUGHT) {
+        if class == Coverage::Partial || (class == Coverage::Conditional && self.conditional.is_caught()) {
             let mut memory = self.learned(seen, class).cleared(seen);
-            memory.last_document = if class == Coverage::Partial {
+            memory.documents.standing = if class == Coverage::Partial {
                 DocumentStanding::SetAside
             } else {
                 DocumentStanding::Doubted
             };
             return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
         }
-        let (orientation, ascends) = self.direction.follow(seen, &self.items);
+        let (orientation, ascends) = self.documents.direction.follow(seen, &self.items);
         let turned: Vec<ShownItem> =
             if ascends { seen.iter().rev().copied().collect() } else { seen.to_vec() };
-        let mut outcome = Self { direction: orientation, ..self.clone() }.judge(&turned, class, policy, now);
-        outcome.state.seen_at = now;
+        let mut turned_state = self.clone();
+        turned_state.documents.direction = orientation;
+        let mut outcome = turned_state.judge(&turned, class, policy, now);
+        outcome.state.documents.seen_at = now;
         outcome
     }
 
@@ -386,32 +344,10 @@ impl AbsenceState {
         memory
     }
 
-    /// Learns from an audit about the conditional answers before it: one that brings back what they all left out shows that
-    /// they were parts. A single one may have been an accident.
+    /// The same, with what the document tells of answers to conditional requests.
     fn learned(&self, seen: &[ShownItem], class: Coverage) -> Self {
         let mut memory = self.clone();
-        let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
-        match class {
-            Coverage::Partial => {}
-            Coverage::Conditional => {
-                let lacks = |id: &ItemId| !shown.contains(id);
-                let mut lacked = memory.lacked.take().unwrap_or_else(|| LackedItems {
-                    answers: 0,
-                    ids: self.items.iter().map(|row| row.id).collect(),
-                });
-                lacked.answers = lacked.answers.saturating_add(1);
-                lacked.ids.retain(lacks);
-                memory.lacked = Some(lacked);
-            }
-            Coverage::Unconditional => {
-                let step = match memory.lacked.take() {
-                    None => 0,
-                    Some(lacked) if !lacked.ids.iter().any(|id| shown.contains(id)) => 1,
-                    Some(lacked) => -i8::from(lacked.answers > 1),
-                };
-                memory.trust = (memory.trust + step).clamp(CAUGHT, TRUSTED);
-            }
-        }
+        memory.conditional.learn(seen, &self.items, class);
         memory
     }
 }

@@ -45,7 +45,7 @@ pub struct FeedRecord {
     pub next_check_at: Option<Stamp>,
 }
 
-/// Figures of a window that a list of feeds tells, so that nobody reads every window for it.
+/// Figures of a window for lists of feeds, so that nobody reads every window for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowFigures {
     /// Start of the quarantine, while too much is missing at once to be believed.

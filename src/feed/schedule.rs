@@ -1,4 +1,4 @@
-//! Time of a feed's next poll, and the memory between polls; not the polling.
+//! Time of a feed's next poll, and the state that is remembered between polls; not the polling.
 
 use super::stamp::Stamp;
 use everfeed_adapters::{Digest, platforms::Detected};
@@ -10,7 +10,7 @@ mod next;
 mod retry_after;
 
 pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, Whose};
-pub use next::{Answer, Document, Failure, Outcome, next};
+pub use next::{Answer, Failure, PollOutcome, PolledDocument, next};
 pub use retry_after::{host_pause_until, retry_after_secs};
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ pub struct Health {
     /// Time of the first 410: polling is paused.
     pub gone_at: Option<Stamp>,
     /// Permanent redirects, and since when they agree.
-    pub moved: Option<Moved>,
+    pub moved: Option<PermanentMove>,
 }
 
 /// Facts of the last good document.
@@ -105,8 +105,8 @@ pub enum Repeat {
 
 /// Permanent redirects that agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// Their end.
+pub struct PermanentMove {
+    /// The URL to which they lead.
     pub url: String,
     /// Since when every answer says so.
     pub since: Stamp,
@@ -132,9 +132,9 @@ impl Default for Policy {
 /// The next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Which URL.
+    /// The URL to ask.
     pub url: String,
-    /// True to send the validators, if there are any.
+    /// True when the validators are sent, if there are any.
     pub conditional: bool,
 }
 
@@ -230,7 +230,7 @@ impl PollState {
     }
 }
 
-impl Moved {
+impl PermanentMove {
     fn is_believed(&self, now: Stamp) -> bool {
         now >= self.since.plus_secs(MOVED_SECS)
     }

@@ -164,7 +164,7 @@ pub(super) fn pause(answer: &PageAnswer, feed: &FeedSpec, state: &PollState, now
     host_pause_until(state, &feed.policy, status, answer.retry_after_secs, now)
 }
 
-/// What an answer means.
+/// The result that an answer means.
 fn said(answer: &PageAnswer, item: &Item) -> CheckResult {
     let hints = Hints { content_type: answer.content_type.as_deref(), ..Hints::default() };
     match answer.status {

@@ -3,7 +3,7 @@
 use super::{Context, FeedSpec, Upstream, upstream::Reply};
 use crate::feed::{
     archive::ArchiveWalk,
-    schedule::{self, Failure, FaultKind, Outcome, PollState, Whose},
+    schedule::{self, Failure, FaultKind, PollOutcome, PollState, Whose},
     stamp::Stamp,
 };
 use std::time::Instant;
@@ -78,8 +78,8 @@ impl<'a> Poll<'a> {
     pub async fn answered(self, reply: Reply) -> Polled {
         let (feed, state) = (self.feed, self.state);
         let polled = match reply {
-            Reply::Unchanged(answer) => self.remember(&Outcome::Unchanged(answer)),
-            Reply::Deferred { wait_secs } => self.remember(&Outcome::Deferred { wait_secs }),
+            Reply::Unchanged(answer) => self.remember(&PollOutcome::Unchanged(answer)),
+            Reply::Deferred { wait_secs } => self.remember(&PollOutcome::Deferred { wait_secs }),
             Reply::Document(fetched) => match self.take_in(fetched).await {
                 Ok(polled) => polled,
                 Err(failure) if matches!(failure.kind, FaultKind::StoreAway { .. }) => {
@@ -104,7 +104,7 @@ impl<'a> Poll<'a> {
     }
 
     /// The poll state after an outcome that is no failure.
-    fn remember(&self, outcome: &Outcome<'_>) -> Polled {
+    fn remember(&self, outcome: &PollOutcome<'_>) -> Polled {
         let (now, jitter) = (self.context.now(), (self.context.jitter)());
         let next = schedule::next(self.state, outcome, &self.feed.policy, now, jitter);
         Polled {
@@ -121,13 +121,13 @@ impl<'a> Poll<'a> {
     fn store_is_away(&self, failure: &Failure) -> Polled {
         let name = &self.feed.name;
         warn!(feed.name = %name, "What was read of `{name}` could not be kept, will poll again: {failure}");
-        self.remember(&Outcome::Deferred { wait_secs: STORE_AGAIN_SECS })
+        self.remember(&PollOutcome::Deferred { wait_secs: STORE_AGAIN_SECS })
     }
 
     /// The poll state after a failure, which changes nothing else.
     fn fail(&self, failure: Failure, host: Option<String>) -> Polled {
         let feed = self.feed;
-        let polled = self.remember(&Outcome::Failed(failure.clone()));
+        let polled = self.remember(&PollOutcome::Failed(failure.clone()));
         let until = self.context.host_pause(feed, &polled.state, &failure);
         let (name, text, status) = (&feed.name, &failure.kind, failure.status());
         let is_new = self.state.health.fault.as_ref().is_none_or(|fault| !fault.kind.is_same(&failure.kind));

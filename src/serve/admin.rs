@@ -2,7 +2,7 @@
 
 use super::body::{self, Response};
 use crate::{
-    feed::{record::Gap, schedule::FaultNote},
+    feed::schedule::FaultNote,
     telemetry::{Metrics, exposition},
 };
 use chrono::DateTime;
@@ -160,13 +160,6 @@ pub struct GapStatus {
     pub before: String,
     /// The cursor after it.
     pub after: String,
-}
-
-impl From<&Gap> for GapStatus {
-    fn from(gap: &Gap) -> Self {
-        let (before, after) = (gap.before.clone(), gap.after.clone());
-        Self { at: gap.at.rfc3339(), why: gap.event.words(), before, after }
-    }
 }
 
 /// Fault of a feed.

@@ -15,7 +15,8 @@ use everfeed::{
         reconcile::{Change, DeferredEdit, Delete, Evidence, Put, PutKind, WindowEntry, WindowState},
         record::{FeedNo, FeedRecord, IdRule},
         schedule::{
-            DocumentFacts, FaultKind, FaultNote, Health, Moved, PollState, Repeat, Timetable, ValidatorPair,
+            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Repeat, Timetable,
+            ValidatorPair,
         },
         stamp::Stamp,
         view::View,
@@ -250,7 +251,7 @@ fn poll() -> PollState {
             failures: 2,
             fault: Some(FaultNote { kind, since: START }),
             gone_at: Some(START),
-            moved: Some(Moved { url: "https://example.org/feed".into(), since: START }),
+            moved: Some(PermanentMove { url: "https://example.org/feed".into(), since: START }),
         },
         document: DocumentFacts {
             body: Some(Digest([9; 16])),

@@ -1,4 +1,4 @@
-//! Which survivors kept their order: the longest rising run of old places, in N log N.
+//! Survivors that kept their order: the longest rising run of old places, in N log N.
 
 /// The indices of a longest strictly rising subsequence, rising themselves.
 pub(super) fn longest_rise(places: &[usize]) -> Vec<usize> {

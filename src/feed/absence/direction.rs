@@ -1,4 +1,4 @@
-//! Which end of the documents is the newest (POLLING 2.3, step 1).
+//! The end of the documents that is the newest (POLLING 2.3, step 1).
 
 use super::{ShownItem, WindowItem};
 use crate::feed::item::ItemId;

@@ -1,8 +1,8 @@
 //! Judgement of a full document by what it lacks (POLLING 2.3, steps 3 to 7): quarantined, begun anew, or decided on.
 
 use super::{
-    ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, LENGTHS_MAX, ProofPolicy,
-    ShownItem, Suspect, TRUSTED, WindowEvent, WindowItem,
+    ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, ProofPolicy, ShownItem, Suspect,
+    WindowEvent, WindowItem,
     comparison::{AbsenceRule, Comparison, LackingItem},
     proof::DocumentContext,
 };
@@ -27,15 +27,16 @@ impl AbsenceState {
         policy: &ProofPolicy,
         now: Stamp,
     ) -> AbsenceFindings {
-        let mut memory = Self { last_document: DocumentStanding::Judged, ..self.learned(seen, class) };
+        let mut memory = self.learned(seen, class);
+        memory.documents.standing = DocumentStanding::Judged;
         if self.items.is_empty() {
             memory.items = rows(seen);
-            memory.note_length(seen);
+            memory.documents.note_length(seen);
             return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
         }
         let view = Comparison::new(self, seen);
         // An empty or very short document proves nothing by itself, not even that the feed was replaced.
-        if seen.is_empty() || self.is_short(seen) {
+        if seen.is_empty() || self.documents.is_short(seen) {
             return memory.hold(self, &view, seen, class, now);
         }
         if view.survivors == 0 && !policy.complete {
@@ -44,17 +45,17 @@ impl AbsenceState {
         let rule = if policy.complete {
             AbsenceRule::Complete
         } else if !view.is_stable() {
-            memory.unstable += 1;
-            if memory.unstable < UNSTABLE_MAX {
+            memory.documents.unstable += 1;
+            if memory.documents.unstable < UNSTABLE_MAX {
                 memory.items = prepended(self, seen, &view);
-                memory.last_document = DocumentStanding::SetAside;
+                memory.documents.standing = DocumentStanding::SetAside;
                 return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
             }
             return memory.begin_anew(self, &view, seen, WindowEvent::Rebaselined);
         } else {
-            AbsenceRule::Bracket { decides: policy.ordered && memory.direction.is_known() }
+            AbsenceRule::Bracket { decides: policy.ordered && memory.documents.direction.is_known() }
         };
-        memory.unstable = 0;
+        memory.documents.unstable = 0;
         let missed = view.missed(self, seen, rule);
         let fresh = missed.iter().filter(|m| m.is_interior && self.items[m.at].suspect.is_none()).count();
         // A list of the ten best may change by half from one day to the next.
@@ -67,11 +68,11 @@ impl AbsenceState {
         memory.pinned = self.pinned.after(came, inside, end);
         let as_if_rolled = came > 0 && came == inside && end == 0;
         let policy = &memory.believed(policy, now);
-        let counts = class == Coverage::Unconditional || self.trust >= TRUSTED;
+        let counts = class == Coverage::Unconditional || self.conditional.is_proof();
         let strong = self.is_conserved(seen, &view);
-        memory.note_length(seen);
+        memory.documents.note_length(seen);
         let becomes_sticky = memory.pinned.is_on() && !self.pinned.is_on();
-        let last_seen = self.seen_at;
+        let last_seen = self.documents.seen_at;
         let sight = DocumentContext { coverage: class, counts, strong, as_if_rolled, last_seen, now, policy };
         let mut outcome = memory.decide(self, seen, &missed, &sight);
         outcome.events.extend(becomes_sticky.then_some(WindowEvent::Pinned));
@@ -87,26 +88,6 @@ impl AbsenceState {
         let fresh = || missed.iter().filter(|missed| self.items[missed.at].suspect.is_none());
         let inside = fresh().filter(|missed| missed.behind >= ANCHORS_MIN).count();
         (new, inside, fresh().count() - inside)
-    }
-
-    /// True when the document is less than half as long as usual.
-    fn is_short(&self, seen: &[ShownItem]) -> bool {
-        self.usual_length().is_some_and(|usual| seen.len() * 2 < usual)
-    }
-
-    /// The most frequent length of the last documents; the latest of equals.
-    fn usual_length(&self) -> Option<usize> {
-        let mut counts: HashMap<u16, usize> = HashMap::new();
-        self.lengths.iter().for_each(|length| *counts.entry(*length).or_default() += 1);
-        let best = self.lengths.iter().rev().max_by_key(|length| counts[length]);
-        best.map(|length| usize::from(*length))
-    }
-
-    fn note_length(&mut self, seen: &[ShownItem]) {
-        if self.lengths.len() == LENGTHS_MAX {
-            self.lengths.pop_front();
-        }
-        self.lengths.push_back(u16::try_from(seen.len()).unwrap_or(u16::MAX));
     }
 
     /// True when as many came as went, so that nothing was cut or filtered. That the document be as long as usual, too, cost
@@ -133,7 +114,7 @@ impl AbsenceState {
         }
         self.quarantined_since = Some(since);
         self.items = prepended(before, seen, view);
-        self.last_document =
+        self.documents.standing =
             if seen.is_empty() { DocumentStanding::Empty } else { DocumentStanding::Doubted };
         let events =
             before.quarantined_since.is_none().then_some(WindowEvent::Quarantined).into_iter().collect();
@@ -153,9 +134,10 @@ impl AbsenceState {
         // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
         let events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
         self.items = rows(seen);
-        (self.unstable, self.quarantined_since) = (0, None);
-        self.lengths.clear();
-        self.note_length(seen);
+        self.quarantined_since = None;
+        self.documents.unstable = 0;
+        self.documents.lengths.clear();
+        self.documents.note_length(seen);
         AbsenceFindings { state: self, rolled_off, events, ..AbsenceFindings::default() }
     }
 

@@ -23,35 +23,30 @@ pub enum CheckResult {
     NoPage,
 }
 
-impl CheckResult {
-    /// The same in the operator's words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Gone => "it is gone (410)",
-            Self::NotFound => "it is not found (404)",
-            Self::Shown => "it is there and shows the item",
-            Self::Another => "there is another page, without the item",
-            Self::Elsewhere => "it leads to another host, which is not asked",
-            Self::Nothing => "no answer that says anything",
-            Self::NoPage => "the item has no page at its feed's own address",
-        }
-    }
-}
-
 /// State of the permalink check of a suspect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PermalinkCheck {
-    /// Time of the next request; `None`: no further one.
-    pub due: Option<Stamp>,
+    /// The next request.
+    pub next: NextCheck,
     /// The last answer, and when it came.
     pub last: Option<(Stamp, CheckResult)>,
     /// Number of requests.
     pub asked: u8,
-    /// Since when it has not been found, if it has not.
-    pub(crate) not_found_since: Option<Stamp>,
     /// Requests in a row that brought nothing.
     pub(crate) silent: u8,
     pub(crate) finding: PageFinding,
+}
+
+/// The next request for the page of a suspect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NextCheck {
+    /// Its page is not asked for at all.
+    #[default]
+    Never,
+    /// From this time on.
+    At(Stamp),
+    /// No further one: its page has said what it can.
+    Over,
 }
 
 /// Finding from all answers.
@@ -60,6 +55,8 @@ pub(crate) enum PageFinding {
     /// Nothing for or against.
     #[default]
     Open,
+    /// Not found (404), since then.
+    NotFoundSince(Stamp),
     /// The item lives, only not in this document: it was dated back, or filtered.
     Hidden,
     /// The page is gone.
@@ -87,41 +84,43 @@ const WAIT_SECS_MAX: u64 = 2 * 86_400;
 impl PermalinkCheck {
     /// To be asked at once.
     pub(super) fn begun(now: Stamp) -> Self {
-        Self { due: Some(now), ..Self::default() }
+        Self { next: NextCheck::At(now), ..Self::default() }
+    }
+
+    /// Time of the next request, if there is to be one.
+    pub fn due(&self) -> Option<Stamp> {
+        match self.next {
+            NextCheck::At(at) => Some(at),
+            NextCheck::Never | NextCheck::Over => None,
+        }
     }
 
     /// After an answer. A page that is not found counts as gone the second time, `apart_secs` later.
     pub(super) fn told(self, said: CheckResult, apart_secs: u64, now: Stamp) -> Self {
-        let again = |secs: u64| Some(now.plus_secs(secs));
-        let mut next = Self { last: Some((now, said)), asked: self.asked.saturating_add(1), ..self };
-        match said {
-            CheckResult::Gone => (next.finding, next.due) = (PageFinding::Gone, None),
-            CheckResult::NotFound => {
-                let since = self.not_found_since.unwrap_or(now);
-                next.not_found_since = Some(since);
-                let is_second = self.not_found_since.is_some() && now.secs_since(since) >= apart_secs;
-                next.finding = if is_second { PageFinding::Gone } else { PageFinding::Open };
-                next.due = if is_second { None } else { Some(since.plus_secs(apart_secs)) };
+        let again = |secs: u64| NextCheck::At(now.plus_secs(secs));
+        let silent = if said == CheckResult::Nothing { self.silent.saturating_add(1) } else { 0 };
+        let (finding, next) = match (said, self.finding) {
+            (CheckResult::Gone, _) => (PageFinding::Gone, NextCheck::Over),
+            (CheckResult::NotFound, PageFinding::NotFoundSince(since)) => {
+                if now.secs_since(since) >= apart_secs {
+                    (PageFinding::Gone, NextCheck::Over)
+                } else {
+                    (self.finding, NextCheck::At(since.plus_secs(apart_secs)))
+                }
             }
-            CheckResult::Shown => {
-                let wait = self.wait_secs();
-                (next.finding, next.not_found_since, next.due) = (PageFinding::Hidden, None, again(wait));
+            (CheckResult::NotFound, _) => (PageFinding::NotFoundSince(now), again(apart_secs)),
+            (CheckResult::Shown, _) => (PageFinding::Hidden, again(self.wait_secs())),
+            (CheckResult::Another | CheckResult::Elsewhere | CheckResult::NoPage, _) => {
+                (PageFinding::Open, NextCheck::Over)
             }
-            CheckResult::Another | CheckResult::Elsewhere | CheckResult::NoPage => {
-                (next.finding, next.not_found_since, next.due) = (PageFinding::Open, None, None);
+            (CheckResult::Nothing, PageFinding::Hidden) => (self.finding, again(self.wait_secs())),
+            (CheckResult::Nothing, _) if silent >= SILENT_MAX => (self.finding, NextCheck::Over),
+            (CheckResult::Nothing, _) => {
+                let waits = SILENT_FACTOR.saturating_pow(u32::from(self.silent));
+                (self.finding, again(AGAIN_SECS * waits))
             }
-            CheckResult::Nothing => {
-                next.silent = self.silent.saturating_add(1);
-                let is_enough = next.silent >= SILENT_MAX && self.finding != PageFinding::Hidden;
-                let in_trouble = AGAIN_SECS * SILENT_FACTOR.saturating_pow(u32::from(self.silent));
-                let wait = if self.is_hidden() { self.wait_secs() } else { in_trouble };
-                next.due = if is_enough { None } else { again(wait) };
-            }
-        }
-        if said != CheckResult::Nothing {
-            next.silent = 0;
-        }
-        next
+        };
+        Self { next, last: Some((now, said)), asked: self.asked.saturating_add(1), silent, finding }
     }
 
     /// Wait before a page that is there is asked for again: an hour, then four, sixteen ...
@@ -140,14 +139,14 @@ impl PermalinkCheck {
         self.finding == PageFinding::Gone
     }
 
-    /// True when its word, or the time that its word takes, is still to come.
+    /// True when an answer of it, or the time that its answer takes, is still to come.
     pub(super) fn is_awaited(&self) -> bool {
-        self.is_gone() || self.due.is_some() && !self.is_hidden()
+        self.is_gone() || self.due().is_some() && !self.is_hidden()
     }
 
-    /// True when documents may decide without a further word of it: it is not there, or there is none to be had.
+    /// True when documents may decide without a further answer of it: it is not there, or there is none to be had.
     pub(super) fn lets_decide(&self, since: Stamp, now: Stamp) -> bool {
-        let is_asked = self.not_found_since.is_some() || self.due.is_none();
+        let is_asked = matches!(self.finding, PageFinding::NotFoundSince(_)) || self.due().is_none();
         !self.is_hidden() && (is_asked || now >= since.plus_secs(WAIT_SECS_MAX))
     }
 }
@@ -163,10 +162,10 @@ mod tests {
         let mut probe = PermalinkCheck::begun(START);
         let mut now = START;
         for said in answers {
-            now = probe.due.expect("a page that is not asked for answers nothing");
+            now = probe.due().expect("a page that is not asked for answers nothing");
             probe = probe.told(*said, 3600, now);
         }
-        let due = probe.due.map(|due| due.secs_since(now) / 3600);
+        let due = probe.due().map(|due| due.secs_since(now) / 3600);
         assert_eq!((probe.finding, due), (finding, hours), "{answers:?}");
     }
 
@@ -174,9 +173,9 @@ mod tests {
     fn a_page_is_gone_by_its_own_word_or_when_it_is_not_found_twice() {
         use CheckResult::{Gone, NotFound, Nothing, Shown};
         check(&[Gone], PageFinding::Gone, None);
-        check(&[NotFound], PageFinding::Open, Some(1));
+        check(&[NotFound], PageFinding::NotFoundSince(START), Some(1));
         check(&[NotFound, NotFound], PageFinding::Gone, None);
-        check(&[NotFound, Shown, NotFound], PageFinding::Open, Some(1));
+        check(&[NotFound, Shown, NotFound], PageFinding::NotFoundSince(START.plus_secs(7200)), Some(1));
         check(&[NotFound, Nothing, NotFound], PageFinding::Gone, None);
         check(&[Nothing, Gone], PageFinding::Gone, None);
     }
@@ -185,7 +184,10 @@ mod tests {
     fn a_page_that_is_not_found_again_too_soon_is_no_second_word() {
         let probe = PermalinkCheck::begun(START).told(CheckResult::NotFound, 3600, START);
         let soon = probe.told(CheckResult::NotFound, 3600, START.plus_secs(60));
-        assert_eq!((soon.finding, soon.due), (PageFinding::Open, Some(START.plus_secs(3600))));
+        assert_eq!(
+            (soon.finding, soon.due()),
+            (PageFinding::NotFoundSince(START), Some(START.plus_secs(3600)))
+        );
     }
 
     #[test]

@@ -60,7 +60,7 @@ const TOGETHER_MIN: usize = 2;
 const LASTS_SECS: u64 = 30 * 86_400;
 
 /// Items taken for deleted that are watched for their return: those of one day at most.
-const ENDED_MAX: usize = super::DAILY_MAX as usize;
+const ENDED_MAX: usize = super::daily_count::DAILY_MAX as usize;
 
 impl Recurrence {
     /// Trust in absence now.

@@ -28,27 +28,4 @@ impl WindowEvent {
     pub fn leaves_a_gap(self) -> bool {
         matches!(self, Self::Gap | Self::Rebaselined | Self::QuarantineEnded)
     }
-
-    /// The same in the operator's words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Gap => "nothing of the last document was in the next one",
-            Self::Rebaselined => "the order of the documents could not be followed, so the window began anew",
-            Self::Quarantined => "too much was missing at once, so nothing was concluded",
-            Self::QuarantineEnded => "too much stayed missing for a week, so the window began anew",
-            Self::DailyLimit => "more items seem to be gone than is believed in one day, so the rest waits",
-            Self::Reformatted => {
-                "most of the window was edited at once without a word on it: the feed was reformatted"
-            }
-            Self::Doubted => {
-                "what was missing came back, so for a month a deletion takes seven days of absence"
-            }
-            Self::AbsenceOff => {
-                "what had been missing for seven days came back, so for a month absence proves nothing"
-            }
-            Self::Pinned => {
-                "what rolls off is missing from before an end that stays, so documents prove no deletion"
-            }
-        }
-    }
 }

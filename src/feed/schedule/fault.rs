@@ -34,7 +34,7 @@ pub enum FaultKind {
     },
     /// A body that is no feed.
     NotAFeed {
-        /// Description of the body, for people.
+        /// Description of what it is instead.
         reason: String,
         /// Kind of the body; `None` in what an older everfeed stored.
         kind: Option<BodyKind>,

@@ -1,11 +1,11 @@
-//! Length of the interval to the next poll: the feed's own rhythm, back-off, and jitter; not what an answer means.
+//! Length of the wait between polls: the feed's own rhythm, back-off, and jitter; not what an answer means.
 
 use super::{Policy, PollState};
 use crate::feed::stamp::{SECOND_US, Stamp};
 
 /// Seconds between polls at least, unless the configuration or the feed lowers it (DESIGN section 9).
 const FLOOR_SECS: u64 = 3600;
-/// Floor that a feed may ask for (POLLING 1.5).
+/// Seconds to which a feed may lower the floor (POLLING 1.5).
 const HINTED_FLOOR_SECS: u64 = 900;
 /// The first step of a back-off (POLLING 1.5).
 const BACK_OFF_SECS: u64 = 300;

@@ -1,20 +1,20 @@
 //! From what a poll brought to what is remembered of it and when the next one is due.
 
 use super::{
-    FaultKind, FaultNote, GONE_SECS, Moved, Policy, PollState, Repeat, ValidatorPair, Whose, calendar,
-    interval, retry_after_secs,
+    FaultKind, FaultNote, GONE_SECS, PermanentMove, Policy, PollState, Repeat, ValidatorPair, Whose,
+    calendar, interval, retry_after_secs,
 };
 use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
 use std::fmt;
 
-/// Outcome of one poll.
+/// Result of one poll.
 #[derive(Clone, Debug)]
-pub enum Outcome<'a> {
+pub enum PollOutcome<'a> {
     /// 304, or a body that equals the last good one.
     Unchanged(Answer),
     /// A document that was read and committed.
-    Document(Answer, Document<'a>),
+    Document(Answer, PolledDocument<'a>),
     /// Anything else.
     Failed(Failure),
     /// The request was not sent: we held it back ourselves.
@@ -24,7 +24,7 @@ pub enum Outcome<'a> {
     },
 }
 
-/// Facts that a good answer says in its headers.
+/// Facts of a good answer, from its headers.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// The URL asked first.
@@ -35,20 +35,20 @@ pub struct Answer {
     pub validators: Option<ValidatorPair>,
     /// Seconds for which the answer stays fresh: `max-age` less `Age`, or `Expires`.
     pub fresh_secs: Option<u64>,
-    /// End of the permanent redirects, if all redirects were permanent.
+    /// Target of permanent redirects, if all redirects were permanent.
     pub moved_to: Option<String>,
 }
 
 /// Facts that a good document adds to that.
 #[derive(Clone, Debug)]
-pub struct Document<'a> {
+pub struct PolledDocument<'a> {
     /// Digest of its bytes; `None` for a part of a document, which is never compared with the next.
     pub body: Option<Digest>,
     /// Rhythm in which it wants to be polled.
     pub rhythm: &'a Rhythm,
     /// True when it brought new items.
     pub arrived: bool,
-    /// Its oddities.
+    /// Remark on its oddities.
     pub remark: Option<String>,
     /// True when it lacks something that an unconditional request would prove.
     pub wants_audit: bool,
@@ -100,21 +100,27 @@ impl fmt::Display for Failure {
 const GONE_STOP_SECS: u64 = 14 * 86_400;
 
 /// Poll state after a poll that ended at `now`. `jitter` is a random number of 0..1.
-pub fn next(state: &PollState, outcome: &Outcome<'_>, policy: &Policy, now: Stamp, jitter: f64) -> PollState {
+pub fn next(
+    state: &PollState,
+    outcome: &PollOutcome<'_>,
+    policy: &Policy,
+    now: Stamp,
+    jitter: f64,
+) -> PollState {
     let mut next = state.clone();
     match outcome {
-        Outcome::Unchanged(answer) => {
+        PollOutcome::Unchanged(answer) => {
             next.document.repeat = Repeat::Unchanged;
             next.learn(answer, now);
             next.due_after_success(answer, policy, now, jitter);
         }
-        Outcome::Document(answer, document) => {
+        PollOutcome::Document(answer, document) => {
             next.arrive(document, now);
             next.learn(answer, now);
             next.due_after_success(answer, policy, now, jitter);
         }
-        Outcome::Failed(failure) => next.fail(failure, policy, now, jitter),
-        Outcome::Deferred { wait_secs } => {
+        PollOutcome::Failed(failure) => next.fail(failure, policy, now, jitter),
+        PollOutcome::Deferred { wait_secs } => {
             next.timetable.next_at =
                 later(now.plus_secs((*wait_secs).max(1)), interval::slack_us(*wait_secs, jitter));
             return next;
@@ -139,17 +145,17 @@ impl PollState {
     }
 
     /// Permanent redirects must agree for days, and a redirect that ceases is forgotten.
-    fn moved_after(&self, answer: &Answer, now: Stamp) -> Option<Moved> {
+    fn moved_after(&self, answer: &Answer, now: Stamp) -> Option<PermanentMove> {
         let held = self.health.moved.as_ref();
         match (&answer.moved_to, held) {
             (Some(to), Some(held)) if held.url == *to => Some(held.clone()),
-            (Some(to), _) => Some(Moved { url: to.clone(), since: now }),
+            (Some(to), _) => Some(PermanentMove { url: to.clone(), since: now }),
             (None, Some(held)) if held.url == answer.asked => Some(held.clone()),
             (None, _) => None,
         }
     }
 
-    fn arrive(&mut self, document: &Document<'_>, now: Stamp) {
+    fn arrive(&mut self, document: &PolledDocument<'_>, now: Stamp) {
         self.document.body = document.body.or(self.document.body);
         self.document.remark.clone_from(&document.remark);
         self.timetable.wants_audit = document.wants_audit;

@@ -36,12 +36,12 @@ fn failed(
     retry_after_secs: Option<u64>,
     policy: &Policy,
 ) -> PollState {
-    next(state, &Outcome::Failed(failure(status, retry_after_secs)), policy, NOW, 0.0)
+    next(state, &PollOutcome::Failed(failure(status, retry_after_secs)), policy, NOW, 0.0)
 }
 
 /// Seconds until a feed with this state is due after an unchanged answer.
 fn check(state: &PollState, answer: Answer, policy: &Policy, expect_secs: u64) {
-    let next = next(state, &Outcome::Unchanged(answer), policy, NOW, 0.0);
+    let next = next(state, &PollOutcome::Unchanged(answer), policy, NOW, 0.0);
     assert_eq!(next.timetable.next_at.secs_since(NOW), expect_secs, "{state:?}");
 }
 
@@ -57,8 +57,8 @@ fn check_back_off(status: Option<u16>, failures: u32, policy: &Policy, expect_se
     assert_eq!(next.health.failures, failures);
 }
 
-fn document(rhythm: &Rhythm) -> Document<'_> {
-    Document {
+fn document(rhythm: &Rhythm) -> PolledDocument<'_> {
+    PolledDocument {
         body: None,
         rhythm,
         arrived: false,
@@ -123,7 +123,7 @@ fn the_document_says_how_often_and_when_not() {
     let rhythm =
         Rhythm { ttl_mins: Some(90), update_secs: Some(7200), skip_hours: vec![3], skip_days: vec![6] };
     let read = |rhythm: &Rhythm| {
-        next(&with_arrivals(&[0]), &Outcome::Document(answer(), document(rhythm)), &USUAL, NOW, 0.0)
+        next(&with_arrivals(&[0]), &PollOutcome::Document(answer(), document(rhythm)), &USUAL, NOW, 0.0)
     };
     let state = read(&rhythm);
     assert_eq!(state.timetable.hinted_secs, Some(7200));
@@ -147,7 +147,7 @@ fn skipped_hours_and_days_are_stepped_out_of() {
     check(&skipping(&[22], &[]), answer(), &USUAL, HOUR);
     check(&skipping(&[], &[1, 2]), answer(), &USUAL, to_midnight + DAY);
     check(&skipping(&(0..24).collect::<Vec<_>>(), &[]), answer(), &USUAL, HOUR);
-    let spread = next(&skipping(&[23], &[]), &Outcome::Unchanged(answer()), &USUAL, NOW, 0.5);
+    let spread = next(&skipping(&[23], &[]), &PollOutcome::Unchanged(answer()), &USUAL, NOW, 0.5);
     assert_eq!(
         spread.timetable.next_at,
         NOW.plus_secs(to_midnight + 180),
@@ -159,14 +159,14 @@ fn skipped_hours_and_days_are_stepped_out_of() {
 fn jitter_makes_an_interval_up_to_a_tenth_longer_but_never_longer_than_the_maximum() {
     // POLLING 0.6, after back-off.
     let due = |state: &PollState, policy: &Policy, jitter| {
-        let next = next(state, &Outcome::Unchanged(answer()), policy, NOW, jitter);
+        let next = next(state, &PollOutcome::Unchanged(answer()), policy, NOW, jitter);
         next.timetable.next_at.micros() - NOW.micros()
     };
     assert_eq!(due(&with_arrivals(&[0]), &USUAL, 0.5), 3_780_000_000);
     assert_eq!(due(&with_arrivals(&[31 * DAY]), &USUAL, 1.0), 77_760_000_000);
     let tight = Policy { min_secs: Some(2), max_secs: 2 };
     assert_eq!(due(&with_arrivals(&[0]), &tight, 1.0), 2_000_000);
-    let state = next(&with_arrivals(&[0]), &Outcome::Failed(failure(Some(500), None)), &QUICK, NOW, 1.0);
+    let state = next(&with_arrivals(&[0]), &PollOutcome::Failed(failure(Some(500), None)), &QUICK, NOW, 1.0);
     assert_eq!(state.timetable.next_at.micros() - NOW.micros(), 2_200_000);
 }
 
@@ -206,10 +206,10 @@ fn a_failure_keeps_what_was_learned_and_says_since_when() {
         (&good.validators, good.document.body, good.health.good_at)
     );
     let later = NOW.plus_secs(HOUR);
-    let twice = next(&once, &Outcome::Failed(failure(None, None)), &USUAL, later, 0.0);
+    let twice = next(&once, &PollOutcome::Failed(failure(None, None)), &USUAL, later, 0.0);
     let fault = twice.health.fault.clone().unwrap();
     assert_eq!((fault.since, fault.kind.status(), twice.health.failures), (NOW, None, 2));
-    let healed = next(&twice, &Outcome::Unchanged(answer()), &USUAL, later, 0.0);
+    let healed = next(&twice, &PollOutcome::Unchanged(answer()), &USUAL, later, 0.0);
     assert_eq!((healed.health.fault, healed.health.failures, healed.health.good_at), (None, 0, Some(later)));
     let again = next(
         &{
@@ -217,7 +217,7 @@ fn a_failure_keeps_what_was_learned_and_says_since_when() {
             state.health.fault = twice.health.fault;
             state
         },
-        &Outcome::Failed(failure(None, None)),
+        &PollOutcome::Failed(failure(None, None)),
         &USUAL,
         later,
         0.0,
@@ -264,15 +264,15 @@ fn a_feed_that_is_gone_is_looked_at_once_a_day_for_two_weeks_and_then_left_alone
     let gone = failed(&with_arrivals(&[0]), Some(410), None, &policy);
     assert_eq!((gone.health.gone_at, gone.timetable.next_at), (Some(NOW), NOW.plus_secs(DAY)));
     let at = NOW.plus_secs(13 * DAY);
-    let still = next(&gone, &Outcome::Failed(failure(Some(500), None)), &policy, at, 0.0);
+    let still = next(&gone, &PollOutcome::Failed(failure(Some(500), None)), &policy, at, 0.0);
     assert_eq!((still.health.gone_at, still.timetable.next_at), (Some(NOW), at.plus_secs(DAY)));
     let at = NOW.plus_secs(14 * DAY);
-    let left = next(&still, &Outcome::Failed(failure(Some(410), None)), &policy, at, 0.0);
+    let left = next(&still, &PollOutcome::Failed(failure(Some(410), None)), &policy, at, 0.0);
     assert_eq!(left.timetable.next_at, Stamp::MAX);
     // A hint or a restart looks again, once a day at most.
     assert_eq!(left.hinted_at(None, Stamp::ZERO, at.plus_secs(60)), at.plus_secs(DAY));
     assert_eq!(left.clone().resumed(URL, &policy, at.plus_secs(60)).timetable.next_at, at.plus_secs(DAY));
-    let back = next(&left, &Outcome::Unchanged(answer()), &policy, at.plus_secs(2 * DAY), 0.0);
+    let back = next(&left, &PollOutcome::Unchanged(answer()), &policy, at.plus_secs(2 * DAY), 0.0);
     assert_eq!((back.health.gone_at, back.timetable.next_at), (None, at.plus_secs(2 * DAY + 2)));
 }
 
@@ -316,15 +316,15 @@ fn validators_are_kept_as_a_pair_from_whatever_answer_carries_them() {
         |etag: Option<&str>, date: Option<&str>| Answer { validators: Some(pair(etag, date)), ..answer() };
     let one = next(
         &PollState::default(),
-        &Outcome::Unchanged(carrying(Some("\"1\""), Some("today"))),
+        &PollOutcome::Unchanged(carrying(Some("\"1\""), Some("today"))),
         &USUAL,
         NOW,
         0.0,
     );
     assert_eq!(one.validators, Some(pair(Some("\"1\""), Some("today"))));
-    let none = next(&one, &Outcome::Unchanged(answer()), &USUAL, NOW, 0.0);
+    let none = next(&one, &PollOutcome::Unchanged(answer()), &USUAL, NOW, 0.0);
     assert_eq!(none.validators, one.validators, "a 304 without any leaves them");
-    let two = next(&one, &Outcome::Unchanged(carrying(Some("\"2\""), None)), &USUAL, NOW, 0.0);
+    let two = next(&one, &PollOutcome::Unchanged(carrying(Some("\"2\""), None)), &USUAL, NOW, 0.0);
     assert_eq!(two.validators, Some(pair(Some("\"2\""), None)), "never a pair of two answers");
 }
 
@@ -338,10 +338,10 @@ fn an_unconditional_get_is_due_once_a_week() {
     };
     assert!(!state.plan(DAY, NOW).conditional, "never asked before");
     let plain = Answer { conditional: false, ..answer() };
-    let state = next(&state, &Outcome::Unchanged(plain), &USUAL, NOW, 0.0);
+    let state = next(&state, &PollOutcome::Unchanged(plain), &USUAL, NOW, 0.0);
     assert!(state.plan(DAY, NOW.plus_secs(6 * DAY)).conditional);
     assert!(!state.plan(DAY, NOW.plus_secs(7 * DAY)).conditional);
-    let state = next(&state, &Outcome::Unchanged(answer()), &USUAL, NOW.plus_secs(6 * DAY), 0.0);
+    let state = next(&state, &PollOutcome::Unchanged(answer()), &USUAL, NOW.plus_secs(6 * DAY), 0.0);
     assert_eq!(state.timetable.unconditional_at, Some(NOW), "a conditional one does not count");
     assert!(
         !{
@@ -358,7 +358,7 @@ fn an_unconditional_get_is_due_once_a_week() {
 fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
     // POLLING 0.7, FRB 130.
     let led = |to: Option<&str>, asked: &str| {
-        Outcome::Unchanged(Answer { moved_to: to.map(Into::into), asked: asked.into(), ..answer() })
+        PollOutcome::Unchanged(Answer { moved_to: to.map(Into::into), asked: asked.into(), ..answer() })
     };
     let new = "http://new.example/rss";
     let day = |days: u64| NOW.plus_secs(days * DAY);
@@ -378,9 +378,9 @@ fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
     assert_eq!(next(&agreed, &led(None, URL), &USUAL, day(7), 0.0).health.moved, None, "taken back");
     let elsewhere = next(&first, &led(Some("http://other.example/"), URL), &USUAL, day(6), 0.0);
     assert_eq!(elsewhere.health.moved.unwrap().since, day(6), "a captive portal does not agree for long");
-    let broken = next(&agreed, &Outcome::Failed(failure(Some(404), None)), &USUAL, day(8), 0.0);
+    let broken = next(&agreed, &PollOutcome::Failed(failure(Some(404), None)), &USUAL, day(8), 0.0);
     assert_eq!(broken.health.moved, None);
-    let busy = next(&agreed, &Outcome::Failed(failure(Some(503), None)), &USUAL, day(8), 0.0);
+    let busy = next(&agreed, &PollOutcome::Failed(failure(Some(503), None)), &USUAL, day(8), 0.0);
     assert_eq!(busy.health.moved, agreed.health.moved);
 }
 
@@ -388,11 +388,11 @@ fn a_permanent_redirect_is_believed_after_a_week_of_agreement() {
 fn arrivals_are_remembered_up_to_ten_and_the_first_document_counts() {
     let mut state = PollState::unpolled(URL);
     let rhythm = Rhythm::default();
-    state = next(&state, &Outcome::Document(answer(), document(&rhythm)), &USUAL, NOW, 0.0);
+    state = next(&state, &PollOutcome::Document(answer(), document(&rhythm)), &USUAL, NOW, 0.0);
     assert_eq!(state.timetable.arrivals, [NOW]);
     for n in 1..=12 {
-        let arrived = Document { arrived: n % 2 == 0 || n > 3, ..document(&rhythm) };
-        state = next(&state, &Outcome::Document(answer(), arrived), &USUAL, NOW.plus_secs(n), 0.0);
+        let arrived = PolledDocument { arrived: n % 2 == 0 || n > 3, ..document(&rhythm) };
+        state = next(&state, &PollOutcome::Document(answer(), arrived), &USUAL, NOW.plus_secs(n), 0.0);
     }
     assert_eq!(state.timetable.arrivals.len(), PollState::ARRIVALS_MAX);
     assert_eq!(state.timetable.arrivals.last(), Some(&NOW.plus_secs(12)));
@@ -401,7 +401,7 @@ fn arrivals_are_remembered_up_to_ten_and_the_first_document_counts() {
 #[test]
 fn a_poll_that_was_held_back_changes_only_when_it_is_due() {
     let state = with_arrivals(&[0]);
-    let held = next(&state, &Outcome::Deferred { wait_secs: 0 }, &USUAL, NOW, 0.0);
+    let held = next(&state, &PollOutcome::Deferred { wait_secs: 0 }, &USUAL, NOW, 0.0);
     assert_eq!(held, {
         let mut state = state.clone();
         state.timetable.next_at = NOW.plus_secs(1);
@@ -412,10 +412,10 @@ fn a_poll_that_was_held_back_changes_only_when_it_is_due() {
 #[test]
 fn a_feed_is_at_rest_from_a_304_to_the_next_document() {
     let rhythm = Rhythm::default();
-    let arrives = || Outcome::Document(Answer::default(), document(&rhythm));
+    let arrives = || PollOutcome::Document(Answer::default(), document(&rhythm));
     let mut state = PollState::unpolled(URL);
     for (outcome, at_rest) in
-        [(arrives(), false), (Outcome::Unchanged(Answer::default()), true), (arrives(), false)]
+        [(arrives(), false), (PollOutcome::Unchanged(Answer::default()), true), (arrives(), false)]
     {
         state = next(&state, &outcome, &USUAL, NOW, 0.0);
         assert_eq!(state.document.repeat == Repeat::Unchanged, at_rest);
@@ -476,6 +476,6 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
 }
 
 fn check_due_later(state: &PollState, policy: &Policy) {
-    let next = next(state, &Outcome::Unchanged(answer()), policy, NOW, 1.0);
+    let next = next(state, &PollOutcome::Unchanged(answer()), policy, NOW, 1.0);
     assert!(next.timetable.next_at >= NOW);
 }

@@ -6,7 +6,7 @@ use crate::{
     feed::{
         absence::WindowEvent,
         reconcile::{keys_needed, observe, witness_keys},
-        schedule::{Document, Failure, FaultKind, FaultNote, Outcome, Repeat},
+        schedule::{Failure, FaultKind, FaultNote, PollOutcome, PolledDocument, Repeat},
     },
     ingest::{
         Fetched,
@@ -50,7 +50,7 @@ impl Poll<'_> {
         let fetched = Arc::new(Fetched { base_url, ..fetched });
         let Some(sliced) = self.slice(&fetched).await? else {
             let confirms = self.state.timetable.wants_audit && !answer.conditional;
-            let unchanged = Outcome::Unchanged(answer);
+            let unchanged = PollOutcome::Unchanged(answer);
             return if confirms { self.confirm(&unchanged).await } else { Ok(self.remember(&unchanged)) };
         };
         tell_platform(self.feed, self.state.document.platform.as_ref(), sliced.platform.as_ref());
@@ -72,7 +72,7 @@ impl Poll<'_> {
                         return Err(Failure::of(kind));
                     }
                 }
-                let document = Document {
+                let document = PolledDocument {
                     body: sliced.body,
                     rhythm: &sliced.window.metadata.rhythm,
                     arrived: decided.arrived(),
@@ -81,7 +81,7 @@ impl Poll<'_> {
                     deferred_until: decided.deferred_until(),
                     platform: sliced.platform.clone(),
                 };
-                let polled = self.remember(&Outcome::Document(answer.clone(), document));
+                let polled = self.remember(&PollOutcome::Document(answer.clone(), document));
                 Ok(Settled::of(decided, polled))
             });
         let polled = self.settled(settled.await?.expect("every document is committed"));
@@ -131,7 +131,7 @@ impl Poll<'_> {
     }
 
     /// Commits the last body once more, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
-    async fn confirm(&self, unchanged: &Outcome<'_>) -> Result<Polled, Failure> {
+    async fn confirm(&self, unchanged: &PollOutcome<'_>) -> Result<Polled, Failure> {
         let hides_deletions =
             self.context.profile(self.state).is_some_and(|profile| profile.http.hides_deletes);
         let settled =

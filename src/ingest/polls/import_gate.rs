@@ -8,7 +8,7 @@ use crate::{
         archive::{ArchiveWalk, History, LastWalk, WalkedDocument},
         different_feed::different_feed,
         record::FeedRecord,
-        schedule::{Answer, Document, Failure, Outcome},
+        schedule::{Answer, Failure, PollOutcome, PolledDocument},
         stamp::Stamp,
     },
     ingest::{
@@ -130,7 +130,7 @@ impl Poll<'_> {
         walk: Option<ArchiveWalk>,
         until: Stamp,
     ) -> Polled {
-        let document = Document {
+        let document = PolledDocument {
             body: None,
             rhythm: &sliced.window.metadata.rhythm,
             arrived: false,
@@ -139,7 +139,7 @@ impl Poll<'_> {
             deferred_until: self.state.document.deferred_until,
             platform: sliced.platform.clone(),
         };
-        let mut polled = self.remember(&Outcome::Document(answer, document));
+        let mut polled = self.remember(&PollOutcome::Document(answer, document));
         polled.state.validators = None;
         polled.state.document.body = None;
         polled.state.timetable.next_at = until;

@@ -1,23 +1,66 @@
-//! What is remembered of a feed for the sake of what its next document lacks.
+//! State of a feed's window by which the next document is judged.
 
-use super::table::{stored_enums, stored_newtypes, stored_structs};
-use crate::feed::absence::{
-    AbsenceState, CheckResult, Direction, DocumentStanding, DoubtReason, LackedItems, NewestEnd, PageFinding,
-    PermalinkCheck, Pinned, Recurrence, Suspect, WindowEvent, WindowItem,
+use super::{
+    Out, Stored, Written,
+    table::{Fields, stored_enums, stored_newtypes, stored_structs},
 };
+use crate::feed::{
+    absence::{
+        AbsenceState, CheckResult, DailyCount, Direction, DocumentStanding, DoubtReason, LackedItems,
+        NewestEnd, NextCheck, PageFinding, PermalinkCheck, Pinned, Recurrence, Suspect, WindowEvent,
+        WindowItem,
+    },
+    stamp::Stamp,
+};
+use minicbor::{Decoder, decode::Error as ReadError};
 
 stored_newtypes! { Pinned }
 
-stored_structs! {
+/// Stores a struct whose fields stand in groups as one list of them all: grouping them anew changes nothing that is
+/// stored. New fields are put at the end.
+macro_rules! stored_groups {
+    ($name:ident { $($($field:ident).+),* $(,)? }) => {
+        impl Stored for $name {
+            fn put(&self, out: &mut Out) -> Written {
+                let written = [$(!self.$($field).+.is_missing()),*];
+                let count = written.iter().rposition(|is_written| *is_written).map_or(0, |last| last + 1);
+                out.array(count as u64)?;
+                let mut left = count;
+                $(
+                    if left > 0 {
+                        self.$($field).+.put(out)?;
+                        left -= 1;
+                    }
+                )*
+                debug_assert!(left == 0);
+                Ok(())
+            }
+
+            fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
+                let known = [$(stringify!($($field).+)),*].len();
+                let mut fields = Fields::begin(input, known)?;
+                let mut value = Self::default();
+                $(value.$($field).+ = fields.next(input, stringify!($($field).+))?;)*
+                Ok(value)
+            }
+        }
+    };
+}
+
+stored_groups! {
     AbsenceState {
-        items, lengths, direction, last_document, unstable, seen_at, quarantined_since, trust, lacked, ended, recurrence, pinned,
+        items, documents.lengths, documents.direction, documents.standing, documents.unstable, documents.seen_at,
+        quarantined_since, conditional.level, conditional.lacked, ended, recurrence, pinned,
     }
+}
+
+stored_structs! {
     WindowItem { id, dated, tombstone_count, is_weak, suspect }
     LackedItems { answers, ids }
     Suspect {
         since, last_seen, counted_at, count, audited, strong, behind, backfilled, permalink_check, before_few,
     }
-    PermalinkCheck { due, last, asked, not_found_since, silent, finding }
+    StoredCheck { due, last, asked, not_found_since, silent, finding }
     Recurrence { seen, ended, doubted, off }
     Direction { inserts, known }
 }
@@ -30,6 +73,62 @@ stored_enums! {
     }
     DoubtReason { 0 Returned, 1 Revived }
     CheckResult { 0 Gone, 1 NotFound, 2 Shown, 3 Another, 4 Elsewhere, 5 Nothing, 6 NoPage }
-    PageFinding { 0 Open, 1 Hidden, 2 Gone }
+    StoredFinding { 0 Open, 1 Hidden, 2 Gone }
     NewestEnd { 0 First, 1 Last }
+}
+
+impl Stored for DailyCount {
+    fn put(&self, out: &mut Out) -> Written {
+        (self.since, self.count).put(out)
+    }
+
+    fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
+        let (since, count) = Stored::take(input)?;
+        Ok(Self { since, count })
+    }
+}
+
+/// A permalink check as it is stored: moments beside their states.
+struct StoredCheck {
+    due: Option<Stamp>,
+    last: Option<(Stamp, CheckResult)>,
+    asked: u8,
+    not_found_since: Option<Stamp>,
+    silent: u8,
+    finding: StoredFinding,
+}
+
+enum StoredFinding {
+    Open,
+    Hidden,
+    Gone,
+}
+
+impl Stored for PermalinkCheck {
+    fn put(&self, out: &mut Out) -> Written {
+        let (finding, not_found_since) = match self.finding {
+            PageFinding::Open => (StoredFinding::Open, None),
+            PageFinding::NotFoundSince(since) => (StoredFinding::Open, Some(since)),
+            PageFinding::Hidden => (StoredFinding::Hidden, None),
+            PageFinding::Gone => (StoredFinding::Gone, None),
+        };
+        let Self { last, asked, silent, .. } = *self;
+        StoredCheck { due: self.due(), last, asked, not_found_since, silent, finding }.put(out)
+    }
+
+    fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
+        let StoredCheck { due, last, asked, not_found_since, silent, finding } = Stored::take(input)?;
+        let next = match due {
+            Some(at) => NextCheck::At(at),
+            None if last.is_some() => NextCheck::Over,
+            None => NextCheck::Never,
+        };
+        let finding = match (finding, not_found_since) {
+            (StoredFinding::Open, Some(since)) => PageFinding::NotFoundSince(since),
+            (StoredFinding::Open, None) => PageFinding::Open,
+            (StoredFinding::Hidden, _) => PageFinding::Hidden,
+            (StoredFinding::Gone, _) => PageFinding::Gone,
+        };
+        Ok(Self { next, last, asked, silent, finding })
+    }
 }

@@ -9,7 +9,10 @@ use super::{
 };
 use crate::{
     feed::{
-        absence::{AbsenceState, CheckResult, Coverage, PermalinkCheck, Suspect, WindowEvent, WindowItem},
+        absence::{
+            AbsenceState, CheckResult, ConditionalTrust, Coverage, NextCheck, PageFinding, PermalinkCheck,
+            Suspect, WindowEvent, WindowItem,
+        },
         archive::{ArchiveSuspect, ArchiveWalk, PreviousWalk, StagedPage, Strategy, WalkPhase, WalkTrail},
         history::{History, PartialReason},
         item::{Content, Item, ItemDigests, ItemId, KeyHash, Reason},
@@ -18,7 +21,9 @@ use crate::{
         order::Order,
         reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
         record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
-        schedule::{DocumentFacts, FaultKind, FaultNote, Health, Moved, PollState, Timetable, ValidatorPair},
+        schedule::{
+            DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Timetable, ValidatorPair,
+        },
         view::View,
     },
     secret::Secret,
@@ -242,12 +247,11 @@ fn suspect() -> Suspect {
         behind: 3,
         backfilled: true,
         permalink_check: PermalinkCheck {
-            due: Some(AT),
+            next: NextCheck::At(AT),
             last: Some((AT, CheckResult::NotFound)),
             asked: 4,
-            not_found_since: Some(AT),
             silent: 1,
-            ..PermalinkCheck::default()
+            finding: PageFinding::NotFoundSince(AT),
         },
         before_few: true,
     }
@@ -313,7 +317,7 @@ fn samples() -> Vec<Sample> {
         absence: AbsenceState {
             items: vec![shown],
             quarantined_since: Some(AT),
-            trust: -2,
+            conditional: ConditionalTrust { level: -2, lacked: None },
             ..AbsenceState::default()
         },
         deferred: vec![DeferredEdit {
@@ -371,7 +375,7 @@ fn samples() -> Vec<Sample> {
                 kind: FaultKind::Refused { status: 503, has_credentials: false },
                 since: AT,
             }),
-            moved: Some(Moved { url: "http://m/".into(), since: AT }),
+            moved: Some(PermanentMove { url: "http://m/".into(), since: AT }),
             ..Health::default()
         },
         document: DocumentFacts {

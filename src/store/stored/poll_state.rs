@@ -5,7 +5,7 @@ use super::{
     table::{stored_enums, stored_structs},
 };
 use crate::feed::schedule::{
-    BodyKind, DocumentFacts, FaultKind, FaultNote, Health, Moved, NoAnswerCause, PollState, Repeat,
+    BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NoAnswerCause, PermanentMove, PollState, Repeat,
     Timetable, ValidatorPair, Whose,
 };
 use everfeed_adapters::platforms::{Detected, Weight};
@@ -22,7 +22,7 @@ stored_structs! {
     }
     Health { good_at, failures, fault, gone_at, moved }
     DocumentFacts { body, repeat, deferred_until, remark, platform }
-    Moved { url, since }
+    PermanentMove { url, since }
     FaultNote { kind, since }
     Detected { platform, why, weight }
 }

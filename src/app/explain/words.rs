@@ -1,0 +1,43 @@
+//! Events and results of checks in the operator's words.
+
+use crate::feed::absence::{CheckResult, WindowEvent};
+
+/// An event of a window as a whole.
+pub const fn event(event: WindowEvent) -> &'static str {
+    match event {
+        WindowEvent::Gap => "nothing of the last document was in the next one",
+        WindowEvent::Rebaselined => {
+            "the order of the documents could not be followed, so the window began anew"
+        }
+        WindowEvent::Quarantined => "too much was missing at once, so nothing was concluded",
+        WindowEvent::QuarantineEnded => "too much stayed missing for a week, so the window began anew",
+        WindowEvent::DailyLimit => {
+            "more items seem to be gone than is believed in one day, so the rest waits"
+        }
+        WindowEvent::Reformatted => {
+            "most of the window was edited at once without a word on it: the feed was reformatted"
+        }
+        WindowEvent::Doubted => {
+            "what was missing came back, so for a month a deletion takes seven days of absence"
+        }
+        WindowEvent::AbsenceOff => {
+            "what had been missing for seven days came back, so for a month absence proves nothing"
+        }
+        WindowEvent::Pinned => {
+            "what rolls off is missing from before an end that stays, so documents prove no deletion"
+        }
+    }
+}
+
+/// The result of a request for an item's own page.
+pub const fn page(said: CheckResult) -> &'static str {
+    match said {
+        CheckResult::Gone => "it is gone (410)",
+        CheckResult::NotFound => "it is not found (404)",
+        CheckResult::Shown => "it is there and shows the item",
+        CheckResult::Another => "there is another page, without the item",
+        CheckResult::Elsewhere => "it leads to another host, which is not asked",
+        CheckResult::Nothing => "no answer that says anything",
+        CheckResult::NoPage => "the item has no page at its feed's own address",
+    }
+}
