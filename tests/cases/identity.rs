@@ -499,7 +499,7 @@ impl Named for Post {
     }
 }
 
-/// When two items could be meant, neither is.
+/// An entry that two items could be is neither.
 #[tokio::test(start_paused = true)]
 async fn what_could_be_two_posts_is_another() {
     let twin = |name: &str| {

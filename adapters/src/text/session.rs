@@ -35,6 +35,9 @@ const IF_TOKEN: [&str; 4] = ["sid", "s", "session", "token"];
 /// Characters that a session's name has at least.
 const TOKEN_CHARS_MIN: usize = 16;
 
+/// Digits that no number of a story has.
+const NUMBER_CHARS_MAX: usize = 24;
+
 /// The URL without sessions and campaigns; everything else stays as written.
 pub fn without_session(url: &str) -> Cow<'_, str> {
     if !url.contains([';', '?', '(']) {
@@ -92,13 +95,13 @@ fn is_session(pair: &str) -> bool {
         || (IF_TOKEN.contains(&name.as_str()) && is_token(value))
 }
 
-/// True for a long run of letters and digits in which both occur.
+/// True for a long run of letters and digits in which both occur, or which is longer than a number.
 fn is_token(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.bytes().any(|b| is(&b));
     value.len() >= TOKEN_CHARS_MIN
         && value.bytes().all(|b| b.is_ascii_alphanumeric())
         && has(u8::is_ascii_digit)
-        && has(u8::is_ascii_alphabetic)
+        && (has(u8::is_ascii_alphabetic) || value.len() >= NUMBER_CHARS_MAX)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{
     bind::{Binder, BoundEntry, BoundItem, keys_of},
     chronology,
     edit::is_edit,
-    flood_limiter::FloodLimiter,
+    flood_limiter::{FloodLimiter, MetEntry},
     witnesses,
 };
 use crate::feed::{
@@ -94,7 +94,9 @@ pub fn reconcile(
                 is_known = known;
                 let row = WindowEntry { changed_polls: guard.meet(&bound), ..row };
                 let item = bound.target.item().cloned();
-                let put = guard.pass(put(bound, seen.profile.as_deref(), now), &row, item.as_deref());
+                let is_renamed = bound.is_renamed;
+                let put = put(bound, seen.profile.as_deref(), now);
+                let put = guard.pass(put, &MetEntry { row: &row, item: item.as_deref(), is_renamed });
                 puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
                 row
             }

@@ -10,7 +10,7 @@ use crate::feed::{
     item::{Item, ItemDigests, ItemId, KeyHash, plausible},
     stamp::Stamp,
 };
-use everfeed_adapters::{Entry, platforms::Profile};
+use everfeed_adapters::{Date, Entry, platforms::Profile};
 use std::{collections::HashMap, sync::Arc};
 
 /// A form of an item that is not committed yet. It is kept whole, so that it needs no other request to be committed, and
@@ -51,6 +51,17 @@ const REFORMATTED_ITEMS_MIN: usize = 5;
 
 /// Time without reformatting after which a reformatting is news again, in seconds.
 const REFORMATTED_SECS: u64 = 86_400;
+
+/// An entry with a known item, as it was met.
+#[derive(Clone, Copy)]
+pub(super) struct MetEntry<'a> {
+    /// Its place in the window from now on.
+    pub(super) row: &'a WindowEntry,
+    /// The item as it was; `None` for a new one.
+    pub(super) item: Option<&'a Item>,
+    /// True when it goes by another id than before.
+    pub(super) is_renamed: bool,
+}
 
 /// The guard at its work on one document.
 pub(super) struct FloodLimiter<'a> {
@@ -95,7 +106,8 @@ impl<'a> FloodLimiter<'a> {
             None => (&item.digests, entry),
         };
         let is_edit = is_edit(seen, Some(entry), &bound.reading.digests, self.profile);
-        if !is_edit || item.entry().is_some_and(|held| is_stale(held, &bound.reading.entry)) {
+        let is_stale = || item.entry().is_some_and(|held| is_stale(held, &bound.reading.entry));
+        if !is_edit || (!bound.is_renamed && is_stale()) {
             return 0;
         }
         let row = self.rows.get(&item.id);
@@ -106,12 +118,15 @@ impl<'a> FloodLimiter<'a> {
         before.saturating_add(1)
     }
 
-    /// Change of an item by an entry now; `None` when there is none or it is deferred. `item` is as it was.
-    pub(super) fn pass(&mut self, put: Option<Put>, row: &WindowEntry, item: Option<&Item>) -> Option<Put> {
+    /// Change of an item by an entry now; `None` when there is none or it is deferred. `met` is the entry as it was met.
+    pub(super) fn pass(&mut self, put: Option<Put>, met: &MetEntry<'_>) -> Option<Put> {
+        let MetEntry { row, item, is_renamed } = *met;
         let before = self.unmet.remove(&row.id);
         let put = put?;
         let Some(item) = item else { return Some(put) };
-        if put.kind == PutKind::Edited && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
+        // Under another scheme the dates may be others, too.
+        let may_lag = put.kind == PutKind::Edited && !(is_renamed && self.is_current);
+        if may_lag && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
             return self.pass_stale(put, row, before);
         }
         if put.kind != PutKind::Edited || row.changed_polls <= CHANGED_POLLS_MAX {
@@ -201,10 +216,19 @@ impl DeferredEdit {
     }
 }
 
-/// True when an entry was changed before what is held was, by its publisher's own word.
+/// True when an entry was changed before what is held was, by its publisher's own word. A copy that lags behind was published
+/// at the same time; dates that are all others, or cut to the minute, were changed on purpose.
 fn is_stale(held: &Entry, given: &Entry) -> bool {
-    let updated = |entry: &Entry| entry.updated.as_ref().and_then(|date| plausible(date.at_us));
-    matches!((updated(held), updated(given)), (Some(held), Some(given)) if given < held)
+    let secs = |date: &Option<Date>| {
+        date.as_ref().and_then(|date| plausible(date.at_us)).map(|at| at.micros() / 1_000_000)
+    };
+    let (published, of_given) = (secs(&held.published), secs(&given.published));
+    if matches!((published, of_given), (Some(held), Some(given)) if held != given) {
+        return false;
+    }
+    let (Some(held), Some(given)) = (secs(&held.updated), secs(&given.updated)) else { return false };
+    let is_cut = given % 60 == 0 && held / 60 == given / 60;
+    given < held && !is_cut
 }
 
 /// True when the publisher says by `updated` that an entry was edited.

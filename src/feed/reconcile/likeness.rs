@@ -89,8 +89,9 @@ impl Likeness {
             return true;
         }
         if self.title == Word::Contradicts {
-            let all_agree = [self.address, self.date, self.text].iter().all(|word| *word == Word::Agrees);
-            return all_agree && !self.is_day_only;
+            // A title is mended now and then. One page at one second is one post, unless another text says otherwise.
+            let is_one_page = self.address == Word::Agrees && self.date == Word::Agrees;
+            return is_one_page && !self.is_day_only && self.text != Word::Contradicts;
         }
         let may_be_others =
             self.is_day_only && self.address != Word::Agrees && self.text == Word::Contradicts;

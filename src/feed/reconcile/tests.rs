@@ -395,7 +395,7 @@ fn a_repost_with_another_date_is_another_item() {
 fn a_rename_that_two_items_could_claim_is_none() {
     let mut held = Held::default();
     held.show(&[entry("a1", "http://x/1", "same", 1), entry("a2", "http://x/2", "same", 1)], &[]);
-    let shown = held.show(&[entry("b1", "http://y/1", "same", 1)], &[]);
+    let shown = held.show(&[entry("b1", "http://y/3", "same", 1)], &[]);
     assert_eq!(shown, ["+same"]);
 }
 
