@@ -23,18 +23,18 @@ pub(super) struct Likeness {
     pub(super) address: Word,
     pub(super) title: Word,
     pub(super) date: Word,
+    /// True when the date is silent because it is that of the last change, which is another.
+    pub(super) is_dated_anew: bool,
     /// True when the common date is a midnight: all posts of that day have it.
     pub(super) is_day_only: bool,
     pub(super) text: Word,
 }
 
-/// Circumstances in which entries are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Circumstances {
-    /// True when the documents show that the feed has changed its scheme: most of what seems new is held.
-    pub(super) is_scheme_change: bool,
-    /// Seconds by which all dates have moved.
-    pub(super) shift_secs: i64,
+/// Evidence that a feed has changed its scheme of ids, links or dates: most of what seems new is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SchemeChange {
+    Shown,
+    NotShown,
 }
 
 const DAY_SECS: i64 = 86_400;
@@ -70,7 +70,12 @@ impl Likeness {
             date(held, given, shift_secs, address == Word::Agrees)
         };
         let is_day_only = common.is_some_and(|at| at % DAY_SECS == 0);
-        Self { has_same_id: false, address, title, date, is_day_only, text }
+        let is_dated_anew = date == Word::Silent
+            && held.dates().next().is_some()
+            && given.dates().next().is_some()
+            && held.published.is_none()
+            && given.published.is_none();
+        Self { has_same_id: false, address, title, date, is_dated_anew, is_day_only, text }
     }
 
     /// Number of witnesses that agree.
@@ -81,7 +86,7 @@ impl Likeness {
     /// True when the two are one post: two witnesses agree and none contradicts. One of them must be the date unless the feed
     /// has changed its scheme: a title, a link and a text may all come again in another post, as those of a weekly thread
     /// do. A text may differ, since posts are edited, but then title and midnight alone are too little.
-    pub(super) fn is_one(&self, circumstances: &Circumstances) -> bool {
+    pub(super) fn is_one(&self, scheme_change: SchemeChange) -> bool {
         if self.date == Word::Contradicts {
             return self.has_same_id && self.title != Word::Contradicts;
         }
@@ -96,7 +101,7 @@ impl Likeness {
         let may_be_others =
             self.is_day_only && self.address != Word::Agrees && self.text == Word::Contradicts;
         self.agreed() >= 2
-            && (circumstances.is_scheme_change || (self.date == Word::Agrees && !may_be_others))
+            && (scheme_change == SchemeChange::Shown || (self.date == Word::Agrees && !may_be_others))
     }
 }
 
@@ -136,6 +141,62 @@ fn apart(held: i64, given: i64) -> Word {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use everfeed_adapters::{Body, Date, Entry, Link, Text};
+
+    /// A post: id, path of its link, title, seconds, text.
+    fn post(id: &str, path: &str, title: &str, secs: i64, text: &str) -> Witnesses {
+        let href = format!("http://blog.example{path}");
+        let date = Date { raw: secs.to_string(), at_us: Some(secs * 1_000_000) };
+        Witnesses::of(&Entry {
+            id: Some(id.into()),
+            links: vec![Link { href, rel: "alternate".into(), ..Link::default() }],
+            title: (!title.is_empty()).then(|| Text::plain(title)),
+            published: (secs > 0).then_some(date),
+            content: (!text.is_empty()).then(|| Body { text: Text::html(text), ..Body::default() }),
+            ..Entry::default()
+        })
+    }
+
+    /// Two entries under different ids, and if they are one post, at any time and under a change of scheme.
+    fn check(what: &str, held: &Witnesses, given: &Witnesses, expect: [bool; 2]) {
+        let likeness = Likeness::of(held, given, 0);
+        let found = [SchemeChange::NotShown, SchemeChange::Shown].map(|change| likeness.is_one(change));
+        assert_eq!(found, expect, "{what}: {likeness:?}");
+    }
+
+    #[test]
+    fn two_witnesses_must_agree_and_none_may_contradict() {
+        const AT: i64 = 1_600_000_001;
+        const WORDS: &str = "<p>Quite enough words to tell it.</p>";
+        const OTHER: &str = "<p>Words of which none is the same.</p>";
+        let held = post("a", "/a", "A title", AT, WORDS);
+        let (one, only_then, never) = ([true, true], [false, true], [false, false]);
+        check("all but the id", &held, &post("b", "/a", "A title", AT, WORDS), one);
+        check("title, date, text", &held, &post("b", "/b", "A title", AT, WORDS), one);
+        check("title, date", &held, &post("b", "/b", "A title", AT, OTHER), one);
+        check("title, date, no text", &held, &post("b", "/b", "A title", AT, ""), one);
+        check("link, date", &held, &post("b", "/a", "", AT, OTHER), one);
+        check("date, text", &held, &post("b", "/b", "", AT, WORDS), one);
+        check("link, date, a mended title", &held, &post("b", "/a", "The title", AT, WORDS), one);
+        check("link, date, all words new", &held, &post("b", "/a", "The title", AT, OTHER), never);
+        check("title, text, no date", &held, &post("b", "/b", "A title", 0, WORDS), only_then);
+        check("title, link, no date", &held, &post("b", "/a", "A title", 0, ""), only_then);
+        check("title, text, another zone", &held, &post("b", "/b", "A title", AT + 7200, WORDS), only_then);
+        check("a weekly thread", &held, &post("b", "/b", "A title", AT + 604_800, WORDS), never);
+        check("published again", &held, &post("b", "/a", "A title", AT + 5000, WORDS), never);
+        check("only the title", &held, &post("b", "/b", "A title", 0, ""), never);
+        check("only the date", &held, &post("b", "/b", "", AT, ""), never);
+        check("only the text", &held, &post("b", "/b", "", 0, WORDS), never);
+        check("only the link", &held, &post("b", "/a", "", 0, ""), never);
+        check("one text under two titles", &held, &post("b", "/b", "The title", AT, WORDS), never);
+
+        let midnight = AT / DAY_SECS * DAY_SECS;
+        let held = post("a", "/a", "Photo", midnight, "<img src=\"/a.jpg\">");
+        let other = post("b", "/b", "Photo", midnight, "<img src=\"/b.jpg\">");
+        check("two photos of a day", &held, &other, only_then);
+        let (a, b) = (post("a", "/x", "See a", midnight, WORDS), post("b", "/x", "See b", midnight, WORDS));
+        check("two links of a day", &a, &b, never);
+    }
 
     #[test]
     fn dates_that_were_cut_or_moved_to_another_zone_are_no_contradiction() {

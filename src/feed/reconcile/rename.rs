@@ -3,12 +3,12 @@
 //! count; what is ambiguous stays apart.
 
 use super::{
-    Known, ParsedEntry,
-    likeness::{Circumstances, Likeness, Word},
+    Change, Decisions, Known, ParsedEntry, PutKind,
+    likeness::{Likeness, SchemeChange, Word},
     witnesses::{Address, Witnesses},
 };
-use crate::feed::item::{Item, ItemId};
-use everfeed_adapters::{Entry, Key};
+use crate::feed::item::{Item, ItemId, KeyHash};
+use everfeed_adapters::Entry;
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     hash::Hash,
@@ -37,13 +37,49 @@ pub(super) fn renamed(
     claimed: &HashSet<ItemId>,
     unknown: &[UnknownEntry<'_>],
 ) -> HashMap<usize, Arc<Item>> {
-    let held = held_items(known, claimed);
-    if held.is_empty() || unknown.is_empty() {
-        return HashMap::new();
+    let items: Vec<(&Arc<Item>, &Entry)> =
+        held_items(known, claimed).into_iter().filter_map(|item| Some((item, item.entry()?))).collect();
+    let held: Vec<Named> = items.iter().map(|(_, entry)| Named::by_own_id(entry)).collect();
+    let given: Vec<Named> = unknown.iter().map(Named::of).collect();
+    let matched = matches(&held, &given);
+    matched.into_iter().map(|(old, new)| (unknown[new].at, Arc::clone(items[old].0))).collect()
+}
+
+/// Leaves out of what older documents add the posts that a newer one adds under another id, as those of archives that were
+/// written before the scheme changed; their keys become aliases. Of fewer than a change of scheme shows nothing is left out.
+pub fn join(older: &mut Decisions, newer: &Decisions) {
+    let added = |change: &Change| match change {
+        Change::Put(put) if put.kind == PutKind::Added => {
+            Some((put.id, Arc::clone(&put.entry), put.keys.clone()))
+        }
+        _ => None,
+    };
+    let held: Vec<_> = newer.changes.iter().filter_map(added).collect();
+    let given: Vec<_> = older.changes.iter().filter_map(added).collect();
+    let side = |side: &[(ItemId, Arc<Entry>, Vec<KeyHash>)]| -> Vec<Named> {
+        side.iter().map(|(_, entry, _)| Named { witnesses: Witnesses::of(entry), own_id: None }).collect()
+    };
+    let matched = matches(&side(&held), &side(&given));
+    if matched.len() < SCHEME_CHANGE_MIN {
+        return;
     }
-    let held: Vec<HeldItem<'_>> = held.into_iter().filter_map(HeldItem::of).collect();
-    let given: Vec<GivenEntry> = unknown.iter().map(GivenEntry::of).collect();
-    let pairs = pairs_to_compare(&held, &given);
+    let mut left_out = HashSet::new();
+    for (old, new) in matched {
+        let (id, _, keys) = &given[new];
+        left_out.insert(*id);
+        older.aliases.retain(|(_, of)| of != id);
+        older.aliases.extend(keys.iter().map(|key| (*key, held[old].0)));
+    }
+    older.changes.retain(|change| !left_out.contains(&change.id()));
+    older.renamed += left_out.len();
+}
+
+/// The pairs of `held` and `given` that are one post each.
+fn matches(held: &[Named], given: &[Named]) -> Vec<(usize, usize)> {
+    if held.is_empty() || given.is_empty() {
+        return Vec::new();
+    }
+    let pairs = pairs_to_compare(held, given);
     let compare = |shift_secs: i64| -> Vec<Pair> {
         let pair = |(old, new): &(usize, usize)| {
             let (held, given) = (&held[*old], &given[*new]);
@@ -54,14 +90,15 @@ pub(super) fn renamed(
         pairs.iter().map(pair).collect()
     };
     let plain = compare(0);
-    let shift_secs = common_shift(&held, &given, &plain);
+    let shift_secs = common_shift(held, given, &plain);
     let moved = if shift_secs == 0 { plain.clone() } else { compare(shift_secs) };
-    let scheme_change = one_to_one(&moved, &Circumstances { is_scheme_change: true, shift_secs });
-    let is_scheme_change =
-        scheme_change.len() >= SCHEME_CHANGE_MIN && scheme_change.len() * 2 >= unknown.len();
-    let matched =
-        if is_scheme_change { scheme_change } else { one_to_one(&plain, &Circumstances::default()) };
-    matched.into_iter().map(|(old, new)| (unknown[new].at, Arc::clone(held[old].item))).collect()
+    let scheme_change = one_to_one(&moved, SchemeChange::Shown);
+    // A list that is made anew each day shows the same links under other ids and dates: no scheme has changed.
+    let dated_anew: HashSet<(usize, usize)> =
+        moved.iter().filter(|pair| pair.likeness.is_dated_anew).map(|pair| (pair.old, pair.new)).collect();
+    let shown = scheme_change.iter().filter(|pair| !dated_anew.contains(pair)).count();
+    let is_shown = shown >= SCHEME_CHANGE_MIN && shown * 2 >= given.len();
+    if is_shown { scheme_change } else { one_to_one(&plain, SchemeChange::NotShown) }
 }
 
 /// Live items that a document may show under another name: those of the window that it lacks, and those that the store found
@@ -79,15 +116,10 @@ fn held_items<'a>(known: &'a Known, claimed: &HashSet<ItemId>) -> Vec<&'a Arc<It
         .collect()
 }
 
-struct HeldItem<'a> {
-    item: &'a Arc<Item>,
+/// An entry, held or given, by what names it.
+struct Named {
     witnesses: Witnesses,
-    own_id: Option<Address>,
-}
-
-struct GivenEntry {
-    witnesses: Witnesses,
-    /// The address that its id is; `None` when the id is known, so that many posts may have it.
+    /// The URL that its id is; `None` when many posts may have the id.
     own_id: Option<Address>,
 }
 
@@ -99,21 +131,15 @@ struct Pair {
     likeness: Likeness,
 }
 
-impl<'a> HeldItem<'a> {
-    fn of(item: &'a Arc<Item>) -> Option<Self> {
-        let entry = item.entry()?;
-        Some(Self { item, witnesses: Witnesses::of(entry), own_id: own_id(entry) })
+impl Named {
+    fn by_own_id(entry: &Entry) -> Self {
+        Self { witnesses: Witnesses::of(entry), own_id: own_id(entry) }
     }
-}
 
-impl GivenEntry {
     fn of(unknown: &UnknownEntry<'_>) -> Self {
         let entry = &unknown.reading.entry;
-        let own_id = match &unknown.reading.key {
-            Key::Id(_) | Key::Link(_) if unknown.is_key_unknown => own_id(entry),
-            _ => None,
-        };
-        Self { witnesses: Witnesses::of(entry), own_id }
+        let is_own = unknown.is_key_unknown && !unknown.reading.key.is_weak();
+        Self { own_id: own_id(entry).filter(|_| is_own), witnesses: Witnesses::of(entry) }
     }
 }
 
@@ -125,7 +151,7 @@ fn own_id(entry: &Entry) -> Option<Address> {
 }
 
 /// The pairs that share a witness, each once.
-fn pairs_to_compare(held: &[HeldItem<'_>], given: &[GivenEntry]) -> BTreeSet<(usize, usize)> {
+fn pairs_to_compare(held: &[Named], given: &[Named]) -> BTreeSet<(usize, usize)> {
     let mut pairs = BTreeSet::new();
     let by_key = places(held.iter().map(|held| held.witnesses.keys()));
     for (new, given) in given.iter().enumerate() {
@@ -157,19 +183,17 @@ fn places<M: Eq + Hash>(marks: impl Iterator<Item = impl IntoIterator<Item = M>>
 
 /// Seconds by which all dates have moved; 0 when they have not, or not all alike. Measured on the pairs that are one post whatever
 /// their dates are.
-fn common_shift(held: &[HeldItem<'_>], given: &[GivenEntry], pairs: &[Pair]) -> i64 {
+fn common_shift(held: &[Named], given: &[Named], pairs: &[Pair]) -> i64 {
     let dateless = |pair: &Pair| {
         let likeness = Likeness { date: Word::Silent, ..pair.likeness };
         Pair { likeness, ..*pair }
     };
     let pairs: Vec<Pair> = pairs.iter().map(dateless).collect();
-    let shifts = one_to_one(&pairs, &Circumstances { is_scheme_change: true, shift_secs: 0 })
-        .into_iter()
-        .filter_map(|(old, new)| {
-            let (held, given) = (&held[old].witnesses, &given[new].witnesses);
-            let pair = held.published.zip(given.published).or(held.updated.zip(given.updated))?;
-            Some(pair.1 - pair.0)
-        });
+    let shifts = one_to_one(&pairs, SchemeChange::Shown).into_iter().filter_map(|(old, new)| {
+        let (held, given) = (&held[old].witnesses, &given[new].witnesses);
+        let pair = held.published.zip(given.published).or(held.updated.zip(given.updated))?;
+        Some(pair.1 - pair.0)
+    });
     let mut times: HashMap<i64, usize> = HashMap::new();
     shifts.for_each(|shift| *times.entry(shift).or_default() += 1);
     let all: usize = times.values().sum();
@@ -179,10 +203,10 @@ fn common_shift(held: &[HeldItem<'_>], given: &[GivenEntry], pairs: &[Pair]) -> 
 }
 
 /// The pairs of which each side is the other's only one, the likest first.
-fn one_to_one(pairs: &[Pair], circumstances: &Circumstances) -> Vec<(usize, usize)> {
+fn one_to_one(pairs: &[Pair], scheme_change: SchemeChange) -> Vec<(usize, usize)> {
     let mut left: Vec<(usize, usize, usize)> = pairs
         .iter()
-        .filter(|pair| pair.likeness.is_one(circumstances))
+        .filter(|pair| pair.likeness.is_one(scheme_change))
         .map(|pair| (pair.likeness.agreed() + usize::from(pair.likeness.has_same_id), pair.old, pair.new))
         .collect();
     let mut matched = Vec::new();

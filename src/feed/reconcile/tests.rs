@@ -393,6 +393,29 @@ fn a_repost_with_another_date_is_another_item() {
 }
 
 #[test]
+fn archives_of_an_older_scheme_are_the_posts_of_the_live_document() {
+    let decide = |scheme: &str, numbers: &[u32]| {
+        let of = |n: &u32| {
+            let url = format!("http://x/{scheme}{n}");
+            ObservedEntry::Read(Box::new(entry(&url, &url, &format!("p{n}"), *n)))
+        };
+        let seen = Observation { entries: numbers.iter().map(of).collect(), ..Observation::default() };
+        reconcile(NS, &Known::default(), &seen, &ProofPolicy::default(), NOW)
+    };
+    let live = decide("new/", &[9, 8, 7]);
+    let mut older = decide("?p=", &[9, 8, 7, 6, 5]);
+    join(&mut older, &live);
+    assert_eq!((older.changes.len(), older.aliases.len(), older.renamed), (2, 3, 3));
+    let ids: HashSet<ItemId> = live.changes.iter().map(Change::id).collect();
+    assert!(older.aliases.iter().all(|(_, id)| ids.contains(id)));
+    assert!(older.changes.iter().all(|change| !ids.contains(&change.id())));
+    // Two may be two posts alike.
+    let mut older = decide("?p=", &[9, 8, 6, 5, 4]);
+    join(&mut older, &live);
+    assert_eq!((older.changes.len(), older.renamed), (5, 0));
+}
+
+#[test]
 fn a_rename_that_two_items_could_claim_is_none() {
     let mut held = Held::default();
     held.show(&[entry("a1", "http://x/1", "same", 1), entry("a2", "http://x/2", "same", 1)], &[]);

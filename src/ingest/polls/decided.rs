@@ -6,7 +6,9 @@ use crate::{
         archive::chronological,
         different_feed::{DifferentFeed, different_feed, is_planet},
         observation_record::ObservationRecord,
-        reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
+        reconcile::{
+            Change, Decisions, Known, Observation, PutKind, join, reconcile, reconcile_again, release,
+        },
         record::FeedRecord,
         schedule::PollState,
         stamp::Stamp,
@@ -159,7 +161,8 @@ impl Decided {
     }
 
     /// The same, with what older documents change, before and between what this one does.
-    pub(super) fn with_older(mut self, older: Decisions) -> Self {
+    pub(super) fn with_older(mut self, mut older: Decisions) -> Self {
+        join(&mut older, &self.decisions);
         if !older.changes.is_empty() {
             let newer = std::mem::take(&mut self.decisions.changes);
             self.decisions.changes = chronological(older.changes, newer);
