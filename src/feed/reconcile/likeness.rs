@@ -70,11 +70,11 @@ impl Likeness {
             date(held, given, shift_secs, address == Word::Agrees)
         };
         let is_day_only = common.is_some_and(|at| at % DAY_SECS == 0);
-        let is_dated_anew = date == Word::Silent
-            && held.dates().next().is_some()
-            && given.dates().next().is_some()
-            && held.published.is_none()
-            && given.published.is_none();
+        let changed = (held.published.is_none() && given.published.is_none())
+            .then(|| held.updated.zip(given.updated))
+            .flatten();
+        let is_other = |(held, given): (i64, i64)| apart(held + shift_secs, given) == Word::Contradicts;
+        let is_dated_anew = date == Word::Silent && changed.is_some_and(is_other);
         Self { has_same_id: false, address, title, date, is_dated_anew, is_day_only, text }
     }
 

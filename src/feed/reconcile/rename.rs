@@ -192,14 +192,18 @@ fn common_shift(held: &[Named], given: &[Named], pairs: &[Pair]) -> i64 {
     let shifts = one_to_one(&pairs, SchemeChange::Shown).into_iter().filter_map(|(old, new)| {
         let (held, given) = (&held[old].witnesses, &given[new].witnesses);
         let pair = held.published.zip(given.published).or(held.updated.zip(given.updated))?;
-        Some(pair.1 - pair.0)
+        Some((pair.1 - pair.0, pair.0))
     });
-    let mut times: HashMap<i64, usize> = HashMap::new();
-    shifts.for_each(|shift| *times.entry(shift).or_default() += 1);
-    let all: usize = times.values().sum();
-    let most = times.into_iter().max_by_key(|(shift, times)| (*times, *shift));
-    most.filter(|(_, times)| *times >= SCHEME_CHANGE_MIN && times * 5 >= all * 4)
-        .map_or(0, |(shift, _)| shift)
+    let mut of_shift: HashMap<i64, Vec<i64>> = HashMap::new();
+    shifts.for_each(|(shift, from)| of_shift.entry(shift).or_default().push(from));
+    let all: usize = of_shift.values().map(Vec::len).sum();
+    let most = of_shift.into_iter().max_by_key(|(shift, from)| (from.len(), *shift));
+    let is_common = |from: &[i64]| {
+        // Where all posts bear the date of the document, it moves with the document.
+        let different: HashSet<&i64> = from.iter().collect();
+        different.len() >= SCHEME_CHANGE_MIN && from.len() * 5 >= all * 4
+    };
+    most.filter(|(_, from)| is_common(from)).map_or(0, |(shift, _)| shift)
 }
 
 /// The pairs of which each side is the other's only one, the likest first.
