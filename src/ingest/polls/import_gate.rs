@@ -96,7 +96,7 @@ impl Poll<'_> {
             bytes: sliced.bytes.len() as u64,
             keys: &page.keys,
             metadata: &sliced.window.metadata,
-            damaged: sliced.class == Coverage::Partial,
+            damaged: sliced.coverage == Coverage::Partial,
             // A first walk proves nothing by its silence.
             mixed: false,
         };
