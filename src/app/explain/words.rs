@@ -1,6 +1,6 @@
 //! Events and results of checks in the operator's words.
 
-use crate::feed::absence::{CheckResult, WindowEvent};
+use crate::feed::absence::{CheckResult, ControlFinding, WindowEvent};
 
 /// An event of a window as a whole.
 pub const fn event(event: WindowEvent) -> &'static str {
@@ -11,6 +11,7 @@ pub const fn event(event: WindowEvent) -> &'static str {
         }
         WindowEvent::Quarantined => "too much was missing at once, so nothing was concluded",
         WindowEvent::QuarantineEnded => "too much stayed missing for a week, so the window began anew",
+        WindowEvent::QuarantineDecided => "the pages of what was missing at once decided on it",
         WindowEvent::DailyLimit => {
             "more items seem to be gone than is believed in one day, so the rest waits"
         }
@@ -39,5 +40,28 @@ pub const fn page(said: CheckResult) -> &'static str {
         CheckResult::Elsewhere => "it leads to another host, which is not asked",
         CheckResult::Nothing => "no answer that says anything",
         CheckResult::NoPage => "the item has no page at its feed's own address",
+        CheckResult::Uninformative(finding) => uninformative(finding),
+    }
+}
+
+/// Reason why the page of an item says nothing, from the page of a post that is in the feed.
+const fn uninformative(finding: ControlFinding) -> &'static str {
+    match finding {
+        ControlFinding::NoPost => {
+            "it says nothing: the feed shows no post whose page it could be compared with"
+        }
+        ControlFinding::Shown | ControlFinding::Silent => {
+            "it says nothing: the page of a post that is in the feed looks the same"
+        }
+        ControlFinding::NotFound => {
+            "it says nothing: the page of a post that is in the feed is not found either"
+        }
+        ControlFinding::Gone => {
+            "it says nothing: the page of a post that is in the feed is said to be gone, too"
+        }
+        ControlFinding::Refused => "it says nothing: the page of a post that is in the feed is refused, too",
+        ControlFinding::Elsewhere => {
+            "it says nothing: the page of a post that is in the feed leads to another host, too"
+        }
     }
 }
