@@ -125,7 +125,13 @@ fn category() -> BoxedStrategy<Category> {
 
 fn enclosure() -> BoxedStrategy<Enclosure> {
     (text(), option::of(text()), option::of(text()), option::of(text()))
-        .prop_map(|(url, media_type, length, title)| Enclosure { url, media_type, length, title })
+        .prop_map(|(url, media_type, length, title)| Enclosure {
+            url,
+            media_type,
+            length,
+            title,
+            is_illustration: false,
+        })
         .boxed()
 }
 
@@ -163,6 +169,7 @@ fn entry() -> BoxedStrategy<Entry> {
             let (links, authors, categories, enclosures, foreign) = lists;
             Entry {
                 id: None,
+                is_permalink: None,
                 title,
                 summary,
                 content,
@@ -227,6 +234,7 @@ fn item(number: u8, iri: String, content: Content, published_us: Option<i64>) ->
         published_us,
         content,
         tombstone_count: 0,
+        publisher_id: None,
         digests: ItemDigests::default(),
     })
 }

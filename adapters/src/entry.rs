@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Entry {
     /// `guid`, `atom:id`, `rdf:about`, JSON `id` or CDF `HREF`: trimmed of XML white space, else byte-exact (LEGACY I-2).
     pub id: Option<String>,
+    /// `isPermaLink` of the guid, when the id is the guid of RSS. Never part of the content digest.
+    pub is_permalink: Option<IsPermaLink>,
     /// The title, if there is one.
     pub title: Option<Text>,
     /// `summary` or `description` (when a fuller content stands beside it).
@@ -40,6 +42,17 @@ pub struct Entry {
     pub source: Option<Box<Source>>,
     /// Markup from vocabularies that the fields above do not cover, parsed, with its namespaces resolved.
     pub foreign: Vec<Element>,
+}
+
+/// The attribute `isPermaLink` of an RSS guid, as its source has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IsPermaLink {
+    /// Not there: RSS 2.0 then means true.
+    Unstated,
+    /// `true`.
+    True,
+    /// `false`, or anything else.
+    False,
 }
 
 /// Human-readable text and how its markup is to be read (RFC 4287 section 3.1).
@@ -138,6 +151,9 @@ pub struct Enclosure {
     pub length: Option<String>,
     /// Title, if named.
     pub title: Option<String>,
+    /// True for a picture that only Media RSS names: it illustrates the post, and is no attachment. Never part of the content
+    /// digest.
+    pub is_illustration: bool,
 }
 
 /// A date as written and as understood. The parser reports what it read; whether it is plausible is judged elsewhere.

@@ -75,8 +75,8 @@ pub use cross_check::cross_check_count;
 pub use digest::{DIGEST_VERSION, Digest};
 pub use discover::feeds_of_page;
 pub use entry::{
-    Attribute, Body, Category, Date, Element, Enclosure, Entry, Generator, Link, Node, PROXIED, Person,
-    Source, Text, TextKind,
+    Attribute, Body, Category, Date, Element, Enclosure, Entry, Generator, IsPermaLink, Link, Node, PROXIED,
+    Person, Source, Text, TextKind,
 };
 pub use extensions::georss::{Location, Shape};
 pub use extensions::threading::InReplyTo;

@@ -1,7 +1,7 @@
 //! Items, their ids and their tombstones; not how they are kept or shown.
 
 use super::stamp::Stamp;
-use everfeed_adapters::{Digest, Entry, Key};
+use everfeed_adapters::{Digest, Entry, IsPermaLink, Key};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr, sync::Arc};
 use uuid::Uuid;
@@ -54,6 +54,32 @@ pub struct Item {
     pub tombstone_count: u8,
     /// Digests that the next poll is compared with.
     pub digests: ItemDigests,
+    /// The id that the publisher gave it first, as far as `iri` does not say it; outlives the content. Never changes.
+    pub publisher_id: Option<PublisherId>,
+}
+
+/// The publisher's own id of an item, where that is more than its IRI.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublisherId {
+    /// The id as it came in, when it is no absolute IRI.
+    pub text: Option<String>,
+    /// `isPermaLink`, when it is the guid of RSS.
+    pub is_permalink: Option<IsPermaLink>,
+}
+
+impl PublisherId {
+    /// The id of an entry that founds an item with this IRI. `None` when the IRI says it all: it is the id itself, or it
+    /// was made because there is no id, or because another item had the same before.
+    pub fn of(entry: &Entry, iri: &str, namespace: &str) -> Option<Self> {
+        let id = entry.id.as_ref()?;
+        let is_iri = id == iri;
+        let founded = || iri == uuid_iri(namespace, &Key::Id(id.clone()).stripped());
+        if !is_iri && !founded() {
+            return None;
+        }
+        let found = Self { text: (!is_iri).then(|| id.clone()), is_permalink: entry.is_permalink };
+        (found != Self::default()).then_some(found)
+    }
 }
 
 /// The digests of the version that is held.
@@ -112,6 +138,17 @@ impl Reason {
 }
 
 impl Item {
+    /// The publisher's id as it came in; the IRI where there is none, or where two items share one.
+    pub fn given_id(&self) -> &str {
+        let text = self.publisher_id.as_ref().and_then(|given| given.text.as_deref());
+        text.unwrap_or(&self.iri)
+    }
+
+    /// `isPermaLink`, when the publisher's id is the guid of RSS.
+    pub fn is_permalink(&self) -> Option<IsPermaLink> {
+        self.publisher_id.as_ref()?.is_permalink
+    }
+
     /// The entry, unless the item is a tombstone.
     pub fn entry(&self) -> Option<&Entry> {
         match &self.content {
@@ -287,6 +324,26 @@ mod tests {
         let hash = |key: Key| KeyHash::of("n", &key.stripped());
         assert_ne!(hash(Key::Title("x".into())), hash(Key::Id("x".into())));
         assert_eq!(hash(Key::Link("http://x/".into())), hash(Key::Id("https://x/".into())));
+    }
+
+    #[test]
+    fn the_publishers_id_is_kept_beside_the_iri_that_was_made_of_it() {
+        let given = |id: &str, is_permalink, iri: &str| {
+            PublisherId::of(&Entry { id: Some(id.into()), is_permalink, ..Entry::default() }, iri, "n")
+        };
+        let made = iri("n", &Key::Id("Post #1".into()));
+        let text = Some("Post #1".to_owned());
+        assert_eq!(
+            given("Post #1", None, &made),
+            Some(PublisherId { text: text.clone(), is_permalink: None })
+        );
+        let is_permalink = Some(IsPermaLink::False);
+        assert_eq!(given("Post #1", is_permalink, &made), Some(PublisherId { text, is_permalink }));
+        assert_eq!(given("urn:x:1", None, "urn:x:1"), None);
+        assert_eq!(given("urn:x:1", is_permalink, "urn:x:1"), Some(PublisherId { text: None, is_permalink }));
+        // Two items share the id: the second is named by what was made for it alone.
+        assert_eq!(given("Post #1", is_permalink, &uuid_iri("n", "Post #1#http://e.org/")), None);
+        assert_eq!(PublisherId::of(&Entry::default(), &made, "n"), None);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use super::document::{Audience, Document, ItemPlace};
 use crate::feed::{item::Item, record::FeedRecord};
 
+mod channel;
+
 mod atom;
 
 mod rss;

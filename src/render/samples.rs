@@ -66,6 +66,7 @@ fn item(number: u8, content: Content) -> Item {
         published_us: None,
         content,
         tombstone_count: 0,
+        publisher_id: None,
         digests: ItemDigests::default(),
     }
 }
@@ -100,9 +101,11 @@ pub(super) fn rich() -> Item {
         media_type: Some("audio/mpeg".into()),
         length: Some("1234".into()),
         title: None,
+        is_illustration: false,
     };
     let entry = Entry {
         id: Some("tag:example.org,2005:1".into()),
+        is_permalink: None,
         title: Some(Text::html("Fish &amp; <b>chips</b>")),
         summary: Some(Text::plain("1 < 2")),
         content: Some(Body {

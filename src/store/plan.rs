@@ -3,7 +3,7 @@
 use super::{Commit, Receipt, StoreError, stored::damaged};
 use crate::feed::{
     cursor::Toc,
-    item::{Content, Item, ItemId, KeyHash},
+    item::{Content, Item, ItemId, KeyHash, PublisherId},
     reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
@@ -91,9 +91,14 @@ impl PlannedCommit {
         feed.live += u64::from(put.kind != PutKind::Edited);
         let revived = (put.kind == PutKind::Revived).then_some(t);
         let before = before.as_deref();
+        let publisher_id = match before {
+            Some(before) => before.publisher_id.clone(),
+            None => PublisherId::of(&put.entry, &put.iri, &feed.namespace),
+        };
         Ok(Item {
             id: put.id,
             iri: before.map_or(&put.iri, |before| &before.iri).clone(),
+            publisher_id,
             modified: t,
             created: before.map_or(t, |before| before.created),
             revived: revived.or(before.and_then(|before| before.revived)),
@@ -115,7 +120,8 @@ impl PlannedCommit {
         let content = Content::Gone { reason, first_missing, last_seen };
         // What was held is stripped, and what the next poll is compared with stays.
         let tombstone_count = before.tombstone_count.saturating_add(1);
-        Ok(Item { content, modified: t, iri: before.iri.clone(), tombstone_count, ..*before })
+        let (iri, publisher_id) = (before.iri.clone(), before.publisher_id.clone());
+        Ok(Item { content, modified: t, iri, publisher_id, tombstone_count, ..*before })
     }
 
     /// Notes that items may be missing before those of this commit, when its document began the window anew.
@@ -219,7 +225,7 @@ fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {
         icon,
         updated: _,
         published: _,
-        rhythm: _,
+        rhythm,
         history,
         paging: _,
         cloud: _,
@@ -230,4 +236,5 @@ fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {
         || (&old.language, &old.rights, &old.generator) != (language, rights, generator)
         || (&old.image, &old.icon) != (image, icon)
         || (&old.history, &old.foreign) != (history, foreign)
+        || (&old.rhythm.skip_hours, &old.rhythm.skip_days) != (&rhythm.skip_hours, &rhythm.skip_days)
 }

@@ -125,6 +125,7 @@ fn foreign() -> Element {
 fn entry(n: u32) -> Entry {
     Entry {
         id: Some(guid(n)),
+        is_permalink: None,
         title: Some(Text::plain(format!("Entry {n}"))),
         summary: Some(Text::html("<p>short</p>")),
         content: Some(Body {
@@ -146,6 +147,7 @@ fn entry(n: u32) -> Entry {
             media_type: Some("audio/mpeg".into()),
             length: Some("1000".into()),
             title: None,
+            is_illustration: false,
         }],
         published: date("Mon, 01 Jun 2026 00:00:00 GMT", 1_780_272_000_000_000),
         updated: date("never", -1),

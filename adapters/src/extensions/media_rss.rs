@@ -87,11 +87,15 @@ fn describe(elements: &[&Element], scope: &Scope, media: &mut Media) -> Option<S
 
 /// One object. Without a URL of its own it is only described: the page of its player is no medium.
 fn enclosure(element: &Element, title: Option<String>, scope: &Scope) -> Option<Enclosure> {
+    let media_type = element.attribute("type").and_then(present);
+    let kind =
+        element.attribute("medium").or(media_type.as_deref()).map(|kind| kind.trim().to_ascii_lowercase());
     Some(Enclosure {
         url: scope.resolve(&element.attribute("url").and_then(present)?),
-        media_type: element.attribute("type").and_then(present),
+        media_type,
         length: element.attribute("fileSize").and_then(present),
         title,
+        is_illustration: kind.is_some_and(|kind| kind.starts_with("image")),
     })
 }
 

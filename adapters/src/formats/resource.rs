@@ -84,6 +84,7 @@ impl Resource {
             media_type: Some(media_type.to_string()),
             length: Some(self.bytes.len().to_string()),
             title: None,
+            is_illustration: false,
         });
         let named =
             (kind == ResourceKind::Text || kind == ResourceKind::Binary).then(|| media_type.to_string());

@@ -8,7 +8,7 @@ use crate::reading::construct::{self, alternate_link, is_web_url};
 use crate::reading::untyped_text::{html, title};
 use crate::reading::{Draft, Rank, Scope, VALUES_MAX, add, add_person, person};
 use crate::text::{date, present};
-use crate::{Body, Category, Element, Enclosure, Generator, Image, Link, Metadata, Source};
+use crate::{Body, Category, Element, Enclosure, Generator, Image, IsPermaLink, Link, Metadata, Source};
 
 /// An RSS child of an entry; comes back when it is not understood.
 pub(crate) fn entry_child(element: Element, scope: &Scope, draft: &mut Draft<'_>) -> Option<Element> {
@@ -136,15 +136,14 @@ fn link(element: &Element, scope: &Scope) -> Option<Link> {
 
 /// The id, and the permalink that it may be: `isPermaLink` is true when it is not given (RSS 2.0).
 fn guid(element: &Element, scope: &Scope, draft: &mut Draft<'_>) {
-    let text = element.text();
-    draft.id(Rank::Native, &text);
-    let Some(url) = present(&text) else { return };
-    let said = element.attribute("isPermaLink").map(str::trim);
-    let is_permalink = match said {
-        Some(said) => said.eq_ignore_ascii_case("true"),
-        None => is_web_url(&url),
+    let Some(url) = present(&element.text()) else { return };
+    let said = match element.attribute("isPermaLink").map(str::trim) {
+        None => IsPermaLink::Unstated,
+        Some(said) if said.eq_ignore_ascii_case("true") => IsPermaLink::True,
+        Some(_) => IsPermaLink::False,
     };
-    if is_permalink {
+    draft.guid(&url, said);
+    if said == IsPermaLink::True || (said == IsPermaLink::Unstated && is_web_url(&url)) {
         draft.permalink(Rank::Native, scope.resolve(&url));
     }
 }
@@ -160,6 +159,7 @@ fn enclosure(element: &Element, scope: &Scope) -> Option<Enclosure> {
         media_type: element.attribute("type").and_then(present),
         length: element.attribute("length").and_then(present),
         title: None,
+        is_illustration: false,
     })
 }
 

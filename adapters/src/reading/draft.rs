@@ -5,7 +5,9 @@ use crate::reading::construct::alternate_link;
 use crate::reading::{Dialect, Scope, VALUES_MAX, add, add_categories, add_person, has_room, language_tag};
 use crate::text::{date, present};
 use crate::vocabulary::Vocabulary;
-use crate::{Body, Category, Date, Element, Enclosure, Entry, Link, Note, PROXIED, Person, Source, Text};
+use crate::{
+    Body, Category, Date, Element, Enclosure, Entry, IsPermaLink, Link, Note, PROXIED, Person, Source, Text,
+};
 
 /// Limit of foreign elements that an entry keeps, nested ones counted; the rest are dropped with a note.
 const FOREIGN_ELEMENTS_MAX: usize = 1024;
@@ -121,6 +123,12 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Offers the guid of RSS as the id; the first one holds.
+    pub(crate) fn guid(&mut self, guid: &str, is_permalink: IsPermaLink) {
+        self.id(Rank::Native, guid);
+        self.entry.is_permalink.get_or_insert(is_permalink);
+    }
+
     /// Offers a title.
     pub(crate) fn title(&mut self, rank: Rank, title: Option<Text>) {
         if let Some(title) = title {
@@ -191,6 +199,7 @@ impl<'d> Draft<'d> {
                 media_type: link.media_type,
                 length: link.length,
                 title: link.title,
+                is_illustration: false,
             });
         } else {
             let room = has_room(&self.entry.links);

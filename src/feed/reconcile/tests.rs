@@ -116,6 +116,7 @@ impl Held {
                     published_us: put.published_us,
                     content: Content::Live(put.entry),
                     tombstone_count: old.map_or(0, |old| old.tombstone_count),
+                    publisher_id: None,
                     digests: put.digests,
                 };
                 self.items.insert(put.id, Arc::new(item));

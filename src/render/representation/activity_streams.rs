@@ -263,7 +263,7 @@ const ARTICLE: &str = "article";
 
 impl<'a> Object<'a> {
     fn stripped(item: &'a Item) -> Self {
-        Self { object_type: ARTICLE, id: &item.iri, ..Self::default() }
+        Self { object_type: ARTICLE, id: item.given_id(), ..Self::default() }
     }
 
     fn live(item: &'a Item, entry: &'a adapters::Entry) -> Self {
@@ -272,7 +272,7 @@ impl<'a> Object<'a> {
             entry.content.as_ref().map_or_else(Inside::default, Inside::of);
         Self {
             object_type: ARTICLE,
-            id: &item.iri,
+            id: item.given_id(),
             display_name: entry.title.as_ref().map(plain).filter(|title| !title.is_empty()),
             summary: visible(entry.summary.as_ref()).map(html),
             content,

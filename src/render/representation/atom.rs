@@ -1,6 +1,7 @@
 //! Atom 1.0, for Smart Feed consumers with `fo:` and `at:` elements, for ordinary readers without; not what an item
 //! may look like in other formats.
 
+use super::channel;
 use crate::{
     feed::{item::Item, record::FeedRecord, stamp::Stamp},
     render::{
@@ -93,6 +94,16 @@ fn head(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
         xml.leaf("logo", &[], &logo);
     }
     xml.leaf("generator", &[("version", Some(GENERATOR.version))], GENERATOR.name);
+    channel::elements(metadata, declared::declared(audience), is_own, |markup| {
+        xml.aside(|out| out.push_str(markup));
+    });
+}
+
+/// True for un-namespaced elements that readers without namespaces would take for ours.
+fn is_own(name: &str) -> bool {
+    const NAMES: [&str; 9] =
+        ["title", "id", "link", "updated", "subtitle", "author", "contributor", "generator", "feed"];
+    NAMES.contains(&name)
 }
 
 /// A feed that never held anything has no T; Atom wants a date all the same, and it must not be the time of asking.
@@ -110,15 +121,19 @@ fn links(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
         xml.empty("link", &[("rel", Some("next")), ("type", own_type), ("href", Some(next))]);
     }
     // The site comes first, as it is what a person would call the alternate.
+    let metadata = &document.feed().metadata;
     let mut alternates = HashSet::new();
-    if let Some(site) = document.feed().metadata.link("alternate").and_then(target::link) {
+    let site = metadata.links.iter().find(|link| link.rel == "alternate");
+    if let Some((site, href)) = site.and_then(|site| Some((site, target::link(&site.href)?))) {
         alternates.insert("text/html");
-        xml.empty("link", &[("rel", Some("alternate")), ("type", Some("text/html")), ("href", Some(&site))]);
+        let (rel, media_type, title) = (Some("alternate"), Some("text/html"), site.title.as_deref());
+        xml.empty("link", &[("rel", rel), ("type", media_type), ("title", title), ("href", Some(&href))]);
     }
     for other in links.alternates.iter().filter(|other| alternates.insert(other.media_type)) {
         link(xml, "alternate", other.media_type, &other.title, &other.href);
     }
     link(xml, "describedby", "text/html", "About this feed", &links.about);
+    entry::plain_links(xml, channel::links(metadata, &alternates).into_iter());
 }
 
 fn link(xml: &mut Xml, rel: &str, media_type: &str, title: &str, href: &str) {

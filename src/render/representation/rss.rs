@@ -1,5 +1,6 @@
 //! RSS 2.0 for ordinary readers: live items, no cursors, no tombstones, which it cannot express.
 
+use super::channel as own;
 use crate::{
     feed::{item::Item, record::FeedRecord, stamp::Stamp},
     render::{
@@ -12,8 +13,11 @@ use crate::{
         xml::Xml,
     },
 };
-use everfeed_adapters::{Category, Element, Enclosure, Entry, Node, Person, Source};
-use std::borrow::Cow;
+use everfeed_adapters::{
+    Category, Element, Enclosure, Entry, Image, IsPermaLink, Link, Metadata, Node, Person, Rhythm, Source,
+    Text, TextKind,
+};
+use std::{borrow::Cow, collections::HashSet};
 
 #[cfg(test)]
 mod tests;
@@ -71,7 +75,8 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     let site = metadata.link("alternate").and_then(target::link).unwrap_or(Cow::Borrowed(&links.about));
     xml.leaf("title", &[], &title);
     xml.leaf("link", &[], &site);
-    let description = visible(metadata.description.as_ref()).map_or(Cow::Borrowed(title.as_ref()), plain);
+    let description =
+        visible(metadata.description.as_ref()).map_or(Cow::Borrowed(title.as_ref()), description);
     xml.leaf("description", &[], &description);
     if let Some(language) = metadata.language.as_deref().and_then(values::language) {
         xml.leaf("language", &[], language);
@@ -79,6 +84,8 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     if let Some(rights) = visible(metadata.rights.as_ref()) {
         xml.leaf("copyright", &[], &plain(rights));
     }
+    author(xml, "managingEditor", &metadata.authors);
+    contributors(xml, &metadata.contributors);
     if feed.last_t != Stamp::ZERO {
         xml.leaf("lastBuildDate", &[], &feed.last_t.rfc822());
     }
@@ -87,16 +94,101 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     if let Some(ttl) = document.ttl_mins {
         xml.leaf("ttl", &[], &ttl.to_string());
     }
-    if let Some(image) = metadata.picture().and_then(target::image) {
-        xml.open("image", &[]);
-        xml.leaf("url", &[], &image);
-        xml.leaf("title", &[], &title);
-        xml.leaf("link", &[], &site);
-        xml.close("image");
-    }
+    skipped(xml, &metadata.rhythm);
+    picture(xml, metadata, &title, &site);
     let own_type = Some(MEDIA_TYPE);
     xml.empty("atom:link", &[("rel", Some("self")), ("type", own_type), ("href", Some(&links.base))]);
     xml.empty("atom:link", &[("rel", Some("hub")), ("href", Some(&links.hub))]);
+    let icon = metadata.icon.as_deref().filter(|icon| metadata.picture() != Some(*icon));
+    if let Some(icon) = icon.and_then(target::image) {
+        xml.leaf("atom:icon", &[], &icon);
+    }
+    for link in own::links(metadata, &HashSet::from(["text/html", MEDIA_TYPE])) {
+        further_link(xml, link);
+    }
+    own::elements(metadata, DECLARED, is_of_channel, |markup| xml.aside(|out| out.push_str(markup)));
+}
+
+/// HTML as it came in; anything else in plain words.
+fn description(text: &Text) -> Cow<'_, str> {
+    match text.kind {
+        TextKind::Html => Cow::Borrowed(text.value.as_str()),
+        TextKind::Plain | TextKind::Xhtml | TextKind::Base64 => plain(text),
+    }
+}
+
+/// Hours and days (GMT) at which the publisher does not want to be asked. They hold for what is made of his feed as well.
+fn skipped(xml: &mut Xml, rhythm: &Rhythm) {
+    const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+    if !rhythm.skip_hours.is_empty() {
+        xml.open("skipHours", &[]);
+        rhythm.skip_hours.iter().for_each(|hour| xml.leaf("hour", &[], &hour.to_string()));
+        xml.close("skipHours");
+    }
+    let mut days = rhythm.skip_days.iter().filter_map(|day| DAYS.get(usize::from(*day))).peekable();
+    if days.peek().is_some() {
+        xml.open("skipDays", &[]);
+        days.for_each(|day| xml.leaf("day", &[], day));
+        xml.close("skipDays");
+    }
+}
+
+/// The picture of the channel, which leads to its site unless it says something else.
+fn picture(xml: &mut Xml, metadata: &Metadata, title: &str, site: &str) {
+    let Some(url) = metadata.picture().and_then(target::image) else { return };
+    let image = metadata.image.as_ref();
+    let own = |field: fn(&Image) -> &Option<String>| image.and_then(|image| field(image).as_deref());
+    let link = own(|image| &image.link).and_then(target::link);
+    xml.open("image", &[]);
+    xml.leaf("url", &[], &url);
+    xml.leaf("title", &[], own(|image| &image.title).unwrap_or(title));
+    xml.leaf("link", &[], link.as_deref().unwrap_or(site));
+    let pixels = [("width", own(|image| &image.width)), ("height", own(|image| &image.height))];
+    for (name, pixels) in pixels {
+        if let Some(pixels) = values::length(pixels) {
+            xml.leaf(name, &[], pixels);
+        }
+    }
+    if let Some(description) = own(|image| &image.description) {
+        xml.leaf("description", &[], description);
+    }
+    xml.close("image");
+}
+
+/// A link that RSS has no element for.
+fn further_link(xml: &mut Xml, link: &Link) {
+    let Some(href) = target::link(&link.href) else { return };
+    xml.empty(
+        "atom:link",
+        &[
+            ("rel", Some(link.rel.trim())),
+            ("type", link.media_type.as_deref().and_then(values::media_type)),
+            ("hreflang", link.hreflang.as_deref().and_then(values::language)),
+            ("title", link.title.as_deref()),
+            ("href", Some(&href)),
+        ],
+    );
+}
+
+/// True for the elements of a channel that are written here.
+fn is_of_channel(name: &str) -> bool {
+    const NAMES: [&str; 14] = [
+        "title",
+        "link",
+        "description",
+        "language",
+        "copyright",
+        "managingeditor",
+        "author",
+        "pubdate",
+        "lastbuilddate",
+        "category",
+        "generator",
+        "image",
+        "skiphours",
+        "skipdays",
+    ];
+    NAMES.contains(&name)
 }
 
 /// R-2..R-9. A function of the item alone.
@@ -105,15 +197,14 @@ fn item(xml: &mut Xml, item: &Item) {
     xml.open("item", &[]);
     let permalink = target::permalink(entry);
     texts(xml, item, entry, permalink.as_deref());
-    author(xml, &entry.authors);
+    author(xml, "author", &entry.authors);
+    contributors(xml, &entry.contributors);
     categories(xml, &entry.categories);
     if let Some(comments) = entry.comments.as_deref().and_then(target::link) {
         xml.leaf("comments", &[], &comments);
     }
     enclosures(xml, entry);
-    // A guid is a permalink unless it says that it is none, so say it.
-    let is_permalink = item.iri.starts_with("http") && permalink.as_deref() == Some(item.iri.as_str());
-    xml.leaf("guid", &[("isPermaLink", Some(if is_permalink { "true" } else { "false" }))], &item.iri);
+    guid(xml, item, permalink.as_deref());
     xml.leaf("pubDate", &[], &item.dated().rfc822());
     if let Some(rights) = visible(entry.rights.as_ref()) {
         xml.leaf("dc:rights", &[], &plain(rights));
@@ -125,6 +216,20 @@ fn item(xml: &mut Xml, item: &Item) {
         xml.aside(|out| foreign::write(out, element, DECLARED));
     }
     xml.close("item");
+}
+
+/// The publisher's own id. The guid of RSS says of itself what its source said, so that a reader who comes from there knows
+/// every post again; any other is a permalink unless it says that it is none, so say it.
+fn guid(xml: &mut Xml, item: &Item, permalink: Option<&str>) {
+    let id = item.given_id();
+    let is_link = || id.starts_with("http") && permalink == Some(id);
+    let said = match item.is_permalink() {
+        Some(IsPermaLink::Unstated) => None,
+        Some(IsPermaLink::True) => Some("true"),
+        Some(IsPermaLink::False) => Some("false"),
+        None => Some(if is_link() { "true" } else { "false" }),
+    };
+    xml.leaf("guid", &[("isPermaLink", said)], id);
 }
 
 /// Title and description, at least one of them. Beside a summary the full text stands in `content:encoded`
@@ -145,22 +250,29 @@ fn texts(xml: &mut Xml, item: &Item, entry: &Entry, permalink: Option<&str>) {
             xml.leaf("content:encoded", &[], &content);
         }
         (Some(only), None) | (None, Some(only)) => xml.leaf("description", &[], &only),
-        (None, None) if title.is_none() => xml.leaf("title", &[], permalink.unwrap_or(&item.iri)),
+        (None, None) if title.is_none() => xml.leaf("title", &[], permalink.unwrap_or(item.given_id())),
         (None, None) => {}
     }
 }
 
-/// `author` is an e-mail address (L-11) and there is one; everybody else is a `dc:creator`. Never both.
-fn author(xml: &mut Xml, authors: &[Person]) {
+/// `author` is an e-mail address (L-11) and there is one; everybody else is a `dc:creator`. Never both. The author of
+/// a channel is its `managingEditor`.
+fn author(xml: &mut Xml, element: &str, authors: &[Person]) {
     if let [Person { name, email: Some(email), .. }] = authors
         && values::is_email(email)
     {
         let name = name.as_deref().map(str::trim).filter(|name| !name.is_empty() && name != email);
         let author = name.map_or_else(|| email.clone(), |name| format!("{email} ({name})"));
-        return xml.leaf("author", &[], &author);
+        return xml.leaf(element, &[], &author);
     }
     for name in authors.iter().filter_map(values::person_name) {
         xml.leaf("dc:creator", &[], name);
+    }
+}
+
+fn contributors(xml: &mut Xml, contributors: &[Person]) {
+    for name in contributors.iter().filter_map(values::person_name) {
+        xml.leaf("dc:contributor", &[], name);
     }
 }
 
@@ -172,7 +284,8 @@ fn categories(xml: &mut Xml, categories: &[Category]) {
 
 /// One enclosure. The others are `media:content`, unless the entry's own Media RSS has them.
 fn enclosures(xml: &mut Xml, entry: &Entry) {
-    for (at, Enclosure { url, media_type, length, .. }) in entry.enclosures.iter().enumerate() {
+    let files = entry.enclosures.iter().filter(|file| !file.is_illustration);
+    for (at, Enclosure { url, media_type, length, .. }) in files.enumerate() {
         let Some(href) = target::image(url) else { continue };
         let media_type = media_type.as_deref().and_then(values::media_type);
         let length = values::length(length.as_deref());
@@ -190,9 +303,12 @@ fn enclosures(xml: &mut Xml, entry: &Entry) {
     }
 }
 
+/// True for Media RSS that has the file as such: that it is somebody's thumbnail says something else.
 fn mentions(element: &Element, url: &str) -> bool {
     let inside = |node: &Node| matches!(node, Node::Element(inner) if mentions(inner, url));
-    element.attributes.iter().any(|attribute| attribute.value == url) || element.children.iter().any(inside)
+    let is_file =
+        || element.attributes.iter().any(|attribute| attribute.name == "url" && attribute.value == url);
+    (element.name == "content" && is_file()) || element.children.iter().any(inside)
 }
 
 fn origin(xml: &mut Xml, source: &Source) {
@@ -202,11 +318,29 @@ fn origin(xml: &mut Xml, source: &Source) {
     }
 }
 
+/// True for the elements of an item that are written here.
+fn is_of_item(name: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "title",
+        "link",
+        "description",
+        "author",
+        "category",
+        "comments",
+        "enclosure",
+        "guid",
+        "pubdate",
+        "source",
+        "item",
+        "entry",
+    ];
+    NAMES.contains(&name)
+}
+
 /// Foreign markup that would say again what our own elements say: feed readers take the last, or both.
 fn is_ours(element: &Element) -> bool {
     match element.ns.as_str() {
-        // RSS itself.
-        "" => true,
+        "" => is_of_item(&element.name.to_ascii_lowercase()),
         ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
         ns::ATOM => ["id", "link", "title", "content", "summary", "author"].contains(&element.name.as_str()),
         CONTENT => element.name == "encoded",

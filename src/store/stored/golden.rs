@@ -15,7 +15,7 @@ use crate::{
         },
         archive::{ArchiveSuspect, ArchiveWalk, PreviousWalk, StagedPage, Strategy, WalkPhase, WalkTrail},
         history::{History, PartialReason},
-        item::{Content, Item, ItemDigests, ItemId, KeyHash, Reason},
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
         last_walk::LastWalk,
         observation_record::ObservationRecord,
         order::Order,
@@ -35,7 +35,8 @@ use crate::{
 };
 use everfeed_adapters::{
     Attribute, Body, Category, Cloud, Date, Digest, Element, Enclosure, Entry, Generator,
-    History as DocumentHistory, Image, Link, Metadata, Node, Paging, Person, Rhythm, Source, Text, TextKind,
+    History as DocumentHistory, Image, IsPermaLink, Link, Metadata, Node, Paging, Person, Rhythm, Source,
+    Text, TextKind,
     platforms::{Detected, Weight},
 };
 use std::{collections::BTreeSet, fmt::Debug, fs, path::PathBuf};
@@ -148,6 +149,7 @@ fn entry() -> Entry {
     };
     Entry {
         id: some("tag:example.org,2005:1"),
+        is_permalink: None,
         title: Some(text(TextKind::Plain)),
         summary: Some(text(TextKind::Html)),
         content: Some(Body {
@@ -164,6 +166,7 @@ fn entry() -> Entry {
             media_type: some("a/b"),
             length: some("1"),
             title: some("t"),
+            is_illustration: false,
         }],
         published: Some(date()),
         updated: Some(date()),
@@ -232,8 +235,16 @@ fn item(content: Content) -> Item {
         published_us: Some(-3),
         content,
         tombstone_count: 2,
+        publisher_id: None,
         digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
     }
+}
+
+fn item_with_guid() -> Item {
+    let is_permalink = Some(IsPermaLink::Unstated);
+    let entry = Entry { id: some("post-1"), is_permalink, ..Entry::default() };
+    let publisher_id = Some(PublisherId { text: some("post-1"), is_permalink });
+    Item { publisher_id, ..item(Content::Live(Arc::new(entry))) }
 }
 
 fn suspect() -> Suspect {
@@ -451,6 +462,7 @@ fn samples() -> Vec<Sample> {
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),
         item_sample("tombstone", item(gone)),
+        item_sample("publisher-id", item_with_guid()),
         sample("full", record),
         sample("new", FeedRecord::new(FeedNo(3), "blog", "example.org/feed")),
         sample("full", window),

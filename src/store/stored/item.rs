@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     feed::{
-        item::{Content, Item, ItemDigests, ItemId, KeyHash, Reason},
+        item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
         stamp::Stamp,
     },
     store::StoreError,
@@ -20,7 +20,8 @@ impl Kind for Item {
 stored_newtypes! { ItemId KeyHash }
 
 stored_structs! {
-    Item { id, iri, modified, created, revived, published_us, content, tombstone_count, digests }
+    Item { id, iri, modified, created, revived, published_us, content, tombstone_count, digests, publisher_id }
+    PublisherId { text, is_permalink }
     ItemDigests { raw, content, version }
 }
 

@@ -13,6 +13,7 @@ fn tombstone() -> Item {
         published_us: Some(-3),
         content: Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: None },
         tombstone_count: 0,
+        publisher_id: None,
         digests: ItemDigests::default(),
     }
 }

@@ -97,6 +97,7 @@ fn counts(content: Content, modified_secs: u64, day: i64) -> bool {
         published_us: None,
         content,
         tombstone_count: 0,
+        publisher_id: None,
         digests: entry("a", "a", 2).digests,
     };
     let known = Known { items: HashMap::from([(key, Arc::new(item))]), ..Known::default() };

@@ -116,7 +116,9 @@ fn dates(xml: &mut Xml, item: &Item, audience: Audience) {
 fn links(xml: &mut Xml, entry: &Entry) -> bool {
     let wanted = entry.links.iter().filter(|link| !FEED_RELATIONS.contains(&relation(link)));
     let has_alternate = plain_links(xml, wanted);
-    for Enclosure { url, media_type, length, title } in &entry.enclosures {
+    for Enclosure { url, media_type, length, title, .. } in
+        entry.enclosures.iter().filter(|file| !file.is_illustration)
+    {
         let Some(href) = target::image(url) else { continue };
         xml.empty(
             "link",
@@ -142,7 +144,7 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
 }
 
 /// Links; tells whether one is an alternate. Of the alternates with one type and language only the first is written.
-fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool {
+pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool {
     let mut alternates = HashSet::new();
     for link in links {
         let Some(href) = target::link(&link.href) else { continue };

@@ -1,11 +1,13 @@
 //! RSS documents line by line.
 
 use crate::{
+    feed::item::PublisherId,
     render::representation::Representation,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
 use everfeed_adapters::{
-    Attribute, Body, Element, Enclosure, Entry, Image, Metadata, Person, Text, TextKind,
+    Attribute, Body, Element, Enclosure, Entry, Image, IsPermaLink, Metadata, Node, Person, Rhythm, Text,
+    TextKind,
 };
 use std::sync::Arc;
 
@@ -78,6 +80,7 @@ fn a_post_keeps_what_rss_can_say() {
             "<description>1 &amp;lt; 2</description>",
             "<content:encoded>&lt;p&gt;hi &amp;amp; bye&lt;/p&gt;</content:encoded>",
             "<author>ann@example.org (Ann)</author>",
+            "<dc:contributor>Cal</dc:contributor>",
             r#"<category domain="http://example.org/tags">fish</category>"#,
             "<comments>http://example.org/1#comments</comments>",
             r#"<enclosure url="http://example.org/a.mp3" length="1234" type="audio/mpeg"/>"#,
@@ -124,6 +127,22 @@ fn only_the_permalink_is_a_permalink_guid() {
     assert!(guid("http://e/1", "http://e/1"));
     assert!(!guid("http://e/?p=1", "http://e/1"));
     assert!(!guid("urn:uuid:1", "urn:uuid:1"));
+}
+
+#[test]
+fn the_guid_of_rss_comes_out_as_it_came_in() {
+    let guid = |is_permalink| {
+        let mut item = live(1, Entry::default());
+        item.iri = "urn:uuid:1".into();
+        item.publisher_id = Some(PublisherId { text: Some("Post #1".into()), is_permalink });
+        let document = rendered(Representation::CLASSIC_RSS, vec![item]);
+        part(&document, "<guid", "<guid")[0].to_owned()
+    };
+    assert_eq!(guid(Some(IsPermaLink::Unstated)), "<guid>Post #1</guid>");
+    assert_eq!(guid(Some(IsPermaLink::True)), r#"<guid isPermaLink="true">Post #1</guid>"#);
+    assert_eq!(guid(Some(IsPermaLink::False)), r#"<guid isPermaLink="false">Post #1</guid>"#);
+    // The id of a JSON Feed says nothing of links.
+    assert_eq!(guid(None), r#"<guid isPermaLink="false">Post #1</guid>"#);
 }
 
 #[test]
@@ -214,6 +233,7 @@ fn a_document_that_is_an_item_is_described_or_enclosed() {
         media_type: Some("image/png".into()),
         length: Some("6".into()),
         title: None,
+        is_illustration: false,
     };
     let picture = Entry { enclosures: vec![file], ..of(TextKind::Base64, "image/png", "iVBORw0K") };
     let picture = item(picture).concat();
@@ -222,4 +242,153 @@ fn a_document_that_is_an_item_is_described_or_enclosed() {
         "{picture}"
     );
     assert!(!picture.contains("iVBORw0K"), "RSS has no place for bytes");
+}
+
+/// The feed's own elements, one of each kind.
+fn own_elements() -> Vec<Element> {
+    let element = |ns: &str, prefix: &str, name: &str, text: &str| Element {
+        ns: ns.into(),
+        prefix: prefix.into(),
+        name: name.into(),
+        children: vec![Node::Text(text.into())],
+        ..Element::default()
+    };
+    const ITUNES: &str = "http://www.itunes.com/dtds/podcast-1.0.dtd";
+    vec![
+        element(ITUNES, "itunes", "explicit", "no"),
+        element(ITUNES, "itunes", "new-feed-url", "http://example.org/new"),
+        element("urn:mood", "", "mood", "<calm>"),
+        element("", "", "webMaster", "jo@example.org"),
+        element("", "", "cloud", "unreadable"),
+        element("", "", "title", "Another"),
+        element("http://purl.org/syndication/history/1.0", "fh", "prev", "http://example.org/2"),
+        element("http://fanout.org/protocol/atom", "fo", "last_cursor", "1_0_1"),
+        element("http://a9.com/-/spec/opensearch/1.1/", "opensearch", "totalResults", "many"),
+    ]
+}
+
+#[test]
+fn what_a_channel_says_of_itself_comes_out_again() {
+    let metadata = Metadata {
+        title: Some(Text::plain("T")),
+        authors: vec![Person {
+            name: Some("Ann".into()),
+            email: Some("ann@example.org".into()),
+            ..Person::default()
+        }],
+        contributors: vec![Person { name: Some("Cal".into()), ..Person::default() }],
+        links: vec![
+            link("alternate", "http://example.org/"),
+            link("self", "http://example.org/feed"),
+            link("hub", "http://example.org/hub"),
+            link("next", "http://example.org/feed?p=2"),
+            link("license", "http://example.org/cc"),
+        ],
+        image: Some(Image {
+            url: "http://example.org/i.png".into(),
+            title: Some("I".into()),
+            link: Some("http://example.org/i".into()),
+            width: Some("88".into()),
+            height: Some("tall".into()),
+            description: Some("D".into()),
+        }),
+        rhythm: Rhythm { skip_hours: vec![3], skip_days: vec![6], ..Rhythm::default() },
+        foreign: own_elements(),
+        ..Metadata::default()
+    };
+    let write = |representation| {
+        rendered_with(representation, vec![], |around| around.feed.metadata = Arc::new(metadata.clone()))
+    };
+    let document = write(Representation::CLASSIC_RSS);
+    let lines = part(&document, "<channel>", "</channel>");
+    let from = |start: &str| lines.iter().position(|line| line.contains(start)).unwrap();
+    let foreign = [
+        r#"<itunes:explicit xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd">no</itunes:explicit>"#,
+        concat!(
+            r#"<itunes:new-feed-url xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd">"#,
+            "http://example.org/new</itunes:new-feed-url>"
+        ),
+        r#"<ns1:mood xmlns:ns1="urn:mood">&lt;calm&gt;</ns1:mood>"#,
+    ];
+    assert_eq!(lines[from("rel=\"license\"")..][1..4], foreign);
+    assert_eq!(
+        lines[from("rel=\"license\"")..][4..],
+        ["<webMaster>jo@example.org</webMaster>", "</channel>"]
+    );
+    assert_eq!(
+        lines[from("<skipHours>")..][..14],
+        [
+            "<skipHours>",
+            "<hour>3</hour>",
+            "</skipHours>",
+            "<skipDays>",
+            "<day>Sunday</day>",
+            "</skipDays>",
+            "<image>",
+            "<url>http://example.org/i.png</url>",
+            "<title>I</title>",
+            "<link>http://example.org/i</link>",
+            "<width>88</width>",
+            "<description>D</description>",
+            "</image>",
+            r#"<atom:link rel="self" type="application/rss+xml" href="http://127.0.0.1/feeds/x/classic.rss"/>"#,
+        ]
+    );
+    assert!(lines.contains(&"<managingEditor>ann@example.org (Ann)</managingEditor>"));
+    assert!(lines.contains(&"<dc:contributor>Cal</dc:contributor>"));
+
+    for representation in [Representation::ATOM, Representation::CLASSIC_ATOM] {
+        let document = write(representation);
+        let lines = part(&document, "<feed", "</feed>");
+        let from = lines.iter().position(|line| line.contains("itunes:explicit")).unwrap();
+        assert_eq!(lines[from..][..3], foreign);
+        assert_eq!(lines[from + 3], r#"<webMaster xmlns="">jo@example.org</webMaster>"#);
+        assert!(lines.contains(&r#"<link rel="license" href="http://example.org/cc"/>"#));
+        for left_out in
+            ["unreadable", "Another", "http://example.org/2", "1_0_1", "many", "example.org/hub", "?p=2"]
+        {
+            assert!(!document.contains(left_out), "{left_out} in {document}");
+        }
+    }
+}
+
+#[test]
+fn markup_of_a_channel_is_limited() {
+    let big = Element {
+        ns: "urn:x".into(),
+        prefix: "x".into(),
+        name: "big".into(),
+        children: vec![Node::Text("x".repeat(40 * 1024))],
+        ..Element::default()
+    };
+    let small = Element { name: "small".into(), children: vec![], ..big.clone() };
+    let document = rendered_with(Representation::CLASSIC_RSS, vec![], |around| {
+        around.feed.metadata =
+            Arc::new(Metadata { foreign: vec![big.clone(), big, small], ..Metadata::default() });
+    });
+    assert_eq!((document.matches("<x:big").count(), document.matches("<x:small").count()), (1, 1));
+}
+
+#[test]
+fn a_picture_of_media_rss_is_no_enclosure_and_a_thumbnail_hides_none() {
+    let enclosure =
+        |url: &str, is_illustration| Enclosure { url: url.into(), is_illustration, ..Enclosure::default() };
+    let thumbnail = Element {
+        ns: super::MEDIA.into(),
+        prefix: "media".into(),
+        name: "thumbnail".into(),
+        attributes: vec![Attribute {
+            name: "url".into(),
+            value: "http://e/b".into(),
+            ..Attribute::default()
+        }],
+        ..Element::default()
+    };
+    let files = |enclosures: Vec<Enclosure>| {
+        let lines = item(Entry { enclosures, foreign: vec![thumbnail.clone()], ..Entry::default() });
+        let is_file = |line: &&String| line.contains("<enclosure") || line.contains("<media:content");
+        lines.iter().filter(is_file).count()
+    };
+    assert_eq!(files(vec![enclosure("http://e/a", true)]), 0);
+    assert_eq!(files(vec![enclosure("http://e/a", false), enclosure("http://e/b", false)]), 2);
 }
