@@ -1,6 +1,9 @@
 //! Events and results of checks in the operator's words.
 
-use crate::feed::absence::{CheckResult, ControlFinding, WindowEvent};
+use crate::feed::{
+    absence::{CheckResult, ControlFinding, WindowEvent},
+    schedule::Whose,
+};
 
 /// An event of a window as a whole.
 pub const fn event(event: WindowEvent) -> &'static str {
@@ -27,6 +30,35 @@ pub const fn event(event: WindowEvent) -> &'static str {
         WindowEvent::Pinned => {
             "what rolls off is missing from before an end that stays, so documents prove no deletion"
         }
+    }
+}
+
+/// The owner of a fault.
+pub const fn whose(whose: Whose) -> &'static str {
+    match whose {
+        Whose::Upstream => "that is the publisher's fault",
+        Whose::Ours => "that is our own fault, not the publisher's",
+    }
+}
+
+/// The last control of permalink checks.
+pub const fn control(finding: ControlFinding) -> &'static str {
+    match finding {
+        ControlFinding::Shown => {
+            "pages tell what became of a post: that of one in the feed is there and shows it"
+        }
+        ControlFinding::Silent => {
+            "a page without its post proves nothing: that of one in the feed does not show it either"
+        }
+        ControlFinding::NoPost => {
+            "pages prove nothing: no post of the feed has a page at the feed's own host"
+        }
+        ControlFinding::NotFound => "pages prove nothing: that of a post in the feed is not found (404)",
+        ControlFinding::Gone => "pages prove nothing: that of a post in the feed is said to be gone (410)",
+        ControlFinding::Refused => {
+            "pages prove nothing: that of a post in the feed is refused, or does not answer"
+        }
+        ControlFinding::Elsewhere => "pages prove nothing: that of a post in the feed leads to another host",
     }
 }
 

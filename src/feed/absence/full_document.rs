@@ -138,6 +138,7 @@ impl AbsenceState {
         let is_kept = |missing: Suspect| {
             event == WindowEvent::Rebaselined
                 && missing.basis != SuspectBasis::PageOfMany
+                && !missing.permalink_check.is_hidden()
                 && now.secs_since(missing.since) < KEPT_SECS
         };
         let mut kept: HashMap<Option<ItemId>, Vec<WindowItem>> = HashMap::new();

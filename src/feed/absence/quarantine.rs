@@ -51,11 +51,22 @@ impl AbsenceState {
             self.suspect_many(lacking, since, policy, now);
         }
         self.items = prepended(&self, seen, view);
+        let mut outcome = AbsenceFindings::default();
+        if class == Coverage::Unconditional {
+            for row in self.items.iter_mut().filter(|row| Self::is_of_many(row)) {
+                row.suspect = row.suspect.map(|missing| Suspect { audited: true, ..missing });
+            }
+            self.release_if_told(&mut outcome);
+        }
+        if self.quarantined_since.is_none() {
+            outcome.state = self;
+            return outcome;
+        }
         self.documents.standing =
             if seen.is_empty() { DocumentStanding::Empty } else { DocumentStanding::Doubted };
-        let events =
-            before.quarantined_since.is_none().then_some(WindowEvent::Quarantined).into_iter().collect();
-        AbsenceFindings { state: self, events, ..AbsenceFindings::default() }
+        outcome.events.extend(before.quarantined_since.is_none().then_some(WindowEvent::Quarantined));
+        outcome.state = self;
+        outcome
     }
 
     /// Makes suspects of many rows; the pages of a few of them are asked for soon.
@@ -98,26 +109,35 @@ impl AbsenceState {
         let is_sampled = now < since.plus_secs(DECIDE_SECS)
             && checks.iter().filter(asked).count() >= SAMPLE.min(checks.len());
         let is_doubted = checks.iter().any(PermalinkCheck::is_doubted) || !outcome.gone.is_empty();
-        let is_there = checks.iter().any(PermalinkCheck::is_hidden);
         let is_open = |check: &PermalinkCheck| check.due().is_some();
-        if is_sampled && !is_doubted && is_there {
-            // The many are there: the feed shows others, or shows less.
-            return self.release(outcome, |_| true);
-        }
         if is_sampled && !is_doubted && !checks.iter().filter(asked).any(is_open) {
-            // Pages say nothing here, so that the others are not asked for.
+            // The many are there, or pages say nothing here: the others are not asked for.
             self.items.iter_mut().filter(|row| Self::is_of_many(row)).for_each(|row| {
                 row.suspect = row
                     .suspect
                     .map(|missing| Suspect { permalink_check: missing.permalink_check.over(), ..missing });
             });
-            return;
-        }
-        if !checks.iter().any(is_open) && (is_there || !outcome.gone.is_empty() || checks.is_empty()) {
-            // Every page has said what it can.
-            return self.release(outcome, |_| true);
         }
         if is_sampled || now >= self.decides_at(now) {
+            self.release_if_told(outcome);
+        }
+    }
+
+    /// Ends the quarantine as soon as pages have told what they can, and lets go of items that live. An answer to a
+    /// conditional request may be a part of the feed, so that items which it lacks are let go of by an audit only.
+    fn release_if_told(&mut self, outcome: &mut AbsenceFindings) {
+        let of_many = || self.items.iter().filter(|row| Self::is_of_many(row)).filter_map(|row| row.suspect);
+        let is_audited = of_many().all(|missing| missing.audited);
+        let is_open = of_many().any(|missing| missing.permalink_check.due().is_some());
+        let is_there = of_many().any(|missing| missing.permalink_check.is_hidden());
+        let is_told = !is_open && (is_there || !outcome.gone.is_empty());
+        let is_many = of_many().next().is_some();
+        if is_many && !is_audited || !is_many && outcome.gone.is_empty() {
+            return;
+        }
+        if is_told {
+            self.release(outcome, |_| true);
+        } else if is_many {
             self.release(outcome, PermalinkCheck::is_hidden);
         }
     }
@@ -137,8 +157,13 @@ impl AbsenceState {
         }
     }
 
+    /// Time after which the window begins anew if no page has decided.
+    pub fn quarantine_ends_at(&self, now: Stamp) -> Stamp {
+        self.quarantined_since.unwrap_or(now).plus_secs(HOLD_SECS)
+    }
+
     /// Time from which on the page of one of many is believed.
-    pub(super) fn decides_at(&self, now: Stamp) -> Stamp {
+    pub fn decides_at(&self, now: Stamp) -> Stamp {
         self.quarantined_since.unwrap_or(now).plus_secs(DECIDE_SECS)
     }
 }

@@ -63,7 +63,7 @@ impl Check<'_> {
             }
         };
         let checked = self.controlled(control).await?;
-        Ok(Some(Checked { asked: true, host_pause, ..checked }))
+        Ok(Some(Checked { host_pause, ..checked }))
     }
 
     /// A post of the last document that has a page of its own: one from the middle, which is neither pinned nor brand-new,
@@ -122,7 +122,12 @@ impl Check<'_> {
             });
         let (receipt, ()) = committed.await?.expect("every control is committed");
         self.context.metrics.probe("control");
-        Ok(Checked { next_at: receipt.feed.next_check_at, ..Checked::default() })
+        // A control that went well and the page that it was asked for are one question to the host, a second apart.
+        let asked = !matches!(
+            control.finding,
+            ControlFinding::Shown | ControlFinding::Silent | ControlFinding::NoPost
+        );
+        Ok(Checked { next_at: receipt.feed.next_check_at, asked, ..Checked::default() })
     }
 }
 

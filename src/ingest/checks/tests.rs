@@ -181,7 +181,7 @@ async fn a_probe_says_who_asks_and_why_and_carries_no_validators() {
     let control = house.check(&feed, &state.state).await;
     assert_eq!(
         (control.asked, control.next_at),
-        (true, Some(house.context.now())),
+        (false, Some(house.context.now())),
         "a control goes before it"
     );
     let probed = house.check(&feed, &state.state).await;

@@ -56,8 +56,11 @@ async fn a_host_is_asked_for_one_page_a_minute_whatever_number_of_feeds_it_has()
     let asked = asked(&house);
     assert_eq!(asked.len(), 6, "a control and two posts of each: {asked:?}");
     assert!(asked[0].0 >= HOUR && asked[0].0 < HOUR + 10, "at once: {asked:?}");
-    assert!(asked.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 60), "{asked:?}");
-    assert!(asked[5].0 < HOUR + 370, "{asked:?}");
+    let missing: Vec<u64> =
+        asked.iter().filter(|(_, url)| url.ends_with(['w', 'u'])).map(|(at, _)| *at).collect();
+    assert_eq!(missing.len(), 4, "{asked:?}");
+    assert!(missing.windows(2).all(|pair| pair[1] - pair[0] >= 60), "{asked:?}");
+    assert!(missing[3] < HOUR + 250, "{asked:?}");
     running.stop().await;
 }
 
@@ -67,7 +70,7 @@ async fn what_was_due_when_the_process_ended_is_asked_for_by_the_next() {
     let feed = house.feed("a", "http://blog.example/a/rss", HOUR, DAY).await;
     let feed = FeedSpec { policy: Policy { min_secs: Some(HOUR), max_secs: HOUR }, ..feed };
     let running = house.start([&feed]).await;
-    pass(HOUR + 70).await;
+    pass(HOUR + 10).await;
     assert_eq!(asked(&house).len(), 2, "a control and a post");
     running.stop().await;
     pass(120).await;
@@ -84,12 +87,12 @@ async fn while_a_publisher_does_not_answer_no_page_is_asked_for() {
     let feed = house.feed("a", "http://blog.example/a/rss", HOUR, HOUR).await;
     let running = house.start([&feed]).await;
     pass(HOUR + 10).await;
-    assert_eq!(asked(&house).len(), 1);
+    assert_eq!(asked(&house).len(), 2, "a control and a post");
     is_down.store(true, Ordering::Relaxed);
     house.notify.hint(feed.no);
     pass(HOUR / 12).await;
     let while_down = asked(&house).len();
-    assert!(while_down <= 2, "at most the one that was due before anybody knew");
+    assert!(while_down <= 3, "at most the one that was due before anybody knew");
     pass(4 * HOUR).await;
     assert_eq!(asked(&house).len(), while_down);
     is_down.store(false, Ordering::Relaxed);
