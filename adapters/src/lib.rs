@@ -88,7 +88,7 @@ pub use neutral::{neutral, neutral_line};
 pub use not_a_feed::NotAFeed;
 pub use note::Note;
 pub use parse::{Feed, ParsedEntry, parse};
-pub use permalink::shows_entry;
+pub use permalink::{PageText, shows_entry};
 pub use raw_entry::RawEntry;
 pub use slice::slice;
 pub use sliced_document::{ENTRIES_MAX, SlicedDocument};

@@ -22,16 +22,50 @@ const ID_BYTES_MIN: usize = 12;
 /// assert!(!shows("<title>My blog</title><p>There is nothing here."));
 /// ```
 pub fn shows_entry(page: &[u8], hints: &Hints<'_>, entry: &Entry) -> bool {
-    let page = encoding::decode(page, hints.content_type).text;
-    // An id that is an address may be the very one that was asked for, and many a "not found" repeats that.
-    let id = entry.id.as_deref().filter(|id| id.len() >= ID_BYTES_MIN && !id.contains("//"));
-    if id.is_some_and(|id| page.contains(id)) {
-        return true;
+    PageText::new(page, hints).shows(entry)
+}
+
+/// The text of a web page, ready to be searched for many entries.
+#[derive(Clone, Debug)]
+pub struct PageText {
+    page: String,
+    /// Words with those of tags, for what stands in their attributes.
+    tagged: String,
+    /// Words without tags, for what is interrupted by them.
+    untagged: String,
+}
+
+impl PageText {
+    /// Text of a page in any state.
+    pub fn new(page: &[u8], hints: &Hints<'_>) -> Self {
+        let page = encoding::decode(page, hints.content_type).text.to_string();
+        let [tagged, untagged] = [words(&unescape(&page)), words(&unescape(&untagged(&page)))];
+        Self { page, tagged, untagged }
     }
-    let marks = marks(entry);
-    // With its tags, for what stands in their attributes; without, for what is interrupted by them.
-    let [tagged, untagged] = [words(&unescape(&page)), words(&unescape(&untagged(&page)))];
-    marks.iter().any(|mark| tagged.contains(mark) || untagged.contains(mark))
+
+    /// True when the page holds the entry, as in [`shows_entry`].
+    pub fn shows(&self, entry: &Entry) -> bool {
+        self.count(entry) > 0
+    }
+
+    /// Number of times that the page holds the entry: a page of another entry may name it, too, but less often than its own.
+    pub fn count(&self, entry: &Entry) -> usize {
+        // An id that is an address may be the very one that was asked for, and many a "not found" repeats that.
+        let id = entry.id.as_deref().filter(|id| id.len() >= ID_BYTES_MIN && !id.contains("//"));
+        let ids = id.map_or(0, |id| self.page.matches(id).count());
+        let times = |mark: &String| occurrences(&self.tagged, mark).max(occurrences(&self.untagged, mark));
+        ids + marks(entry).iter().map(times).sum::<usize>()
+    }
+}
+
+/// Number of times that a phrase stands in a text of words. Two in a row share the space between them.
+fn occurrences(words: &str, phrase: &str) -> usize {
+    let (mut count, mut rest) = (0, words);
+    while let Some(at) = rest.find(phrase) {
+        count += 1;
+        rest = &rest[at + phrase.len() - 1..];
+    }
+    count
 }
 
 /// Phrases that stand for an entry: its title, and its first words. A title of one word stands in many a page by chance, so that
@@ -152,6 +186,16 @@ mod tests {
         check(&entry("Home"), "<nav><a href='/'>Home</a></nav><h1>Not found</h1>", false);
         check(&entry("Home"), &format!("<h1>Home</h1><p>{words}"), true);
         check(&titled(Text::plain("Home")), "<h1>Home</h1>", true);
+    }
+
+    #[test]
+    fn its_own_page_names_an_entry_more_often_than_the_margin_of_another() {
+        let entry = titled(Text::plain("A post"));
+        let count = |page: &str| PageText::new(page.as_bytes(), &Hints::default()).count(&entry);
+        assert_eq!(count("<title>A post - blog</title><h1>A post</h1><ul><li>A post</li></ul>"), 3);
+        assert_eq!(count("<title>Blog</title><h1>Another</h1><ul><li>A post</li></ul>"), 1);
+        assert_eq!(count("a post a post"), 2);
+        assert_eq!(count("<h1>Nothing</h1>"), 0);
     }
 
     #[test]

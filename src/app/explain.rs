@@ -6,7 +6,10 @@ use crate::{
     clock,
     config::Config,
     feed::{
-        absence::{AbsenceState, CheckResult, Coverage, DoubtReason, PermalinkCheck, ProofPolicy, Suspect},
+        absence::{
+            AbsenceState, CheckResult, Coverage, DoubtReason, PermalinkCheck, ProofPolicy, Suspect,
+            SuspectBasis,
+        },
         item::{Content, Item, ItemId, KeyHash},
         observation_record::ObservationRecord,
         order::Order,
@@ -62,6 +65,12 @@ pub struct Explanation {
     pub archives: Vec<String>,
     /// Since when too much is missing at once to believe it.
     pub held_since: Option<String>,
+    /// The quarantine, while too much is missing at once.
+    #[serde(default)]
+    pub quarantine: Option<ExplainedQuarantine>,
+    /// The last control of permalink checks: whether pages tell anything here.
+    #[serde(default)]
+    pub pages: Option<(String, String)>,
     /// Reason why absence counts for less than usual here, or for nothing.
     pub doubted: Option<String>,
     /// True when answers to conditional requests have proven to be partial.
@@ -93,6 +102,23 @@ pub struct Polling {
     pub wants_audit: bool,
     /// Remark on the last document, if it was odd.
     pub remark: Option<String>,
+}
+
+/// A window in which too much is missing at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainedQuarantine {
+    /// Its beginning.
+    pub since: String,
+    /// Items that are missing and not decided on; of how many in the window.
+    pub missing: (usize, usize),
+    /// Pages of them that were asked for.
+    pub asked: usize,
+    /// Time of the next request for a page; `None`: none is asked for.
+    pub next_at: Option<String>,
+    /// Time from which on pages are believed.
+    pub decides_at: String,
+    /// Time after which the window begins anew if nothing has decided by then.
+    pub ends_at: String,
 }
 
 /// One document that was read.
@@ -143,6 +169,9 @@ pub struct ExplainedItem {
     pub missed: Option<MissedByWalks>,
     /// The proof of each of its tombstones, oldest first.
     pub evidence: Vec<TombstoneProof>,
+    /// Time at which the page of a tombstone is asked for again, in case it is back.
+    #[serde(default)]
+    pub recheck_at: Option<String>,
 }
 
 /// The state of an item.
@@ -156,6 +185,8 @@ pub enum ItemState {
     Suspected,
     /// Missed, while its own page shows that it lives.
     Hidden,
+    /// One of many that are missing at once, and not decided on.
+    Quarantined,
     /// Missed by a walk through the archives, and not decided on.
     Missed,
     /// Not in the last document, from which nothing was concluded.
@@ -185,6 +216,9 @@ pub struct MissedByDocuments {
     pub behind: u16,
     /// True when older items had moved up.
     pub backfilled: bool,
+    /// True when its page alone decides.
+    #[serde(default)]
+    pub by_page: bool,
     /// The check of its own page.
     pub page: ExplainedCheck,
 }
@@ -340,6 +374,11 @@ impl Explainer {
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import, now()),
             held_since: absence.quarantined_since.map(rfc),
+            quarantine: absence.quarantined_since.map(|since| quarantine(absence, since)),
+            pages: absence
+                .control
+                .as_ref()
+                .map(|control| (words::control(control.finding).to_owned(), control.at.rfc3339())),
             doubted: doubted(absence, poll.timetable.polled_at.unwrap_or_default()),
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
@@ -423,6 +462,9 @@ impl Explainer {
             Content::Live(_) if missing.is_some_and(|missing| missing.permalink_check.is_hidden()) => {
                 ItemState::Hidden
             }
+            Content::Live(_) if missing.is_some_and(|missing| missing.basis == SuspectBasis::PageOfMany) => {
+                ItemState::Quarantined
+            }
             Content::Live(_) if missing.is_some() => ItemState::Suspected,
             Content::Live(_) if is_shown => ItemState::Shown,
             Content::Live(_) if by_walks.is_some() => ItemState::Missed,
@@ -443,6 +485,11 @@ impl Explainer {
             churn: churn(last, item),
             missed: by_walks.map(|missed| missed_by_walks(missed, Some(item.tombstone_count))),
             evidence: evidence.iter().map(|(at, evidence)| proof(*at, evidence)).collect(),
+            recheck_at: last
+                .tombstones
+                .iter()
+                .find(|gone| gone.id == item.id && item.is_gone())
+                .map(|gone| gone.next_at.rfc3339()),
         })
     }
 }
@@ -476,6 +523,19 @@ fn doubted(absence: &AbsenceState, now: Stamp) -> Option<String> {
     Some(format!("until {} a deletion takes seven days of absence: {why}", until.rfc3339()))
 }
 
+/// The quarantine of a window.
+fn quarantine(absence: &AbsenceState, since: Stamp) -> ExplainedQuarantine {
+    let checks = || absence.items.iter().filter_map(|row| row.suspect.map(|missing| missing.permalink_check));
+    ExplainedQuarantine {
+        since: since.rfc3339(),
+        missing: (checks().count(), absence.items.len()),
+        asked: checks().filter(|check| check.asked > 0).count(),
+        next_at: checks().filter_map(|check| check.due()).min().map(|at| at.rfc3339()),
+        decides_at: absence.decides_at(since).rfc3339(),
+        ends_at: absence.quarantine_ends_at(since).rfc3339(),
+    }
+}
+
 fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocuments {
     let needs = open.map(|(tombstone_count, policy)| missing.needs(tombstone_count, policy));
     MissedByDocuments {
@@ -487,6 +547,7 @@ fn missed(missing: &Suspect, open: Option<(u8, &ProofPolicy)>) -> MissedByDocume
         strong: missing.strong,
         behind: missing.behind,
         backfilled: missing.backfilled,
+        by_page: missing.basis != SuspectBasis::Documents,
         page: page(&missing.permalink_check),
     }
 }
@@ -556,10 +617,11 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
             format!("the publisher has said since {} that the feed is gone (410)", since.rfc3339())
         }
         (Some(fault), ..) => format!(
-            "the last {} polls failed, since {}: {}",
+            "the last {} polls failed, since {}: {}; {}",
             poll.health.failures,
             fault.since.rfc3339(),
-            fault.kind
+            fault.kind,
+            words::whose(fault.kind.whose())
         ),
         (.., None) => "it was never polled".to_owned(),
         (.., Some(_)) => format!(

@@ -8,16 +8,21 @@ use super::{
 };
 use crate::{
     app::explain::{
-        Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, Explanation, ItemState, MissedByDocuments,
-        MissedByWalks, from_file,
+        Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, ExplainedQuarantine, Explanation, ItemState,
+        MissedByDocuments, MissedByWalks, from_file,
     },
     config::Config,
 };
 use anyhow::{Context as _, bail};
+use chrono::Utc;
 use clap::Args;
 use http::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::io::{self, Write};
+
+mod moments;
+
+use moments::relative;
 
 /// The feed or the item that is asked for.
 #[derive(Debug, Args)]
@@ -43,7 +48,9 @@ pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Re
     if options.json {
         writeln!(out, "{}", tame_json(&serde_json::to_string_pretty(&told)?))?;
     } else {
-        lines(&told, options.item.is_some()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        let now = Utc::now();
+        let lines = lines(&told, options.item.is_some());
+        lines.iter().try_for_each(|line| writeln!(out, "{}", relative(line, now)))?;
     }
     out.flush()?;
     if let Some(item) = options.item.as_ref().filter(|_| told.item.is_none()) {
@@ -117,12 +124,17 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
                 .to_owned(),
         );
     }
-    lines.extend(told.held_since.iter().map(|since| {
-        format!("  held        since {since} too much is missing at once: nothing is concluded for a week")
-    }));
+    lines
+        .extend(told.pages.iter().map(|(finding, at)| format!("  pages       {finding}; asked for at {at}")));
+    lines.extend(told.quarantine.iter().flat_map(quarantine_lines));
     lines.extend(told.doubted.iter().map(|text| format!("  doubted     {}", tame(text))));
     lines.extend(told.gaps.iter().map(|(at, why, before, after)| {
-        format!("  may lack    items between {} and {}: at {at} {}", cursor(before), cursor(after), tame(why))
+        format!(
+            "  may lack    items between {} and {}: at {at} {}; only archives could fill the gap",
+            cursor(before),
+            cursor(after),
+            tame(why)
+        )
     }));
     if told.churning > 0 {
         lines.push(format!(
@@ -136,7 +148,11 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
         }),
     );
     for suspect in &told.suspects {
-        let label = if suspect.state == ItemState::Hidden { "hidden   " } else { "suspected" };
+        let label = match suspect.state {
+            ItemState::Hidden => "hidden   ",
+            ItemState::Quarantined => "held back",
+            _ => "suspected",
+        };
         lines.push(format!(
             "  {label}   {} {}",
             suspect.id,
@@ -158,12 +174,37 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     lines
 }
 
+/// Lines on a quarantine: what is missing, what decides, and when.
+fn quarantine_lines(held: &ExplainedQuarantine) -> Vec<String> {
+    let ExplainedQuarantine { since, missing: (missing, of), asked, next_at, decides_at, ends_at } = held;
+    let what = match missing {
+        0 => "too much is missing at once".to_owned(),
+        missing => format!("{missing} of {of} items are missing at once"),
+    };
+    let next = match next_at {
+        Some(at) => format!(
+            "{asked} of their pages were asked for, the next from {at} on; from {decides_at} on pages decide, and without an answer the window begins anew after {ends_at}"
+        ),
+        None => format!(
+            "no page tells what became of them, so the window begins anew after {ends_at}, and nothing is deleted"
+        ),
+    };
+    vec![
+        format!("  held        since {since} {what}, which is more than documents are believed"),
+        format!("              {next}"),
+    ]
+}
+
 fn cursor(text: &str) -> String {
     if text.is_empty() { "the beginning".to_owned() } else { tame(text) }
 }
 
 fn audit_line(told: &Explanation) -> String {
-    let wanted = if told.polling.wants_audit { ", which is wanted" } else { "" };
+    let wanted = if told.polling.wants_audit {
+        ", daily, because something is missing or documents hide deletions"
+    } else {
+        ", weekly, because nothing is missing that another document could prove"
+    };
     match &told.polling.audit_at {
         Some(at) => format!("  next audit  the first poll from {at} on goes without validators{wanted}"),
         None => "  next audit  the next poll: there are no validators to send".to_owned(),
@@ -207,15 +248,20 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
             ItemState::Shown => "kept: it is in the last document",
             ItemState::Suspected =>
                 "suspected: the last document lacks it, although what stood behind it is still there",
-            ItemState::Hidden => "kept: the last document lacks it, but its own page is still there",
+            ItemState::Hidden => {
+                "kept: the last document lacks it, but its own page is still there, so it was hidden or dated back, and not deleted; it stays until its page is gone, or until it leaves the window"
+            }
+            ItemState::Quarantined => {
+                "kept for now: it is one of many that are missing at once, which documents alone do not prove; its page decides"
+            }
             ItemState::Missed =>
                 "missed: the archives lack it where they held it, although its neighbours by date are there",
             ItemState::Undecided if told.held_since.is_some() => {
-                "kept: the last document lacks it, and too much else, so nothing is concluded"
+                "kept: the last document lacks it, and too much else, so nothing is concluded until pages tell, or for a week"
             }
             ItemState::Undecided => "kept: the last document lacks it, and proves nothing",
             ItemState::RolledOff => {
-                "kept: it is not in the window any more; it rolled off its end, or left where nothing can be concluded"
+                "kept: it is not in the window any more; it rolled off its end, or left where nothing can be concluded, and a suspicion against it was dropped with that; only archives or the publisher's own deletion can tell more"
             }
             ItemState::Deleted => "deleted",
         }
@@ -243,6 +289,11 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
         lines.extend(proof.missing.iter().flat_map(circumstances).map(|line| format!("    {line}")));
         lines.extend(proof.missed.iter().map(|missed| format!("    {}", by_walks(missed))));
     }
+    lines.extend(
+        item.recheck_at
+            .iter()
+            .map(|at| format!("  its page is asked for again at {at}; if it is back, the item lives again")),
+    );
     if !item.evidence.is_empty() && item.state != ItemState::Deleted {
         lines.push("  it came back after that".to_owned());
     }
@@ -297,6 +348,15 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
     let (count, of) = missing.count;
     let mut lines = circumstances(missing);
     let mut open = Vec::new();
+    if missing.by_page {
+        let next = missing.page.next_at.as_ref();
+        let next = next.map_or_else(
+            || "its page tells no more, so nothing becomes of the suspicion".to_owned(),
+            |at| format!("its page alone decides; it is asked for from {at} on"),
+        );
+        lines.push(format!("for a deletion: {next}"));
+        return lines;
+    }
     if let Some(at) = &missing.page.next_at {
         open.push(format!(
             "its page is asked for from {at} on; 410, or 404 twice, would do, and after three times without an answer documents decide"

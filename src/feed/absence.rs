@@ -29,6 +29,12 @@ mod conditional_trust;
 
 mod daily_count;
 
+mod quarantine;
+
+mod page_control;
+
+pub mod recent_tombstone;
+
 mod recurrence;
 
 mod pinned;
@@ -36,8 +42,9 @@ mod pinned;
 #[cfg(test)]
 mod tests;
 
+pub use page_control::{ALIKE_MAX, AnsweredPage, ControlFinding, ControlNeed, PageControl};
 pub use permalink_check::{CheckResult, NextCheck, PermalinkCheck};
-pub use proof::{Proof, RequiredProof, Suspect};
+pub use proof::{Proof, RequiredProof, Suspect, SuspectBasis};
 pub use recurrence::{AbsenceTrust, DoubtReason, Recurrence};
 pub use window_event::WindowEvent;
 
@@ -108,6 +115,8 @@ pub struct AbsenceState {
     pub recurrence: Recurrence,
     /// True when what rolls off is missing from inside.
     pub(crate) pinned: Pinned,
+    /// The last control of permalink checks.
+    pub control: Option<PageControl>,
 }
 
 /// Proof that a tombstone needs (POLLING 2.3).
@@ -218,6 +227,30 @@ impl AbsenceState {
         due.filter(|(due, _)| *due <= now).min().map(|(_, id)| id)
     }
 
+    /// True while the pages of this site have said nothing of any post for days.
+    pub fn has_useless_pages(&self, now: Stamp) -> bool {
+        self.control.as_ref().is_some_and(|control| control.is_hopeless(now))
+    }
+
+    /// Need of a control before the page of this item is asked for. A tombstone has been missing for long.
+    pub fn control_need(&self, id: ItemId, now: Stamp) -> ControlNeed {
+        let suspect = self.items.iter().find(|row| row.id == id).and_then(|row| row.suspect);
+        let since = suspect.map_or(Stamp::ZERO, |missing| missing.since);
+        self.control.clone().unwrap_or_default().need(since, now)
+    }
+
+    /// The same state after a control.
+    #[must_use]
+    pub fn controlled(&self, control: PageControl) -> Self {
+        let control = self.control.clone().unwrap_or_default().after(control);
+        Self { control: Some(control), ..self.clone() }
+    }
+
+    /// The result that an answer about an item comes to beside the last control.
+    pub fn weigh(&self, said: CheckResult, id: ItemId, page: &AnsweredPage) -> CheckResult {
+        self.control.as_ref().map_or(said, |control| control.weigh(said, id, page))
+    }
+
     /// Takes in the result of a permalink check, together with what documents have shown so far. An item that is
     /// not missed any more is none of a page's business.
     pub fn told(&self, id: ItemId, said: CheckResult, policy: &ProofPolicy, now: Stamp) -> AbsenceFindings {
@@ -228,16 +261,29 @@ impl AbsenceState {
         if let Some(at) = found
             && let Some(missing) = &mut memory.items[at].suspect
         {
-            missing.permalink_check = missing.permalink_check.told(said, policy.apart_secs, now);
-            let (missing, tombstone_count) = (*missing, memory.items[at].tombstone_count);
-            if let Some(proof) = missing.proves(tombstone_count, policy, now)
-                && memory.may_end(&mut outcome.events, now)
-            {
-                memory.items.remove(at);
-                outcome.gone.push((id, proof));
-            } else if missing.is_moot(memory.pinned.is_on(), policy) {
-                memory.items.remove(at);
-                outcome.rolled_off.push(id);
+            let is_of_many = missing.basis == SuspectBasis::PageOfMany;
+            let check = missing.permalink_check;
+            let check = if is_of_many {
+                check.told_of_many(said, self.decides_at(now), now)
+            } else {
+                check.told(said, policy.apart_secs, now)
+            };
+            let is_vain = matches!(said, CheckResult::Uninformative(_)) && self.has_useless_pages(now);
+            let check = if is_vain { check.over() } else { check };
+            if is_of_many {
+                memory.told_of_many(at, check, now, &mut outcome);
+            } else {
+                missing.permalink_check = check;
+                let (missing, tombstone_count) = (*missing, memory.items[at].tombstone_count);
+                if let Some(proof) = missing.proves(tombstone_count, policy, now)
+                    && (proof.is_of_page() || memory.may_end(&mut outcome.events, now))
+                {
+                    memory.items.remove(at);
+                    outcome.gone.push((id, proof));
+                } else if missing.is_moot(memory.pinned.is_on(), policy) {
+                    memory.items.remove(at);
+                    outcome.rolled_off.push(id);
+                }
             }
         }
         outcome.state = memory;
@@ -247,7 +293,10 @@ impl AbsenceState {
     /// A policy as far as this feed's absences are believed now.
     pub fn believed(&self, policy: &ProofPolicy, now: Stamp) -> ProofPolicy {
         let by_end = if self.pinned.is_on() { AbsenceTrust::Off } else { AbsenceTrust::Usual };
-        ProofPolicy { belief: policy.belief.max(self.recurrence.belief(now)).max(by_end), ..*policy }
+        let belief = policy.belief.max(self.recurrence.belief(now)).max(by_end);
+        // Where no page tells anything it is as if none was asked for.
+        let checks_permalinks = policy.checks_permalinks && !self.has_useless_pages(now);
+        ProofPolicy { belief, checks_permalinks, ..*policy }
     }
 
     /// True when what rolls off is missing from inside, so that documents prove nothing by what they lack.

@@ -157,6 +157,14 @@ impl Item {
         }
     }
 
+    /// The content of a live item, shared.
+    pub fn shared_entry(&self) -> Option<Arc<Entry>> {
+        match &self.content {
+            Content::Live(entry) => Some(Arc::clone(entry)),
+            Content::Gone { .. } => None,
+        }
+    }
+
     /// True when it is a tombstone.
     pub fn is_gone(&self) -> bool {
         matches!(self.content, Content::Gone { .. })

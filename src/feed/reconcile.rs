@@ -1,7 +1,10 @@
 //! Changes by one document to a feed. Pure: deciding is done here, applying is the store's business.
 
 use super::{
-    absence::{AbsenceState, Coverage, Suspect, WindowEvent, archives::ArchiveSuspect},
+    absence::{
+        AbsenceState, Coverage, Suspect, WindowEvent, archives::ArchiveSuspect,
+        recent_tombstone::RecentTombstone,
+    },
     item::{Item, ItemDigests, ItemId, KeyHash, Reason},
     record::IdRule,
     stamp::Stamp,
@@ -31,7 +34,8 @@ mod edit;
 mod flood_limiter;
 
 pub use decide::{
-    ended_in_archives, keys_needed, reconcile, reconcile_again, reconcile_probe, release, witness_keys,
+    ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_probe, release,
+    witness_keys,
 };
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use observe::observe;
@@ -92,6 +96,16 @@ pub struct WindowState {
     pub reformatted_at: Option<Stamp>,
     /// Items that walks through the archives missed; whatever shows one again takes it out.
     pub archive_suspects: Vec<ArchiveSuspect>,
+    /// Tombstones of the last thirty days whose pages are asked for again.
+    pub tombstones: Vec<RecentTombstone>,
+}
+
+impl WindowState {
+    /// Time of the next permalink check: of a suspect, or of a tombstone.
+    pub fn next_check_at(&self) -> Option<Stamp> {
+        let of_tombstones = self.tombstones.iter().map(|gone| gone.next_at);
+        of_tombstones.chain(self.absence.next_check_at()).min()
+    }
 }
 
 /// Rows of a window that are remembered; entries after them are compared by key look-up.

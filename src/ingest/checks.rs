@@ -1,5 +1,6 @@
-//! Permalink checks (POLLING 2.3): the own page of a missed item is asked for, and what it says is committed. When a check
-//! is due `feed::absence` knows; how many run, the worker.
+//! Permalink checks (POLLING 2.3): the own page of a missed item, or of a tombstone that might be back, is asked for, and
+//! what it says is committed. Before that a control is asked for (`control`). `feed::absence` knows when a check is due; the
+//! worker, how many run.
 
 use super::{
     Context, FeedSpec, Upstream,
@@ -12,21 +13,23 @@ use super::{
 use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
-        absence::CheckResult,
+        absence::{AnsweredPage, CheckResult, ControlNeed},
         archive::OwnOrigins,
-        item::{Item, ItemId},
+        item::{Content, Item, ItemId},
         observation_record::ObservationRecord,
-        reconcile::reconcile_probe,
+        reconcile::{WindowState, recheck_tombstone, reconcile_probe},
         schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
     },
     store::Commit,
 };
-use everfeed_adapters::{Hints, shows_entry};
+use everfeed_adapters::{Entry, Hints, PageText};
 use http::StatusCode;
 use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
+
+mod control;
 
 #[cfg(test)]
 mod tests;
@@ -78,38 +81,69 @@ impl<'a> Check<'a> {
     ) -> Result<Option<Checked>, Failure> {
         let (context, feed) = (self.context, self.feed);
         let last = context.store.known(feed.no, Vec::new()).await.map_err(store_failure)?.window;
-        let Some(id) = last.absence.due_check(context.now()) else {
-            return Ok(Some(Checked { next_at: last.absence.next_check_at(), ..Checked::default() }));
+        let Some(subject) = Subject::due(&last, context.now()) else {
+            return Ok(Some(Checked { next_at: last.next_check_at(), ..Checked::default() }));
         };
+        let id = subject.id();
         let item = context.store.item(feed.no, id).await.map_err(store_failure)?;
         let item = item.ok_or_else(|| Failure::ours("a missed item is not in the store"))?;
-        let Some(url) = page_of(feed, &item) else {
-            self.record(&item, CheckResult::NoPage).await?;
-            let next_at = self.answered(id, CheckResult::NoPage).await?;
-            return Ok(Some(Checked { next_at, ..Checked::default() }));
+        let entry = subject.entry(&last, &item);
+        let url = entry.as_ref().and_then(|entry| page_of(feed, entry));
+        let (Some(url), Some(entry)) = (url, entry) else {
+            return self.concluded(subject, &item, CheckResult::NoPage).await.map(Some);
         };
+        let need = last.absence.control_need(id, context.now());
+        match need {
+            ControlNeed::Ready => {}
+            // Of a tombstone only a page that shows it again matters, and that is seldom.
+            _ if subject.is_tombstone() => {}
+            ControlNeed::Ask(tried) => return self.control(upstream, &last, tried, stop).await,
+            ControlNeed::Useless(finding) => {
+                return self.concluded(subject, &item, CheckResult::Uninformative(finding)).await.map(Some);
+            }
+        }
         let reply = tokio::select! {
             reply = upstream.page(feed, &url) => reply,
             () = stop.cancelled() => return Ok(None),
         };
         let now = context.now();
-        let (said, host_pause) = match reply {
+        let (said, page, host_pause) = match reply {
             PageReply::Deferred { wait_secs } => {
                 let next_at = Some(now.plus_secs(wait_secs.max(1)));
                 return Ok(Some(Checked { next_at, ..Checked::default() }));
             }
-            PageReply::Failed => (CheckResult::Nothing, None),
-            PageReply::Elsewhere => (CheckResult::Elsewhere, None),
+            PageReply::Failed => (CheckResult::Nothing, AnsweredPage::default(), None),
+            PageReply::Elsewhere => (CheckResult::Elsewhere, AnsweredPage::default(), None),
             PageReply::Answer(answer) => {
                 let host_pause = answer.host.clone().zip(pause(&answer, feed, self.state, now));
-                let item = Arc::clone(&item);
-                (compute(move || said(&answer, &item)).await?, host_pause)
+                let landing = answer.landing.clone().map_or_else(|| url.clone(), String::from);
+                let (said, words) = compute(move || said(&answer, &entry)).await?;
+                (said, AnsweredPage { landing, words }, host_pause)
             }
         };
-        debug!(feed.name = %feed.name, %id, url, "The page of a missed item says: {said:?}");
-        self.record(&item, said).await?;
-        let next_at = self.answered(id, said).await?;
-        Ok(Some(Checked { next_at, asked: true, host_pause }))
+        let weighed = match need {
+            ControlNeed::Ask(tried) if said == CheckResult::Shown => {
+                let control = self.control(upstream, &last, tried, stop).await?;
+                return Ok(control.map(|control| Checked { asked: true, ..control }));
+            }
+            ControlNeed::Useless(finding) if said == CheckResult::Shown => {
+                CheckResult::Uninformative(finding)
+            }
+            _ => last.absence.weigh(said, id, &page),
+        };
+        debug!(feed.name = %feed.name, %id, url, "The page of a missed item says: {said:?}, which counts as {weighed:?}");
+        let checked = self.concluded(subject, &item, weighed).await?;
+        Ok(Some(Checked { asked: true, host_pause, ..checked }))
+    }
+
+    /// Keeps and commits the result of a check.
+    async fn concluded(&self, subject: Subject, item: &Item, said: CheckResult) -> Result<Checked, Failure> {
+        self.record(item, said).await?;
+        let next_at = match subject {
+            Subject::Suspect(id) => self.answered(id, said).await?,
+            Subject::Tombstone(id) => self.rechecked(id, said).await?,
+        };
+        Ok(Checked { next_at, ..Checked::default() })
     }
 
     /// Keeps the result, if the feed is recorded: without it, its documents play to another end.
@@ -125,6 +159,31 @@ impl<'a> Check<'a> {
             }
         })
         .await
+    }
+
+    /// Commits the result of a check of a tombstone's page, and tells when the next check is due.
+    async fn rechecked(&self, id: ItemId, said: CheckResult) -> Result<Option<Stamp>, Failure> {
+        let (context, feed, started) = (self.context, self.feed, Instant::now());
+        let committed =
+            transact(context, feed, "the page of a tombstone was asked for", |snapshot| async move {
+                let (record, known) = (&snapshot.record, &snapshot.known);
+                let is_gone = context.store.item(feed.no, id).await.map_err(store_failure)?;
+                let is_gone = is_gone.is_some_and(|item| item.is_gone());
+                let now = context.now();
+                let mut decisions = recheck_tombstone(known, id, said, now);
+                if !is_gone {
+                    // It came back by another way.
+                    decisions.changes.clear();
+                    decisions.window.tombstones.retain(|gone| gone.id != id);
+                }
+                let observed = Some(ObservationRecord::of_page(&decisions, id, said, now));
+                let (changes, last) = (decisions.changes, Some(decisions.window));
+                Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, ()))
+            });
+        let (receipt, ()) = committed.await?.expect("every result is committed");
+        context.metrics.probe(word(said));
+        context.announce(feed, &receipt, started);
+        Ok(receipt.feed.next_check_at)
     }
 
     /// Commits the result of a check, wherever it is known from, and tells when the next one is due.
@@ -152,10 +211,49 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The address of an item's page, if it is of its feed's own origin. Of a list of links to elsewhere nobody is asked.
-fn page_of(feed: &FeedSpec, item: &Arc<Item>) -> Option<String> {
+/// The item whose page is to be asked for.
+#[derive(Clone, Copy)]
+enum Subject {
+    /// It is missing, and not decided on.
+    Suspect(ItemId),
+    /// It is a tombstone, and might be back.
+    Tombstone(ItemId),
+}
+
+impl Subject {
+    /// The one that is due, suspects first.
+    fn due(last: &WindowState, now: Stamp) -> Option<Self> {
+        let tombstone =
+            || last.tombstones.iter().filter(|gone| gone.next_at <= now).min_by_key(|gone| gone.next_at);
+        last.absence.due_check(now).map(Self::Suspect).or_else(|| Some(Self::Tombstone(tombstone()?.id)))
+    }
+
+    fn is_tombstone(self) -> bool {
+        matches!(self, Self::Tombstone(_))
+    }
+
+    fn id(self) -> ItemId {
+        match self {
+            Self::Suspect(id) | Self::Tombstone(id) => id,
+        }
+    }
+
+    /// The content that its page would show.
+    fn entry(self, last: &WindowState, item: &Item) -> Option<Arc<Entry>> {
+        match (self, &item.content) {
+            (_, Content::Live(entry)) => Some(Arc::clone(entry)),
+            (Self::Tombstone(id), Content::Gone { .. }) => {
+                last.tombstones.iter().find(|gone| gone.id == id).map(|gone| Arc::clone(&gone.entry))
+            }
+            (Self::Suspect(_), Content::Gone { .. }) => None,
+        }
+    }
+}
+
+/// The address of an entry's page, if it is of its feed's own origin. Of a list of links to elsewhere nobody is asked.
+fn page_of(feed: &FeedSpec, entry: &Entry) -> Option<String> {
     let reach = OwnOrigins::new(feed.url.clone(), feed.aliases.clone());
-    reach.mapped(item.entry()?.permalink()?)
+    reach.mapped(entry.permalink()?)
 }
 
 /// End of the pause of the host that gave an answer.
@@ -164,23 +262,27 @@ pub(super) fn pause(answer: &PageAnswer, feed: &FeedSpec, state: &PollState, now
     host_pause_until(state, &feed.policy, status, answer.retry_after_secs, now)
 }
 
-/// The result that an answer means.
-fn said(answer: &PageAnswer, item: &Item) -> CheckResult {
+/// The result that an answer means, and how often it holds the words of the entry.
+fn said(answer: &PageAnswer, entry: &Entry) -> (CheckResult, u32) {
     let hints = Hints { content_type: answer.content_type.as_deref(), ..Hints::default() };
-    match answer.status {
+    let said = match answer.status {
         StatusCode::GONE => CheckResult::Gone,
         StatusCode::NOT_FOUND => CheckResult::NotFound,
         StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
-            let shows = item.entry().is_some_and(|entry| shows_entry(&answer.body, &hints, entry));
-            match shows {
-                true => CheckResult::Shown,
+            return match few(PageText::new(&answer.body, &hints).count(entry)) {
                 // What was not read may show it.
-                false if answer.is_cut => CheckResult::Nothing,
-                false => CheckResult::Another,
-            }
+                0 if answer.is_cut => (CheckResult::Nothing, 0),
+                0 => (CheckResult::Another, 0),
+                words => (CheckResult::Shown, words),
+            };
         }
         _ => CheckResult::Nothing,
-    }
+    };
+    (said, 0)
+}
+
+fn few(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The word that is counted.
@@ -193,5 +295,6 @@ fn word(said: CheckResult) -> &'static str {
         CheckResult::Elsewhere => "elsewhere",
         CheckResult::Nothing => "nothing",
         CheckResult::NoPage => "no_page",
+        CheckResult::Uninformative(_) => "uninformative",
     }
 }

@@ -21,7 +21,10 @@ pub(in crate::ingest) fn tell(feed: &FeedSpec, event: WindowEvent) {
             info!(feed.name = %name, "`{name}` was reformatted: most of its entries were edited at once, none of them by its date")
         }
         WindowEvent::QuarantineEnded => {
-            warn!(feed.name = %name, "Much of `{name}` stayed missing for a week; its window begins anew, and nothing was deleted")
+            warn!(feed.name = %name, "Much of `{name}` stayed missing for a week, and no page told why; its window begins anew, and nothing was deleted")
+        }
+        WindowEvent::QuarantineDecided => {
+            info!(feed.name = %name, "The pages of what `{name}` lacked at once have decided on it")
         }
         WindowEvent::DailyLimit => {
             warn!(feed.name = %name, "More items of `{name}` seem to be gone than is believed in a day; the rest waits")

@@ -4,7 +4,7 @@
 use super::Fetched;
 use everfeed_adapters::{
     SlicedDocument,
-    platforms::{Detected, Platforms, Profile, Traces},
+    platforms::{Conditional, Detected, Platforms, Profile, Traces},
 };
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf, sync::Arc};
@@ -76,6 +76,11 @@ impl Choice {
             }),
         }
     }
+}
+
+/// True when answers to conditional requests hide deletions with this software: 304 for ever, or only what is new.
+pub(super) fn hides_deletions(profile: &Profile) -> bool {
+    profile.http.hides_deletes || profile.http.conditional == Conditional::Delta
 }
 
 /// The profile of what was recognised.

@@ -4,7 +4,13 @@
 use super::{Context, FeedSpec};
 use crate::ingest::store_failure::store_failure;
 use crate::{
-    feed::{item::KeyHash, reconcile::Known, record::FeedRecord, schedule::Failure},
+    feed::{
+        absence::recent_tombstone::{RecentTombstone, with_recent},
+        item::{KeyHash, Reason},
+        reconcile::{Change, Known},
+        record::FeedRecord,
+        schedule::Failure,
+    },
     store::{Commit, Receipt, Witnessed},
 };
 use std::future::Future;
@@ -89,7 +95,7 @@ where
     for _ in 0..TRIES_MAX {
         let snapshot = DecisionBasis::read(context, feed, Vec::new()).await?;
         let (commit, result) = match decide(snapshot).await? {
-            Decision::Commit(commit, result) => (commit, result),
+            Decision::Commit(commit, result) => (remembering(context, feed, commit).await?, result),
             Decision::Nothing => return Ok(None),
             Decision::Moved => continue,
         };
@@ -103,4 +109,23 @@ where
         }
     }
     Err(Failure::ours(format!("the feed kept changing while {during}")))
+}
+
+/// A commit whose window remembers the items that end with it because they are missing, so that their pages are asked for
+/// again.
+async fn remembering(context: &Context, feed: &FeedSpec, mut commit: Commit) -> Result<Commit, Failure> {
+    let Some(last) = commit.last.as_mut().filter(|_| feed.deletions.permalink_checks) else { return Ok(commit) };
+    let by_absence =
+        |reason: Reason| matches!(reason, Reason::Gone | Reason::AbsentBracketed | Reason::AbsentArchive);
+    let now = context.now();
+    let mut recent = Vec::new();
+    for change in &commit.changes {
+        let Change::Delete(delete) = change else { continue };
+        if by_absence(delete.reason) {
+            let item = context.store.item(feed.no, delete.id).await.map_err(store_failure)?;
+            recent.extend(item.and_then(|item| RecentTombstone::of(&item, now)));
+        }
+    }
+    with_recent(&mut last.tombstones, recent);
+    Ok(commit)
 }

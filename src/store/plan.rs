@@ -152,7 +152,7 @@ impl PlannedCommit {
         feed.rev += 1;
         feed.id_rule = commit.id_rule;
         if let Some(last) = &commit.last {
-            feed.next_check_at = last.absence.next_check_at();
+            feed.next_check_at = last.next_check_at();
             feed.window = figures(last);
         }
         if let Some(archives) = &commit.archives {

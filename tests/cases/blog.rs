@@ -236,7 +236,10 @@ fn whole(body: Vec<u8>) -> layers::Body {
 /// Gaps are told of by their markers.
 fn word(event: WindowEvent) -> Option<&'static str> {
     match event {
-        WindowEvent::Gap | WindowEvent::Rebaselined | WindowEvent::QuarantineEnded => None,
+        WindowEvent::Gap
+        | WindowEvent::Rebaselined
+        | WindowEvent::QuarantineEnded
+        | WindowEvent::QuarantineDecided => None,
         WindowEvent::Quarantined => Some("held"),
         WindowEvent::DailyLimit => Some("capped"),
         WindowEvent::Doubted => Some("doubted"),

@@ -56,8 +56,15 @@ pub(crate) fn tag(version: u32) -> String {
     format!("version-{version}")
 }
 
-pub(crate) fn title(post: u32) -> String {
-    format!("Post {post}")
+/// The title of a post. A short one stands in every page of the blog.
+pub(crate) fn title(post: u32, is_short: bool) -> String {
+    if is_short { "Post".to_owned() } else { format!("Post {post}") }
+}
+
+/// The post whose page stands at this address or path.
+pub(crate) fn post_at(url: &str) -> Option<u32> {
+    let digits: String = url.trim_end_matches('/').chars().rev().take_while(char::is_ascii_digit).collect();
+    digits.chars().rev().collect::<String>().parse().ok()
 }
 
 /// A document.
@@ -66,57 +73,93 @@ pub(crate) struct Document {
     pub posts: Vec<Post>,
     pub address: Address,
     pub format: Format,
+    pub habit: Habit,
+}
+
+/// Habits of the software that show in every document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Habit {
+    /// Every title is the same word.
+    pub short_titles: bool,
+    /// The document says that it is the whole feed.
+    pub is_complete: bool,
+    /// Name of the software, if the document tells.
+    pub generator: Option<&'static str>,
+    /// Posts are linked to at another host.
+    pub links_elsewhere: bool,
 }
 
 impl Document {
     pub(crate) fn render(&self) -> String {
         match self.format {
-            Format::Rss => rss(&self.posts, self.address),
-            Format::Atom => atom(&self.posts, self.address),
+            Format::Rss => self.rss(),
+            Format::Atom => self.atom(),
         }
     }
-}
 
-fn rss(posts: &[Post], address: Address) -> String {
-    let mut text = format!(
-        "<rss version=\"2.0\"><channel><title>Blog</title><link>{}</link><description>Posts</description>",
-        address.site()
-    );
-    for post in posts {
-        let (id, link) = (address.id(post.id), address.link(post.id));
-        let (title, tag, date) = (title(post.id), tag(post.version), date(post.published).to_rfc2822());
-        write!(
-            text,
-            "<item><title>{title}</title><link>{link}</link><guid isPermaLink=\"false\">{id}</guid>\
-             <pubDate>{date}</pubDate><category>{tag}</category><description>About {}.</description></item>",
-            post.id
-        )
-        .unwrap();
+    fn link(&self, post: u32) -> String {
+        match self.habit.links_elsewhere {
+            true => format!("http://news.example/{post}/"),
+            false => self.address.link(post),
+        }
     }
-    text + "</channel></rss>"
-}
 
-fn atom(posts: &[Post], address: Address) -> String {
-    let newest = posts.iter().map(|post| post.updated).fold(0.0, f64::max);
-    let mut text = format!(
-        "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>Blog</title><id>tag:blog.example,2020:feed</id>\
-         <link href=\"{}\"/><updated>{}</updated>",
-        address.site(),
-        date(newest).to_rfc3339()
-    );
-    for post in posts {
-        let (id, link) = (address.id(post.id), address.link(post.id));
-        let (title, tag) = (title(post.id), tag(post.version));
-        let (published, updated) = (date(post.published).to_rfc3339(), date(post.updated).to_rfc3339());
-        write!(
-            text,
-            "<entry><title>{title}</title><link href=\"{link}\"/><id>{id}</id><published>{published}</published>\
-             <updated>{updated}</updated><category term=\"{tag}\"/><content>About {}.</content></entry>",
-            post.id
-        )
-        .unwrap();
+    fn rss(&self) -> String {
+        let complete = if self.habit.is_complete {
+            "<complete xmlns=\"http://purl.org/syndication/history/1.0\"/>"
+        } else {
+            ""
+        };
+        let generator =
+            self.habit.generator.map(|name| format!("<generator>{name}</generator>")).unwrap_or_default();
+        let mut text = format!(
+            "<rss version=\"2.0\"><channel><title>Blog</title><link>{}</link><description>Posts</description>{complete}{generator}",
+            self.address.site()
+        );
+        for post in &self.posts {
+            let (id, link) = (self.address.id(post.id), self.link(post.id));
+            let (title, tag) = (title(post.id, self.habit.short_titles), tag(post.version));
+            let date = date(post.published).to_rfc2822();
+            write!(
+                text,
+                "<item><title>{title}</title><link>{link}</link><guid isPermaLink=\"false\">{id}</guid>\
+                 <pubDate>{date}</pubDate><category>{tag}</category><description>About {}.</description></item>",
+                post.id
+            )
+            .unwrap();
+        }
+        text + "</channel></rss>"
     }
-    text + "</feed>"
+
+    fn atom(&self) -> String {
+        let newest = self.posts.iter().map(|post| post.updated).fold(0.0, f64::max);
+        let complete = if self.habit.is_complete {
+            "<complete xmlns=\"http://purl.org/syndication/history/1.0\"/>"
+        } else {
+            ""
+        };
+        let generator =
+            self.habit.generator.map(|name| format!("<generator>{name}</generator>")).unwrap_or_default();
+        let mut text = format!(
+            "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>Blog</title><id>tag:blog.example,2020:feed</id>\
+             <link href=\"{}\"/><updated>{}</updated>{complete}{generator}",
+            self.address.site(),
+            date(newest).to_rfc3339()
+        );
+        for post in &self.posts {
+            let (id, link) = (self.address.id(post.id), self.link(post.id));
+            let (title, tag) = (title(post.id, self.habit.short_titles), tag(post.version));
+            let (published, updated) = (date(post.published).to_rfc3339(), date(post.updated).to_rfc3339());
+            write!(
+                text,
+                "<entry><title>{title}</title><link href=\"{link}\"/><id>{id}</id><published>{published}</published>\
+                 <updated>{updated}</updated><category term=\"{tag}\"/><content>About {}.</content></entry>",
+                post.id
+            )
+            .unwrap();
+        }
+        text + "</feed>"
+    }
 }
 
 /// The date of an hour, to the second.

@@ -1,8 +1,8 @@
 //! A publisher: what it holds, what it shows, and what it answers; not who asks.
 
 use crate::{
-    document::{Address, Document, Format, Software},
-    scenario::{Addresses, Scenario, Sorted},
+    document::{Address, Document, Format, Habit, Software, title},
+    scenario::{Addresses, Bulk, Pages, Scenario, Sorted},
 };
 use rand::{RngExt, SeedableRng, rngs::SmallRng, seq::SliceRandom};
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -46,6 +46,10 @@ pub(crate) struct Publisher {
     modified: f64,
     /// True when the page of a deleted post says so.
     says_gone: bool,
+    /// Posts that are spam, and when they are purged.
+    spam: Option<(Vec<u32>, f64)>,
+    /// True while no page is found, whatever is asked for.
+    pages_down: bool,
     /// Chance for pages alone, so that nobody's questions change what happens.
     page_rng: SmallRng,
 }
@@ -56,17 +60,18 @@ pub(crate) enum Answer {
     Document(Document),
 }
 
-/// An answer to a request for the page of a post.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Page {
-    /// 200, and the post is on it.
-    Shown,
-    /// 410.
-    Gone,
-    /// 404.
-    Missing,
-    /// No answer, or a 5xx.
-    Error,
+/// An answer to a request for a page: status, text, and the path that a redirect leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub status: u16,
+    pub text: String,
+    pub location: Option<&'static str>,
+}
+
+impl Page {
+    fn of(status: u16, text: impl Into<String>) -> Self {
+        Self { status, text: text.into(), location: None }
+    }
 }
 
 /// The last document that a client holds, and when it got it.
@@ -75,7 +80,12 @@ pub(crate) struct Held<'a> {
     pub document: &'a Document,
 }
 
+/// Entries in a document of two sections.
 const LENGTH: usize = 15;
+/// Spam posts that come at once, and hours until they are purged.
+const SPAM: (u32, f64) = (150, 30.0);
+/// Posts on the front page, and in the margin of every page.
+const RECENT: usize = 15;
 const SHARDS: u32 = 3;
 const DAYS: f64 = 90.0;
 const FLIPS_A_DAY: f64 = 0.3;
@@ -100,7 +110,7 @@ impl Publisher {
             hour: 0.0,
             posts: BTreeMap::new(),
             next: 0,
-            length: LENGTH,
+            length: scenario.length,
             broken: None,
             pin: None,
             returning: Vec::new(),
@@ -108,6 +118,8 @@ impl Publisher {
             deletions: Vec::new(),
             modified: 0.0,
             says_gone: seed & 2 != 0,
+            spam: None,
+            pages_down: false,
             rng: SmallRng::seed_from_u64(seed),
             page_rng,
         };
@@ -151,6 +163,7 @@ impl Publisher {
             self.modified = now;
         }
         self.change(now);
+        self.change_in_bulk(now);
         self.come_back(now);
         self.fail();
         self.move_house();
@@ -195,6 +208,45 @@ impl Publisher {
         if self.pin.is_some_and(|(_, until)| until <= now) {
             self.pin = None;
         }
+    }
+
+    /// Many posts are deleted at once.
+    fn change_in_bulk(&mut self, now: f64) {
+        let is_time = self.daily(self.scenario.bulk_rate);
+        match self.scenario.bulk {
+            Bulk::None => {}
+            Bulk::Some(count) if is_time => (0..count).for_each(|_| {
+                if let Some(id) = self.pick() {
+                    self.delete(id);
+                }
+            }),
+            Bulk::Everything if is_time => {
+                let shown: Vec<u32> = self.window().iter().map(|post| post.id).collect();
+                shown.into_iter().for_each(|id| self.delete(id));
+            }
+            Bulk::Spam if is_time && self.spam.is_none() => {
+                let first = self.next;
+                (0..SPAM.0).for_each(|n| self.post(now - f64::from(n) / 1000.0));
+                self.spam = Some(((first..self.next).collect(), now + SPAM.1));
+            }
+            Bulk::Some(_) | Bulk::Everything | Bulk::Spam => {}
+        }
+        if let Some((spam, _)) = self.spam.take_if(|(_, until)| *until <= now) {
+            spam.into_iter()
+                .filter(|id| self.posts.contains_key(id))
+                .collect::<Vec<_>>()
+                .into_iter()
+                .for_each(|id| self.delete(id));
+        }
+        if self.hour as u64 % 24 == 0 {
+            self.pages_down =
+                self.scenario.pages == Pages::DownForDays && self.page_rng.random::<f64>() < 0.2;
+        }
+    }
+
+    fn delete(&mut self, id: u32) {
+        self.posts.remove(&id);
+        self.deletions.push((id, self.hour));
     }
 
     fn edit(&mut self, now: f64, edit: impl FnOnce(&mut Post)) {
@@ -347,20 +399,55 @@ impl Publisher {
     }
 
     fn document(&self, posts: Vec<Post>) -> Document {
-        Document { posts, address: self.address, format: self.format }
+        let habit = Habit {
+            short_titles: self.scenario.pages == Pages::ShortTitles,
+            is_complete: self.scenario.complete,
+            generator: self.scenario.generator,
+            links_elsewhere: self.scenario.pages == Pages::Absent,
+        };
+        Document { posts, address: self.address, format: self.format, habit }
     }
 
-    /// The answer of the page of a post.
-    pub(crate) fn page(&mut self, id: u32) -> Page {
+    /// The answer of the page of a post; `None` asks for the front page.
+    pub(crate) fn page(&mut self, id: Option<u32>) -> Page {
+        let Some(id) = id else { return Page::of(200, self.template("Blog", true)) };
         if self.page_rng.random::<f64>() < PAGES_FAILING {
-            Page::Error
-        } else if self.is_alive(id) {
-            Page::Shown
-        } else if self.says_gone {
-            Page::Gone
-        } else {
-            Page::Missing
+            return Page::of(500, "");
         }
+        let lives = self.is_alive(id);
+        let is_short = self.scenario.pages == Pages::ShortTitles;
+        let post = format!("<h1>{}</h1><p>About {id}.</p>", title(id, is_short));
+        let shown = |publisher: &mut Self| Page::of(200, publisher.template(&post, false));
+        match self.scenario.pages {
+            _ if self.pages_down => Page::of(404, "Not found"),
+            Pages::NotFoundForAll => Page::of(404, "Not found"),
+            Pages::GoneForAll => Page::of(410, "Gone"),
+            Pages::Challenge => Page::of(403, "Checking your browser"),
+            Pages::Shell => Page::of(200, "<div id='app'></div><script src='app.js'></script>"),
+            Pages::FrontPageForAll => Page { location: Some("/"), ..Page::of(302, "") },
+            Pages::FrontPage if !lives => Page { location: Some("/"), ..Page::of(302, "") },
+            Pages::ShortTitles | Pages::SoftNotFound if !lives => {
+                Page::of(200, self.template("<h1>Nothing here</h1>", false))
+            }
+            Pages::Truthful | Pages::Absent | Pages::DownForDays if !lives && self.says_gone => {
+                Page::of(410, "Gone")
+            }
+            Pages::Truthful | Pages::Absent | Pages::DownForDays if !lives => Page::of(404, "Not found"),
+            _ => shown(self),
+        }
+    }
+
+    /// A page in the blog's template, with the newest posts in the margin or in full.
+    fn template(&self, text: &str, is_front: bool) -> String {
+        let is_short = self.scenario.pages == Pages::ShortTitles;
+        let newest: String = self
+            .posts
+            .keys()
+            .rev()
+            .take(if is_front { RECENT } else { 5 })
+            .map(|id| format!("<li>{}</li>", title(*id, is_short)))
+            .collect();
+        format!("<title>Blog</title>{text}<ul>{newest}</ul><a>Next Post</a>")
     }
 }
 

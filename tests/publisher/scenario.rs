@@ -28,6 +28,45 @@ pub(crate) enum Addresses {
     SoftwareMoves,
 }
 
+/// Answers of the pages of posts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// The truth: 404 or 410 for a deleted post.
+    Truthful,
+    /// There are none: posts are linked to at another host.
+    Absent,
+    /// 404 for every page: robots are refused.
+    NotFoundForAll,
+    /// 410 for every page.
+    GoneForAll,
+    /// 403 for every page, with a challenge.
+    Challenge,
+    /// One page for all, which scripts fill.
+    Shell,
+    /// Deleted posts lead to the front page.
+    FrontPage,
+    /// Every page leads to the front page.
+    FrontPageForAll,
+    /// Every post has the same title of one word, and a deleted one a page that says so with status 200.
+    ShortTitles,
+    /// A deleted post has a page that says so with status 200.
+    SoftNotFound,
+    /// The truth, but for one day in five on which every page is 404.
+    DownForDays,
+}
+
+/// Deletions of many posts at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bulk {
+    None,
+    /// So many visible posts.
+    Some(u32),
+    /// Every visible post.
+    Everything,
+    /// Spam: 150 posts that were published at once and are purged a day later.
+    Spam,
+}
+
 /// The habits of a publisher, and its faults. Chances are per hour or per poll.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scenario {
@@ -72,6 +111,18 @@ pub(crate) struct Scenario {
     pub sections: bool,
     /// Posts a day that appear with a date up to three days old.
     pub late_drafts: f64,
+    pub pages: Pages,
+    pub bulk: Bulk,
+    /// Deletions of many posts a day.
+    pub bulk_rate: f64,
+    /// Entries in the document.
+    pub length: usize,
+    /// True when the document says that it is the whole feed.
+    pub complete: bool,
+    /// Name of the software, if the document tells.
+    pub generator: Option<&'static str>,
+    /// Share of deletions that must be found where pages are asked.
+    pub found_with_pages_min: f64,
     /// The share of deletions that must be found.
     pub found_min: f64,
     /// False tombstones that are forgiven in 90 days: those of the table. Without probes nothing tells a post that was
@@ -103,6 +154,13 @@ const STEADY: Scenario = Scenario {
     withdrawals: 0.0,
     sections: false,
     late_drafts: 0.0,
+    pages: Pages::Truthful,
+    bulk: Bulk::None,
+    bulk_rate: 0.0,
+    length: 15,
+    complete: false,
+    generator: None,
+    found_with_pages_min: 0.0,
     found_min: of(217, 243),
     false_max: 0.0,
 };
@@ -205,5 +263,78 @@ pub(crate) fn harmless() -> Vec<Scenario> {
         Scenario { name: "host moves", addresses: Addresses::HostMoves, ..STEADY },
         Scenario { name: "software moves", addresses: Addresses::SoftwareMoves, ..STEADY },
         Scenario { name: "late drafts", late_drafts: 0.5, ..STEADY },
+    ]
+}
+
+/// Pages that say little, each with posts that are dated back, so that documents are mistaken and pages must not make it
+/// worse; and days on which pages are down.
+pub(crate) fn silent_pages() -> Vec<Scenario> {
+    let backdated = Scenario { backdatings: 0.2, false_max: 178.0 / 12.0, found_min: of(204, 228), ..STEADY };
+    vec![
+        Scenario { name: "404 for every page", pages: Pages::NotFoundForAll, ..backdated },
+        Scenario { name: "410 for every page", pages: Pages::GoneForAll, ..backdated },
+        Scenario { name: "403 for every page", pages: Pages::Challenge, ..backdated },
+        Scenario { name: "one shell for all", pages: Pages::Shell, ..backdated },
+        Scenario { name: "front page for all", pages: Pages::FrontPageForAll, ..backdated },
+        Scenario { name: "front page for the deleted", pages: Pages::FrontPage, ..backdated },
+        Scenario { name: "one short title for all", pages: Pages::ShortTitles, ..backdated },
+        Scenario { name: "soft 404s", pages: Pages::SoftNotFound, ..backdated },
+        Scenario { name: "pages down for days", pages: Pages::DownForDays, ..backdated },
+        Scenario { name: "no pages", pages: Pages::Absent, ..backdated },
+    ]
+}
+
+/// Deletions of many posts at once, with pages that tell, say little, or are not there; and other documents that lack much.
+pub(crate) fn bulk() -> Vec<Scenario> {
+    let five = Scenario {
+        bulk: Bulk::Some(5),
+        bulk_rate: 1.0 / 15.0,
+        found_min: 0.0,
+        found_with_pages_min: 0.9,
+        ..STEADY
+    };
+    let everything = Scenario { bulk: Bulk::Everything, ..five };
+    let spam = Scenario { bulk: Bulk::Spam, length: 200, found_with_pages_min: 0.85, ..five };
+    let blind = |scenario: Scenario, name: &'static str, pages: Pages| Scenario {
+        name,
+        pages,
+        found_with_pages_min: 0.0,
+        ..scenario
+    };
+    vec![
+        Scenario { name: "five at once", ..five },
+        blind(five, "five at once, 404 for all", Pages::NotFoundForAll),
+        blind(five, "five at once, a shell", Pages::Shell),
+        blind(five, "five at once, no pages", Pages::Absent),
+        Scenario { name: "everything at once", ..everything },
+        blind(everything, "everything, 404 for all", Pages::NotFoundForAll),
+        blind(everything, "everything, no pages", Pages::Absent),
+        Scenario { name: "spam is purged", ..spam },
+        blind(spam, "spam, 404 for all", Pages::NotFoundForAll),
+        blind(spam, "spam, no pages", Pages::Absent),
+        Scenario {
+            name: "missing rows, 404 for all",
+            shard_hours: 120.0,
+            false_max: 4.0,
+            pages: Pages::NotFoundForAll,
+            found_min: of(215, 242),
+            ..STEADY
+        },
+        Scenario {
+            name: "whole feed, missing rows",
+            complete: true,
+            posts: 0.33,
+            length: 1000,
+            shard_hours: 120.0,
+            found_min: 0.5,
+            ..STEADY
+        },
+        Scenario {
+            name: "deltas of Serendipity",
+            deltas: true,
+            generator: Some("Serendipity 2.4.0 - http://www.s9y.org/"),
+            found_min: of(125, 243),
+            ..STEADY
+        },
     ]
 }

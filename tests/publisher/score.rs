@@ -25,6 +25,12 @@ pub(crate) struct Told {
     pub false_ones: usize,
     /// From each deletion found to its tombstone.
     pub hours: Vec<f64>,
+    /// Items that came back to life.
+    pub resurrected: usize,
+    /// Gap markers between documents that have something in common with what was shown before.
+    pub false_gaps: usize,
+    /// Requests to the publisher.
+    pub requests: usize,
 }
 
 impl Score {
@@ -40,10 +46,15 @@ impl Score {
         self.by_absence.found as f64 / self.deletions.max(1) as f64
     }
 
+    pub(crate) fn found_with_pages(&self) -> f64 {
+        self.with_pages.found as f64 / self.deletions.max(1) as f64
+    }
+
     pub(crate) fn heading() -> String {
-        let told = format!("{:>6}{:>6}{:>6}", "found", "false", "hours");
+        let told =
+            format!("{:>6}{:>6}{:>6}{:>6}{:>6}{:>7}", "found", "false", "hours", "back", "gaps", "asked");
         format!(
-            "{:<30}{:>10} |{:^19}|{:^19}| {:>12}{:>6}\n{:<30}{:>10} |{told} |{told} | {:>12}{:>6}",
+            "{:<30}{:>10} |{:^37}|{:^37}| {:>12}{:>6}\n{:<30}{:>10} |{told} |{told} | {:>12}{:>6}",
             "",
             "",
             "by absence",
@@ -63,6 +74,9 @@ impl Told {
         self.found += other.found;
         self.false_ones += other.false_ones;
         self.hours.extend(&other.hours);
+        self.resurrected += other.resurrected;
+        self.false_gaps += other.false_gaps;
+        self.requests += other.requests;
     }
 
     fn median_hours(&self) -> String {
@@ -76,7 +90,9 @@ impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>10}", self.deletions)?;
         for told in [&self.by_absence, &self.with_pages] {
-            write!(f, " |{:>6}{:>6}{:>6}", told.found, told.false_ones, told.median_hours())?;
+            let Told { found, false_ones, resurrected, false_gaps, requests, .. } = told;
+            let hours = told.median_hours();
+            write!(f, " |{found:>6}{false_ones:>6}{hours:>6}{resurrected:>6}{false_gaps:>6}{requests:>7}")?;
         }
         write!(f, " | {:>12}{:>6}", self.past_the_end, self.twice)
     }

@@ -1,7 +1,7 @@
 //! Polls a publisher through the pipeline that polls in earnest, over a store in memory, and keeps the score.
 
 use crate::{
-    document::{Document, START_SECS, tag, title},
+    document::{Document, START_SECS, post_at, tag},
     publisher::{Answer, Held, Page, Publisher},
     scenario::Scenario,
     score::{Score, Told},
@@ -10,7 +10,6 @@ use bytes::Bytes;
 use everfeed::{
     clock::Manual,
     feed::{
-        absence::CheckResult,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -19,18 +18,24 @@ use everfeed::{
         stamp::Stamp,
     },
     ingest::{
-        Context, DeletionSettings, FeedSpec, Fetched,
+        Context, DeletionSettings, FeedSpec, Fetched, Upstream,
         checks::Check,
         polls::{Poll, PollSaving},
         upstream::Reply,
     },
+    layers::{self, ClientConfig, FetchError, Governor, client::upstream_over},
     notify::Notify,
     store::{memory::Memory, traits::*},
 };
+use futures_util::future::BoxFuture;
+use http::{Response, header};
+use http_body_util::{BodyExt as _, Full};
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    num::NonZeroU32,
+    sync::{Arc, Mutex, MutexGuard},
 };
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 const DAYS: u64 = 90;
@@ -43,19 +48,23 @@ pub(crate) async fn watch(scenario: &Scenario, seed: u64) -> Score {
 }
 
 async fn watch_so(scenario: &Scenario, seed: u64, permalink_checks: bool) -> Score {
-    let mut publisher = Publisher::new(*scenario, seed);
-    let mut watcher = Watcher::new(permalink_checks).await;
+    let publisher = Arc::new(Mutex::new(Publisher::new(*scenario, seed)));
+    let mut watcher = Watcher::new(publisher, permalink_checks).await;
     for hour in 0..DAYS * 24 {
-        publisher.live();
+        watcher.publisher().live();
         if hour % scenario.poll_hours == 0 {
-            watcher.poll(&mut publisher).await;
+            watcher.poll(scenario.poll_hours).await;
         }
     }
-    watcher.converge(&mut publisher).await;
-    watcher.score(&mut publisher).await
+    watcher.converge().await;
+    watcher.score().await
 }
 
 struct Watcher {
+    publisher: Arc<Mutex<Publisher>>,
+    /// Requests for pages so far.
+    asked: Arc<Mutex<usize>>,
+    upstream: Upstream,
     context: Context,
     store: Arc<Memory>,
     clock: Arc<Manual>,
@@ -64,10 +73,14 @@ struct Watcher {
     cursor: String,
     /// The last document, and the hour in which it came.
     held: Option<(f64, Document)>,
-    /// Which post an item is, and whether it lives.
+    /// The post that an item is, and true while it lives.
     items: HashMap<ItemId, (u32, bool)>,
     /// Items that are missed.
     missed: Vec<u32>,
+    /// Posts that documents showed, before the last one and with it.
+    shown: [HashSet<u32>; 2],
+    /// Gap markers so far.
+    gaps: usize,
     by_absence: Judge,
 }
 
@@ -94,8 +107,11 @@ impl Judge {
     }
 }
 
+/// Pages that can be asked for in an hour at most, one a minute.
+const PAGES_AN_HOUR: u64 = 60;
+
 impl Watcher {
-    async fn new(permalink_checks: bool) -> Self {
+    async fn new(publisher: Arc<Mutex<Publisher>>, permalink_checks: bool) -> Self {
         let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());
@@ -105,26 +121,54 @@ impl Watcher {
         let feed = FeedSpec { deletions: DeletionSettings { permalink_checks, ..usual.deletions }, ..usual };
         let state = PollState::unpolled(URL);
         let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
-        let by_absence = Judge::default();
-        Self { context, store, clock, feed, state, cursor, held, items, missed, by_absence }
+        let (by_absence, shown, gaps) = (Judge::default(), Default::default(), 0);
+        let asked = Arc::new(Mutex::new(0));
+        let upstream = upstream(&publisher, &asked, clock.clone());
+        Self {
+            publisher,
+            asked,
+            upstream,
+            context,
+            store,
+            clock,
+            feed,
+            state,
+            cursor,
+            held,
+            items,
+            missed,
+            shown,
+            gaps,
+            by_absence,
+        }
     }
 
-    fn now(publisher: &Publisher) -> Stamp {
-        Stamp::from_secs(START_SECS + publisher.hour as u64 * 3600)
+    fn publisher(&self) -> MutexGuard<'_, Publisher> {
+        self.publisher.lock().unwrap()
+    }
+
+    fn now(&self) -> Stamp {
+        Stamp::from_secs(START_SECS + self.publisher().hour as u64 * 3600)
     }
 
     /// Asks for the document as the poller would: without validators when that is due.
-    async fn poll(&mut self, publisher: &mut Publisher) {
-        let plan = self.state.plan(self.feed.deletions.audit_secs, Self::now(publisher));
+    async fn poll(&mut self, hours: u64) {
+        let plan = self.state.plan(self.feed.deletions.audit_secs, self.now());
         let held = self.held.as_ref().filter(|_| plan.conditional);
-        let reply = match publisher.answer(held.map(|(hour, document)| Held { hour: *hour, document })) {
+        let answered = self
+            .publisher
+            .lock()
+            .unwrap()
+            .answer(held.map(|(hour, document)| Held { hour: *hour, document }));
+        let reply = match answered {
             Answer::Unchanged => Reply::Unchanged(answer(true)),
-            Answer::Document(document) => self.document(document, plan.conditional, publisher.hour),
+            Answer::Document(document) => self.document(document, plan.conditional),
         };
-        self.take(reply, publisher).await;
+        self.by_absence.told.requests += 1;
+        self.take(reply, hours).await;
     }
 
-    fn document(&mut self, document: Document, conditional: bool, hour: f64) -> Reply {
+    fn document(&mut self, document: Document, conditional: bool) -> Reply {
         let fetched = Fetched {
             answer: answer(conditional),
             body: Bytes::from(document.render()),
@@ -135,57 +179,68 @@ impl Watcher {
             resource: None,
             is_part: false,
         };
+        let [before, last] = &mut self.shown;
+        before.extend(last.drain());
+        last.extend(document.posts.iter().map(|post| post.id));
+        let hour = self.publisher().hour;
         self.held = Some((hour, document));
         Reply::Document(fetched)
     }
 
-    async fn take(&mut self, reply: Reply, publisher: &mut Publisher) {
-        self.clock.set(Self::now(publisher).micros());
+    async fn take(&mut self, reply: Reply, hours: u64) {
+        self.clock.set(self.now().micros());
         let polled = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await;
         self.state = polled.state;
         assert_eq!(self.state.health.fault, None, "every document of this publisher can be read");
         if polled.saving == PollSaving::Committed {
-            self.follow(publisher).await;
+            self.follow().await;
         }
         if self.feed.deletions.permalink_checks {
-            self.ask(publisher).await;
+            self.ask(hours).await;
         }
     }
 
-    /// Asks for every page that is due.
-    async fn ask(&mut self, publisher: &mut Publisher) {
-        let now = Self::now(publisher);
-        while let Some(id) = self.due(now).await {
-            let said = match publisher.page(self.items[&id].0) {
-                Page::Shown => CheckResult::Shown,
-                Page::Gone => CheckResult::Gone,
-                Page::Missing => CheckResult::NotFound,
-                Page::Error => CheckResult::Nothing,
-            };
-            Check::new(&self.context, &self.feed, &self.state).answered(id, said).await.unwrap();
-            self.follow(publisher).await;
+    /// Asks for every page that is due, as many as there is time for.
+    async fn ask(&mut self, hours: u64) {
+        let stop = CancellationToken::new();
+        for _ in 0..PAGES_AN_HOUR * hours {
+            let due = self.store.feed(self.feed.no).await.unwrap().next_check_at;
+            if due.is_none_or(|at| at > self.now()) {
+                return;
+            }
+            Check::new(&self.context, &self.feed, &self.state).run(&self.upstream, &stop).await.unwrap();
+            self.follow().await;
         }
-    }
-
-    async fn due(&self, now: Stamp) -> Option<ItemId> {
-        self.store.known(self.feed.no, Vec::new()).await.unwrap().window.absence.due_check(now)
     }
 
     /// Reads what changed, as a consumer does.
-    async fn follow(&mut self, publisher: &mut Publisher) {
+    async fn follow(&mut self) {
         let page = self.store.page(self.query(&self.cursor, false)).await.unwrap();
         self.cursor = page.last_cursor;
         for item in page.items {
             let known = self.items.get(&item.id).copied();
             let post = post(&item).or(known.map(|(post, _)| post)).expect("what ends was there before");
-            self.items.insert(item.id, (post, !item.is_gone()));
-            if item.is_gone() {
-                self.by_absence.tell(post, publisher);
+            let lives = !item.is_gone();
+            if lives && known.is_some_and(|(_, lived)| !lived) {
+                self.by_absence.told.resurrected += 1;
+            }
+            self.items.insert(item.id, (post, lives));
+            if !lives {
+                self.by_absence.tell(post, &self.publisher.lock().unwrap());
             }
         }
         let known = self.store.known(self.feed.no, Vec::new()).await.unwrap();
         let suspects = known.window.absence.suspects();
         self.missed = suspects.filter_map(|row| Some(self.items.get(&row.id)?.0)).collect();
+        // Only so many markers are kept, so that their number may stay: the last one tells.
+        let record = self.store.feed(self.feed.no).await.unwrap();
+        let now = self.now();
+        let is_new =
+            record.gaps.last().is_some_and(|gap| gap.at == now) && self.gaps != now.micros() as usize;
+        if is_new && !self.shown[0].is_disjoint(&self.shown[1]) {
+            self.gaps = now.micros() as usize;
+            self.by_absence.told.false_gaps += 1;
+        }
     }
 
     fn query(&self, since: &str, live_only: bool) -> PageQuery {
@@ -202,25 +257,24 @@ impl Watcher {
 
     /// Asks once more, without validators and on a day when nothing goes wrong: what the publisher shows is there, in its
     /// newest version. Some publishers hide an edit from validators until then.
-    async fn converge(&mut self, publisher: &mut Publisher) {
-        publisher.live();
-        let document = publisher.undisturbed();
+    async fn converge(&mut self) {
+        self.publisher().live();
+        let document = self.publisher().undisturbed();
         let posts = document.posts.clone();
-        let reply = self.document(document, false, publisher.hour);
-        self.take(reply, publisher).await;
+        let reply = self.document(document, false);
+        self.take(reply, 1).await;
         let page = self.store.page(self.query("", true)).await.unwrap();
-        let told = |item: &Arc<Item>| {
-            let entry = item.entry()?;
-            Some((entry.title.as_ref()?.value.clone(), entry.categories.first()?.term.clone()))
-        };
-        let live: HashSet<(String, String)> = page.items.iter().filter_map(told).collect();
+        let told = |item: &Arc<Item>| Some((post(item)?, item.entry()?.categories.first()?.term.clone()));
+        let live: HashSet<(u32, String)> = page.items.iter().filter_map(told).collect();
         for shown in posts {
-            let expect = (title(shown.id), tag(shown.version));
+            let expect = (shown.id, tag(shown.version));
             assert!(live.contains(&expect), "the store lacks {expect:?}");
         }
     }
 
-    async fn score(self, publisher: &mut Publisher) -> Score {
+    async fn score(mut self) -> Score {
+        self.by_absence.told.requests += *self.asked.lock().unwrap();
+        let publisher = self.publisher.lock().unwrap();
         let mut live: HashMap<u32, usize> = HashMap::new();
         self.items
             .values()
@@ -241,6 +295,24 @@ impl Watcher {
     }
 }
 
+/// The client stack over the pages of a publisher, and the count of its requests.
+fn upstream(publisher: &Arc<Mutex<Publisher>>, asked: &Arc<Mutex<usize>>, clock: Arc<Manual>) -> Upstream {
+    let (publisher, asked) = (publisher.clone(), asked.clone());
+    let wire = tower::service_fn(move |request: layers::Request| {
+        *asked.lock().unwrap() += 1;
+        let Page { status, text, location } = publisher.lock().unwrap().page(post_at(request.uri().path()));
+        let mut reply = Response::builder().status(status).header(header::CONTENT_TYPE, "text/html");
+        if let Some(location) = location {
+            reply = reply.header(header::LOCATION, location);
+        }
+        let reply = reply.body(whole(text)).unwrap();
+        Box::pin(async { Ok(reply) }) as BoxFuture<'static, Result<layers::Reply, FetchError>>
+    });
+    let many = NonZeroU32::new(1_000_000).unwrap();
+    let client = upstream_over(&ClientConfig::default(), Governor::new(many, many), wire);
+    Upstream::new(client, Url::parse("https://me.example/").unwrap(), clock)
+}
+
 fn answer(conditional: bool) -> schedule::Answer {
     schedule::Answer {
         asked: URL.to_owned(),
@@ -255,7 +327,11 @@ fn answer(conditional: bool) -> schedule::Answer {
     }
 }
 
-/// Which post an item is.
+fn whole(text: String) -> layers::Body {
+    Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// The post that an item is.
 fn post(item: &Item) -> Option<u32> {
-    item.entry()?.title.as_ref()?.value.strip_prefix("Post ")?.parse().ok()
+    post_at(item.entry()?.permalink()?)
 }

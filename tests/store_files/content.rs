@@ -389,6 +389,7 @@ pub(crate) async fn fill(store: &dyn Store) {
             deferred: vec![held()],
             reformatted_at: Some(START),
             archive_suspects: vec![missed()],
+            tombstones: Vec::new(),
         }),
         metadata: Some(Arc::new(head())),
         id_rule: IdRule::IdAndLink,

@@ -1,6 +1,9 @@
 //! Events and results of checks in the operator's words.
 
-use crate::feed::absence::{CheckResult, WindowEvent};
+use crate::feed::{
+    absence::{CheckResult, ControlFinding, WindowEvent},
+    schedule::Whose,
+};
 
 /// An event of a window as a whole.
 pub const fn event(event: WindowEvent) -> &'static str {
@@ -11,6 +14,7 @@ pub const fn event(event: WindowEvent) -> &'static str {
         }
         WindowEvent::Quarantined => "too much was missing at once, so nothing was concluded",
         WindowEvent::QuarantineEnded => "too much stayed missing for a week, so the window began anew",
+        WindowEvent::QuarantineDecided => "the pages of what was missing at once decided on it",
         WindowEvent::DailyLimit => {
             "more items seem to be gone than is believed in one day, so the rest waits"
         }
@@ -29,6 +33,35 @@ pub const fn event(event: WindowEvent) -> &'static str {
     }
 }
 
+/// The owner of a fault.
+pub const fn whose(whose: Whose) -> &'static str {
+    match whose {
+        Whose::Upstream => "that is the publisher's fault",
+        Whose::Ours => "that is our own fault, not the publisher's",
+    }
+}
+
+/// The last control of permalink checks.
+pub const fn control(finding: ControlFinding) -> &'static str {
+    match finding {
+        ControlFinding::Shown => {
+            "pages tell what became of a post: that of one in the feed is there and shows it"
+        }
+        ControlFinding::Silent => {
+            "a page without its post proves nothing: that of one in the feed does not show it either"
+        }
+        ControlFinding::NoPost => {
+            "pages prove nothing: no post of the feed has a page at the feed's own host"
+        }
+        ControlFinding::NotFound => "pages prove nothing: that of a post in the feed is not found (404)",
+        ControlFinding::Gone => "pages prove nothing: that of a post in the feed is said to be gone (410)",
+        ControlFinding::Refused => {
+            "pages prove nothing: that of a post in the feed is refused, or does not answer"
+        }
+        ControlFinding::Elsewhere => "pages prove nothing: that of a post in the feed leads to another host",
+    }
+}
+
 /// The result of a request for an item's own page.
 pub const fn page(said: CheckResult) -> &'static str {
     match said {
@@ -39,5 +72,28 @@ pub const fn page(said: CheckResult) -> &'static str {
         CheckResult::Elsewhere => "it leads to another host, which is not asked",
         CheckResult::Nothing => "no answer that says anything",
         CheckResult::NoPage => "the item has no page at its feed's own address",
+        CheckResult::Uninformative(finding) => uninformative(finding),
+    }
+}
+
+/// Reason why the page of an item says nothing, from the page of a post that is in the feed.
+const fn uninformative(finding: ControlFinding) -> &'static str {
+    match finding {
+        ControlFinding::NoPost => {
+            "it says nothing: the feed shows no post whose page it could be compared with"
+        }
+        ControlFinding::Shown | ControlFinding::Silent => {
+            "it says nothing: the page of a post that is in the feed looks the same"
+        }
+        ControlFinding::NotFound => {
+            "it says nothing: the page of a post that is in the feed is not found either"
+        }
+        ControlFinding::Gone => {
+            "it says nothing: the page of a post that is in the feed is said to be gone, too"
+        }
+        ControlFinding::Refused => "it says nothing: the page of a post that is in the feed is refused, too",
+        ControlFinding::Elsewhere => {
+            "it says nothing: the page of a post that is in the feed leads to another host, too"
+        }
     }
 }

@@ -51,6 +51,11 @@ impl Comparison {
         Self { shown, survivors: survivors.len(), anchors, in_order: ordered.len(), position }
     }
 
+    /// True when the document has something in common with what was known before it: nothing is missing between the two.
+    pub(super) fn is_joined(&self, seen: &[ShownItem]) -> bool {
+        self.survivors > 0 || seen.iter().any(|place| place.is_known)
+    }
+
     /// True when at least three survived and four in five kept their order.
     pub(super) fn is_stable(&self) -> bool {
         self.survivors >= SURVIVORS_MIN && self.in_order * 5 >= self.survivors * 4

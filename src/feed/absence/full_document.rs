@@ -4,7 +4,7 @@ use super::{
     ANCHORS_MIN, AbsenceFindings, AbsenceState, Coverage, DocumentStanding, ProofPolicy, ShownItem, Suspect,
     WindowEvent, WindowItem,
     comparison::{AbsenceRule, Comparison, LackingItem},
-    proof::DocumentContext,
+    proof::{DocumentContext, SuspectBasis},
 };
 use crate::feed::{item::ItemId, stamp::Stamp};
 use std::collections::{HashMap, HashSet};
@@ -15,8 +15,11 @@ const ROWS_MAX: usize = 1000;
 /// Full documents in a row whose order cannot be followed before the window begins anew.
 const UNSTABLE_MAX: u8 = 6;
 
-/// Longest quarantine, in seconds; then the window begins anew.
-const HOLD_SECS: u64 = 7 * 86_400;
+/// Seconds for which a document that says to be the whole feed is not believed when it lacks much at once.
+const WHOLE_HOLD_SECS: u64 = 86_400;
+
+/// Seconds for which a suspect is remembered when the order of documents cannot be followed.
+const KEPT_SECS: u64 = 7 * 86_400;
 
 impl AbsenceState {
     /// Judges a full document; `seen` is newest first.
@@ -35,41 +38,59 @@ impl AbsenceState {
             return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
         }
         let view = Comparison::new(self, seen);
+        let (view, seen) = (&view, seen);
         // An empty or very short document proves nothing by itself, not even that the feed was replaced.
         if seen.is_empty() || self.documents.is_short(seen) {
-            return memory.hold(self, &view, seen, class, now);
+            let lacking = self.lacking(view);
+            return memory.hold(self, &lacking, (view, seen), (class, policy), now);
         }
         if view.survivors == 0 && !policy.complete {
-            return memory.begin_anew(self, &view, seen, WindowEvent::Gap);
+            // Where known items take the place of all others, those may have been deleted.
+            if policy.checks_permalinks && view.is_joined(seen) {
+                let lacking = self.lacking(view);
+                return memory.hold(self, &lacking, (view, seen), (class, policy), now);
+            }
+            return memory.begin_anew(self, view, seen, WindowEvent::Gap);
         }
         let rule = if policy.complete {
             AbsenceRule::Complete
         } else if !view.is_stable() {
             memory.documents.unstable += 1;
             if memory.documents.unstable < UNSTABLE_MAX {
-                memory.items = prepended(self, seen, &view);
+                memory.items = prepended(self, seen, view);
                 memory.documents.standing = DocumentStanding::SetAside;
                 return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
             }
-            return memory.begin_anew(self, &view, seen, WindowEvent::Rebaselined);
+            return memory.begin_anew(self, view, seen, WindowEvent::Rebaselined);
         } else {
             AbsenceRule::Bracket { decides: policy.ordered && memory.documents.direction.is_known() }
         };
         memory.documents.unstable = 0;
         let missed = view.missed(self, seen, rule);
-        let fresh = missed.iter().filter(|m| m.is_interior && self.items[m.at].suspect.is_none()).count();
-        // A list of the ten best may change by half from one day to the next.
-        let is_mass = !policy.complete && fresh > (self.items.len() / 5).max(2);
-        if is_mass {
-            return memory.hold(self, &view, seen, class, now);
+        let fresh: Vec<usize> = missed
+            .iter()
+            .filter(|missed| missed.is_interior && self.items[missed.at].suspect.is_none())
+            .map(|missed| missed.at)
+            .collect();
+        let is_held = |missed: &&LackingItem| {
+            let row = &self.items[missed.at];
+            Self::is_of_many(row) && (missed.is_interior || Self::is_told_by_page(row))
+        };
+        let many = missed.iter().filter(is_held).count();
+        let is_mass = fresh.len() + many > (self.items.len() / 5).max(2);
+        // A list that says to be whole is believed after a day.
+        let is_believed = policy.complete
+            && self.quarantined_since.is_some_and(|since| now.secs_since(since) >= WHOLE_HOLD_SECS);
+        if is_mass && !is_believed {
+            return memory.hold(self, &fresh, (view, seen), (class, policy), now);
         }
         memory.quarantined_since = None;
-        let (came, inside, end) = self.moved(seen, &view, &missed);
+        let (came, inside, end) = self.moved(seen, view, &missed);
         memory.pinned = self.pinned.after(came, inside, end);
         let as_if_rolled = came > 0 && came == inside && end == 0;
         let policy = &memory.believed(policy, now);
         let counts = class == Coverage::Unconditional || self.conditional.is_proof();
-        let strong = self.is_conserved(seen, &view);
+        let strong = self.is_conserved(seen, view);
         memory.documents.note_length(seen);
         let becomes_sticky = memory.pinned.is_on() && !self.pinned.is_on();
         let last_seen = self.documents.seen_at;
@@ -77,6 +98,12 @@ impl AbsenceState {
         let mut outcome = memory.decide(self, seen, &missed, &sight);
         outcome.events.extend(becomes_sticky.then_some(WindowEvent::Pinned));
         outcome
+    }
+
+    /// Places of the rows that a document lacks and that have an id of their own.
+    fn lacking(&self, view: &Comparison) -> Vec<usize> {
+        let is_lacking = |row: &WindowItem| !row.is_weak && !view.shown.contains(&row.id);
+        self.items.iter().enumerate().filter(|(_, row)| is_lacking(row)).map(|(at, _)| at).collect()
     }
 
     /// Number of new posts at the head, if none was known before and none came elsewhere; numbers of those missed anew from
@@ -98,42 +125,41 @@ impl AbsenceState {
         came == fresh.count()
     }
 
-    /// Nothing is concluded from a document that lacks too much; what is new in it is remembered.
-    fn hold(
-        mut self,
-        before: &Self,
-        view: &Comparison,
-        seen: &[ShownItem],
-        class: Coverage,
-        now: Stamp,
-    ) -> AbsenceFindings {
-        let since = before.quarantined_since.unwrap_or(now);
-        // Only the answer to an unconditional request says what the feed is from now on.
-        if class == Coverage::Unconditional && now.secs_since(since) > HOLD_SECS {
-            return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
-        }
-        self.quarantined_since = Some(since);
-        self.items = prepended(before, seen, view);
-        self.documents.standing =
-            if seen.is_empty() { DocumentStanding::Empty } else { DocumentStanding::Doubted };
-        let events =
-            before.quarantined_since.is_none().then_some(WindowEvent::Quarantined).into_iter().collect();
-        AbsenceFindings { state: self, events, ..AbsenceFindings::default() }
-    }
-
-    /// The window is this document from now on; what is not in it has rolled off.
-    fn begin_anew(
+    /// The window is this document from now on; what is not in it has rolled off. Suspects stay when merely the order was
+    /// lost: their pages, or later documents, decide on them.
+    pub(super) fn begin_anew(
         mut self,
         before: &Self,
         view: &Comparison,
         seen: &[ShownItem],
         event: WindowEvent,
     ) -> AbsenceFindings {
-        let left = before.items.iter().filter(|row| !view.shown.contains(&row.id));
-        let rolled_off: Vec<ItemId> = left.map(|row| row.id).collect();
+        let now = self.documents.seen_at;
+        let is_kept = |missing: Suspect| {
+            event == WindowEvent::Rebaselined
+                && missing.basis != SuspectBasis::PageOfMany
+                && !missing.permalink_check.is_hidden()
+                && now.secs_since(missing.since) < KEPT_SECS
+        };
+        let mut kept: HashMap<Option<ItemId>, Vec<WindowItem>> = HashMap::new();
+        let (mut rolled_off, mut predecessor) = (Vec::new(), None);
+        for row in &before.items {
+            if view.shown.contains(&row.id) {
+                predecessor = Some(row.id);
+            } else if row.suspect.is_some_and(is_kept) {
+                kept.entry(predecessor).or_default().push(*row);
+            } else {
+                rolled_off.push(row.id);
+            }
+        }
         // A feed of two entries has no order that could be followed; as long as it shows them all, nothing is lost.
-        let events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
-        self.items = rows(seen);
+        let mut events = if rolled_off.is_empty() { Vec::new() } else { vec![event] };
+        if event != WindowEvent::Rebaselined && !view.is_joined(seen) && !events.contains(&WindowEvent::Gap) {
+            events.push(WindowEvent::Gap);
+        } else if view.is_joined(seen) {
+            events.retain(|event| *event != WindowEvent::Gap);
+        }
+        self.items = spliced(seen, kept);
         self.quarantined_since = None;
         self.documents.unstable = 0;
         self.documents.lengths.clear();
@@ -169,7 +195,9 @@ impl AbsenceState {
             let missing = Suspect::again(row.suspect, missed, sight);
             let proof = missing.proves(row.tombstone_count, sight.policy, sight.now);
             if let Some(proof) = proof
-                && (sight.policy.complete || self.may_end(&mut outcome.events, sight.now))
+                && (sight.policy.complete
+                    || proof.is_of_page()
+                    || self.may_end(&mut outcome.events, sight.now))
             {
                 outcome.gone.push((row.id, proof));
             } else if missing.is_moot(self.pinned.is_on(), sight.policy) {
@@ -178,12 +206,7 @@ impl AbsenceState {
                 undecided.entry(predecessor).or_default().push(WindowItem { suspect: Some(missing), ..*row });
             }
         }
-        let mut window = undecided.remove(&None).unwrap_or_default();
-        for row in rows(seen) {
-            window.push(row);
-            window.extend(undecided.remove(&Some(row.id)).unwrap_or_default());
-        }
-        self.items = window;
+        self.items = spliced(seen, undecided);
         outcome.state = self;
         outcome
     }
@@ -197,9 +220,19 @@ fn rows(seen: &[ShownItem]) -> Vec<WindowItem> {
     seen.iter().take(ROWS_MAX).map(row).collect()
 }
 
+/// The window of a document, with what it lacks at its old places: behind the nearest row before it that stays.
+fn spliced(seen: &[ShownItem], mut lacking: HashMap<Option<ItemId>, Vec<WindowItem>>) -> Vec<WindowItem> {
+    let mut window = lacking.remove(&None).unwrap_or_default();
+    for row in rows(seen) {
+        window.push(row);
+        window.extend(lacking.remove(&Some(row.id)).unwrap_or_default());
+    }
+    window
+}
+
 /// The remembered window with the new items before it that stand at the head of the document; what it shows again is
 /// not missed any more.
-fn prepended(before: &AbsenceState, seen: &[ShownItem], view: &Comparison) -> Vec<WindowItem> {
+pub(super) fn prepended(before: &AbsenceState, seen: &[ShownItem], view: &Comparison) -> Vec<WindowItem> {
     let new = seen.iter().take_while(|place| !view.position.contains_key(&place.id));
     let mut window = rows(&new.copied().collect::<Vec<_>>());
     window.extend(before.items.iter().map(|row| {

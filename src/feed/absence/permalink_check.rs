@@ -1,6 +1,7 @@
 //! Permalink check: the request times for the page of a suspect and the meaning of its answers (POLLING 2.3). Asking is done
 //! elsewhere.
 
+use super::ControlFinding;
 use crate::feed::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,26 @@ pub enum CheckResult {
     Nothing,
     /// Nobody may ask: the item has no page at its feed's own origin.
     NoPage,
+    /// An answer that proves nothing, because the page of a post that is in the feed cannot be told apart from it.
+    Uninformative(ControlFinding),
+}
+
+impl CheckResult {
+    /// True for a silence that may pass: no answer, or a site that is down or refuses robots for now.
+    fn may_pass(self) -> bool {
+        matches!(
+            self,
+            Self::Nothing
+                | Self::Uninformative(
+                    ControlFinding::Refused | ControlFinding::NotFound | ControlFinding::Gone
+                )
+        )
+    }
+
+    /// True when the answer speaks for a deletion: the page is gone, not found, or another one.
+    pub(super) fn is_against(self) -> bool {
+        matches!(self, Self::Gone | Self::NotFound | Self::Another)
+    }
 }
 
 /// State of the permalink check of a suspect.
@@ -84,7 +105,7 @@ const WAIT_SECS_MAX: u64 = 2 * 86_400;
 impl PermalinkCheck {
     /// To be asked at once.
     pub(super) fn begun(now: Stamp) -> Self {
-        Self { next: NextCheck::At(now), ..Self::default() }
+        Self::due_at(now)
     }
 
     /// Time of the next request, if there is to be one.
@@ -98,7 +119,8 @@ impl PermalinkCheck {
     /// After an answer. A page that is not found counts as gone the second time, `apart_secs` later.
     pub(super) fn told(self, said: CheckResult, apart_secs: u64, now: Stamp) -> Self {
         let again = |secs: u64| NextCheck::At(now.plus_secs(secs));
-        let silent = if said == CheckResult::Nothing { self.silent.saturating_add(1) } else { 0 };
+        let is_silent = said.may_pass();
+        let silent = if is_silent { self.silent.saturating_add(1) } else { 0 };
         let (finding, next) = match (said, self.finding) {
             (CheckResult::Gone, _) => (PageFinding::Gone, NextCheck::Over),
             (CheckResult::NotFound, PageFinding::NotFoundSince(since)) => {
@@ -113,14 +135,46 @@ impl PermalinkCheck {
             (CheckResult::Another | CheckResult::Elsewhere | CheckResult::NoPage, _) => {
                 (PageFinding::Open, NextCheck::Over)
             }
-            (CheckResult::Nothing, PageFinding::Hidden) => (self.finding, again(self.wait_secs())),
-            (CheckResult::Nothing, _) if silent >= SILENT_MAX => (self.finding, NextCheck::Over),
-            (CheckResult::Nothing, _) => {
+            (_, PageFinding::Hidden) if is_silent => (self.finding, again(self.wait_secs())),
+            _ if is_silent && silent >= SILENT_MAX => (self.finding, NextCheck::Over),
+            _ if is_silent => {
                 let waits = SILENT_FACTOR.saturating_pow(u32::from(self.silent));
                 (self.finding, again(AGAIN_SECS * waits))
             }
+            (CheckResult::Nothing | CheckResult::Uninformative(_), finding) => (finding, NextCheck::Over),
         };
         Self { next, last: Some((now, said)), asked: self.asked.saturating_add(1), silent, finding }
+    }
+
+    /// After an answer about one of many that are missing at once. Before `decide_at` it says only if the many are there
+    /// still; from then on a page that is gone, not found, or another one is believed at once, because the pages of a sample
+    /// said so before and the documents have lacked the item ever since.
+    pub(super) fn told_of_many(self, said: CheckResult, decide_at: Stamp, now: Stamp) -> Self {
+        let (finding, next) = match said {
+            said if said.is_against() && now >= decide_at => (PageFinding::Gone, NextCheck::Over),
+            said if said.is_against() => (PageFinding::NotFoundSince(now), NextCheck::At(decide_at)),
+            CheckResult::Shown => (PageFinding::Hidden, NextCheck::Over),
+            said => {
+                let told = self.told(said, 0, now);
+                return Self { finding: self.finding, ..told };
+            }
+        };
+        Self { next, finding, silent: 0, last: Some((now, said)), asked: self.asked.saturating_add(1) }
+    }
+
+    /// The same without a further request.
+    pub(super) fn over(self) -> Self {
+        Self { next: NextCheck::Over, ..self }
+    }
+
+    /// To be asked from then on.
+    pub(super) fn due_at(at: Stamp) -> Self {
+        Self { next: NextCheck::At(at), ..Self::default() }
+    }
+
+    /// True when an answer spoke against the item.
+    pub(super) fn is_doubted(&self) -> bool {
+        matches!(self.finding, PageFinding::NotFoundSince(_) | PageFinding::Gone)
     }
 
     /// Wait before a page that is there is asked for again: an hour, then four, sixteen ...

@@ -40,9 +40,21 @@ pub struct Suspect {
     pub backfilled: bool,
     /// Check of its own page.
     pub permalink_check: PermalinkCheck,
-    /// True when it may have rolled off before a few that are pinned to the end, when it was first missed: as many came as
-    /// went, and nothing but those few stood behind it. Then only its page tells, if pages are asked at all.
-    pub before_few: bool,
+    /// Witness that decides on it.
+    pub basis: SuspectBasis,
+}
+
+/// Witness that decides on a suspect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SuspectBasis {
+    /// Documents, beside its page.
+    #[default]
+    Documents,
+    /// Its page alone, since it may have rolled off before a few that are pinned to the end: as many came as went when it was
+    /// first missed, and nothing but those few stood behind it.
+    PageBeforeFew,
+    /// Its page alone, since it is one of many that are missing at once.
+    PageOfMany,
 }
 
 /// Proof that the end of an item requires, besides one answer to an unconditional request.
@@ -65,10 +77,33 @@ pub enum Proof {
     Gone(Suspect),
 }
 
+impl Proof {
+    /// True when the item's own page is the proof: no number of those is too many for a day.
+    pub(super) fn is_of_page(&self) -> bool {
+        matches!(self, Self::Gone(_))
+    }
+}
+
 /// Posts that a blog pins to the end of its feed, at most.
 const FEW_MAX: usize = 3;
 
 impl Suspect {
+    /// One of many that are missing at once.
+    pub(super) fn of_many(now: Stamp, last_seen: Stamp, permalink_check: PermalinkCheck) -> Self {
+        Self {
+            since: now,
+            last_seen,
+            counted_at: now,
+            count: 1,
+            audited: false,
+            strong: false,
+            behind: 0,
+            backfilled: false,
+            permalink_check,
+            basis: SuspectBasis::PageOfMany,
+        }
+    }
+
     /// Missed once more.
     pub(super) fn again(before: Option<Self>, missed: &LackingItem, sight: &DocumentContext<'_>) -> Self {
         let now = sight.now;
@@ -81,7 +116,11 @@ impl Suspect {
             strong: sight.strong,
             behind: 0,
             backfilled: false,
-            before_few: sight.policy.checks_permalinks && sight.as_if_rolled && missed.behind <= FEW_MAX,
+            basis: if sight.policy.checks_permalinks && sight.as_if_rolled && missed.behind <= FEW_MAX {
+                SuspectBasis::PageBeforeFew
+            } else {
+                SuspectBasis::Documents
+            },
             // What leaves a list that is complete may live on elsewhere, and its page says nothing about the list.
             permalink_check: if sight.policy.checks_permalinks && !sight.policy.complete {
                 PermalinkCheck::begun(now)
@@ -89,6 +128,8 @@ impl Suspect {
                 PermalinkCheck::default()
             },
         };
+        // One of many that are few by now is missed as if for the first time.
+        let before = before.filter(|missing| missing.basis != SuspectBasis::PageOfMany);
         let mut missing = before.unwrap_or(first);
         missing.behind = u16::try_from(missed.behind).unwrap_or(u16::MAX);
         missing.backfilled = missed.backfilled;
@@ -121,14 +162,14 @@ impl Suspect {
         } else {
             !self.permalink_check.is_hidden()
         };
-        let is_believed = policy.belief < AbsenceTrust::Off && !self.before_few;
+        let is_believed = policy.belief < AbsenceTrust::Off && self.basis == SuspectBasis::Documents;
         (is_believed && may_decide && self.is_enough(&needs, now)).then_some(Proof::Bracketed(*self))
     }
 
     /// True when there is nothing to wait for where documents prove nothing: no page will say more.
     pub(super) fn is_moot(&self, is_sticky: bool, policy: &ProofPolicy) -> bool {
         let is_awaited = policy.checks_permalinks && self.permalink_check.is_awaited();
-        (is_sticky || self.before_few) && !policy.complete && !is_awaited
+        (is_sticky || self.basis != SuspectBasis::Documents) && !policy.complete && !is_awaited
     }
 
     fn is_enough(&self, needs: &RequiredProof, now: Stamp) -> bool {

@@ -106,6 +106,11 @@ impl Recurrence {
         next
     }
 
+    /// An item has come back without a document: it is not watched any more.
+    pub(crate) fn revive(&mut self, id: ItemId) {
+        self.ended.retain(|(ended, _)| *ended != id);
+    }
+
     /// An item is taken for deleted because it is missing.
     pub(super) fn end(&mut self, id: ItemId, belief: AbsenceTrust) {
         self.ended.push_back((id, belief > AbsenceTrust::Usual));
@@ -141,8 +146,8 @@ mod tests {
             strong: true,
             behind: 2,
             backfilled: false,
-            before_few: false,
             permalink_check: super::super::PermalinkCheck::default(),
+            basis: super::super::SuspectBasis::Documents,
         };
         let row =
             WindowItem { id: id(1), dated: None, tombstone_count: 0, is_weak: false, suspect: Some(missing) };

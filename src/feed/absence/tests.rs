@@ -6,6 +6,8 @@ use std::collections::HashMap;
 
 mod checking;
 
+mod bulk;
+
 mod recurring;
 
 /// A feed as it is watched, an hour between two documents.
@@ -197,7 +199,7 @@ fn a_document_that_stays_empty_for_a_week_begins_anew_without_a_tombstone() {
     feed.audit("");
     feed.wait_hours(8 * 24);
     assert_eq!(feed.poll(""), "", "only an unconditional answer ends the hold");
-    assert_eq!(feed.audit(""), "QuarantineEnded ~z ~y ~x ~w ~v");
+    assert_eq!(feed.audit(""), "QuarantineEnded Gap ~z ~y ~x ~w ~v");
 }
 
 #[test]
@@ -266,6 +268,47 @@ fn an_unordered_list_proves_nothing() {
     assert_eq!(feed.audit("cqsdewaz"), "");
     assert_eq!(feed.audit("zcqsdewa"), "");
     assert_eq!(feed.memory.suspects().count(), 0);
+}
+
+#[test]
+fn six_documents_out_of_order_leave_suspects_as_they_are() {
+    let mut feed = Watched::new("zyxwvuts");
+    assert_eq!(feed.poll("zyxwutsr"), "?v");
+    for document in ["xszuytw", "tzwsuxy", "uwzsytx", "sxwzuty", "ytuzxws"] {
+        feed.poll(document);
+    }
+    assert_eq!(feed.poll("wsyuzxt"), "Rebaselined ~r", "v is suspected all the same");
+    assert_eq!(feed.memory.suspects().count(), 1);
+    feed.wait_hours(8 * 24);
+    for document in ["xszuytw", "tzwsuxy", "uwzsytx", "sxwzuty", "ytuzxws"] {
+        feed.poll(document);
+    }
+    assert!(feed.poll("wsyuzxt").contains("~v"), "but not for ever");
+}
+
+#[test]
+fn documents_that_a_known_item_joins_leave_no_gap() {
+    let mut feed = Watched::new("edcba");
+    assert_eq!(feed.audit("jihgf"), "Gap ~e ~d ~c ~b ~a");
+    assert_eq!(feed.audit("edcba"), "~j ~i ~h ~g ~f", "they were known");
+    assert_eq!(feed.audit("zyxwb"), "", "one survived");
+    let mut feed = Watched::new("zyxwv");
+    feed.audit("");
+    feed.wait_hours(8 * 24);
+    assert_eq!(feed.audit("zy"), "QuarantineEnded ~x ~w ~v", "what is left joins them");
+}
+
+#[test]
+fn a_document_that_says_to_be_whole_and_lacks_much_is_believed_after_a_day() {
+    let mut feed = Watched::new("zyxwvutsrqponml");
+    feed.policy.complete = true;
+    assert_eq!(feed.audit("zywvtsqpnm"), "Quarantined");
+    assert_eq!(feed.audit("zyxwvutsrqponml"), "", "it was an accident");
+    assert_eq!(feed.audit("zywvtsqpnm"), "Quarantined");
+    feed.wait_hours(22);
+    assert_eq!(feed.audit("zywvtsqpnm"), "");
+    assert_eq!(feed.audit("zywvtsqpnm"), "?x ?u ?r ?o ?l", "it says so for a day");
+    assert_eq!(feed.audit("zywvtsqpnm"), "-x -u -r -o -l");
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub enum WindowEvent {
     Quarantined,
     /// Too much stayed missing for a week; the window begins anew and nothing is deleted.
     QuarantineEnded,
+    /// The pages of what was missing at once decided on it.
+    QuarantineDecided,
     /// More is proven to be gone than is believed in a day; the rest waits.
     DailyLimit,
     /// More than half of the window was edited at once, and its publisher says of no such entry that it was updated.
@@ -26,6 +28,6 @@ pub enum WindowEvent {
 impl WindowEvent {
     /// True when the window began anew, so that items may be missing between what was held and what came with it.
     pub fn leaves_a_gap(self) -> bool {
-        matches!(self, Self::Gap | Self::Rebaselined | Self::QuarantineEnded)
+        matches!(self, Self::Gap)
     }
 }

@@ -42,9 +42,11 @@ impl OwnOrigins {
     }
 }
 
-/// The same origin; a blog that moved from http to https on the usual ports, or names itself both ways, is one.
+/// The same origin; a blog that moved from http to https on the usual ports, or names itself both ways, with or without
+/// `www.`, is one.
 fn is_same(one: &Url, other: &Url) -> bool {
     let is_usual = |url: &Url| matches!(url.scheme(), "http" | "https") && url.port().is_none();
+    let bare = |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
     one.origin() == other.origin()
-        || one.host().is_some() && one.host() == other.host() && is_usual(one) && is_usual(other)
+        || bare(one).is_some() && bare(one) == bare(other) && is_usual(one) && is_usual(other)
 }

@@ -119,6 +119,8 @@ pub fn reconcile(
     let is_missed = |missed: &&ArchiveSuspect| !shown.contains(&missed.id) && !verdicts.ends(missed.id);
     decisions.window.archive_suspects =
         known.window.archive_suspects.iter().filter(is_missed).copied().collect();
+    decisions.window.tombstones =
+        known.window.tombstones.iter().filter(|gone| !shown.contains(&gone.id)).cloned().collect();
     (decisions.coverage, decisions.missing) = (seen.coverage, before.lacked_by(&places));
     decisions.conclude(before.observe(&places, seen.coverage, policy, now), now);
     decisions.events.extend(is_reformatted.then_some(WindowEvent::Reformatted));
@@ -151,6 +153,32 @@ pub fn reconcile_probe(
     let mut decisions = Decisions { id_rule, window: last, ..Decisions::default() };
     decisions.conclude(known.window.absence.told(id, said, policy, now), now);
     decisions
+}
+
+/// Decides on the result of a check of a tombstone's page: an item whose page shows it again lives again, as it was.
+pub fn recheck_tombstone(known: &Known, id: ItemId, said: CheckResult, now: Stamp) -> Decisions {
+    let (id_rule, mut last) = (known.id_rule, known.window.clone());
+    let mut changes = Vec::new();
+    last.tombstones = Vec::new();
+    for gone in &known.window.tombstones {
+        if gone.id != id {
+            last.tombstones.push(gone.clone());
+        } else if said == CheckResult::Shown {
+            changes.push(Change::Put(Put {
+                kind: PutKind::Revived,
+                id,
+                iri: String::new(),
+                keys: Vec::new(),
+                entry: Arc::clone(&gone.entry),
+                published_us: gone.published_us,
+                digests: gone.digests,
+            }));
+            last.absence.recurrence.revive(id);
+        } else {
+            last.tombstones.extend(gone.asked(now));
+        }
+    }
+    Decisions { id_rule, window: last, changes, ..Decisions::default() }
 }
 
 /// Commits deferred edits when no document came: all of them after a poll that changed nothing (`at_rest`), since then no entry

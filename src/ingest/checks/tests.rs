@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     feed::{
-        absence::{AbsenceState, CheckResult},
+        absence::{AbsenceState, CheckResult, ControlFinding},
         item::{Content, KeyHash, Reason},
         order::Order,
         page::PageQuery,
@@ -37,8 +37,10 @@ fn posts(base: &str, letters: &str) -> String {
 /// day later.
 fn blog(base: &'static str, page: impl Fn() -> Scripted + Clone + Send + Sync + 'static) -> House {
     House::new(move |n, request| {
-        if request.uri().path() != "/rss" {
-            return ready(page());
+        match request.uri().path() {
+            "/rss" => {}
+            "/w" => return ready(page()),
+            other => return ready(ok(String::leak(format!("The post called {}", &other[1..])))),
         }
         let letters = if n == 0 { "zyxwvut" } else { "zyxvuts" };
         let same = request.headers().get("if-none-match").is_some_and(|sent| *sent == *letters);
@@ -52,7 +54,7 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
     let mut state = PollState::unpolled(URL);
     for _ in 0..hours {
         state = house.poll(feed, &state).await.state;
-        house.check(feed, &state).await;
+        ask(house, feed, &state).await;
         tokio::time::advance(Duration::from_secs(3600)).await;
     }
     let query = PageQuery {
@@ -72,10 +74,15 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
     items.iter().filter_map(|item| reason(&item.content)).collect()
 }
 
-/// The requests for pages: the hour, and the URL.
+/// Asks for every page that is due.
+async fn ask(house: &House, feed: &FeedSpec, state: &PollState) {
+    while house.check(feed, state).await.next_at.is_some_and(|at| at <= house.context.now()) {}
+}
+
+/// The requests for the page of `w`: the hour, and the URL. Other pages are controls.
 fn asked(house: &House) -> Vec<(u64, String)> {
     let seen = house.seen.lock().unwrap();
-    let pages = seen.iter().filter(|seen| !seen.url.ends_with("/rss"));
+    let pages = seen.iter().filter(|seen| seen.url.ends_with("/w"));
     pages.map(|seen| (seen.at_secs / 3600, seen.url.clone())).collect()
 }
 
@@ -171,6 +178,12 @@ async fn a_probe_says_who_asks_and_why_and_carries_no_validators() {
     let state = house.poll(&feed, &PollState::unpolled(URL)).await;
     tokio::time::advance(Duration::from_secs(3600)).await;
     house.poll(&feed, &state.state).await;
+    let control = house.check(&feed, &state.state).await;
+    assert_eq!(
+        (control.asked, control.next_at),
+        (false, Some(house.context.now())),
+        "a control goes before it"
+    );
     let probed = house.check(&feed, &state.state).await;
     let until = house.context.now().plus_secs(600);
     assert_eq!((probed.asked, probed.host_pause), (true, Some(("blog.example".into(), until))));
@@ -210,4 +223,161 @@ async fn what_was_not_read_of_a_long_page_may_show_the_post() {
     let memory = memory(&house, &feed).await;
     let said = memory.suspects().next().and_then(|row| row.suspect?.permalink_check.last);
     assert_eq!(said.map(|(_, said)| said), Some(CheckResult::Nothing));
+}
+
+/// A blog all of whose pages answer like this, by the name of the post.
+fn blog_of_pages(page: impl Fn(&str) -> Scripted + Clone + Send + Sync + 'static) -> House {
+    House::new(move |n, request| {
+        let path = request.uri().path();
+        if path != "/rss" {
+            return ready(page(&path[1..]));
+        }
+        let letters = if n == 0 { "zyxwvut" } else { "zyxvuts" };
+        let same = request.headers().get("if-none-match").is_some_and(|sent| *sent == *letters);
+        let answer = Response::builder().status(if same { 304 } else { 200 }).header("etag", letters);
+        ready(answer.body(String::leak(posts(BLOG, letters)) as &str).unwrap())
+    })
+}
+
+/// The last result for `w`, and the requests for pages in so many hours, when every page answers like this. Nothing may
+/// become of it but what documents prove.
+async fn uninformative(
+    hours: u32,
+    page: impl Fn(&str) -> Scripted + Clone + Send + Sync + 'static,
+) -> (Option<CheckResult>, usize) {
+    let house = blog_of_pages(page);
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let reasons = watch(&house, &feed, hours).await;
+    assert!(reasons.iter().all(|reason| *reason == Reason::AbsentBracketed), "{reasons:?}");
+    let absence = memory(&house, &feed).await;
+    let said = absence.suspects().next().and_then(|row| row.suspect?.permalink_check.last);
+    let pages = house.seen.lock().unwrap().iter().filter(|seen| !seen.url.ends_with("/rss")).count();
+    (said.map(|(_, said)| said), pages)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_says_nothing_where_every_page_answers_alike() {
+    use ControlFinding::{Gone, NotFound, Refused, Silent};
+    let says = |finding| Some(CheckResult::Uninformative(finding));
+    for (status_code, finding) in [(404, NotFound), (410, Gone), (403, Refused), (500, Refused)] {
+        let (said, asked) = uninformative(2, move |_| status(status_code, &[])).await;
+        assert_eq!(said, says(finding), "{status_code}");
+        assert!(asked <= 2, "one control, or another where a post may be at fault: {status_code} {asked}");
+    }
+    assert_eq!(uninformative(2, |_| ok("<div id=app></div>")).await.0, says(Silent), "a shell for scripts");
+    let front = |post: &str| match post {
+        "" => ok("The post called z The post called y"),
+        _ => status(302, &[("location", "/")]),
+    };
+    assert_eq!(uninformative(2, front).await.0, says(Silent), "the front page for all");
+    // Words that stand on every page are no sign of a post.
+    let listing =
+        |_: &str| ok("<h1>No such post</h1> The post called w, The post called v, The post called y");
+    assert_eq!(uninformative(2, listing).await.0, says(Silent), "a list of all posts for all");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_pages_say_nothing_documents_decide_and_a_control_is_asked_for_once_in_a_while() {
+    let (said, asked) = uninformative(100, |_| status(404, &[])).await;
+    assert_eq!(said, None, "it is decided on");
+    assert!(asked <= 8, "{asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_redirects_to_another_page_of_its_blog_is_not_its_own() {
+    // The front page names the newest posts, and not this one.
+    let page = |post: &str| match post {
+        "w" => status(302, &[("location", "/")]),
+        "" => ok("The post called z The post called y"),
+        other => ok(String::leak(format!("The post called {other}"))),
+    };
+    assert_eq!(uninformative(2, page).await.0, Some(CheckResult::Another));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permalink_with_www_is_of_the_same_host() {
+    let house = blog("http://www.blog.example", || status(410, &[]));
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    assert_eq!(watch(&house, &feed, 2).await, [Reason::Gone]);
+    assert_eq!(asked(&house), [(1, "http://www.blog.example/w".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_back_lives_again_without_a_document_that_shows_it() {
+    let house = {
+        let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        blog(BLOG, move || match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0..2 => status(410, &[]),
+            _ => ok("The post called w"),
+        })
+    };
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    assert_eq!(watch(&house, &feed, 2).await, [Reason::Gone]);
+    let state = PollState::unpolled(URL);
+    let mut revived_at = None;
+    for hour in 2..24 * 12 {
+        ask(&house, &feed, &state).await;
+        let live = house.store.feed(feed.no).await.unwrap().live;
+        revived_at = revived_at.or((live == 8).then_some(hour));
+        tokio::time::advance(Duration::from_secs(3600)).await;
+    }
+    let asked: Vec<u64> = asked(&house).into_iter().map(|(hour, _)| hour).collect();
+    assert_eq!(asked, [1, 25, 73, 73], "after one day, and after three, and again beside a control");
+    assert_eq!(revived_at, Some(73));
+    let window = house.store.known(feed.no, Vec::new()).await.unwrap().window;
+    assert_eq!((window.tombstones.len(), window.next_check_at()), (0, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tombstone_whose_page_stays_gone_is_asked_about_four_times() {
+    let house = blog(BLOG, || status(410, &[]));
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    assert_eq!(watch(&house, &feed, 2).await, [Reason::Gone]);
+    for _ in 2..24 * 40 {
+        ask(&house, &feed, &PollState::unpolled(URL)).await;
+        tokio::time::advance(Duration::from_secs(3600)).await;
+    }
+    let asked: Vec<u64> = asked(&house).into_iter().map(|(hour, _)| (hour - 1) / 24).collect();
+    assert_eq!(asked, [0, 1, 3, 10, 30]);
+}
+
+/// Fifteen posts, four of which go at once; pages answer like this. The tombstones after so
+/// many hours.
+async fn four_of_fifteen(
+    hours: u32,
+    page: impl Fn(&str) -> Scripted + Clone + Send + Sync + 'static,
+) -> (Vec<Reason>, AbsenceState) {
+    let house = House::new(move |n, request| {
+        let path = request.uri().path();
+        ready(match (path, n) {
+            ("/rss", 0) => ok(String::leak(posts(BLOG, "zyxwvutsrqponml"))),
+            ("/rss", _) => ok(String::leak(posts(BLOG, "zxwutrqonmlkjih"))),
+            (page_of, _) => page(&page_of[1..]),
+        })
+    });
+    let feed = house.feed("blog", URL, 3600, 3600).await;
+    let reasons = watch(&house, &feed, hours).await;
+    (reasons, memory(&house, &feed).await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_that_are_missing_at_once_are_decided_on_by_their_pages_within_a_day() {
+    let is_deleted = |post: &str| matches!(post, "y" | "v" | "s" | "p");
+    let shown = |post: &str| ok(String::leak(format!("The post called {post}")));
+    let (reasons, state) =
+        four_of_fifteen(12, move |post| if is_deleted(post) { status(404, &[]) } else { shown(post) }).await;
+    assert_eq!(reasons, [], "a server in trouble may lose rows and pages for hours");
+    assert!(state.quarantined_since.is_some());
+    let (reasons, state) =
+        four_of_fifteen(20, move |post| if is_deleted(post) { status(404, &[]) } else { shown(post) }).await;
+    assert_eq!((reasons, state.quarantined_since), (vec![Reason::Gone; 4], None));
+    let (reasons, state) = four_of_fifteen(4, shown).await;
+    assert_eq!(
+        (reasons.len(), state.quarantined_since),
+        (0, None),
+        "their pages are there: nothing to wait for"
+    );
+    let (reasons, state) = four_of_fifteen(100, |_| status(404, &[])).await;
+    assert_eq!(reasons, [], "pages say nothing");
+    assert!(state.quarantined_since.is_some(), "it is held as without pages");
 }

@@ -92,9 +92,9 @@ impl Sliced {
         Self { platform, profile, coverage, partial: self.partial.or(of_profile), ..self }
     }
 
-    /// True when the platform's validators hide deletions, so that only unconditional requests find them.
+    /// True when answers to conditional requests hide deletions here, so that only unconditional requests find them.
     pub(in crate::ingest) fn hides_deletions(&self) -> bool {
-        self.profile.as_ref().is_some_and(|profile| profile.http.hides_deletes)
+        self.profile.as_deref().is_some_and(platform::hides_deletions)
     }
 
     /// True when it holds neither entries nor deletions.

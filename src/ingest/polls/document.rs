@@ -13,6 +13,7 @@ use crate::{
         compute::compute,
         documents::{self, Import, Sliced},
         events::{tell, tell_platform},
+        platform,
         transact::{Decision, DecisionBasis, transact},
     },
     store::Receipt,
@@ -133,7 +134,7 @@ impl Poll<'_> {
     /// Commits the last body once more, unasked by any validator: a full confirmation of what it lacks (DESIGN section 3).
     async fn confirm(&self, unchanged: &PollOutcome<'_>) -> Result<Polled, Failure> {
         let hides_deletions =
-            self.context.profile(self.state).is_some_and(|profile| profile.http.hides_deletes);
+            self.context.profile(self.state).as_deref().is_some_and(platform::hides_deletions);
         let settled =
             transact(self.context, self.feed, "its document was confirmed", |snapshot| async move {
                 let DecisionBasis { record, known } = snapshot;

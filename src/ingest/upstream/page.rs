@@ -44,6 +44,8 @@ pub struct PageAnswer {
     pub is_cut: bool,
     /// The host that answered.
     pub host: Option<String>,
+    /// The URL that answered, after redirects.
+    pub landing: Option<Url>,
     /// `Retry-After`, as far as it counts.
     pub retry_after_secs: Option<u64>,
 }
@@ -67,13 +69,13 @@ impl Upstream {
             }
         };
         let (parts, body) = response.into_parts();
-        let landing = parts.extensions.get::<Landing>();
-        let host = landing.and_then(|landing| landing.url.host_str().map(str::to_owned));
+        let landing = parts.extensions.get::<Landing>().map(|landing| landing.url.clone());
+        let host = landing.as_ref().and_then(|url| url.host_str().map(str::to_owned));
         let retry_after_secs = self.retry_after_secs(parts.status, &parts.headers);
         let content_type = super::text(&parts.headers, CONTENT_TYPE);
         let is_cut = body.len() as u64 >= PAGE_BYTES_MAX;
         let status = parts.status;
-        PageReply::Answer(PageAnswer { status, content_type, body, is_cut, host, retry_after_secs })
+        PageReply::Answer(PageAnswer { status, content_type, body, is_cut, host, landing, retry_after_secs })
     }
 
     fn page_request(&self, feed: &FeedSpec, url: &str) -> Result<Request<Bytes>, FetchError> {

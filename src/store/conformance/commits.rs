@@ -277,6 +277,7 @@ async fn window_and_items_are_known_at_one_revision(rig: Rig) {
         deferred: held(),
         reformatted_at,
         archive_suspects: Vec::new(),
+        tombstones: Vec::new(),
     };
     let mut first = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     first.last = Some(last(vec![row(2), row(1)]));
@@ -456,7 +457,9 @@ async fn a_window_that_begins_anew_leaves_a_marker_between_two_cursors(rig: Rig)
     let page = rig.list(feed, Order::MODIFIED, Some(before)).await;
     assert_eq!(ids(&page), ids_of(&[3, 4]));
     assert_eq!(ids(&rig.list(feed, Order::MODIFIED, Some(after)).await), ids_of(&[4]));
-    let again = observe(&rig, feed, vec![], seen(WindowEvent::QuarantineEnded)).await.feed;
+    let joined = observe(&rig, feed, vec![], seen(WindowEvent::QuarantineEnded)).await.feed;
+    assert_eq!(joined.gaps.len(), 1, "a window may begin anew with what was known before");
+    let again = observe(&rig, feed, vec![], seen(WindowEvent::Gap)).await.feed;
     assert_eq!(again.gaps.len(), 2);
     assert_eq!(again.gaps[1].before, again.gaps[1].after, "nothing new came");
     let empty = rig.register("empty", "empty").await.unwrap().no;

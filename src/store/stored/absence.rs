@@ -6,13 +6,13 @@ use super::{
 };
 use crate::feed::{
     absence::{
-        AbsenceState, CheckResult, DailyCount, Direction, DocumentStanding, DoubtReason, LackedItems,
-        NewestEnd, NextCheck, PageFinding, PermalinkCheck, Pinned, Recurrence, Suspect, WindowEvent,
-        WindowItem,
+        AbsenceState, CheckResult, ControlFinding, DailyCount, Direction, DocumentStanding, DoubtReason,
+        LackedItems, NewestEnd, NextCheck, PageControl, PageFinding, PermalinkCheck, Pinned, Recurrence,
+        Suspect, SuspectBasis, WindowEvent, WindowItem, recent_tombstone::RecentTombstone,
     },
     stamp::Stamp,
 };
-use minicbor::{Decoder, decode::Error as ReadError};
+use minicbor::{Decoder, data::Type, decode::Error as ReadError};
 
 stored_newtypes! { Pinned }
 
@@ -51,6 +51,7 @@ stored_groups! {
     AbsenceState {
         items, documents.lengths, documents.direction, documents.standing, documents.unstable, documents.seen_at,
         quarantined_since, conditional.level, conditional.lacked, ended, recurrence, pinned,
+        control,
     }
 }
 
@@ -58,9 +59,11 @@ stored_structs! {
     WindowItem { id, dated, tombstone_count, is_weak, suspect }
     LackedItems { answers, ids }
     Suspect {
-        since, last_seen, counted_at, count, audited, strong, behind, backfilled, permalink_check, before_few,
+        since, last_seen, counted_at, count, audited, strong, behind, backfilled, permalink_check, basis,
     }
     StoredCheck { due, last, asked, not_found_since, silent, finding }
+    PageControl { at, finding, failing_since, failed, alike, landing }
+    RecentTombstone { id, ended_at, next_at, entry, published_us, digests }
     Recurrence { seen, ended, doubted, off }
     Direction { inserts, known }
 }
@@ -69,12 +72,42 @@ stored_enums! {
     DocumentStanding { 0 Judged, 1 Doubted, 2 Empty, 3 SetAside }
     WindowEvent {
         0 Gap, 1 Rebaselined, 2 Quarantined, 3 QuarantineEnded, 4 DailyLimit, 5 Reformatted, 6 Doubted, 7 AbsenceOff,
-        8 Pinned,
+        8 Pinned, 9 QuarantineDecided,
     }
     DoubtReason { 0 Returned, 1 Revived }
-    CheckResult { 0 Gone, 1 NotFound, 2 Shown, 3 Another, 4 Elsewhere, 5 Nothing, 6 NoPage }
+    CheckResult { 0 Gone, 1 NotFound, 2 Shown, 3 Another, 4 Elsewhere, 5 Nothing, 6 NoPage, 7 Uninformative(why) }
+    ControlFinding { 0 NoPost, 1 Shown, 2 Silent, 3 NotFound, 4 Gone, 5 Refused, 6 Elsewhere }
     StoredFinding { 0 Open, 1 Hidden, 2 Gone }
     NewestEnd { 0 First, 1 Last }
+}
+
+/// At first a flag, set for a suspect before pinned entries.
+impl Stored for SuspectBasis {
+    fn put(&self, out: &mut Out) -> Written {
+        match self {
+            Self::Documents => false.put(out),
+            Self::PageBeforeFew => true.put(out),
+            Self::PageOfMany => 2_u8.put(out),
+        }
+    }
+
+    fn take(input: &mut Decoder<'_>) -> Result<Self, ReadError> {
+        match input.datatype()? {
+            Type::Bool => Ok(if input.bool()? { Self::PageBeforeFew } else { Self::Documents }),
+            _ => match input.u8()? {
+                2 => Ok(Self::PageOfMany),
+                other => Err(ReadError::message(format!("SuspectBasis has no variant {other}"))),
+            },
+        }
+    }
+
+    fn missing() -> Option<Self> {
+        Some(Self::Documents)
+    }
+
+    fn is_missing(&self) -> bool {
+        *self == Self::Documents
+    }
 }
 
 impl Stored for DailyCount {

@@ -11,7 +11,7 @@ use crate::{
     feed::{
         absence::{
             AbsenceState, CheckResult, ConditionalTrust, Coverage, NextCheck, PageFinding, PermalinkCheck,
-            Suspect, WindowEvent, WindowItem,
+            Suspect, SuspectBasis, WindowEvent, WindowItem,
         },
         archive::{
             ArchiveSuspect, ArchiveWalk, CountedPages, CounterPlace, EndClaim, EndSign, EndStep, PageAddress,
@@ -280,7 +280,7 @@ fn suspect() -> Suspect {
             silent: 1,
             finding: PageFinding::NotFoundSince(AT),
         },
-        before_few: true,
+        basis: SuspectBasis::PageBeforeFew,
     }
 }
 
@@ -347,6 +347,7 @@ fn samples() -> Vec<Sample> {
         }],
         reformatted_at: Some(AT),
         archive_suspects: vec![archive_suspect()],
+        tombstones: Vec::new(),
     };
     let evidence = Evidence {
         reason: Reason::AbsentBracketed,

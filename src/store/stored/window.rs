@@ -11,7 +11,7 @@ impl StoredKind for WindowState {
 }
 
 stored_structs! {
-    WindowState { entries, absence, deferred, reformatted_at, archive_suspects }
+    WindowState { entries, absence, deferred, reformatted_at, archive_suspects, tombstones }
     WindowEntry { key, id, raw, dated, tombstone_count, is_weak, changed_polls }
     DeferredEdit { id, key, until, entry, published_us, digests }
     ArchiveSuspect { id, since, last_seen, walks }

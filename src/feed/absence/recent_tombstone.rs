@@ -1,0 +1,67 @@
+//! Tombstones of the last thirty days: their pages are asked for again after 1, 3, 10 and 30 days, since what is back lives
+//! again, whether or not a document shows it. Not the asking.
+
+use crate::feed::{
+    item::{Item, ItemDigests, ItemId},
+    stamp::Stamp,
+};
+use everfeed_adapters::Entry;
+use std::sync::Arc;
+
+/// A tombstone whose page is asked for again, with the form in which the item would come back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecentTombstone {
+    /// The item.
+    pub id: ItemId,
+    /// Time of the tombstone.
+    pub ended_at: Stamp,
+    /// Time of the next request.
+    pub next_at: Stamp,
+    /// Its last content.
+    pub entry: Arc<Entry>,
+    /// The publisher's date, microseconds since 1970, if it is plausible.
+    pub published_us: Option<i64>,
+    /// Digests of its last form.
+    pub digests: ItemDigests,
+}
+
+/// Tombstones of a feed that are asked about again, at most; the oldest are forgotten first.
+pub const RECENT_MAX: usize = 100;
+
+/// Size of a content that is kept for this, in bytes of its texts.
+const ENTRY_BYTES_MAX: usize = 32 * 1024;
+
+/// Days after the tombstone on which its page is asked for.
+const DAYS: [u64; 4] = [1, 3, 10, 30];
+
+const DAY_SECS: u64 = 86_400;
+
+impl RecentTombstone {
+    /// Of an item that ends now; `None` for one that is too large, or is gone already.
+    pub fn of(item: &Item, now: Stamp) -> Option<Self> {
+        let entry = item.shared_entry()?;
+        let bodies = entry.content.iter().map(|content| &content.text).chain(&entry.summary);
+        let bytes: usize = bodies.map(|text| text.value.len()).sum();
+        (bytes <= ENTRY_BYTES_MAX).then(|| Self {
+            id: item.id,
+            ended_at: now,
+            next_at: now.plus_secs(DAYS[0] * DAY_SECS),
+            entry,
+            published_us: item.published_us,
+            digests: item.digests,
+        })
+    }
+
+    /// After a request that did not bring it back; `None` after the last.
+    pub fn asked(&self, now: Stamp) -> Option<Self> {
+        let due = |days: u64| self.ended_at.plus_secs(days * DAY_SECS);
+        let next_at = DAYS.into_iter().map(due).find(|at| *at > now)?;
+        Some(Self { next_at, ..self.clone() })
+    }
+}
+
+/// The same list with these tombstones added.
+pub fn with_recent(list: &mut Vec<RecentTombstone>, new: impl IntoIterator<Item = RecentTombstone>) {
+    list.extend(new);
+    list.drain(..list.len().saturating_sub(RECENT_MAX));
+}

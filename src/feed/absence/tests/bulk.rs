@@ -1,0 +1,122 @@
+//! More missing at once than documents are believed, and the pages that decide on it.
+
+use super::*;
+
+const FIFTEEN: &str = "zyxwvutsrqponml";
+
+/// Without `x`, `u`, `r` and `o`; older ones moved up.
+const TEN: &str = "zywvtsqpnmlkjih";
+
+/// A feed whose missed items have their pages asked for, after a document without four of its items.
+fn held() -> Watched {
+    let mut feed = Watched::new(FIFTEEN);
+    feed.policy.checks_permalinks = true;
+    assert_eq!(feed.audit(TEN), "Quarantined ?x ?u ?r ?o");
+    assert_eq!(feed.due(), None, "a document that was cut is over with the next");
+    feed
+}
+
+/// Hears this of each page that is due now.
+fn hear_all(feed: &mut Watched, said: impl Fn(char) -> CheckResult) -> String {
+    let mut told = Vec::new();
+    while let Some(letter) = feed.due() {
+        told.push(feed.hear(0, letter, said(letter)));
+    }
+    told.retain(|line| !line.is_empty());
+    told.join(" ")
+}
+
+#[test]
+fn pages_that_are_gone_make_tombstones_of_all_after_half_a_day() {
+    let mut feed = held();
+    assert_eq!(feed.audit(TEN), "", "held");
+    assert_eq!(hear_all(&mut feed, |_| CheckResult::NotFound), "");
+    assert_eq!(feed.audit(TEN), "");
+    feed.wait_hours(10);
+    assert_eq!(feed.audit(TEN), "");
+    assert_eq!(hear_all(&mut feed, |_| CheckResult::NotFound), "-o -r -u QuarantineDecided -x");
+    assert_eq!((feed.audit(TEN).as_str(), feed.memory.quarantined_since), ("", None));
+}
+
+#[test]
+fn pages_that_are_there_end_the_quarantine_at_once() {
+    let mut feed = held();
+    feed.wait_hours(1);
+    assert_eq!(hear_all(&mut feed, |_| CheckResult::Shown), "QuarantineDecided ~x ~u ~r ~o");
+    assert_eq!((feed.audit(TEN).as_str(), feed.memory.quarantined_since), ("", None));
+    assert_eq!(feed.audit(FIFTEEN), "~k ~j ~i ~h", "they are back");
+}
+
+#[test]
+fn each_page_decides_on_its_own_item() {
+    let mut feed = held();
+    feed.wait_hours(1);
+    let said = |letter| if letter == 'u' { CheckResult::Shown } else { CheckResult::Gone };
+    assert_eq!(hear_all(&mut feed, said), "~u", "it lives");
+    feed.wait_hours(12);
+    assert_eq!(hear_all(&mut feed, said), "-o -r QuarantineDecided -x");
+}
+
+#[test]
+fn pages_that_say_nothing_leave_the_quarantine_as_it_is_for_a_week() {
+    for said in [CheckResult::NoPage, CheckResult::Uninformative(ControlFinding::Silent)] {
+        let mut feed = held();
+        feed.wait_hours(1);
+        assert_eq!(hear_all(&mut feed, |_| said), "");
+        assert_eq!(feed.memory.next_check_at(), None, "nobody else is asked");
+        for _ in 0..6 {
+            feed.wait_hours(23);
+            assert_eq!(feed.audit(TEN), "");
+        }
+        feed.wait_hours(24);
+        assert_eq!(feed.audit(TEN), "QuarantineEnded ~x ~u ~r ~o");
+    }
+}
+
+#[test]
+fn a_sample_is_asked_for_first_and_the_others_only_if_it_speaks_for_deletions() {
+    let window: String = ('\u{4e00}'..).take(200).collect::<Vec<_>>().into_iter().rev().collect();
+    let left: String =
+        window.chars().enumerate().filter(|(at, _)| *at < 20 || *at >= 170).map(|(_, c)| c).collect();
+    let asked = |said: CheckResult| {
+        let mut feed = Watched::new(&window);
+        feed.policy.checks_permalinks = true;
+        assert!(feed.audit(&left).starts_with("Quarantined"));
+        feed.wait_hours(1);
+        let mut sample = 0;
+        while let Some(letter) = feed.due() {
+            feed.hear(0, letter, said);
+            sample += 1;
+        }
+        let is_decided = feed.memory.quarantined_since.is_none();
+        feed.wait_hours(12);
+        let told = hear_all(&mut feed, |_| said);
+        (sample, is_decided, told.matches('-').count(), feed.memory.quarantined_since.is_some())
+    };
+    assert_eq!(asked(CheckResult::Shown), (5, true, 0, false));
+    assert_eq!(
+        asked(CheckResult::NotFound),
+        (5, false, 150, false),
+        "no number of them is too many for a day"
+    );
+}
+
+#[test]
+fn everything_that_older_items_replace_is_left_to_its_pages() {
+    let mut feed = Watched::new("edcba");
+    feed.policy.checks_permalinks = true;
+    feed.audit("jihgf");
+    assert_eq!(feed.audit("edcba"), "Quarantined ?j ?i ?h ?g ?f");
+    feed.wait_hours(13);
+    assert_eq!(hear_all(&mut feed, |_| CheckResult::Gone), "-f -g -h -i QuarantineDecided -j");
+    assert_eq!(feed.audit("edcba"), "");
+}
+
+#[test]
+fn an_empty_document_is_decided_on_by_pages_too() {
+    let mut feed = Watched::new("edcba");
+    feed.policy.checks_permalinks = true;
+    assert_eq!(feed.audit(""), "Quarantined ?e ?d ?c ?b ?a");
+    feed.wait_hours(13);
+    assert_eq!(hear_all(&mut feed, |_| CheckResult::Gone), "-a -b -c -d QuarantineDecided -e");
+}

@@ -1,0 +1,154 @@
+//! Controls of permalink checks: the page of a post that is in the feed now is asked for, so that the pages of missing posts
+//! can be told apart from it; not what it proves.
+
+use super::{Check, Checked, few, page_of, pause};
+use crate::{
+    feed::{
+        absence::{ALIKE_MAX, ControlFinding, PageControl},
+        item::ItemId,
+        reconcile::WindowState,
+        schedule::Failure,
+    },
+    ingest::{
+        Upstream,
+        compute::compute,
+        store_failure::store_failure,
+        transact::{Decision, transact},
+        upstream::{PageAnswer, PageReply},
+    },
+    store::Commit,
+};
+use everfeed_adapters::{Entry, Hints, PageText};
+use http::StatusCode;
+use std::{collections::HashSet, sync::Arc};
+use tokio_util::sync::CancellationToken;
+
+/// Posts of the feed that are looked through for one with a page.
+const LOOKED_THROUGH_MAX: usize = 10;
+
+impl Check<'_> {
+    /// Asks for the page of a post that is in the feed, another one than those `tried` before, and keeps what it says.
+    pub(super) async fn control(
+        &self,
+        upstream: &Upstream,
+        last: &WindowState,
+        tried: u8,
+        stop: &CancellationToken,
+    ) -> Result<Option<Checked>, Failure> {
+        let now = self.context.now();
+        let Some((url, entry)) = self.post_with_page(last, tried).await? else {
+            let control = PageControl { at: now, finding: ControlFinding::NoPost, ..PageControl::default() };
+            return self.controlled(control).await.map(Some);
+        };
+        let reply = tokio::select! {
+            reply = upstream.page(self.feed, &url) => reply,
+            () = stop.cancelled() => return Ok(None),
+        };
+        let now = self.context.now();
+        let found =
+            |finding| PageControl { at: now, finding, landing: url.clone(), ..PageControl::default() };
+        let (control, host_pause) = match reply {
+            PageReply::Deferred { wait_secs } => {
+                let next_at = Some(now.plus_secs(wait_secs.max(1)));
+                return Ok(Some(Checked { next_at, ..Checked::default() }));
+            }
+            PageReply::Failed => (found(ControlFinding::Refused), None),
+            PageReply::Elsewhere => (found(ControlFinding::Elsewhere), None),
+            PageReply::Answer(answer) => {
+                let host_pause = answer.host.clone().zip(pause(&answer, self.feed, self.state, now));
+                let others = self.others(last).await?;
+                let landing = answer.landing.as_ref().map_or_else(|| url.clone(), ToString::to_string);
+                let (finding, alike) = compute(move || compared(&answer, &entry, &others)).await?;
+                (PageControl { landing, alike, ..found(finding) }, host_pause)
+            }
+        };
+        let checked = self.controlled(control).await?;
+        Ok(Some(Checked { host_pause, ..checked }))
+    }
+
+    /// A post of the last document that has a page of its own: one from the middle, which is neither pinned nor brand-new,
+    /// or another when that was tried in vain.
+    async fn post_with_page(
+        &self,
+        last: &WindowState,
+        tried: u8,
+    ) -> Result<Option<(String, Arc<Entry>)>, Failure> {
+        let missing: HashSet<ItemId> =
+            last.absence.items.iter().filter(|row| row.suspect.is_some()).map(|row| row.id).collect();
+        let mut shown: Vec<(usize, ItemId)> =
+            last.entries.iter().map(|row| row.id).filter(|id| !missing.contains(id)).enumerate().collect();
+        let middle = shown.len() / 2;
+        shown.sort_by_key(|(at, _)| at.abs_diff(middle));
+        let mut skipped = usize::from(tried) % shown.len().max(1);
+        let mut first = None;
+        for (_, id) in shown.into_iter().take(LOOKED_THROUGH_MAX) {
+            let item = self.context.store.item(self.feed.no, id).await.map_err(store_failure)?;
+            let Some(found) = item.and_then(|item| {
+                let entry = item.shared_entry()?;
+                Some((page_of(self.feed, &entry)?, entry))
+            }) else {
+                continue;
+            };
+            if skipped == 0 {
+                return Ok(Some(found));
+            }
+            skipped -= 1;
+            first.get_or_insert(found);
+        }
+        Ok(first)
+    }
+
+    /// The contents of missing items and of recent tombstones, by which a page is compared.
+    async fn others(&self, last: &WindowState) -> Result<Vec<(ItemId, Arc<Entry>)>, Failure> {
+        let mut others: Vec<_> =
+            last.tombstones.iter().map(|gone| (gone.id, Arc::clone(&gone.entry))).collect();
+        let suspects = last.absence.items.iter().filter(|row| row.suspect.is_some());
+        for row in suspects.take(ALIKE_MAX) {
+            let item = self.context.store.item(self.feed.no, row.id).await.map_err(store_failure)?;
+            others.extend(item.and_then(|item| Some((row.id, item.shared_entry()?))));
+        }
+        Ok(others)
+    }
+
+    /// Commits a control.
+    async fn controlled(&self, control: PageControl) -> Result<Checked, Failure> {
+        let control = &control;
+        let committed =
+            transact(self.context, self.feed, "a page of it was compared", |snapshot| async move {
+                let window = &snapshot.known.window;
+                let absence = window.absence.controlled(control.clone());
+                let last = Some(WindowState { absence, ..window.clone() });
+                Ok(Decision::Commit(Commit { last, ..Commit::nothing(&snapshot.record) }, ()))
+            });
+        let (receipt, ()) = committed.await?.expect("every control is committed");
+        self.context.metrics.probe("control");
+        // A control that went well and the page that it was asked for are one question to the host, a second apart.
+        let asked = !matches!(
+            control.finding,
+            ControlFinding::Shown | ControlFinding::Silent | ControlFinding::NoPost
+        );
+        Ok(Checked { next_at: receipt.feed.next_check_at, asked, ..Checked::default() })
+    }
+}
+
+/// The finding of an answer about a post that is in the feed, and the other items whose words stand on its page.
+fn compared(
+    answer: &PageAnswer,
+    entry: &Entry,
+    others: &[(ItemId, Arc<Entry>)],
+) -> (ControlFinding, Vec<(ItemId, u32)>) {
+    let finding = match answer.status {
+        StatusCode::GONE => ControlFinding::Gone,
+        StatusCode::NOT_FOUND => ControlFinding::NotFound,
+        StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
+            let hints = Hints { content_type: answer.content_type.as_deref(), ..Hints::default() };
+            let page = PageText::new(&answer.body, &hints);
+            let counts = others.iter().map(|(id, other)| (*id, few(page.count(other))));
+            let alike = counts.filter(|(_, count)| *count > 0).take(ALIKE_MAX).collect();
+            let finding = if page.shows(entry) { ControlFinding::Shown } else { ControlFinding::Silent };
+            return (finding, alike);
+        }
+        _ => ControlFinding::Refused,
+    };
+    (finding, Vec::new())
+}
