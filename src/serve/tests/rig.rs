@@ -4,7 +4,7 @@ use crate::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     readers::{
         Config,
-        testing::{ReaderRig, NAME},
+        testing::{NAME, ReaderRig},
     },
     serve::{
         context::ServeContext,
