@@ -60,9 +60,9 @@ impl Context {
         self.store.count_active(feed.no, self.now()).await.unwrap_or_default()
     }
 
-    /// True for a feed that was forgotten while a job of it was under way. Every feed that is polled is announced.
+    /// True for a feed that was forgotten while a job of it was under way.
     pub(super) fn is_forgotten(&self, feed: &FeedSpec) -> bool {
-        self.notify.head(feed.no).is_none()
+        self.notify.is_forgotten(feed.no)
     }
 
     /// The platform profile that holds for a feed.

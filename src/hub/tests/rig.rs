@@ -242,8 +242,8 @@ impl Rig {
         let record = store.register("blog", NAMESPACE).await.unwrap();
         let other = store.register("other", "example.org/other").await.unwrap();
         let notify = Arc::new(Notify::new());
-        notify.announce(record.no, record.head());
-        notify.announce(other.no, other.head());
+        notify.moved(record.no, record.head());
+        notify.moved(other.no, other.head());
         let net = Net::new(start);
         let catalog = Catalog::new(CatalogSnapshot::new([blog(record.no), self::other(other.no)], []));
         Self::at_work(store, notify, net, record.no, (clock, config, catalog)).await
@@ -302,7 +302,7 @@ impl Rig {
     pub(super) async fn register_anew(&mut self) {
         let record = self.store.register("blog", NAMESPACE).await.unwrap();
         self.feed = record.no;
-        self.notify.announce(record.no, record.head());
+        self.notify.moved(record.no, record.head());
         self.serve_again();
         self.commit(vec![]).await;
     }
