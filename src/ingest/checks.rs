@@ -145,7 +145,7 @@ impl<'a> Check<'a> {
             Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, events))
         });
         let (receipt, events) = committed.await?.expect("every result is committed");
-        context.metrics.probe(word(said));
+        context.metrics.permalink_check(word(said));
         context.announce(feed, &receipt, started);
         events.into_iter().for_each(|event| tell(feed, event));
         Ok(receipt.feed.next_check_at)

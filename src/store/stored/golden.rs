@@ -4,7 +4,7 @@
 //! a kind is put into a new case; in the older ones it has its default.
 
 use super::{
-    item::{decode_item, encode_item},
+    item::{decode_item, decode_outline, encode_item},
     *,
 };
 use crate::{
@@ -28,9 +28,12 @@ use crate::{
     },
     secret::Secret,
     store::{
-        FeedLease, Subscription, SubscriptionNo,
+        FeedLease, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
-        subscriptions::{Algo, Attempts, Dialect, Intent, Pending, Progress, Start, Terms},
+        subscriptions::{
+            Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Progress, Start,
+            Target,
+        },
     },
 };
 use everfeed_adapters::{
@@ -51,7 +54,7 @@ struct Sample {
     read: fn(&[u8]) -> Result<String, StoreError>,
 }
 
-fn sample<T: Kind + Debug>(case: &'static str, value: T) -> Sample {
+fn sample<T: StoredKind + Debug>(case: &'static str, value: T) -> Sample {
     Sample {
         kind: T::NAME,
         version: T::VERSION,
@@ -69,7 +72,11 @@ fn item_sample(case: &'static str, value: Item) -> Sample {
         case,
         bytes: encode_item(&value).unwrap(),
         shown: format!("{value:?}"),
-        read: |bytes| Ok(format!("{:?}", decode_item(AT, bytes)?)),
+        read: |bytes| {
+            let item = decode_item(AT, bytes)?;
+            assert_eq!(decode_outline(AT, bytes)?, Outlined::of(&item), "the outline is that of the item");
+            Ok(format!("{item:?}"))
+        },
     }
 }
 
@@ -272,17 +279,6 @@ fn archive_suspect() -> ArchiveSuspect {
     ArchiveSuspect { id: ID, since: AT, last_seen: AT, walks: 2 }
 }
 
-fn terms() -> Terms {
-    Terms {
-        secret: Some(Secret::new("hush")),
-        lease_secs: 864_000,
-        dialect: Dialect::Legacy,
-        verify_token: some("token"),
-        algo: Algo::Sha384,
-        auto_refresh: true,
-    }
-}
-
 fn samples() -> Vec<Sample> {
     let gone = Content::Gone { reason: Reason::Gone, first_missing: Some(AT), last_seen: Some(AT) };
     let record = FeedRecord {
@@ -444,13 +440,26 @@ fn samples() -> Vec<Sample> {
         view: View::all(FeedNo(3), Order::CREATED_REVERSE),
         representation: "json".into(),
         topic: "https://f.example/feeds/blog.json".into(),
-        topic_as_sent: "https://f.example/feeds/blog.json?".into(),
-        callback: "https://r.example/cb".into(),
-        active: Some(terms()),
-        lease_until: AT,
+        target: Target::Callback(CallbackTarget {
+            url: "https://r.example/cb".into(),
+            topic_as_sent: "https://f.example/feeds/blog.json?".into(),
+            dialect: Dialect::Legacy,
+            secret: Some(Secret::new("hush")),
+            algo: Algo::Sha384,
+            verify_token: some("token"),
+        }),
+        lease: Some(Lease { until: AT, terms: LeaseTerms { secs: 864_000, auto_refresh: true } }),
         pending: Some(Pending {
-            intent: Intent::Unsubscribe { verify_token: some("t"), dialect: Dialect::WebSub },
-            topic_as_sent: "https://f.example/feeds/blog.json".into(),
+            intent: Intent::Unsubscribe {
+                target: Target::Callback(CallbackTarget {
+                    url: "https://r.example/cb".into(),
+                    topic_as_sent: "https://f.example/feeds/blog.json".into(),
+                    dialect: Dialect::WebSub,
+                    secret: None,
+                    algo: Algo::Sha256,
+                    verify_token: some("t"),
+                }),
+            },
             attempts: 1,
             next_try: AT,
             give_up_at: Stamp::MAX,
@@ -458,6 +467,7 @@ fn samples() -> Vec<Sample> {
         }),
     };
     let attempts = Attempts { failed: 3, next_try: AT, failure: some("refused") };
+    let progress = Progress { acked: some("1_0_1"), attempts, on_behalf_of: None };
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),
         item_sample("tombstone", item(gone)),
@@ -471,7 +481,8 @@ fn samples() -> Vec<Sample> {
         sample("full", walk),
         sample("full", page),
         sample("full", subscription),
-        sample("full", Progress { acked: some("1_0_1"), attempts }),
+        sample("readers", Progress { on_behalf_of: Some(40), ..progress.clone() }),
+        sample("full", progress),
         sample("none", Progress::default()),
         sample("full", FeedLease { owner: "node-1".into(), epoch: 7, until: AT }),
         sample("full", ClockGuard { recorded: Some(AT), accepted: Some(AT) }),
