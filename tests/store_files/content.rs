@@ -334,8 +334,8 @@ fn walk() -> ArchiveWalk {
         bytes: 100,
         keys: &[key(1)],
         metadata: &live,
-        damaged: true,
-        mixed: false,
+        damaged: false,
+        mixed: true,
     };
     ArchiveWalk::begin(&Url::parse("http://example.org/feed").unwrap(), &seen, None, &rules, START).unwrap()
 }

@@ -59,7 +59,7 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     let utf8 = UTF_8.decode_without_bom_handling_and_without_replacement(bytes);
     let sequences = || if utf8.is_some() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
     // Looked at only where the document is no UTF-8.
-    let weight = LazyCell::new(|| Weight::of(bytes));
+    let weight = LazyCell::new(|| ByteWeight::of(bytes));
     let mut wrong: Option<&'static Encoding> = None;
     for label in labels.filter(|label| *label != UTF_16LE && *label != UTF_16BE) {
         if label == UTF_8 {
@@ -96,14 +96,14 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
 
 /// The bytes of a document that are no ASCII: those that stand alone, as in windows-1252, against those that form UTF-8.
 #[derive(Clone, Copy, Debug, Default)]
-struct Weight {
+struct ByteWeight {
     /// Bytes that are part of no sequence.
     lone: usize,
     /// Sequences, each counted as often as it has bytes behind its first: the longer it is, the less it is chance.
     sequences: usize,
 }
 
-impl Weight {
+impl ByteWeight {
     fn of(bytes: &[u8]) -> Self {
         let mut weight = Self::default();
         for chunk in bytes.utf8_chunks() {

@@ -16,7 +16,7 @@ const FOREIGN_ATTRIBUTES: [&str; 4] = ["href", "src", "url", "resource"];
 pub(crate) fn resolve_markup(element: &mut Element, base: Option<&Url>) {
     let mut gain = html::GAIN_BYTES_MAX;
     below(element, base, &mut |place, base| {
-        if let Place::Attribute { attribute, .. } = place {
+        if let ReferencePlace::Attribute { attribute, .. } = place {
             resolve_html_attribute(attribute, base, &mut gain);
         }
     });
@@ -36,9 +36,11 @@ fn resolve_html_attribute(attribute: &mut Attribute, base: &Url, gain: &mut usiz
 /// Resolves what is a reference in foreign markup, on the element itself and below.
 pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
     let mut gain = html::GAIN_BYTES_MAX;
-    let mut resolve = |place: Place<'_>, base: &Url| match place {
-        Place::Attribute { attribute, is_html: true } => resolve_html_attribute(attribute, base, &mut gain),
-        Place::Attribute { attribute, is_html: false } => {
+    let mut resolve = |place: ReferencePlace<'_>, base: &Url| match place {
+        ReferencePlace::Attribute { attribute, is_html: true } => {
+            resolve_html_attribute(attribute, base, &mut gain)
+        }
+        ReferencePlace::Attribute { attribute, is_html: false } => {
             let reference = super::trim(&attribute.value);
             if FOREIGN_ATTRIBUTES.contains(&attribute.name.as_str()) && html::is_relative(reference) {
                 let resolved = uri::resolve(Some(base), reference);
@@ -46,7 +48,7 @@ pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
             }
         }
         // What is no HTML has no tags with such attributes in it.
-        Place::Text(text) if memchr::memchr(b'<', text.as_bytes()).is_some() => {
+        ReferencePlace::Text(text) if memchr::memchr(b'<', text.as_bytes()).is_some() => {
             let resolved = match html::absolutise(text, Some(base)) {
                 Cow::Owned(resolved) => resolved,
                 Cow::Borrowed(_) => return,
@@ -56,25 +58,25 @@ pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
                 *text = resolved;
             }
         }
-        Place::Text(_) => {}
+        ReferencePlace::Text(_) => {}
     };
     enter(element, base, &mut resolve);
 }
 
 /// A place where references may stand.
-enum Place<'p> {
+enum ReferencePlace<'p> {
     Attribute { attribute: &'p mut Attribute, is_html: bool },
     Text(&'p mut String),
 }
 
 /// A function of a place and the base in force there.
-type Resolve<'r> = &'r mut dyn FnMut(Place<'_>, &Url);
+type Resolve<'r> = &'r mut dyn FnMut(ReferencePlace<'_>, &Url);
 
 fn below(element: &mut Element, base: Option<&Url>, resolve: Resolve<'_>) {
     for node in &mut element.children {
         match (node, base) {
             (Node::Element(child), _) => enter(child, base, resolve),
-            (Node::Text(text), Some(base)) => resolve(Place::Text(text), base),
+            (Node::Text(text), Some(base)) => resolve(ReferencePlace::Text(text), base),
             (Node::Text(_), None) => {}
         }
     }
@@ -90,7 +92,7 @@ fn enter(element: &mut Element, base: Option<&Url>, resolve: Resolve<'_>) {
         element
             .attributes
             .iter_mut()
-            .for_each(|attribute| resolve(Place::Attribute { attribute, is_html }, base));
+            .for_each(|attribute| resolve(ReferencePlace::Attribute { attribute, is_html }, base));
     }
     below(element, base, resolve);
 }

@@ -33,7 +33,7 @@ const NEWER_MAX: usize = 5;
 const FIRST_TRIES_MAX: u8 = 2;
 
 /// An answer to a step of the proof.
-enum Found<'a> {
+enum StepAnswer<'a> {
     Page(Look, WalkedDocument<'a>),
     Odd(EndSign),
     Failed(PartialReason, Option<u64>),
@@ -111,27 +111,27 @@ impl ArchiveWalk {
         if number > counted.further() { counted.url_of(&self.feed, number) } else { None }
     }
 
-    fn found<'a>(&self, url: &str, reply: WalkReply<'a>, rules: &WalkRules) -> Found<'a> {
+    fn found<'a>(&self, url: &str, reply: WalkReply<'a>, rules: &WalkRules) -> StepAnswer<'a> {
         match reply {
             WalkReply::Page(seen) if !rules.reach.holds(seen.landed) => {
-                Found::Odd(EndSign::Denied(PartialReason::RedirectsToAnotherHost))
+                StepAnswer::Odd(EndSign::Denied(PartialReason::RedirectsToAnotherHost))
             }
             WalkReply::Page(seen) => match self.look(url, &seen) {
-                Look::Sign(EndSign::Foreign) => Found::Odd(EndSign::Foreign),
-                look => Found::Page(look, seen),
+                Look::Sign(EndSign::Foreign) => StepAnswer::Odd(EndSign::Foreign),
+                look => StepAnswer::Page(look, seen),
             },
-            WalkReply::Missing { status } => Found::Odd(EndSign::Missing { status }),
-            WalkReply::NoFeed => Found::Odd(EndSign::NoFeed),
+            WalkReply::Missing { status } => StepAnswer::Odd(EndSign::Missing { status }),
+            WalkReply::NoFeed => StepAnswer::Odd(EndSign::NoFeed),
             WalkReply::Failed { why, retry_after_secs } => {
-                Found::Failed(PartialReason::Unreadable(why.to_owned()), retry_after_secs)
+                StepAnswer::Failed(PartialReason::Unreadable(why.to_owned()), retry_after_secs)
             }
-            WalkReply::Deferred { .. } => Found::Failed(PartialReason::NothingNew, None),
+            WalkReply::Deferred { .. } => StepAnswer::Failed(PartialReason::NothingNew, None),
         }
     }
 
     /// One page further: one that is there shows that the end was none.
-    fn further(&mut self, claim: EndClaim, found: Found<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
-        if let Found::Page(Look::Fresh, seen) = found {
+    fn further(&mut self, claim: EndClaim, found: StepAnswer<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+        if let StepAnswer::Page(Look::Fresh, seen) = found {
             let url = self.ending_url(&claim, EndStep::Further);
             if let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() {
                 counted.at = counted.further();
@@ -157,8 +157,8 @@ impl ArchiveWalk {
     }
 
     /// A page far behind: one that is there shows that both before it are missing by a fault, and the next is read.
-    fn beyond(&mut self, claim: EndClaim, found: &Found<'_>) -> PageUse {
-        let Found::Page(Look::Fresh, _) = found else {
+    fn beyond(&mut self, claim: EndClaim, found: &StepAnswer<'_>) -> PageUse {
+        let StepAnswer::Page(Look::Fresh, _) = found else {
             self.phase = WalkPhase::Ending(claim, EndStep::Again);
             return PageUse::Drop;
         };
@@ -191,15 +191,21 @@ impl ArchiveWalk {
     }
 
     /// The counted page behind the last one, a while later.
-    fn counted_again(&mut self, claim: EndClaim, found: Found<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+    fn counted_again(
+        &mut self,
+        claim: EndClaim,
+        found: StepAnswer<'_>,
+        rules: &WalkRules,
+        now: Stamp,
+    ) -> PageUse {
         let sign = match found {
-            Found::Page(Look::Fresh, seen) => {
+            StepAnswer::Page(Look::Fresh, seen) => {
                 self.retry = None;
                 return self.take(&claim.url, &seen, rules);
             }
-            Found::Page(Look::Known, _) => EndSign::NothingNew,
-            Found::Page(Look::Sign(sign), _) | Found::Odd(sign) => sign,
-            Found::Failed(reason, retry_after_secs) => {
+            StepAnswer::Page(Look::Known, _) => EndSign::NothingNew,
+            StepAnswer::Page(Look::Sign(sign), _) | StepAnswer::Odd(sign) => sign,
+            StepAnswer::Failed(reason, retry_after_secs) => {
                 self.ask_or_fall_short(reason, retry_after_secs, now);
                 return PageUse::Drop;
             }
@@ -216,18 +222,24 @@ impl ArchiveWalk {
     }
 
     /// The last linked page, a while later: it may name another one by now.
-    fn linked_again(&mut self, claim: EndClaim, found: Found<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+    fn linked_again(
+        &mut self,
+        claim: EndClaim,
+        found: StepAnswer<'_>,
+        rules: &WalkRules,
+        now: Stamp,
+    ) -> PageUse {
         let seen = match found {
-            Found::Page(_, seen) if !seen.keys.is_empty() => seen,
-            Found::Page(..) => {
+            StepAnswer::Page(_, seen) if !seen.keys.is_empty() => seen,
+            StepAnswer::Page(..) => {
                 self.ask_or_fall_short(PartialReason::EmptyPage, None, now);
                 return PageUse::Drop;
             }
-            Found::Odd(sign) => {
+            StepAnswer::Odd(sign) => {
                 self.ask_or_fall_short(sign.reason(), None, now);
                 return PageUse::Drop;
             }
-            Found::Failed(reason, retry_after_secs) => {
+            StepAnswer::Failed(reason, retry_after_secs) => {
                 self.ask_or_fall_short(reason, retry_after_secs, now);
                 return PageUse::Drop;
             }
@@ -249,13 +261,13 @@ impl ArchiveWalk {
     }
 
     /// A page that was passed over.
-    fn hole(&mut self, claim: EndClaim, found: Found<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
+    fn hole(&mut self, claim: EndClaim, found: StepAnswer<'_>, rules: &WalkRules, now: Stamp) -> PageUse {
         let Some((url, reason)) = self.findings.holes.first().cloned() else {
             self.after_confirmation(claim);
             return PageUse::Drop;
         };
         let (why, retry_after_secs) = match found {
-            Found::Page(Look::Fresh | Look::Known, seen) => {
+            StepAnswer::Page(Look::Fresh | Look::Known, seen) => {
                 self.findings.holes.remove(0);
                 self.retry = None;
                 self.counts.pages += 1;
@@ -268,8 +280,8 @@ impl ArchiveWalk {
                 self.after_confirmation(claim);
                 return used;
             }
-            Found::Page(Look::Sign(sign), _) | Found::Odd(sign) => (sign.reason(), None),
-            Found::Failed(why, retry_after_secs) => (why, retry_after_secs),
+            StepAnswer::Page(Look::Sign(sign), _) | StepAnswer::Odd(sign) => (sign.reason(), None),
+            StepAnswer::Failed(why, retry_after_secs) => (why, retry_after_secs),
         };
         if reason.is_none() {
             self.findings.holes.remove(0);
@@ -285,9 +297,15 @@ impl ArchiveWalk {
 
     /// A page that was read before, once more. Read from the last to the first, an entry that moves towards the first page,
     /// because another was taken out, is met on the way.
-    fn check(&mut self, claim: EndClaim, (no, stride): (u32, u32), found: Found<'_>, now: Stamp) -> PageUse {
+    fn check(
+        &mut self,
+        claim: EndClaim,
+        (no, stride): (u32, u32),
+        found: StepAnswer<'_>,
+        now: Stamp,
+    ) -> PageUse {
         let (why, retry_after_secs) = match found {
-            Found::Page(_, seen) if self.is_still(no, stride, &seen) => {
+            StepAnswer::Page(_, seen) if self.is_still(no, stride, &seen) => {
                 self.retry = None;
                 let has_moved =
                     seen.keys.len() != self.trail.keys_of(no).len() || !self.trail.is_within(no, &seen);
@@ -299,10 +317,10 @@ impl ArchiveWalk {
                 self.check_next(claim, no, stride);
                 return used;
             }
-            Found::Page(Look::Sign(EndSign::Empty), _) => (PartialReason::EmptyPage, None),
-            Found::Page(..) => (PartialReason::PagesMoved, None),
-            Found::Odd(sign) => (sign.reason(), None),
-            Found::Failed(why, retry_after_secs) => (why, retry_after_secs),
+            StepAnswer::Page(Look::Sign(EndSign::Empty), _) => (PartialReason::EmptyPage, None),
+            StepAnswer::Page(..) => (PartialReason::PagesMoved, None),
+            StepAnswer::Odd(sign) => (sign.reason(), None),
+            StepAnswer::Failed(why, retry_after_secs) => (why, retry_after_secs),
         };
         if !self.again(&why, retry_after_secs, now) {
             self.retry = None;
@@ -326,9 +344,9 @@ impl ArchiveWalk {
     }
 
     /// The first page: it must show the live entries, or no pages are counted here.
-    fn first(&mut self, claim: &EndClaim, found: Found<'_>, now: Stamp) -> PageUse {
+    fn first(&mut self, claim: &EndClaim, found: StepAnswer<'_>, now: Stamp) -> PageUse {
         match found {
-            Found::Page(_, seen) if self.trail.is_first_page(self.counts.way_from, &seen) => {
+            StepAnswer::Page(_, seen) if self.trail.is_first_page(self.counts.way_from, &seen) => {
                 self.retry = None;
                 let url = self.ending_url(claim, EndStep::First);
                 let is_short = self.trail.is_short(self.counts.last, self.counts.way_from, seen.keys.len());
@@ -337,12 +355,12 @@ impl ArchiveWalk {
                 self.conclude(claim, if is_short { FirstPage::Longer } else { FirstPage::NoLonger });
                 return used;
             }
-            Found::Failed(why, retry_after_secs) => {
+            StepAnswer::Failed(why, retry_after_secs) => {
                 if !self.again(&why, retry_after_secs, now) {
                     self.conclude(claim, FirstPage::Elsewhere);
                 }
             }
-            Found::Page(..) | Found::Odd(_) => {
+            StepAnswer::Page(..) | StepAnswer::Odd(_) => {
                 let is_last_try = self.retry.as_ref().is_some_and(|retry| retry.tries >= FIRST_TRIES_MAX);
                 if is_last_try || !self.again(&PartialReason::PagingUnproven, None, now) {
                     self.conclude(claim, FirstPage::Elsewhere);

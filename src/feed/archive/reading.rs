@@ -20,7 +20,7 @@ const BARREN_MAX: u8 = 2;
 const HOLES_MAX: usize = 10;
 
 /// Steps back of a walk at most, because two pages that overlap by counting did not.
-const BACKS_MAX: u8 = 8;
+const BACKS_MAX: u8 = 30;
 
 /// A document that answered for a page.
 pub(super) enum Look {
@@ -166,7 +166,11 @@ impl ArchiveWalk {
                 self.expect_newer();
             }
         }
-        if connects {
+        let is_steady = self.counts.backs < BACKS_MAX;
+        if connects || !is_steady {
+            if !connects {
+                self.lack(PartialReason::PagesMoved);
+            }
             // The page is taken in before its link is looked for: the last page has none and is the oldest.
             self.go_on(url, seen, rules);
         } else {
@@ -235,9 +239,6 @@ impl ArchiveWalk {
     /// Reads the page before again: something was taken out, and what moved past us stands there.
     fn go_back(&mut self) {
         self.counts.backs += 1;
-        if self.counts.backs > BACKS_MAX {
-            return self.end(Completion::Partial(PartialReason::PagesMoved));
-        }
         let feed = self.feed.clone();
         let Some((Strategy::CountedPages(counted), _)) = self.ways.first_mut() else { return };
         counted.go_back();

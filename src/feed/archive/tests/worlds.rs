@@ -613,7 +613,7 @@ fn nothing_is_lost_when_posts_come_change_and_go_during_a_walk() {
 
 #[test]
 fn a_walk_that_waits_says_why_and_until_when() {
-    let blog = Blog::new(Kind::PagedOnly, 100);
+    let blog = Blog::new(Kind::PagedOnly, 105);
     let (mut walk, mut now, mut asked) = (begin_blog(&blog), NOW, 0);
     let mut met = std::collections::BTreeSet::new();
     while let WalkStep::Wait(_) | WalkStep::Fetch(_) = walk.next(now) {
