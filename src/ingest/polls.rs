@@ -139,6 +139,9 @@ impl<'a> Poll<'a> {
             Whose::Upstream => {
                 warn!(feed.name = %name, http.status = status, "Polling `{name}` failed: {text}")
             }
+            Whose::Ours if self.context.is_forgotten(feed) => {
+                debug!(feed.name = %name, "`{name}` was forgotten while it was polled: {text}")
+            }
             Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
         }
         Polled { host_pause: host.zip(until), ..polled }

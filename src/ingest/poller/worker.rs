@@ -409,7 +409,7 @@ impl<'a> Worker<'a> {
             Ended::Stopped => return,
             Ended::Panicked => return self.lanes.recalls.put(feed, now.plus_secs(BROKEN_SECS)),
         };
-        self.poller.parts.context.notify.announce(feed, record.head());
+        self.poller.parts.context.notify.moved(feed, record.head());
         self.take_up(&spec, &record, walk);
         // What is remembered here is newer than what is stored.
         if self.poller.status(feed).is_none() {
