@@ -137,7 +137,8 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     let catalog = catalog::observe(&*store, config.feed.clone()).await?;
     let forgotten = reload::forget(&*store, &catalog, name).await;
     store.close().await?;
-    Ok(forgotten?)
+    forgotten?;
+    Ok(())
 }
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {

@@ -74,7 +74,8 @@ impl Config {
         let environment: Vec<_> =
             environment.into_iter().filter(|(name, _)| !name.starts_with("EVERFEED__FEED__")).collect();
         let read = |text: &str| {
-            source::typed::<OfFile>(file, text, environment.iter().cloned(), wanted::wanted).ok()
+            let table = source::table(file, text, environment.iter().cloned()).ok()?;
+            source::typed::<OfFile>(file, &table, wanted::wanted).ok()
         };
         let text = source::read(file).unwrap_or_default();
         let found = read(&text).or_else(|| read("")).and_then(|found| found.server.admin_listen);
@@ -91,7 +92,9 @@ impl Config {
         text: &str,
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let mut config: Self = source::typed(file, text, environment, wanted::wanted)?;
+        let table = source::table(file, text, environment)?;
+        source::refuse_renamed(file, &table, RENAMED)?;
+        let mut config: Self = source::typed(file, &table, wanted::wanted)?;
         let mut problems = Vec::new();
         match config.platforms.folder.as_deref().map(profiles::read) {
             Some(Ok(profiles)) => config.platforms.know(profiles),
@@ -162,6 +165,10 @@ impl Config {
         lines.join("\n") + "\n"
     }
 }
+
+/// Keys that once had another name, without indices, and the names that they have now.
+const RENAMED: &[(&str, &str)] =
+    &[("feed.deletions.probe", "permalink_checks"), ("upstream.probe_gap_secs", "permalink_check_gap_secs")];
 
 fn server_problems(server: &serve::Config) -> Vec<RefusedSetting> {
     let mut problems = Vec::new();

@@ -5,7 +5,7 @@ use crate::{
     catalog::Catalog,
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp, view::View},
-    layers::{FetchError, Governor, Request},
+    layers::Governor,
     notify::Notify,
     readers::{self, Readers},
     render::Representation,
@@ -13,13 +13,11 @@ use crate::{
     store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
     telemetry::Metrics,
 };
-use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use http::{HeaderValue, Response};
+use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, num::NonZeroU32, sync::Arc, time::Duration};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tower::{ServiceExt as _, util::BoxCloneSyncService};
 use tracing::{Instrument as _, info, info_span, warn};
 use url::Url;
 
@@ -27,11 +25,14 @@ mod endpoint;
 mod form;
 
 mod command;
-mod subscription;
+mod next_step;
+mod subscription_task;
 
+mod client;
 mod verify;
 
 mod deliver;
+mod push;
 mod signature;
 
 mod lease;
@@ -43,11 +44,13 @@ mod roster;
 #[cfg(test)]
 mod tests;
 
-pub use roster::Counts;
+pub use client::Callbacks;
+pub use roster::SubscriptionCounts;
 
+use client::CallbackClient;
 use limits::Limits;
 use roster::{Key, Room, Roster, Standing, Way};
-use subscription::{SubscriptionTask, TaskPlace};
+use subscription_task::{SubscriptionTask, TaskPlace};
 
 /// `[hub]`: leases, the size of a push, and how much is done at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,10 +131,6 @@ impl Config {
 /// The longest lease that may be configured, seconds: ten years are not for ever.
 const LEASE_END_SECS: u64 = 315_360_000;
 
-/// Client for requests to callbacks: no redirects, guarded addresses, a bounded answer. [`crate::layers::callback`]
-/// makes one.
-pub type Callbacks = BoxCloneSyncService<Request, Response<Bytes>, FetchError>;
-
 /// Parts of a hub.
 pub struct Parts {
     /// Limits.
@@ -157,6 +156,8 @@ pub struct Parts {
 /// The hub.
 pub struct Hub {
     shared: Arc<Shared>,
+    /// Hints for the poller.
+    notify: Arc<Notify>,
     tasks: TaskTracker,
     /// Ends the tasks where they stand, when they have not ended by themselves in time.
     cut: CancellationToken,
@@ -171,10 +172,8 @@ struct Shared {
     config: Config,
     readers: Arc<Readers>,
     store: Arc<dyn Store>,
-    notify: Arc<Notify>,
     clock: Arc<dyn Clock>,
-    callbacks: Callbacks,
-    user_agent: HeaderValue,
+    client: CallbackClient,
     catalog: Catalog,
     limits: Limits,
     metrics: Metrics,
@@ -194,22 +193,13 @@ impl Hub {
     pub fn new(parts: Parts) -> Self {
         let Parts { config, readers, store, notify, clock, callbacks, user_agent, catalog, metrics } = parts;
         let limits = Limits::new(config.in_flight_max, config.in_flight_per_host_max);
-        let shared = Shared {
-            config,
-            readers,
-            store,
-            notify,
-            clock,
-            callbacks,
-            user_agent,
-            catalog,
-            limits,
-            metrics,
-            roster: Roster::default(),
-            stop: CancellationToken::new(),
-        };
+        let within = Duration::from_secs(config.deliver_secs);
+        let client = CallbackClient { service: callbacks, user_agent, within };
+        let (roster, stop) = (Roster::default(), CancellationToken::new());
+        let shared = Shared { config, readers, store, clock, client, catalog, limits, metrics, roster, stop };
         Self {
             shared: Arc::new(shared),
+            notify,
             tasks: TaskTracker::new(),
             cut: CancellationToken::new(),
             subscribers: Governor::new(SUBSCRIBE_BURST, SUBSCRIBE_PER_SEC),
@@ -233,8 +223,8 @@ impl Hub {
     }
 
     fn resume(&self, sub: Subscription, progress: Progress) {
-        let key = Key { topic: sub.topic.clone(), callback: sub.callback.clone() };
-        let standing = if sub.active.is_some() { Standing::Well } else { Standing::Unverified };
+        let key = Key { topic: sub.topic.clone(), address: sub.target.address().to_owned() };
+        let standing = if sub.lease.is_some() { Standing::Well } else { Standing::Unverified };
         // What is stored was admitted once.
         let room = Room { subscriptions_max: usize::MAX, unverified_max: usize::MAX };
         if let Way::New(commands, _, ticket) = self.shared.roster.way(&key, sub.feed(), standing, room) {
@@ -251,7 +241,7 @@ impl Hub {
     }
 
     /// Counts of the subscriptions of each feed; feeds without any are left out.
-    pub fn counts(&self) -> HashMap<FeedNo, Counts> {
+    pub fn counts(&self) -> HashMap<FeedNo, SubscriptionCounts> {
         self.shared.roster.counts()
     }
 
@@ -281,13 +271,6 @@ impl Shared {
         Stamp::from_micros(self.clock.now_us())
     }
 
-    /// One request to a callback, with an end.
-    async fn send(&self, request: Request) -> Result<Response<Bytes>, FetchError> {
-        let after = Duration::from_secs(self.config.deliver_secs);
-        let answer = tokio::time::timeout(after, self.callbacks.clone().oneshot(request)).await;
-        answer.unwrap_or(Err(FetchError::Timeout { after }))
-    }
-
     /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that is not served.
     fn link(&self, view: View, representation: Representation) -> Option<String> {
         let catalog = self.catalog.snapshot();
@@ -296,8 +279,8 @@ impl Shared {
     }
 }
 
-/// The host of a callback: all of it that is logged, since its path and query may be its secret.
-fn host_of(callback: &str) -> String {
-    let url = Url::parse(callback).ok();
+/// The host of a URL: all of a callback that is logged, since its path and query may be its secret.
+fn host_of(url: &str) -> String {
+    let url = Url::parse(url).ok();
     url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned()
 }

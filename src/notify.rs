@@ -21,15 +21,25 @@ impl Notify {
         Self::default()
     }
 
-    /// Announces the head of a feed. Waiters wake only when it is new to them. Called after the commit is durable.
+    /// Makes a feed known, with its head: from now on it can be waited for. Of a feed that is known already it says the same
+    /// as [`Self::moved`].
+    pub fn announce(&self, feed: FeedNo, head: Head) {
+        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
+        tell(feeds.entry(feed).or_insert_with(|| watch::Sender::new(head)), head);
+    }
+
+    /// Says that a feed has another head. Waiters wake only when it is new to them. Called after the commit is durable. What
+    /// is said late of a feed that was forgotten is not kept.
     pub fn moved(&self, feed: FeedNo, head: Head) {
         if let Some(known) = self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed) {
-            known.send_if_modified(|held| std::mem::replace(held, head) != head);
-            return;
+            tell(known, head);
         }
-        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
-        let known = feeds.entry(feed).or_insert_with(|| watch::Sender::new(head));
-        known.send_if_modified(|held| std::mem::replace(held, head) != head);
+    }
+
+    /// Forgets a feed. Whoever waits for it is told that nothing comes any more.
+    pub fn forget(&self, feed: FeedNo) {
+        self.feeds.write().unwrap_or_else(PoisonError::into_inner).remove(&feed);
+        self.hinted.lock().unwrap_or_else(PoisonError::into_inner).remove(&feed);
     }
 
     /// The head of a feed; `None` for one that was never announced.
@@ -69,6 +79,11 @@ impl Notify {
     }
 }
 
+/// Wakes the waiters of a feed, unless they know the head.
+fn tell(known: &watch::Sender<Head>, head: Head) {
+    known.send_if_modified(|held| std::mem::replace(held, head) != head);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,7 +99,7 @@ mod tests {
     async fn a_waiter_that_registered_first_sleeps_through_nothing() {
         let notify = Notify::new();
         assert!(notify.watch(FEED).is_none());
-        notify.moved(FEED, head(1));
+        notify.announce(FEED, head(1));
         let mut waiter = notify.watch(FEED).unwrap();
         notify.moved(FEED, head(2));
         waiter.changed().await.unwrap();
@@ -92,6 +107,21 @@ mod tests {
         notify.moved(FEED, head(2));
         assert!(!waiter.has_changed().unwrap(), "the same head wakes nobody");
         assert_eq!((notify.head(FEED), notify.watchers(FEED)), (Some(head(2)), 1));
+    }
+
+    #[tokio::test]
+    async fn a_feed_that_was_forgotten_is_not_kept_and_does_not_come_back() {
+        let notify = Notify::new();
+        notify.announce(FEED, head(1));
+        notify.hint(FEED);
+        let mut waiter = notify.watch(FEED).unwrap();
+        notify.forget(FEED);
+        assert!(waiter.changed().await.is_err(), "whoever waits is told");
+        // A commit that was under way ends late.
+        notify.moved(FEED, head(2));
+        assert!(notify.watch(FEED).is_none() && notify.head(FEED).is_none());
+        notify.hint(FeedNo(2));
+        assert_eq!(notify.hints().await, BTreeSet::from([FeedNo(2)]), "nor are its hints");
     }
 
     #[tokio::test]

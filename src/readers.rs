@@ -153,6 +153,17 @@ impl ReadRequest {
         Self { since: Some(since), ..self.clone() }
     }
 
+    /// The cursor that the subscriber of a push has acknowledged.
+    fn acked(&self) -> Option<&str> {
+        let cursor = self.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
+        cursor.filter(|_| self.purpose == Purpose::Push)
+    }
+
+    /// True for a page of a push with which the position of its subscription moves.
+    fn is_moved_by(&self, page: &Rendered) -> bool {
+        self.acked().is_some_and(|acked| page.lies_beyond(acked))
+    }
+
     fn ask(&self) -> ListingQuery<'_> {
         ListingQuery {
             order: self.view.order,
@@ -188,6 +199,11 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    /// True when a subscriber who has acknowledged this cursor gets on by the page, be it empty.
+    pub fn lies_beyond(&self, acked: &str) -> bool {
+        self.count > 0 || self.more || self.last_cursor != acked
+    }
+
     /// The body in a content coding, made once.
     pub async fn coded(&self, coding: Coding) -> Bytes {
         self.codings.get(coding, &self.body).await
@@ -215,8 +231,12 @@ pub struct Readers {
     clock: Arc<dyn Clock>,
     site: Arc<Site>,
     config: Config,
+    ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
 }
+
+/// The `ttl` of a feed in RSS, minutes; `None` for none.
+type TtlMins = dyn Fn(FeedNo) -> Option<u32> + Send + Sync;
 
 /// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before they are made.
 const BODY_OVERHEAD_BYTES: usize = 512;
@@ -235,7 +255,13 @@ impl Readers {
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
-        Self { store, notify, clock, site, config, bodies }
+        Self { store, notify, clock, site, config, ttl_mins: Box::new(|_| None), bodies }
+    }
+
+    /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.
+    #[must_use]
+    pub fn with_ttl_mins(self, ttl_mins: impl Fn(FeedNo) -> Option<u32> + Send + Sync + 'static) -> Self {
+        Self { ttl_mins: Box::new(ttl_mins), ..self }
     }
 
     /// The bounds in force.
@@ -348,10 +374,10 @@ impl Readers {
         let next = (page.more && reading.purpose == Purpose::Page && !reading.representation.is_classic())
             .then(|| self.next(reading, &page));
         let links = self.site.links(&page.record.name, reading.representation, reading.view.order, next);
-        let acked = reading.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
-        let prev_cursor = acked.filter(|_| reading.purpose == Purpose::Push).map(str::to_owned);
+        let prev_cursor = reading.acked().map(str::to_owned);
         let page = Arc::new(page);
-        let body = rendered(page.clone(), reading.representation, links, prev_cursor).await;
+        let ttl_mins = (self.ttl_mins)(reading.view.feed);
+        let body = rendered(page.clone(), reading.representation, links, (prev_cursor, ttl_mins)).await;
         let page = Arc::unwrap_or_clone(page);
         Ok(Arc::new(Rendered {
             body,
@@ -373,12 +399,12 @@ async fn rendered(
     page: Arc<Page>,
     representation: Representation,
     links: Links,
-    prev_cursor: Option<String>,
+    (prev_cursor, ttl_mins): (Option<String>, Option<u32>),
 ) -> Bytes {
     let inline = page.items.len() <= RENDER_INLINE_ITEMS_MAX;
     let render = move || {
         let prev_cursor = prev_cursor.as_deref();
-        let document = render::Document { page: &page, links: &links, prev_cursor, ttl_mins: None };
+        let document = render::Document { page: &page, links: &links, prev_cursor, ttl_mins };
         Bytes::from(representation.write(&document))
     };
     if inline {

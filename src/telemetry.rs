@@ -63,8 +63,8 @@ pub struct Metrics {
     pub polls: Family<OutcomeLabel, Counter>,
     /// Items that got a new T.
     pub items_changed: Counter,
-    /// Pages of missed items asked for, and what they said.
-    pub probes: Family<OutcomeLabel, Counter>,
+    /// Pages of missing items asked for, by what they said.
+    pub permalink_checks: Family<OutcomeLabel, Counter>,
     /// Pushes ended.
     pub pushes: Family<OutcomeLabel, Counter>,
     /// Verifications ended.
@@ -96,9 +96,9 @@ impl Metrics {
         self.poll_seconds.0.observe(secs);
     }
 
-    /// Counts the word of a missed item's page.
-    pub fn probe(&self, outcome: &'static str) {
-        self.probes.get_or_create(&OutcomeLabel { outcome }).inc();
+    /// Counts what the page of a missing item said.
+    pub fn permalink_check(&self, outcome: &'static str) {
+        self.permalink_checks.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
     /// Counts a push.
@@ -117,7 +117,8 @@ impl Metrics {
         registry.register("http_requests", "Requests answered to consumers", self.requests.clone());
         registry.register("polls", "Polls of upstreams ended", self.polls.clone());
         registry.register("items_changed", "Items that got a new T", self.items_changed.clone());
-        registry.register("probes", "Pages of missed items, by what they said", self.probes.clone());
+        let checks = self.permalink_checks.clone();
+        registry.register("permalink_checks", "Pages of missing items, by what they said", checks);
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
         registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
         registry.register(

@@ -20,7 +20,7 @@ pub use crate::ingest::{Format, platform::Choice};
 
 /// A body and what came with it.
 #[derive(Debug)]
-pub struct Fetched {
+pub struct ProbedDocument {
     /// The document, inflated.
     pub body: Bytes,
     /// `Content-Type`, if it is text.
@@ -44,7 +44,7 @@ pub async fn fetch(
     contact_url: Option<Url>,
     url: &Url,
     format: Format,
-) -> Result<Fetched, Failure> {
+) -> Result<ProbedDocument, Failure> {
     let client = layers::upstream(&limits.client(), Governor::default())
         .map_err(|error| Failure::ours(format!("no client could be made: {error}")))?;
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
@@ -54,7 +54,7 @@ pub async fn fetch(
     let (no, name, policy) = (FeedNo(0), "probe".to_owned(), Policy::default());
     let feed = FeedSpec { format, policy, ..FeedSpec::new(no, name, url.clone()) };
     match Upstream::new(client, contact_url, clock).fetch(&feed, &plan, &state, 0).await {
-        Reply::Document(fetched) => Ok(Fetched {
+        Reply::Document(fetched) => Ok(ProbedDocument {
             body: fetched.body,
             content_type: fetched.content_type,
             headers: fetched.headers,

@@ -4,6 +4,7 @@
 use crate::{
     catalog::{self, Catalog, CatalogChanges, CatalogSnapshot},
     config::{Config, ConfigError, ConfigSource, waiting_for_restart},
+    feed::record::FeedNo,
     ingest::{FeedChange, FeedSpec, Poller},
     notify::Notify,
     serve::admin::{ConfigStatus, ReloadStatus},
@@ -142,7 +143,7 @@ impl Reloader {
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         for feed in &changes.added {
             let record = parts.store.feed(feed.no).await.map_err(ReloadRefused::Store)?;
-            parts.notify.moved(feed.no, record.head());
+            parts.notify.announce(feed.no, record.head());
         }
         parts.catalog.publish(snapshot);
         for change in poller_changes(&changes) {
@@ -155,21 +156,19 @@ impl Reloader {
     pub(super) async fn forget(&self, name: &str) -> Result<(), ForgetRefused> {
         let _turn = self.turn.lock().await;
         let catalog = self.parts.catalog.snapshot();
-        forget(&*self.parts.store, &catalog, name).await?;
-        let withdrawn = catalog.all_withdrawn().filter(|(other, _)| *other != name);
-        let feeds = catalog.feeds().map(|feed| (**feed).clone());
-        let withdrawn: Vec<_> = withdrawn.map(|(name, no)| (name.to_owned(), no)).collect();
-        self.parts.catalog.publish(CatalogSnapshot::new(feeds, withdrawn));
+        let feed = forget(&*self.parts.store, &catalog, name).await?;
+        self.parts.catalog.publish(catalog.without(feed));
+        self.parts.notify.forget(feed);
         Ok(())
     }
 }
 
-/// Forgets a feed in a store, unless the catalog has it registered.
+/// Forgets a feed in a store, unless the catalog has it registered, and tells the number that it had.
 pub(super) async fn forget(
     store: &dyn Store,
     catalog: &CatalogSnapshot,
     name: &str,
-) -> Result<(), ForgetRefused> {
+) -> Result<FeedNo, ForgetRefused> {
     if catalog.feed(name).is_some() {
         return Err(ForgetRefused::Configured(name.to_owned()));
     }
@@ -179,7 +178,7 @@ pub(super) async fn forget(
         return Err(unknown());
     }
     tracing::info!(feed.name = %name, "Forgot feed `{name}` and everything that was kept of it");
-    Ok(())
+    Ok(no)
 }
 
 fn poller_changes(changes: &CatalogChanges) -> impl Iterator<Item = FeedChange> {

@@ -78,7 +78,7 @@ pub enum Kind {
 }
 
 /// The documents of one feed, in order, and how they were got.
-enum Source {
+enum ReplaySource {
     /// Recorded by everfeed: every answer is there with its time, those of pages of items, too.
     Recording(Vec<(PathBuf, Recorded)>, Vec<RecordedPage>),
     /// Versions of a document, each in force until the next: asked for when it appears, and in between whenever a poll
@@ -133,7 +133,7 @@ pub async fn play(
     let source = source(folder)?;
     let mut player = Player::new(folder, feed, source.has_pages()).await?;
     match source {
-        Source::Recording(documents, pages) => {
+        ReplaySource::Recording(documents, pages) => {
             let mut pages = pages.iter().peekable();
             for (path, came) in documents {
                 while let Some(page) = pages.next_if(|page| page.at_us < came.at_us) {
@@ -146,7 +146,7 @@ pub async fn play(
                 player.hear(page).await?;
             }
         }
-        Source::Versions(versions) => {
+        ReplaySource::Versions(versions) => {
             for (n, (path, at)) in versions.iter().enumerate() {
                 player.read(path, *at, !unconditional && player.is_conditional(*at), None).await?;
                 let until = versions.get(n + 1).map_or(*at, |next| next.1);
@@ -157,17 +157,17 @@ pub async fn play(
     Ok(player.steps)
 }
 
-impl Source {
+impl ReplaySource {
     /// True when it holds permalink checks. Without any, no decision waits for one.
     fn has_pages(&self) -> bool {
         matches!(self, Self::Recording(_, pages) if !pages.is_empty())
     }
 }
 
-fn source(folder: &Path) -> anyhow::Result<Source> {
+fn source(folder: &Path) -> anyhow::Result<ReplaySource> {
     let manifest = folder.join(MANIFEST);
     if !manifest.exists() {
-        return Ok(Source::Recording(recorded(folder)?, recorded_pages(folder)?));
+        return Ok(ReplaySource::Recording(recorded(folder)?, recorded_pages(folder)?));
     }
     let manifest: Manifest =
         serde_json::from_slice(&std::fs::read(&manifest)?).with_context(|| manifest.display().to_string())?;
@@ -179,7 +179,7 @@ fn source(folder: &Path) -> anyhow::Result<Source> {
         let at = u64::try_from(at.timestamp_micros()).unwrap_or(0);
         Ok((folder.join(file), Stamp::from_micros(at)))
     };
-    Ok(Source::Versions(manifest.versions.into_iter().map(version).collect::<anyhow::Result<_>>()?))
+    Ok(ReplaySource::Versions(manifest.versions.into_iter().map(version).collect::<anyhow::Result<_>>()?))
 }
 
 /// A feed that is played.
@@ -200,7 +200,11 @@ struct Player {
 const URL: &str = "http://replay.invalid/";
 
 impl Player {
-    async fn new(folder: &Path, configured: Option<&FeedSettings>, probe: bool) -> anyhow::Result<Self> {
+    async fn new(
+        folder: &Path,
+        configured: Option<&FeedSettings>,
+        permalink_checks: bool,
+    ) -> anyhow::Result<Self> {
         let clock = Arc::new(Manual::at(0));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());
@@ -209,16 +213,16 @@ impl Player {
         let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
-        let probing = |deletions: Deletions| Deletions { probe, ..deletions };
+        let checked = |deletions: Deletions| Deletions { permalink_checks, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
                 aliases: as_configured.aliases.clone(),
                 policy: as_configured.poll.policy(),
-                deletions: probing(as_configured.deletions),
+                deletions: checked(as_configured.deletions),
                 platform: as_configured.platform.clone(),
                 ..usual
             },
-            None => FeedSpec { deletions: probing(usual.deletions), ..usual },
+            None => FeedSpec { deletions: checked(usual.deletions), ..usual },
         };
         let state = PollState::unpolled(URL);
         let (steps, cursor, known) = (Vec::new(), String::new(), HashMap::new());

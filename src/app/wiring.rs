@@ -57,7 +57,7 @@ impl Wiring {
             jitter: rand::random,
             metrics: self.metrics.clone(),
             platforms: self.config.platforms.profiles(),
-            permalink_check_gap_secs: self.config.upstream.probe_gap_secs,
+            permalink_check_gap_secs: self.config.upstream.permalink_check_gap_secs,
         };
         let feeds = self.catalog.snapshot().feeds().map(|feed| FeedSpec::from(&**feed)).collect();
         let upstream = Upstream::new(client, contact, self.clock.clone());
@@ -75,7 +75,10 @@ impl Wiring {
             push_bytes_max: hub.push_bytes_max,
         };
         let site = Arc::new(Site::new(&server.public_url, &server.prefix));
-        Arc::new(Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), site, config))
+        let catalog = self.catalog.clone();
+        let ttl_mins = move |feed| Some(catalog.snapshot().feed_no(feed)?.settings.poll.ttl_mins());
+        let readers = Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), site, config);
+        Arc::new(readers.with_ttl_mins(ttl_mins))
     }
 
     pub(super) fn hub(&self, readers: &Arc<Readers>) -> anyhow::Result<Arc<Hub>> {

@@ -3,7 +3,7 @@
 use super::FeedSettings;
 use crate::{feed::record::FeedNo, secret::public_url};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 use url::Url;
@@ -31,6 +31,7 @@ pub struct CatalogSnapshot {
     by_no: HashMap<FeedNo, Arc<RegisteredFeed>>,
     by_origin: HashMap<String, FeedNo>,
     withdrawn: BTreeMap<String, FeedNo>,
+    withdrawn_nos: HashSet<FeedNo>,
 }
 
 impl CatalogSnapshot {
@@ -47,6 +48,7 @@ impl CatalogSnapshot {
         }
         let is_withdrawn = |(name, _): &(String, FeedNo)| !snapshot.feeds.contains_key(name);
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
+        snapshot.withdrawn_nos = snapshot.withdrawn.values().copied().collect();
         snapshot
     }
 
@@ -73,6 +75,20 @@ impl CatalogSnapshot {
     /// The feed of this name that is not registered any more, while the store remembers it.
     pub fn withdrawn(&self, name: &str) -> Option<FeedNo> {
         self.withdrawn.get(name).copied()
+    }
+
+    /// True for the number of a feed that is not registered any more, while the store remembers it.
+    pub fn is_withdrawn(&self, no: FeedNo) -> bool {
+        self.withdrawn_nos.contains(&no)
+    }
+
+    /// The snapshot without the memory of a feed that is not registered any more.
+    #[must_use]
+    pub fn without(&self, forgotten: FeedNo) -> Self {
+        let mut snapshot = self.clone();
+        snapshot.withdrawn.retain(|_, no| *no != forgotten);
+        snapshot.withdrawn_nos.remove(&forgotten);
+        snapshot
     }
 
     /// The feeds that are not registered any more, by name.
@@ -112,5 +128,9 @@ mod tests {
         let snapshot = CatalogSnapshot::new([feed(1, "blog", "http://x/")], remembered);
         assert_eq!((snapshot.withdrawn("blog"), snapshot.withdrawn("old")), (None, Some(FeedNo(2))));
         assert_eq!(snapshot.all_withdrawn().collect::<Vec<_>>(), [("old", FeedNo(2))]);
+        assert!(snapshot.is_withdrawn(FeedNo(2)) && !snapshot.is_withdrawn(FeedNo(1)));
+        let forgotten = snapshot.without(FeedNo(2));
+        assert_eq!((forgotten.withdrawn("old"), forgotten.is_withdrawn(FeedNo(2))), (None, false));
+        assert!(forgotten.feed("blog").is_some());
     }
 }

@@ -52,13 +52,12 @@ pub(super) fn read(file: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(file).map_err(|error| fail(format!("no readable file ({error})")))
 }
 
-/// Lets the environment override a text, and gives the whole its type. `wanted` tells what would do for a key.
-pub(super) fn typed<T: DeserializeOwned>(
+/// Reads a text as TOML and lets the environment override it.
+pub(super) fn table(
     file: &Path,
     text: &str,
     environment: impl IntoIterator<Item = (String, String)>,
-    wanted: fn(&str) -> Option<&'static str>,
-) -> Result<T, ConfigError> {
+) -> Result<Table, ConfigError> {
     let fail = |problem| ConfigError { file: file.to_owned(), problems: vec![problem] };
     let mut table: Table = text.parse().map_err(|error: toml::de::Error| fail(syntax(text, &error)))?;
     for (name, value) in environment {
@@ -66,10 +65,55 @@ pub(super) fn typed<T: DeserializeOwned>(
             override_key(&mut table, &name, path, &value).map_err(fail)?;
         }
     }
+    Ok(table)
+}
+
+/// Refuses keys that have another name by now: each of `renamed` is an old key, without indices, and its new name.
+pub(super) fn refuse_renamed(
+    file: &Path,
+    table: &Table,
+    renamed: &[(&str, &str)],
+) -> Result<(), ConfigError> {
+    let mut problems = Vec::new();
+    for (old, new) in renamed {
+        for (key, found) in places(table, old) {
+            let wanted = format!("this key is called `{new}` now; the value may stay");
+            problems.push(RefusedSetting::new(named(table, &key), shown(found), wanted));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(ConfigError { file: file.to_owned(), problems }) }
+}
+
+/// The places at which a key without indices stands, with their indices.
+fn places<'a>(table: &'a Table, key: &str) -> Vec<(String, &'a Value)> {
+    let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
+    let Some(value) = table.get(first) else { return Vec::new() };
+    let Some(rest) = rest else { return vec![(first.to_owned(), value)] };
+    let tables: Vec<(String, &Table)> = match value {
+        Value::Table(inner) => vec![(first.to_owned(), inner)],
+        Value::Array(list) => {
+            let named = |(at, value): (usize, &'a Value)| Some((format!("{first}[{at}]"), value.as_table()?));
+            list.iter().enumerate().filter_map(named).collect()
+        }
+        _ => Vec::new(),
+    };
+    let below = |(at, inner): (String, &'a Table)| {
+        places(inner, rest).into_iter().map(move |(key, value)| (format!("{at}.{key}"), value))
+    };
+    tables.into_iter().flat_map(below).collect()
+}
+
+/// Gives a table its type. `wanted` tells what would do for a key.
+pub(super) fn typed<T: DeserializeOwned>(
+    file: &Path,
+    table: &Table,
+    wanted: fn(&str) -> Option<&'static str>,
+) -> Result<T, ConfigError> {
+    let fail = |problem| ConfigError { file: file.to_owned(), problems: vec![problem] };
     let value = Value::Table(table.clone());
     serde_path_to_error::deserialize(value).map_err(|error| {
         let key = error.path().to_string();
-        let value = at(&table, error.path());
+        let value = at(table, error.path());
         let found = value.map_or_else(|| "nothing".to_owned(), shown);
         // The message repeats the value, and a URL may carry a password.
         let message = match value.and_then(Value::as_str) {
@@ -77,7 +121,7 @@ pub(super) fn typed<T: DeserializeOwned>(
             None => first_line(error.inner()),
         };
         let hint = wanted(&plain(&key)).map(|hint| format!("{message}; give {hint}"));
-        fail(RefusedSetting::new(named(&table, &key), found, hint.unwrap_or(message)))
+        fail(RefusedSetting::new(named(table, &key), found, hint.unwrap_or(message)))
     })
 }
 

@@ -232,3 +232,29 @@ fn the_address_of_the_operator_is_found_in_a_file_that_is_refused() {
         [("EVERFEED__SERVER__ADMIN_LISTEN", "127.0.0.1:7"), ("EVERFEED__FEED__gone__URL", "http://x/")];
     assert_eq!(address("", &by_environment), "127.0.0.1:7");
 }
+
+#[test]
+fn a_key_that_was_renamed_is_refused_and_the_new_name_is_given() {
+    let text = "[upstream]\nprobe_gap_secs = 30\n\
+                [[feed]]\nname = \"a\"\nurl = \"http://x/a\"\n\
+                [[feed]]\nname = \"b\"\nurl = \"http://x/b\"\ndeletions = { probe = false }\n";
+    let refused = Config::parse("ever.toml", text).unwrap_err();
+    let keys: Vec<_> = refused.problems.iter().map(|problem| problem.key.as_str()).collect();
+    assert_eq!(keys, ["feed.b.deletions.probe", "upstream.probe_gap_secs"], "all of them at once");
+    let told = refused.to_string();
+    for part in ["ever.toml", "`permalink_checks`", "false", "`permalink_check_gap_secs`", "30"] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    let new =
+        text.replace("probe_gap_secs", "permalink_check_gap_secs").replace("probe =", "permalink_checks =");
+    let config = Config::parse("ever.toml", &new).unwrap();
+    assert_eq!(config.upstream.permalink_check_gap_secs, 30);
+    assert!(!config.feed[1].deletions.permalink_checks && config.feed[0].deletions.permalink_checks);
+    // A variable of the environment is no way around it.
+    let file = tempfile::tempdir().unwrap();
+    let path = file.path().join("ever.toml");
+    std::fs::write(&path, "[[feed]]\nname = \"a\"\nurl = \"http://x/a\"\n").unwrap();
+    let old = ("EVERFEED__UPSTREAM__PROBE_GAP_SECS".to_owned(), "5".to_owned());
+    let refused = Config::load(&path, [old]).unwrap_err().to_string();
+    assert!(refused.contains("`permalink_check_gap_secs`"), "{refused}");
+}

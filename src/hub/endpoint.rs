@@ -4,12 +4,11 @@
 use super::{
     Hub,
     command::SubscriptionCommand,
-    form::{self, Asked, Change, Mode, Refusal, Verify},
+    form::{self, HubRequest, Mode, RefusedForm, SubscriptionRequest, Verify},
     lease,
     retry_schedule::VERIFY_GIVE_UP_SECS,
     roster::{Key, Room, Standing, Way},
-    signature,
-    subscription::{self, TaskPlace},
+    subscription_task::{self, TaskPlace},
     verify::Verdict,
 };
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
     render::{Endpoint, Representation, Topic},
     store::{
         StoreError,
-        subscriptions::{Dialect, Intent, Pending, Start, Terms},
+        subscriptions::{Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, Start, Target},
     },
 };
 use bytes::Bytes;
@@ -36,13 +35,13 @@ const VERIFY_AFTER_US: u64 = 250_000;
 const BUSY_SECS: u64 = 120;
 
 /// An answer in the making.
-struct Answer {
+struct HubAnswer {
     status: StatusCode,
     text: String,
     retry_after: Option<Duration>,
 }
 
-impl Answer {
+impl HubAnswer {
     fn new(status: StatusCode, text: impl Into<String>) -> Self {
         Self { status, text: text.into(), retry_after: None }
     }
@@ -73,14 +72,18 @@ impl Answer {
     }
 }
 
-impl From<Refusal> for Answer {
-    fn from(refusal: Refusal) -> Self {
+impl From<RefusedForm> for HubAnswer {
+    fn from(refusal: RefusedForm) -> Self {
         Self::new(refusal.status(), refusal.to_string())
     }
 }
 
-impl From<StoreError> for Answer {
+impl From<StoreError> for HubAnswer {
     fn from(error: StoreError) -> Self {
+        if matches!(error, StoreError::UnknownFeed(_)) {
+            // Forgotten since its topic was looked up.
+            return RefusedForm::GoneTopic.into();
+        }
         tracing::error!("A request to the hub could not be kept: {error}");
         Self::busy("the hub cannot keep requests at the moment")
     }
@@ -92,7 +95,7 @@ impl Hub {
         let answer = match *request.method() {
             Method::GET | Method::HEAD => Ok(self.about(request.uri().query().unwrap_or_default())),
             Method::POST => self.post(&request).await,
-            _ => Ok(Answer::new(StatusCode::METHOD_NOT_ALLOWED, "use POST here")),
+            _ => Ok(HubAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "use POST here")),
         };
         let response = answer.unwrap_or_else(|answer| answer).respond();
         if response.status().is_client_error() {
@@ -102,9 +105,12 @@ impl Hub {
     }
 
     /// The page for people. A request that was meant as a POST is told so (HUBS 5.3).
-    fn about(&self, query: &str) -> Answer {
+    fn about(&self, query: &str) -> HubAnswer {
         if form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "hub.mode") {
-            return Answer::new(StatusCode::BAD_REQUEST, "send `hub.mode` and the rest as a form, with POST");
+            return HubAnswer::new(
+                StatusCode::BAD_REQUEST,
+                "send `hub.mode` and the rest as a form, with POST",
+            );
         }
         let text = format!(
             "This is a WebSub hub, for the feeds served here and no others. To subscribe, POST a form with\n\
@@ -113,12 +119,12 @@ impl Hub {
             self.shared.readers.site().hub(),
             self.shared.readers.site().list()
         );
-        Answer::new(StatusCode::OK, text)
+        HubAnswer::new(StatusCode::OK, text)
     }
 
-    async fn post(&self, request: &Request<Bytes>) -> Result<Answer, Answer> {
+    async fn post(&self, request: &Request<Bytes>) -> Result<HubAnswer, HubAnswer> {
         if self.shared.stop.is_cancelled() {
-            return Err(Answer::busy("the hub is stopping"));
+            return Err(HubAnswer::busy("the hub is stopping"));
         }
         let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let scope = match self.shared.readers.site().endpoint(request.uri().path()) {
@@ -127,18 +133,18 @@ impl Hub {
         };
         let scope = scope.as_deref();
         match form::parse(content_type, request.body())? {
-            Asked::Publish(urls) => self.publish(&urls, scope).await,
-            Asked::Change(change) => self.change(&change, scope).await,
+            HubRequest::Publish(urls) => self.publish(&urls, scope).await,
+            HubRequest::SubscriptionRequest(change) => self.change(&change, scope).await,
         }
     }
 
     /// Somebody says that something has changed. We look ourselves, when it is ours to look at (P-40, SF-86).
-    async fn publish(&self, urls: &[String], scope: Option<&str>) -> Result<Answer, Answer> {
+    async fn publish(&self, urls: &[String], scope: Option<&str>) -> Result<HubAnswer, HubAnswer> {
         let room = self.publishers.admit("publish", Instant::now()).await;
         room.map_err(|full| slow_down(full.wait))?;
         let known = |url: &str| match self.shared.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
-            None => self.resolve(url, scope).ok().map(|topic| topic.view.feed),
+            None => self.resolve(url, scope, Mode::Subscribe).ok().map(|topic| topic.view.feed),
         };
         let mut hinted = false;
         for url in urls {
@@ -146,27 +152,31 @@ impl Hub {
             let whole = known(url).map(|feed| vec![feed]);
             for feed in whole.unwrap_or_else(|| url.split(',').filter_map(|url| known(url.trim())).collect())
             {
-                self.shared.notify.hint(feed);
+                self.notify.hint(feed);
                 hinted = true;
             }
         }
         if hinted {
-            Ok(Answer::new(StatusCode::NO_CONTENT, ""))
+            Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""))
         } else {
-            Err(Refusal::NothingPublished.into())
+            Err(RefusedForm::NothingPublished.into())
         }
     }
 
-    async fn change(&self, change: &Change, scope: Option<&str>) -> Result<Answer, Answer> {
+    async fn change(
+        &self,
+        change: &SubscriptionRequest,
+        scope: Option<&str>,
+    ) -> Result<HubAnswer, HubAnswer> {
         if !self.shared.config.callbacks_private && form::is_private(&change.callback) {
             let why = "is at an address that is not on the public internet";
-            return Err(Refusal::Bad { name: "hub.callback", why }.into());
+            return Err(RefusedForm::Bad { name: "hub.callback", why }.into());
         }
         if !self.shared.config.callbacks_private && form::is_barred_port(&change.callback) {
             let why = "is at a port that we do not call: use 80, 443 or one from 1024 on";
-            return Err(Refusal::Bad { name: "hub.callback", why }.into());
+            return Err(RefusedForm::Bad { name: "hub.callback", why }.into());
         }
-        let topics = change.topics.iter().map(|topic| self.resolve(topic, scope));
+        let topics = change.topics.iter().map(|topic| self.resolve(topic, scope, change.mode));
         let topics: Vec<Subject> = topics.collect::<Result<_, _>>()?;
         let host = super::host_of(&change.callback);
         let room = self.subscribers.admit(&host, Instant::now()).await;
@@ -175,7 +185,7 @@ impl Hub {
         let mut commanded = false;
         let mut awaited = Vec::new();
         for (spelt, subject) in change.topics.iter().zip(topics) {
-            let key = Key { topic: subject.topic.clone(), callback: change.callback.clone() };
+            let key = Key { topic: subject.topic.clone(), address: change.callback.clone() };
             if is_legacy(change) && change.mode == Mode::Unsubscribe && !self.shared.roster.knows(&key) {
                 // What is wanted is the case already; Google's hub said 204 too.
                 continue;
@@ -185,32 +195,35 @@ impl Hub {
             commanded = true;
         }
         match change.verify {
-            _ if !commanded => Ok(Answer::new(StatusCode::NO_CONTENT, "")),
+            _ if !commanded => Ok(HubAnswer::new(StatusCode::NO_CONTENT, "")),
             Some(Verify::Sync { or_async }) => conclude(awaited, or_async, change, &grant).await,
             // The answer is the same whatever the verification will come to (HUB-3).
             None | Some(Verify::Async) => Ok(accepted(change, &grant)),
         }
     }
 
-    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical URL.
-    fn resolve(&self, spelt: &str, scope: Option<&str>) -> Result<Subject, Refusal> {
+    /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical URL. One of a feed that is
+    /// not served any more can still be unsubscribed from.
+    fn resolve(&self, spelt: &str, scope: Option<&str>, mode: Mode) -> Result<Subject, RefusedForm> {
         let site = self.shared.readers.site();
-        let Topic { name, order, filter, representation } =
-            site.topic(spelt).ok_or(Refusal::UnknownTopic("take the rel=self URL of a feed served here"))?;
+        let Topic { name, order, filter, representation } = site
+            .topic(spelt)
+            .ok_or(RefusedForm::UnknownTopic("take the rel=self URL of a feed served here"))?;
         let catalog = self.shared.catalog.snapshot();
-        let feed = match catalog.feed(&name) {
-            Some(feed) => feed.no,
-            None if catalog.withdrawn(&name).is_some() => return Err(Refusal::GoneTopic),
-            None => return Err(Refusal::UnknownTopic("there is no such feed")),
+        let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
+            (Some(feed), _) => feed.no,
+            (None, Some(withdrawn)) if mode == Mode::Unsubscribe => withdrawn,
+            (None, Some(_)) => return Err(RefusedForm::GoneTopic),
+            (None, None) => return Err(RefusedForm::UnknownTopic("there is no such feed")),
         };
         if scope.is_some_and(|scope| scope != name) {
-            return Err(Refusal::UnknownTopic("this is the hub of another feed"));
+            return Err(RefusedForm::UnknownTopic("this is the hub of another feed"));
         }
         if !representation.is_pushed() {
-            return Err(Refusal::UnknownTopic("this representation is not pushed"));
+            return Err(RefusedForm::UnknownTopic("this representation is not pushed"));
         }
         if order.reverse {
-            return Err(Refusal::UnknownTopic("a feed grows at its new end; take the order without `-`"));
+            return Err(RefusedForm::UnknownTopic("a feed grows at its new end; take the order without `-`"));
         }
         let view = View { feed, order, filter };
         Ok(Subject { view, representation, topic: site.base(&name, representation, order) })
@@ -218,36 +231,36 @@ impl Hub {
 
     async fn pending(
         &self,
-        change: &Change,
+        change: &SubscriptionRequest,
         spelt: &str,
         view: View,
         grant: &lease::Grant,
-    ) -> Result<Pending, Answer> {
+    ) -> Result<Pending, HubAnswer> {
         let now = self.shared.now();
         let dialect = if is_legacy(change) { Dialect::Legacy } else { Dialect::WebSub };
-        let verify_token = change.verify_token.clone();
+        let target = Target::Callback(CallbackTarget {
+            url: change.callback.clone(),
+            topic_as_sent: spelt.to_owned(),
+            dialect,
+            secret: change.secret.clone(),
+            algo: change.algo.unwrap_or(Algo::usual(dialect)),
+            verify_token: change.verify_token.clone(),
+        });
         let (intent, start) = match change.mode {
-            Mode::Unsubscribe => (Intent::Unsubscribe { verify_token, dialect }, Start::Head(None)),
+            Mode::Unsubscribe => (Intent::Unsubscribe { target }, Start::Head(None)),
             Mode::Subscribe => {
-                let terms = Terms {
-                    secret: change.secret.clone(),
-                    lease_secs: grant.secs,
-                    dialect,
-                    verify_token,
-                    algo: change.algo.unwrap_or(signature::usual(dialect)),
-                    auto_refresh: is_legacy(change) && !grant.asked,
-                };
+                let auto_refresh = is_legacy(change) && !grant.asked;
+                let lease = LeaseTerms { secs: grant.secs, auto_refresh };
                 let start = match &change.since {
                     Some(cursor) => Start::Given(cursor.clone()),
                     None => Start::Head(self.head(view).await?),
                 };
-                (Intent::Subscribe(terms), start)
+                (Intent::Subscribe { target, lease }, start)
             }
         };
         let once = matches!(change.verify, Some(Verify::Sync { or_async: false }));
         Ok(Pending {
             intent,
-            topic_as_sent: spelt.to_owned(),
             attempts: 0,
             next_try: if is_sync(change) { now } else { Stamp::from_micros(now.micros() + VERIFY_AFTER_US) },
             give_up_at: if once { now } else { now.plus_secs(VERIFY_GIVE_UP_SECS) },
@@ -278,7 +291,7 @@ impl Hub {
         subject: &Subject,
         pending: Pending,
         sync: bool,
-    ) -> Result<Option<oneshot::Receiver<Verdict>>, Answer> {
+    ) -> Result<Option<oneshot::Receiver<Verdict>>, HubAnswer> {
         let config = &self.shared.config;
         let room =
             Room { subscriptions_max: config.subscriptions_max, unverified_max: config.unverified_max };
@@ -288,14 +301,14 @@ impl Hub {
             let command =
                 SubscriptionCommand { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
             let sent = match self.shared.roster.way(&key, subject.view.feed, Standing::Unverified, room) {
-                Way::Full => return Err(Answer::busy("this hub has as many subscriptions as it takes")),
+                Way::Full => return Err(HubAnswer::busy("this hub has as many subscriptions as it takes")),
                 Way::Known(mailbox) => mailbox.send(command).await.is_ok(),
                 Way::New(commands, mailbox, ticket) => {
                     // Without waiting: a task whose first command never comes would never end.
                     let sent = mailbox.try_send(command).is_ok();
                     let place = TaskPlace { shared: self.shared.clone(), key: key.clone(), ticket };
                     let representation = subject.representation.name();
-                    let task = subscription::begin(place, subject.view, representation, commands);
+                    let task = subscription_task::begin(place, subject.view, representation, commands);
                     self.start_one(&key.topic, task);
                     sent
                 }
@@ -307,7 +320,7 @@ impl Hub {
                 _ => {}
             }
         }
-        Err(Answer::busy("the hub is stopping, or very busy"))
+        Err(HubAnswer::busy("the hub is stopping, or very busy"))
     }
 }
 
@@ -325,9 +338,9 @@ const COMMAND_TRIES: usize = 3;
 async fn conclude(
     awaited: Vec<oneshot::Receiver<Verdict>>,
     or_async: bool,
-    change: &Change,
+    change: &SubscriptionRequest,
     grant: &lease::Grant,
-) -> Result<Answer, Answer> {
+) -> Result<HubAnswer, HubAnswer> {
     let mut later = false;
     for verdict in awaited {
         match verdict.await {
@@ -335,17 +348,17 @@ async fn conclude(
             Ok(Verdict::Later { .. } | Verdict::Busy) if or_async => later = true,
             Ok(Verdict::Refused(why) | Verdict::Later { why, .. }) => {
                 let text = format!("`hub.callback` could not be verified: {why}");
-                return Err(Answer::new(StatusCode::CONFLICT, text));
+                return Err(HubAnswer::new(StatusCode::CONFLICT, text));
             }
-            Ok(Verdict::Busy) => return Err(Answer::busy("the hub is too busy to verify now")),
-            Err(_) => return Err(Answer::busy("a newer request, or the end of the hub, came in between")),
+            Ok(Verdict::Busy) => return Err(HubAnswer::busy("the hub is too busy to verify now")),
+            Err(_) => return Err(HubAnswer::busy("a newer request, or the end of the hub, came in between")),
         }
     }
-    Ok(if later { accepted(change, grant) } else { Answer::new(StatusCode::NO_CONTENT, "") })
+    Ok(if later { accepted(change, grant) } else { HubAnswer::new(StatusCode::NO_CONTENT, "") })
 }
 
 /// 202, with what the subscriber should know.
-fn accepted(change: &Change, grant: &lease::Grant) -> Answer {
+fn accepted(change: &SubscriptionRequest, grant: &lease::Grant) -> HubAnswer {
     let mut text = "accepted; `hub.callback` will be asked to confirm".to_owned();
     if change.mode == Mode::Subscribe {
         text.push_str(&format!("\nlease: {} seconds from then", grant.secs));
@@ -354,19 +367,19 @@ fn accepted(change: &Change, grant: &lease::Grant) -> Answer {
             text.push_str(word);
         }
     }
-    Answer::new(StatusCode::ACCEPTED, text)
+    HubAnswer::new(StatusCode::ACCEPTED, text)
 }
 
-fn slow_down(wait: Duration) -> Answer {
+fn slow_down(wait: Duration) -> HubAnswer {
     let text = "too many requests; try again after the time in Retry-After";
-    Answer { retry_after: Some(wait), ..Answer::new(StatusCode::TOO_MANY_REQUESTS, text) }
+    HubAnswer { retry_after: Some(wait), ..HubAnswer::new(StatusCode::TOO_MANY_REQUESTS, text) }
 }
 
 /// The request itself shows an old subscriber (D-P1).
-fn is_legacy(change: &Change) -> bool {
+fn is_legacy(change: &SubscriptionRequest) -> bool {
     change.verify.is_some()
 }
 
-fn is_sync(change: &Change) -> bool {
+fn is_sync(change: &SubscriptionRequest) -> bool {
     matches!(change.verify, Some(Verify::Sync { .. }))
 }

@@ -28,16 +28,16 @@ const PUBLISHED_MAX: usize = 100;
 
 /// A request to the hub.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Asked {
+pub(super) enum HubRequest {
     /// Subscribe, renew or unsubscribe.
-    Change(Change),
+    SubscriptionRequest(SubscriptionRequest),
     /// "These have changed": a hint for the poller (P-40).
     Publish(Vec<String>),
 }
 
 /// A request to subscribe, renew or unsubscribe.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Change {
+pub(super) struct SubscriptionRequest {
     pub(super) mode: Mode,
     /// Byte for byte as decoded from the form.
     pub(super) callback: String,
@@ -76,7 +76,7 @@ pub(super) enum Verify {
 
 /// A form that is refused: always the sender's mistake. The text names the parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(super) enum Refusal {
+pub(super) enum RefusedForm {
     #[error("send a form: Content-Type application/x-www-form-urlencoded")]
     NotAForm,
     #[error("a hub request holds {FORM_BYTES_MAX} bytes at most")]
@@ -97,7 +97,7 @@ pub(super) enum Refusal {
     NothingPublished,
 }
 
-impl Refusal {
+impl RefusedForm {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -112,20 +112,20 @@ impl Refusal {
 }
 
 /// Reads a form. Parameters that we do not know are ignored (HUB-5).
-pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Asked, Refusal> {
+pub(super) fn parse(content_type: Option<&str>, body: &[u8]) -> Result<HubRequest, RefusedForm> {
     let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-        return Err(Refusal::NotAForm);
+        return Err(RefusedForm::NotAForm);
     }
     if body.len() > FORM_BYTES_MAX {
-        return Err(Refusal::TooLarge);
+        return Err(RefusedForm::TooLarge);
     }
     let form = Form::decode(body)?;
     match form.one("hub.mode")?.unwrap_or_default() {
-        "" => Err(Refusal::Missing("hub.mode")),
-        "subscribe" => form.change(Mode::Subscribe).map(Asked::Change),
-        "unsubscribe" => form.change(Mode::Unsubscribe).map(Asked::Change),
-        "publish" => form.published().map(Asked::Publish),
+        "" => Err(RefusedForm::Missing("hub.mode")),
+        "subscribe" => form.change(Mode::Subscribe).map(HubRequest::SubscriptionRequest),
+        "unsubscribe" => form.change(Mode::Unsubscribe).map(HubRequest::SubscriptionRequest),
+        "publish" => form.published().map(HubRequest::Publish),
         _ => Err(bad("hub.mode", "must be subscribe, unsubscribe or publish")),
     }
 }
@@ -147,8 +147,8 @@ pub(super) fn is_private(callback: &str) -> bool {
     }
 }
 
-const fn bad(name: &'static str, why: &'static str) -> Refusal {
-    Refusal::Bad { name, why }
+const fn bad(name: &'static str, why: &'static str) -> RefusedForm {
+    RefusedForm::Bad { name, why }
 }
 
 /// The decoded pairs, in order.
@@ -156,15 +156,15 @@ struct Form(Vec<(String, String)>);
 
 impl Form {
     /// Decodes strictly: a secret in which a byte was replaced would sign nothing that the subscriber can check.
-    fn decode(body: &[u8]) -> Result<Self, Refusal> {
+    fn decode(body: &[u8]) -> Result<Self, RefusedForm> {
         let pairs = body.split(|b| *b == b'&').filter(|pair| !pair.is_empty());
         let decoded = pairs.map(|pair| {
             let at = pair.iter().position(|b| *b == b'=');
             let (name, value) = at.map_or((pair, &[][..]), |at| (&pair[..at], &pair[at + 1..]));
-            let name = text(name).ok_or_else(|| Refusal::NotText("a name".into()))?;
+            let name = text(name).ok_or_else(|| RefusedForm::NotText("a name".into()))?;
             match text(value) {
                 Some(value) => Ok((name, value)),
-                None => Err(Refusal::NotText(name)),
+                None => Err(RefusedForm::NotText(name)),
             }
         });
         decoded.collect::<Result<_, _>>().map(Self)
@@ -175,26 +175,26 @@ impl Form {
     }
 
     /// The one value of a parameter. Saying the same twice is no contradiction.
-    fn one(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
+    fn one(&self, name: &'static str) -> Result<Option<&str>, RefusedForm> {
         let mut values = self.all(name);
         let first = values.next();
-        if values.any(|value| Some(value) != first) { Err(Refusal::Twice(name)) } else { Ok(first) }
+        if values.any(|value| Some(value) != first) { Err(RefusedForm::Twice(name)) } else { Ok(first) }
     }
 
     /// The one value, unless it is empty.
-    fn filled(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
+    fn filled(&self, name: &'static str) -> Result<Option<&str>, RefusedForm> {
         Ok(self.one(name)?.filter(|value| !value.is_empty()))
     }
 
-    fn change(&self, mode: Mode) -> Result<Change, Refusal> {
+    fn change(&self, mode: Mode) -> Result<SubscriptionRequest, RefusedForm> {
         let verify = self.verify()?;
-        let callback = self.filled("hub.callback")?.ok_or(Refusal::Missing("hub.callback"))?;
+        let callback = self.filled("hub.callback")?.ok_or(RefusedForm::Missing("hub.callback"))?;
         check_callback(callback)?;
         let verify_token = self.one("hub.verify_token")?;
         if verify_token.is_some_and(|token| token.len() > TOKEN_BYTES_MAX) {
             return Err(bad("hub.verify_token", "is longer than 1024 bytes"));
         }
-        Ok(Change {
+        Ok(SubscriptionRequest {
             mode,
             callback: callback.to_owned(),
             topics: self.topics(verify.is_some())?,
@@ -208,7 +208,7 @@ impl Form {
     }
 
     /// The legacy preference: repeated or with commas, the first word known wins (P-18, P03-1).
-    fn verify(&self) -> Result<Option<Verify>, Refusal> {
+    fn verify(&self) -> Result<Option<Verify>, RefusedForm> {
         let mut words = self.all("hub.verify").flat_map(|value| value.split(',')).map(str::trim).peekable();
         if words.peek().is_none() {
             return Ok(None);
@@ -221,7 +221,7 @@ impl Form {
         }
     }
 
-    fn topics(&self, legacy: bool) -> Result<Vec<String>, Refusal> {
+    fn topics(&self, legacy: bool) -> Result<Vec<String>, RefusedForm> {
         let mut topics: Vec<String> = Vec::new();
         for topic in self.all("hub.topic").filter(|topic| !topic.is_empty()) {
             check_topic(topic)?;
@@ -230,15 +230,15 @@ impl Form {
             }
         }
         match topics.len() {
-            0 => Err(Refusal::Missing("hub.topic")),
+            0 => Err(RefusedForm::Missing("hub.topic")),
             1 => Ok(topics),
-            _ if !legacy => Err(Refusal::Twice("hub.topic")),
+            _ if !legacy => Err(RefusedForm::Twice("hub.topic")),
             2..=TOPICS_MAX => Ok(topics),
             _ => Err(bad("hub.topic", "is given more than 20 times")),
         }
     }
 
-    fn secret(&self) -> Result<Option<Secret>, Refusal> {
+    fn secret(&self) -> Result<Option<Secret>, RefusedForm> {
         match self.filled("hub.secret")? {
             Some(secret) if secret.len() >= SECRET_BYTES_END => {
                 Err(bad("hub.secret", "must be shorter than 200 bytes"))
@@ -248,7 +248,7 @@ impl Form {
     }
 
     /// Our extension, under either of the names that it has had in print.
-    fn algo(&self) -> Result<Option<Algo>, Refusal> {
+    fn algo(&self) -> Result<Option<Algo>, RefusedForm> {
         let given = self.filled("hub.signature_algo")?.or(self.filled("hub.signature_method")?);
         let known = |text| {
             signature::parse(text).ok_or(bad("hub.signature_algo", "must be sha1, sha256, sha384 or sha512"))
@@ -258,7 +258,7 @@ impl Form {
 
     /// A cursor that can be read in full. A moment or a damaged cursor would leave the subscriber guessing what the
     /// first push follows on.
-    fn since(&self) -> Result<Option<String>, Refusal> {
+    fn since(&self) -> Result<Option<String>, RefusedForm> {
         let Some(raw) = self.filled("hub.since")? else { return Ok(None) };
         match (raw.strip_prefix("cursor:"), Position::parse(raw)) {
             (Some(cursor), Ok(Some(Position::Cursor { .. } | Position::Start { degraded: false }))) => {
@@ -268,7 +268,7 @@ impl Form {
         }
     }
 
-    fn published(&self) -> Result<Vec<String>, Refusal> {
+    fn published(&self) -> Result<Vec<String>, RefusedForm> {
         let names = ["hub.url", "hub.topic", "hub.url[]", "hub.topic[]"];
         let urls: Vec<String> = self
             .0
@@ -277,7 +277,7 @@ impl Form {
             .map(|(_, value)| value.clone())
             .collect();
         match urls.len() {
-            0 => Err(Refusal::Missing("hub.url")),
+            0 => Err(RefusedForm::Missing("hub.url")),
             1..=PUBLISHED_MAX => Ok(urls),
             _ => Err(bad("hub.url", "is given more than 100 times")),
         }
@@ -295,7 +295,7 @@ fn text(raw: &[u8]) -> Option<String> {
 }
 
 /// An absolute http or https URL without a fragment (P03-5), which can be sent as it stands.
-fn check_callback(text: &str) -> Result<(), Refusal> {
+fn check_callback(text: &str) -> Result<(), RefusedForm> {
     const NAME: &str = "hub.callback";
     if text.len() > CALLBACK_BYTES_MAX {
         return Err(bad(NAME, "is longer than 2048 bytes"));
@@ -310,11 +310,11 @@ fn check_callback(text: &str) -> Result<(), Refusal> {
     }
 }
 
-fn check_topic(text: &str) -> Result<(), Refusal> {
+fn check_topic(text: &str) -> Result<(), RefusedForm> {
     absolute("hub.topic", text).map(|_| ())
 }
 
-fn absolute(name: &'static str, text: &str) -> Result<Url, Refusal> {
+fn absolute(name: &'static str, text: &str) -> Result<Url, RefusedForm> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let url = url.ok_or(bad(name, "must be an absolute http or https URL"))?;
     if url.fragment().is_some() { Err(bad(name, "must not have a fragment")) } else { Ok(url) }

@@ -1,10 +1,7 @@
 //! Leases: what is granted, and when we ask again ourselves; not the clock that ends it.
 
 use super::Config;
-use crate::{
-    feed::stamp::Stamp,
-    store::subscriptions::{Subscription, Terms},
-};
+use crate::{feed::stamp::Stamp, store::subscriptions::Lease};
 
 /// A lease as granted, and a word about it when it is not the one asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,10 +39,9 @@ pub(super) fn grant(asked: Option<&str>, config: &Config) -> Grant {
 
 /// Time to ask a legacy subscriber whether to go on: at four fifths of a lease that it asked for without an end
 /// (D-P5). `None` for everybody else, whose business a renewal is.
-pub(super) fn refresh_at(sub: &Subscription) -> Option<Stamp> {
-    let terms: &Terms = sub.active.as_ref().filter(|terms| terms.auto_refresh)?;
-    let left_us = Stamp::from_secs(terms.lease_secs).micros() / 5;
-    Some(Stamp::from_micros(sub.lease_until.micros().saturating_sub(left_us)))
+pub(super) fn refresh_at(lease: Lease) -> Option<Stamp> {
+    let left_us = Stamp::from_secs(lease.terms.secs).micros() / 5;
+    lease.terms.auto_refresh.then(|| Stamp::from_micros(lease.until.micros().saturating_sub(left_us)))
 }
 
 #[cfg(test)]

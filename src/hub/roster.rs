@@ -1,4 +1,4 @@
-//! Which subscriptions there are, how to reach the task of each, and how each stands; not their terms or positions.
+//! The subscriptions that are at work: the way to the task of each, and its standing; not their leases or positions.
 
 use super::command::SubscriptionCommand;
 use crate::feed::record::FeedNo;
@@ -11,11 +11,11 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// Identity of a subscription: the canonical topic and the exact callback (HUB-6).
+/// Identity of a subscription: the canonical topic and the exact address of the target (HUB-6).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) topic: String,
-    pub(super) callback: String,
+    pub(super) address: String,
 }
 
 /// Standing of a subscription.
@@ -31,7 +31,7 @@ pub(super) enum Standing {
 
 /// The subscriptions of one feed, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SubscriptionCounts {
     /// Verified and within their lease, failing ones included.
     pub active: usize,
     /// Waiting for their first verification.
@@ -117,8 +117,8 @@ impl Roster {
     }
 
     /// The counts of every feed that has a subscription.
-    pub(super) fn counts(&self) -> HashMap<FeedNo, Counts> {
-        let mut counts: HashMap<FeedNo, Counts> = HashMap::new();
+    pub(super) fn counts(&self) -> HashMap<FeedNo, SubscriptionCounts> {
+        let mut counts: HashMap<FeedNo, SubscriptionCounts> = HashMap::new();
         for entry in self.lock().values() {
             let feed = counts.entry(entry.feed).or_default();
             match entry.standing {
@@ -148,7 +148,7 @@ mod tests {
     const ROOM: Room = Room { subscriptions_max: 3, unverified_max: 2 };
 
     fn key(callback: &str) -> Key {
-        Key { topic: "http://h/f".into(), callback: callback.into() }
+        Key { topic: "http://h/f".into(), address: callback.into() }
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         assert!(matches!(way("c"), Way::New(..)));
         assert!(matches!(way("d"), Way::Full));
         let counts = roster.counts()[&FEED];
-        assert_eq!(counts, Counts { active: 1, pending: 2, failing: 1 });
+        assert_eq!(counts, SubscriptionCounts { active: 1, pending: 2, failing: 1 });
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The signature of a push: HMAC over the bytes sent, in the hash that the subscription chose; not who gets one.
 
-use crate::store::subscriptions::{Algo, Dialect};
+use crate::store::subscriptions::Algo;
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use sha2::{Sha256, Sha384, Sha512};
@@ -38,17 +38,10 @@ pub(super) fn parse(text: &str) -> Option<Algo> {
     known.into_iter().find(|algo| name(*algo).eq_ignore_ascii_case(text))
 }
 
-/// The hash unless the subscriber chose one: 0.3 clients know sha1 only (P03-11), everybody else gets sha256.
-pub(super) const fn usual(dialect: Dialect) -> Algo {
-    match dialect {
-        Dialect::Legacy => Algo::Sha1,
-        Dialect::WebSub => Algo::Sha256,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::subscriptions::Dialect;
 
     // HUB-23, W-18.
     #[test]
@@ -67,6 +60,7 @@ mod tests {
     fn a_method_that_we_do_not_compute_is_none() {
         assert_eq!(parse("SHA512"), Some(Algo::Sha512));
         assert_eq!(parse("md5"), None);
-        assert_eq!((usual(Dialect::Legacy), usual(Dialect::WebSub)), (Algo::Sha1, Algo::Sha256));
+        assert_eq!(Algo::usual(Dialect::Legacy), Algo::Sha1);
+        assert_eq!(Algo::usual(Dialect::WebSub), Algo::Sha256);
     }
 }

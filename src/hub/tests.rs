@@ -5,3 +5,4 @@ mod delivering;
 mod rig;
 mod staying;
 mod subscribing;
+mod withdrawing;

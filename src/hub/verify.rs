@@ -5,7 +5,7 @@ use crate::{
     clock::Clock as _,
     feed::stamp::Stamp,
     layers::{FetchError, Request, parse_retry_after},
-    store::subscriptions::Dialect,
+    store::subscriptions::{CallbackTarget, Dialect},
 };
 use bytes::Bytes;
 use http::{Response, StatusCode, header::RETRY_AFTER};
@@ -26,18 +26,15 @@ const ROOM_SECS: u64 = 5;
 /// A question to a callback.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
-    pub(super) callback: String,
     /// `subscribe` or `unsubscribe`.
     pub(super) mode: &'static str,
-    /// As the subscriber spelt it (W-7).
-    pub(super) topic: String,
+    /// The callback, with the topic as the subscriber spelt it (W-7) and its token.
+    pub(super) target: CallbackTarget,
     /// On subscribing only (HUB-13).
     pub(super) lease_secs: Option<u64>,
-    pub(super) verify_token: Option<String>,
     /// The cursor that the first push will follow on: no subscriber has to guess its base (HUBS 5.1).
     pub(super) cursor: Option<String>,
-    pub(super) dialect: Dialect,
-    /// Somebody waits for the outcome of this very try.
+    /// True while somebody waits for the outcome of this very try.
     pub(super) awaited: bool,
 }
 
@@ -74,7 +71,7 @@ pub(super) struct Answered {
 
 /// Puts a question, with a challenge that is used this once (HUB-14).
 pub(super) async fn ask(shared: Arc<Shared>, question: Question) -> Answered {
-    let host = super::host_of(&question.callback);
+    let host = super::host_of(&question.target.url);
     let room = if question.awaited { Duration::from_secs(ROOM_SECS) } else { Duration::MAX };
     let Ok(_permit) = tokio::time::timeout(room, shared.limits.enter(&host)).await else {
         return Answered { verdict: Verdict::Busy, sent_at: shared.now() };
@@ -84,23 +81,38 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question) -> Answered {
     let Some(request) = request(&shared, &question, &challenge) else {
         return Answered { verdict: Verdict::Refused("it is no URL that can be asked".into()), sent_at };
     };
-    let answer = shared.send(request).await;
-    let lenient = question.dialect == Dialect::Legacy && !question.awaited;
+    let answer = shared.client.send(request).await;
+    let lenient = question.target.dialect == Dialect::Legacy && !question.awaited;
     Answered { verdict: judge(&answer, &challenge, lenient, shared.clock.now()), sent_at }
+}
+
+/// Tells a subscriber once that its subscription is no more, for a reason that is not its own (W-10). Its answer means
+/// nothing.
+pub(super) async fn deny(shared: &Shared, target: &CallbackTarget, reason: &str) {
+    let params =
+        [("hub.mode", "denied"), ("hub.topic", target.topic_as_sent.as_str()), ("hub.reason", reason)];
+    let request = url(&target.url, &params).and_then(|url| get(shared, url));
+    if let Some(request) = request {
+        let _permit = shared.limits.enter(&super::host_of(&target.url)).await;
+        let _ = shared.client.send(request).await;
+    }
 }
 
 fn request(shared: &Shared, question: &Question, challenge: &str) -> Option<Request> {
     let lease = question.lease_secs.map(|secs| secs.to_string());
     let mut params = vec![
         ("hub.mode", question.mode),
-        ("hub.topic", question.topic.as_str()),
+        ("hub.topic", question.target.topic_as_sent.as_str()),
         ("hub.challenge", challenge),
     ];
     params.extend(lease.as_deref().map(|secs| ("hub.lease_seconds", secs)));
-    params.extend(question.verify_token.as_deref().map(|token| ("hub.verify_token", token)));
+    params.extend(question.target.verify_token.as_deref().map(|token| ("hub.verify_token", token)));
     params.extend(question.cursor.as_deref().map(|cursor| ("hub.cursor", cursor)));
-    let url = url(&question.callback, &params)?;
-    let request = http::Request::get(url).header(http::header::USER_AGENT, &shared.user_agent);
+    get(shared, url(&question.target.url, &params)?)
+}
+
+fn get(shared: &Shared, url: String) -> Option<Request> {
+    let request = http::Request::get(url).header(http::header::USER_AGENT, &shared.client.user_agent);
     request.body(Bytes::new()).ok()
 }
 

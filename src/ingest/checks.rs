@@ -181,7 +181,7 @@ impl<'a> Check<'a> {
                 Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, ()))
             });
         let (receipt, ()) = committed.await?.expect("every result is committed");
-        context.metrics.probe(word(said));
+        context.metrics.permalink_check(word(said));
         context.announce(feed, &receipt, started);
         Ok(receipt.feed.next_check_at)
     }
@@ -204,7 +204,7 @@ impl<'a> Check<'a> {
             Ok(Decision::Commit(Commit { changes, last, observed, ..Commit::nothing(record) }, events))
         });
         let (receipt, events) = committed.await?.expect("every result is committed");
-        context.metrics.probe(word(said));
+        context.metrics.permalink_check(word(said));
         context.announce(feed, &receipt, started);
         events.into_iter().for_each(|event| tell(feed, event));
         Ok(receipt.feed.next_check_at)

@@ -22,7 +22,7 @@ pub struct Config {
     /// Redirects followed at most.
     pub redirects_max: usize,
     /// Seconds between two requests to one host, at least, for pages of posts that left their feed.
-    pub probe_gap_secs: u64,
+    pub permalink_check_gap_secs: u64,
 }
 
 impl Default for Config {
@@ -35,7 +35,7 @@ impl Default for Config {
             body_bytes_max: client.body_bytes_max,
             redirects_max: client.redirects_max,
             // POLLING 2.3: at most one a minute and host.
-            probe_gap_secs: 60,
+            permalink_check_gap_secs: 60,
         }
     }
 }
@@ -53,7 +53,8 @@ impl Config {
         }
         at_least_one("total_secs", self.total_secs, "give at least 1 second")?;
         at_least_one("wire_bytes_max", self.wire_bytes_max, "give at least 1 byte; 10485760 is usual")?;
-        at_least_one("probe_gap_secs", self.probe_gap_secs, "give at least 1 second; 60 is usual")?;
+        let gap_wanted = "give at least 1 second; 60 is usual";
+        at_least_one("permalink_check_gap_secs", self.permalink_check_gap_secs, gap_wanted)?;
         at_least_one("body_bytes_max", self.body_bytes_max, "give at least 1 byte; 33554432 is usual")
     }
 

@@ -38,7 +38,7 @@ impl Context {
     /// The usual parts: random jitter, the embedded profiles, metrics of its own.
     pub fn new(store: Arc<dyn Store>, notify: Arc<Notify>, clock: Arc<dyn Clock>) -> Self {
         let (metrics, platforms) = (Metrics::default(), platform::embedded());
-        let permalink_check_gap_secs = Config::default().probe_gap_secs;
+        let permalink_check_gap_secs = Config::default().permalink_check_gap_secs;
         Self {
             store,
             notify,

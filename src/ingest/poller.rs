@@ -25,14 +25,14 @@ mod worker;
 mod tests;
 
 /// The feeds that are polled, by number.
-type Feeds = BTreeMap<FeedNo, Arc<FeedSpec>>;
+type WantedFeeds = BTreeMap<FeedNo, Arc<FeedSpec>>;
 
 /// Polls feeds when they are due or hinted at. Cheap to clone; one of the clones runs.
 #[derive(Clone)]
 pub struct Poller {
     parts: JobParts,
     /// The feeds as they are to be polled; a worker takes over what has changed.
-    wanted: Arc<watch::Sender<Arc<Feeds>>>,
+    wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
     states: Arc<RwLock<HashMap<FeedNo, PollState>>>,
 }
 
@@ -66,10 +66,10 @@ impl Poller {
         let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
         let mut records = listing::feeds(&*context.store);
         while let Some(record) = records.try_next().await? {
-            context.notify.moved(record.no, record.head());
+            context.notify.announce(record.no, record.head());
         }
         drop(records);
-        let feeds: Feeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
+        let feeds: WantedFeeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
         Ok(Self { parts: JobParts { context, upstream }, wanted, states: Arc::new(RwLock::new(states)) })
     }

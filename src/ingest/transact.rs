@@ -97,7 +97,9 @@ where
 /// A commit whose window remembers the items that end with it because they are missing, so that their pages are asked for
 /// again.
 async fn remembering(context: &Context, feed: &FeedSpec, mut commit: Commit) -> Result<Commit, Failure> {
-    let Some(last) = commit.last.as_mut().filter(|_| feed.deletions.probe) else { return Ok(commit) };
+    let Some(last) = commit.last.as_mut().filter(|_| feed.deletions.permalink_checks) else {
+        return Ok(commit);
+    };
     let by_absence =
         |reason: Reason| matches!(reason, Reason::Gone | Reason::AbsentBracketed | Reason::AbsentArchive);
     let now = context.now();

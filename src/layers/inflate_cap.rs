@@ -14,7 +14,7 @@ use http_body::Frame;
 use http_body_util::BodyExt;
 use tower::{Layer, Service};
 
-use self::inflater::{Coding, Inflater};
+use self::inflater::{ContentCoding, Inflater};
 use super::{Body, Exchange, FetchError, Reply, Request};
 
 /// Asks for the codings it can undo, and undoes them while the body arrives.
@@ -68,7 +68,7 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
         Box::pin(async move {
             let (mut parts, body) = answer.await?.into_parts();
             let coding = coding_of(&parts.headers)?;
-            if coding != Coding::Identity {
+            if coding != ContentCoding::Identity {
                 // Both speak of a body that nobody further out will see.
                 parts.headers.remove(CONTENT_ENCODING);
                 parts.headers.remove(CONTENT_LENGTH);
@@ -82,19 +82,19 @@ impl<S: Exchange> Service<Request> for InflateCap<S> {
 
 /// The one coding of a body. Several on top of each other are legal, unheard of in feeds, and a known way to
 /// build bombs.
-fn coding_of(headers: &HeaderMap) -> Result<Coding, FetchError> {
-    let mut coding = Coding::Identity;
+fn coding_of(headers: &HeaderMap) -> Result<ContentCoding, FetchError> {
+    let mut coding = ContentCoding::Identity;
     for value in headers.get_all(CONTENT_ENCODING) {
         let value = value.to_str().map_err(|error| FetchError::Inflate(error.into()))?;
         for name in value.split(',').map(str::trim) {
             let next = match name.to_ascii_lowercase().as_str() {
                 "" | "identity" => continue,
-                "gzip" | "x-gzip" => Coding::Gzip,
-                "deflate" => Coding::Deflate,
-                "br" => Coding::Brotli,
+                "gzip" | "x-gzip" => ContentCoding::Gzip,
+                "deflate" => ContentCoding::Deflate,
+                "br" => ContentCoding::Brotli,
                 _ => return Err(FetchError::Inflate("a coding that was not asked for".into())),
             };
-            if coding != Coding::Identity {
+            if coding != ContentCoding::Identity {
                 return Err(FetchError::Inflate("more than one coding".into()));
             }
             coding = next;

@@ -23,6 +23,25 @@ impl Readers {
         reading: ReadRequest,
         end: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Pages, ReadError> {
+        self.pages(reading, end, |_, page| page.count > 0)
+    }
+
+    /// The same for a reader whose position is kept: a page that holds nothing and yet lies further on is given, too, because
+    /// the position moves with it.
+    pub fn follow_position(
+        self: &Arc<Self>,
+        reading: ReadRequest,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<Pages, ReadError> {
+        self.pages(reading, end, |reading, page| page.count > 0 || reading.is_moved_by(page))
+    }
+
+    fn pages(
+        self: &Arc<Self>,
+        reading: ReadRequest,
+        end: impl Future<Output = ()> + Send + 'static,
+        is_wanted: fn(&ReadRequest, &Rendered) -> bool,
+    ) -> Result<Pages, ReadError> {
         let follower = Follower {
             // Registered before the first read, so that no change falls between the two.
             changes: self.watch(reading.view.feed)?,
@@ -30,6 +49,7 @@ impl Readers {
             reading,
             end: end.boxed(),
             has_looked: false,
+            is_wanted,
         };
         let next = |mut follower: Follower| async move {
             let page = follower.next().await?;
@@ -47,10 +67,11 @@ struct Follower {
     changes: watch::Receiver<Head>,
     end: BoxFuture<'static, ()>,
     has_looked: bool,
+    is_wanted: fn(&ReadRequest, &Rendered) -> bool,
 }
 
 impl Follower {
-    /// The next page that holds something; `None` at the end.
+    /// The next page that is wanted; `None` at the end.
     async fn next(&mut self) -> Result<Option<Arc<Rendered>>, ReadError> {
         loop {
             if self.has_looked && (&mut self.end).now_or_never().is_some() {
@@ -60,10 +81,11 @@ impl Follower {
             self.changes.borrow_and_update();
             let page = self.readers.read(&self.reading).await?;
             // A page of a form without tombstones may be empty and yet lie further on.
-            if page.count > 0 || page.more {
+            let is_wanted = (self.is_wanted)(&self.reading, &page);
+            if is_wanted || page.more {
                 self.reading = self.reading.after(&page.last_cursor);
             }
-            if page.count > 0 {
+            if is_wanted {
                 return Ok(Some(page));
             }
             if !page.more && !self.wait().await {

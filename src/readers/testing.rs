@@ -67,7 +67,7 @@ impl House {
         let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), prefix));
         let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, config);
         let record = store.register(NAME, "example.org/feed").await.unwrap();
-        notify.moved(record.no, record.head());
+        notify.announce(record.no, record.head());
         Self { store, notify, clock, readers: Arc::new(readers), feed: record.no }
     }
 

@@ -4,17 +4,18 @@
 //! Rows: SF-3, SF-42, SF-91; D-11; DESIGN section 2, invariants 1 and 3.
 
 use super::{
-    ReadError, ReadRequest, Rendered,
+    Config, ReadError, ReadRequest, Readers, Rendered,
     testing::{House, add, delete, edit, revive},
 };
 use crate::{
     feed::{order::Order, record::FeedNo, view::View},
-    render::Representation,
+    render::{Representation, Site},
 };
 use futures_util::StreamExt as _;
 use std::{sync::Arc, time::Duration};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 /// As long as a request that does not say.
 const TIMEOUT: Duration = Duration::from_secs(55);
@@ -260,4 +261,29 @@ async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
     let mut pages = house.readers.follow(reading, std::future::pending()).unwrap();
     let page = pages.next().await.unwrap().unwrap();
     assert_eq!((page.count, page.more), (1, false));
+    // A reader whose position is kept moves with each of them.
+    let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1);
+    let mut pages = house.readers.follow_position(reading, std::future::pending()).unwrap();
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        counts.push(pages.next().await.unwrap().unwrap().count);
+    }
+    assert_eq!(counts, [0, 0, 1]);
+}
+
+// LEGACY R-11.
+#[tokio::test(start_paused = true)]
+async fn classic_rss_says_how_long_a_copy_stays_fresh() {
+    let house = House::of(1..=1).await;
+    let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), ""));
+    let readers =
+        Readers::new(house.store.clone(), house.notify.clone(), house.clock.clone(), site, Config::default());
+    let feed = house.feed;
+    let readers = readers.with_ttl_mins(move |asked| (asked == feed).then_some(90));
+    let body = async |representation| {
+        let read = readers.read(&ReadRequest::classic(feed, representation, 15)).await.unwrap();
+        String::from_utf8(read.body.to_vec()).unwrap()
+    };
+    assert!(body(Representation::CLASSIC_RSS).await.contains("<ttl>90</ttl>"));
+    assert!(!body(Representation::CLASSIC_ATOM).await.contains("ttl"), "Atom has no word for it");
 }

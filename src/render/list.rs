@@ -20,12 +20,12 @@ pub struct List<'a> {
 /// The list as JSON.
 pub fn json(list: &List<'_>) -> Vec<u8> {
     let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list.site)).collect();
-    let feeds = Feeds { url: list.site.list(), feeds };
+    let feeds = FeedList { url: list.site.list(), feeds };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
 }
 
 #[derive(Serialize)]
-struct Feeds<'a> {
+struct FeedList<'a> {
     url: String,
     feeds: Vec<FeedLine<'a>>,
 }

@@ -132,11 +132,11 @@ pub struct FeedStatus {
     /// Places where items may be missing, oldest first.
     pub gaps: Vec<GapStatus>,
     /// Since when too much is missing at once to believe it.
-    pub held_since: Option<String>,
+    pub quarantined_since: Option<String>,
     /// Items that are missed and not decided on.
     pub suspects: usize,
     /// Items that change with every poll, with an edit that waits for the end of a day.
-    pub churning: usize,
+    pub deferred_edits: usize,
     /// Time at which most of it was last seen being edited at once without a word on it; forgotten once it has rested from that.
     pub reformatted_at: Option<String>,
     /// Items held, tombstones included.
@@ -299,14 +299,14 @@ struct OfSubscribers {
 
 /// A gauge for every question that a dashboard asks of a feed.
 fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
-    type Read = fn(&FeedStatus) -> i64;
-    let gauges: [(&str, &str, Read); 6] = [
+    type ReadFigure = fn(&FeedStatus) -> i64;
+    let gauges: [(&str, &str, ReadFigure); 6] = [
         ("feed_items", "Items held, tombstones included", |feed| whole(feed.items)),
         ("feed_live_items", "Items held that are no tombstones", |feed| whole(feed.live_items)),
         ("feed_served", "1 once the first good document is in", |feed| i64::from(feed.served)),
         ("feed_failed_polls", "Polls that failed in a row", |feed| i64::from(feed.failures)),
-        ("feed_churning_items", "Items with an edit that waits for the end of a day", |feed| {
-            i64::try_from(feed.churning).unwrap_or(i64::MAX)
+        ("feed_deferred_edits", "Items with an edit that waits for the end of a day", |feed| {
+            i64::try_from(feed.deferred_edits).unwrap_or(i64::MAX)
         }),
         ("feed_waiting_readers", "Readers that wait for a change", |feed| whole(feed.waiters)),
     ];
@@ -398,7 +398,7 @@ mod tests {
             let feed = FeedStatus {
                 name: "blog".into(),
                 items: 7,
-                churning: 2,
+                deferred_edits: 2,
                 served: true,
                 ..FeedStatus::default()
             };
@@ -471,7 +471,7 @@ mod tests {
         assert_eq!((status, json["feeds"][0]["items"].as_u64()), (200, Some(7)));
         let (_, text) = ask(Ok(()), Method::GET, "/metrics").await;
         assert!(text.contains("everfeed_feed_items{feed=\"blog\"} 7"), "{text}");
-        assert!(text.contains("everfeed_feed_churning_items{feed=\"blog\"} 2"), "{text}");
+        assert!(text.contains("everfeed_feed_deferred_edits{feed=\"blog\"} 2"), "{text}");
         assert!(text.contains("everfeed_held_requests 3"), "{text}");
     }
 

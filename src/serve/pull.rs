@@ -47,7 +47,7 @@ pub(super) async fn smart(
     let view = View::all(feed, query.order);
     let max = query.max.unwrap_or(ITEMS_DEFAULT).min(context.readers.config().page_items_max);
     let reading = ReadRequest::page(view, representation, (&query.since, &query.until), max)?;
-    let answer = Answer { context, request, name, view, representation, negotiated: named.is_none() };
+    let answer = PullAnswer { context, request, name, view, representation, negotiated: named.is_none() };
     if query.is_personal() {
         let body = read_or_hold(context, request, &query, &reading).await?;
         return Ok(answer.personal(&body, query.callback.as_deref()).await);
@@ -65,7 +65,7 @@ pub(super) async fn classic(
     let feed = context.feed(name)?;
     let reading = ReadRequest::classic(feed, representation, context.readers.config().classic_items);
     let view = reading.view();
-    Answer { context, request, name, view, representation, negotiated: false }.shared(&reading).await
+    PullAnswer { context, request, name, view, representation, negotiated: false }.shared(&reading).await
 }
 
 async fn read_or_hold(
@@ -106,7 +106,7 @@ async fn read_held(
 }
 
 /// Parts of a response, apart from the body.
-struct Answer<'a> {
+struct PullAnswer<'a> {
     context: &'a ServeContext,
     request: &'a Parts,
     name: &'a str,
@@ -115,7 +115,7 @@ struct Answer<'a> {
     negotiated: bool,
 }
 
-impl Answer<'_> {
+impl PullAnswer<'_> {
     /// A page that everybody may cache, with validators; 304 when the consumer has it (T-1, T-2).
     async fn shared(&self, reading: &ReadRequest) -> Result<Response, Refusal> {
         let head = self.context.readers.head(self.view.feed)?;

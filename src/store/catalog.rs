@@ -1,4 +1,4 @@
-//! What is registered, as a store keeps it: names, numbers and counts; not the configuration that they come from.
+//! Registered feeds, as a store keeps them: names, numbers and counts; not the configuration that they come from.
 
 use super::Answer;
 use crate::feed::record::{FeedNo, FeedRecord};
@@ -22,6 +22,9 @@ pub trait CatalogStore: Send + Sync {
 
     /// The feeds after this number, by number, at most so many.
     fn feeds(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<FeedRecord>>;
+
+    /// The names after this one with their numbers, by name, at most so many; nothing else is read of the feeds.
+    fn feed_names(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<(String, FeedNo)>>;
 
     /// Removes a feed with everything that is kept of it, its subscriptions included. Its number is not given again.
     /// True when there was one.

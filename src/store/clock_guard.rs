@@ -1,4 +1,4 @@
-//! Whether the clock can be believed when a change is about to get its T; not the clock.
+//! Checks that the clock can be believed when a change is about to get its T; not the clock.
 
 use super::StoreError;
 use crate::feed::stamp::Stamp;
@@ -10,7 +10,7 @@ const BUILT_AT: Stamp = Stamp::from_secs(1_767_225_600);
 /// 9999-12-31T23:59:59Z: RFC 3339 writes no later year, and a cursor no later T.
 const LATEST: Stamp = Stamp::from_secs(253_402_300_799);
 
-/// How far the clock may run ahead of the last time recorded: a machine that slept for a year is still believed.
+/// The most that the clock may run ahead of the last time recorded: a machine that slept for a year is still believed.
 const AHEAD_SECS_MAX: u64 = 400 * 24 * 60 * 60;
 
 /// The last time recorded. T never goes back, so a clock that jumps into the future would spoil it for ever: changes

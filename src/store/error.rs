@@ -45,9 +45,9 @@ pub enum StoreError {
     Namespace {
         /// The feed.
         feed: String,
-        /// What its ids were made with.
+        /// The namespace that its ids were made with.
         stored: String,
-        /// What was asked for.
+        /// The namespace that was asked for.
         given: String,
     },
     /// No such feed.
@@ -56,8 +56,8 @@ pub enum StoreError {
     /// A subscription that has ended meanwhile; what is known of it must not bring it back.
     #[error("subscription {0} has ended")]
     UnknownSubscription(SubscriptionNo),
-    /// The callback is subscribed to the topic already.
-    #[error("the callback is subscribed to the topic already, as subscription {0}")]
+    /// The target is subscribed to the topic already.
+    #[error("the target is subscribed to the topic already, as subscription {0}")]
     Subscribed(SubscriptionNo),
     /// `id:` of an item that the feed never held.
     #[error("no item of this feed has that id")]
@@ -70,7 +70,7 @@ pub enum StoreError {
         "the clock says {now}, the store was last written at {recorded}; if the clock is right, run `everfeed clock accept`"
     )]
     Clock {
-        /// What the clock says, RFC 3339.
+        /// The time of the clock, RFC 3339.
         now: String,
         /// The last time recorded, RFC 3339.
         recorded: String,

@@ -19,6 +19,11 @@ pub fn feeds(store: &dyn Store) -> Rows<'_, FeedRecord> {
     paged(|after| store.feeds(after, ROWS_MAX), |record| record.no)
 }
 
+/// Every name with its number, by name.
+pub fn feed_names(store: &dyn Store) -> Rows<'_, (String, FeedNo)> {
+    paged(|after| store.feed_names(after, ROWS_MAX), |(name, _)| name.clone())
+}
+
 /// Every poll state, by feed.
 pub fn polls(store: &dyn Store) -> Rows<'_, (FeedNo, PollState)> {
     paged(|after| store.polls(after, ROWS_MAX), |(feed, _)| *feed)

@@ -31,26 +31,23 @@ use std::{
 /// A store in memory.
 pub struct Memory {
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
 }
 
 #[derive(Default)]
-struct State {
+struct MemoryState {
     closed: bool,
     guard: ClockGuard,
-    feeds: BTreeMap<FeedNo, Feed>,
+    feeds: BTreeMap<FeedNo, MemoryFeed>,
     hosts: BTreeMap<String, Stamp>,
     subs: BTreeMap<SubscriptionNo, (Subscription, Progress)>,
     last_feed: u32,
     last_sub: u64,
 }
 
-struct Feed {
+struct MemoryFeed {
     record: FeedRecord,
-    items: BTreeMap<Stamp, Kept>,
-    ids: HashMap<ItemId, Stamp>,
-    created: BTreeMap<Stamp, Stamp>,
-    keys: HashMap<KeyHash, ItemId>,
+    held: MemoryItems,
     evidence: BTreeMap<(ItemId, Stamp), Evidence>,
     observations: BTreeMap<u64, ObservationRecord>,
     last: WindowState,
@@ -60,7 +57,20 @@ struct Feed {
     lease: Option<FeedLease>,
 }
 
-/// An item, and what it would weigh in a file.
+/// The items of a feed, with their indexes.
+#[derive(Default)]
+struct MemoryItems {
+    /// By T.
+    items: BTreeMap<Stamp, Kept>,
+    /// T by id.
+    ids: HashMap<ItemId, Stamp>,
+    /// T by the first T.
+    created: BTreeMap<Stamp, Stamp>,
+    /// Ids by every key ever seen.
+    keys: HashMap<KeyHash, ItemId>,
+}
+
+/// An item, and its bytes in a file.
 #[derive(Clone)]
 struct Kept {
     item: Arc<Item>,
@@ -76,7 +86,7 @@ impl Memory {
     /// Answers when polled, as every store does; the lock is never held across an await.
     fn answer<'a, T: 'a>(
         &'a self,
-        work: impl FnOnce(&mut State, Stamp) -> Result<T, StoreError> + Send + 'a,
+        work: impl FnOnce(&mut MemoryState, Stamp) -> Result<T, StoreError> + Send + 'a,
     ) -> Answer<'a, T> {
         Box::pin(async move {
             // Nothing below panics halfway through a change, so a poisoned state is still whole.
@@ -124,6 +134,16 @@ impl CatalogStore for Memory {
         })
     }
 
+    fn feed_names(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<(String, FeedNo)>> {
+        self.answer(move |state, _| {
+            let names = state.feeds.values().map(|feed| (feed.record.name.clone(), feed.record.no));
+            let mut names: Vec<_> = names.filter(|(name, _)| after.as_ref() < Some(name)).collect();
+            names.sort();
+            names.truncate(max);
+            Ok(names)
+        })
+    }
+
     fn forget(&self, feed: FeedNo) -> Answer<'_, bool> {
         self.answer(move |state, _| {
             state.subs.retain(|_, (sub, _)| sub.feed() != feed);
@@ -133,7 +153,7 @@ impl CatalogStore for Memory {
 
     fn counts(&self) -> Answer<'_, StoreCounts> {
         self.answer(|state, _| {
-            let items = state.feeds.values().map(|feed| feed.items.len() as u64).sum();
+            let items = state.feeds.values().map(|feed| feed.held.items.len() as u64).sum();
             let (feeds, subscriptions) = (state.feeds.len() as u64, state.subs.len() as u64);
             Ok(StoreCounts { feeds, items, subscriptions })
         })
@@ -152,7 +172,7 @@ impl Feeds for Memory {
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>> {
         self.answer(move |state, _| {
             let feed = state.feed(feed)?;
-            Ok(keys.into_iter().filter_map(|key| Some((key, *feed.keys.get(&key)?))).collect())
+            Ok(keys.into_iter().filter_map(|key| Some((key, *feed.held.keys.get(&key)?))).collect())
         })
     }
 
@@ -163,7 +183,7 @@ impl Feeds for Memory {
     fn page(&self, query: PageQuery) -> Answer<'_, Page> {
         self.answer(move |state, _| {
             let feed = state.feed(query.feed)?;
-            paging::page(Along { feed, axis: query.order.axis }, &query, &feed.record)
+            paging::page(MemoryListing { feed, axis: query.order.axis }, &query, &feed.record)
         })
     }
 
@@ -173,7 +193,7 @@ impl Feeds for Memory {
 
     fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> Answer<'_, Vec<Outlined>> {
         self.answer(move |state, _| {
-            let items = state.feed(feed)?.items.range(following(after)).take(max);
+            let items = state.feed(feed)?.held.items.range(following(after)).take(max);
             Ok(items.map(|(_, kept)| Outlined::of(&kept.item)).collect())
         })
     }
@@ -258,9 +278,9 @@ impl Subscriptions for Memory {
     fn find_subscription<'a>(
         &'a self,
         topic: &'a str,
-        callback: &'a str,
+        address: &'a str,
     ) -> Answer<'a, Option<(Subscription, Progress)>> {
-        self.answer(move |state, _| Ok(state.find_subscription(topic, callback).cloned()))
+        self.answer(move |state, _| Ok(state.find_subscription(topic, address).cloned()))
     }
 
     fn subscriptions(
@@ -281,8 +301,8 @@ impl Subscriptions for Memory {
 
     fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize> {
         self.answer(move |state, _| {
-            let is_due = |sub: &&(Subscription, Progress)| sub.0.feed() == feed && sub.0.is_active(now);
-            Ok(state.subs.values().filter(is_due).count())
+            let due = state.subs.values().filter(|(sub, _)| sub.feed() == feed && sub.is_active(now));
+            Ok(due.map(|(_, progress)| progress.readers()).sum())
         })
     }
 
@@ -292,8 +312,9 @@ impl Subscriptions for Memory {
 
     fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>> {
         self.answer(move |state, _| {
-            let moved = acknowledged.into_iter().map(|Acknowledged { subscription, from, to }| {
-                state.subs.get_mut(&subscription).is_some_and(|(_, progress)| progress.acknowledge(&from, to))
+            let moved = acknowledged.into_iter().map(|acknowledged| {
+                let held = state.subs.get_mut(&acknowledged.subscription);
+                held.is_some_and(|(_, progress)| progress.acknowledge(acknowledged))
             });
             Ok(moved.collect())
         })
@@ -353,8 +374,8 @@ fn following<K>(after: Option<K>) -> (Bound<K>, Bound<K>) {
     (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded)
 }
 
-impl State {
-    fn feed(&self, feed: FeedNo) -> Result<&Feed, StoreError> {
+impl MemoryState {
+    fn feed(&self, feed: FeedNo) -> Result<&MemoryFeed, StoreError> {
         self.feeds.get(&feed).ok_or(StoreError::UnknownFeed(feed))
     }
 
@@ -366,11 +387,11 @@ impl State {
         self.last_feed += 1;
         let no = FeedNo(self.last_feed);
         let record = FeedRecord::new(no, name, namespace);
-        self.feeds.insert(no, Feed::new(record.clone()));
+        self.feeds.insert(no, MemoryFeed::new(record.clone()));
         Ok(record)
     }
 
-    fn named(&self, name: &str) -> Option<&Feed> {
+    fn named(&self, name: &str) -> Option<&MemoryFeed> {
         self.feeds.values().find(|feed| feed.record.name == name)
     }
 
@@ -390,7 +411,10 @@ impl State {
         hosts: Vec<(String, Stamp)>,
         now: Stamp,
     ) -> Result<(), StoreError> {
-        polls.iter().try_for_each(|(no, _)| self.feed(*no).map(drop))?;
+        // A number that was given once is that of a feed that was forgotten.
+        if let Some((never_given, _)) = polls.iter().find(|(no, _)| no.0 > self.last_feed) {
+            return Err(StoreError::UnknownFeed(*never_given));
+        }
         for (no, poll) in polls {
             self.feeds.entry(no).and_modify(|feed| feed.poll = Some(poll));
         }
@@ -416,13 +440,13 @@ impl State {
         Ok(())
     }
 
-    fn find_subscription(&self, topic: &str, callback: &str) -> Option<&(Subscription, Progress)> {
-        self.subs.values().find(|(sub, _)| sub.topic == topic && sub.callback == callback)
+    fn find_subscription(&self, topic: &str, address: &str) -> Option<&(Subscription, Progress)> {
+        self.subs.values().find(|(sub, _)| sub.topic == topic && sub.target.address() == address)
     }
 
     fn subscribe(&mut self, new: NewSubscription) -> Result<Subscription, StoreError> {
         self.feed(new.view.feed)?;
-        if let Some((sub, _)) = self.find_subscription(&new.topic, &new.callback) {
+        if let Some((sub, _)) = self.find_subscription(&new.topic, new.target.address()) {
             return Err(StoreError::Subscribed(sub.no));
         }
         self.last_sub += 1;
@@ -436,8 +460,10 @@ impl State {
         sub: Subscription,
         progress: Option<Progress>,
     ) -> Result<u64, StoreError> {
-        self.feed(sub.feed())?;
-        let (stored, position) = self.subs.get_mut(&sub.no).ok_or(StoreError::UnknownSubscription(sub.no))?;
+        let unknown = StoreError::UnknownSubscription(sub.no);
+        let known_feed = self.feed(sub.feed()).map(drop);
+        let (stored, position) = self.subs.get_mut(&sub.no).ok_or(unknown)?;
+        known_feed?;
         *stored = sub.replacing(stored)?;
         if let Some(progress) = progress {
             *position = progress;
@@ -446,14 +472,11 @@ impl State {
     }
 }
 
-impl Feed {
+impl MemoryFeed {
     fn new(record: FeedRecord) -> Self {
         Self {
             record,
-            items: BTreeMap::new(),
-            ids: HashMap::new(),
-            created: BTreeMap::new(),
-            keys: HashMap::new(),
+            held: MemoryItems::default(),
             evidence: BTreeMap::new(),
             observations: BTreeMap::new(),
             last: WindowState::default(),
@@ -465,12 +488,12 @@ impl Feed {
     }
 
     fn item(&self, id: ItemId) -> Option<Arc<Item>> {
-        let t = self.ids.get(&id)?;
-        self.items.get(t).map(|kept| Arc::clone(&kept.item))
+        let t = self.held.ids.get(&id)?;
+        self.held.items.get(t).map(|kept| Arc::clone(&kept.item))
     }
 
     fn snapshot(&self, keys: &[KeyHash]) -> Snapshot {
-        let behind = |key: &KeyHash| Some((*key, self.item(*self.keys.get(key)?)?));
+        let behind = |key: &KeyHash| Some((*key, self.item(*self.held.keys.get(key)?)?));
         let items = keys.iter().filter_map(behind).collect();
         Snapshot { record: self.record.clone(), window: self.last.clone(), items }
     }
@@ -479,13 +502,13 @@ impl Feed {
         for (id, moved) in plan.items {
             let bytes = stored::item::encode_item(&moved.item)?.len();
             let (t, created) = (moved.item.modified, moved.item.created);
-            moved.from.map(|from| self.items.remove(&from));
-            self.items.insert(t, Kept { item: moved.item, bytes });
-            self.ids.insert(id, t);
-            self.created.insert(created, t);
+            moved.from.map(|from| self.held.items.remove(&from));
+            self.held.items.insert(t, Kept { item: moved.item, bytes });
+            self.held.ids.insert(id, t);
+            self.held.created.insert(created, t);
         }
         for (key, id) in plan::bindings(&commit) {
-            self.keys.entry(key).or_insert(id);
+            self.held.keys.entry(key).or_insert(id);
         }
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
         if let Some(mut last) = commit.last {
@@ -514,33 +537,33 @@ impl Feed {
     }
 }
 
-impl plan::Held for Feed {
+impl plan::Held for MemoryFeed {
     fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {
         Ok(self.item(id))
     }
 
     fn id_at(&self, t: Stamp) -> Result<Option<ItemId>, StoreError> {
-        Ok(self.items.get(&t).map(|kept| kept.item.id))
+        Ok(self.held.items.get(&t).map(|kept| kept.item.id))
     }
 }
 
 /// A feed along one axis.
-struct Along<'a> {
-    feed: &'a Feed,
+struct MemoryListing<'a> {
+    feed: &'a MemoryFeed,
     axis: Axis,
 }
 
-impl Along<'_> {
+impl MemoryListing<'_> {
     fn at(&self, stamp: Stamp) -> Option<&Kept> {
         let t = match self.axis {
             Axis::Modified => &stamp,
-            Axis::Created => self.feed.created.get(&stamp)?,
+            Axis::Created => self.feed.held.created.get(&stamp)?,
         };
-        self.feed.items.get(t)
+        self.feed.held.items.get(t)
     }
 }
 
-impl Listing for Along<'_> {
+impl Listing for MemoryListing<'_> {
     type ListingRow = Kept;
     type Error = StoreError;
 
@@ -552,7 +575,7 @@ impl Listing for Along<'_> {
         let ours = id.parse().ok().and_then(|id| self.feed.item(id));
         let item = ours.or_else(|| {
             let key = KeyHash::of(&self.feed.record.namespace, &Key::Id(id.to_owned()).stripped());
-            self.feed.item(*self.feed.keys.get(&key)?)
+            self.feed.item(*self.feed.held.keys.get(&key)?)
         });
         Ok(item.map(|item| match self.axis {
             Axis::Modified => ListingPlace { t: item.modified, o: 0 },
@@ -564,8 +587,8 @@ impl Listing for Along<'_> {
         let range = paging::stamps(range);
         let row = |t: &Stamp| Some(Ok((ListingPlace { t: *t, o: 0 }, self.at(*t)?.clone())));
         let stamps: Box<dyn DoubleEndedIterator<Item = &'a Stamp>> = match self.axis {
-            Axis::Modified => Box::new(self.feed.items.range(range).map(|(t, _)| t)),
-            Axis::Created => Box::new(self.feed.created.range(range).map(|(c, _)| c)),
+            Axis::Modified => Box::new(self.feed.held.items.range(range).map(|(t, _)| t)),
+            Axis::Created => Box::new(self.feed.held.created.range(range).map(|(c, _)| c)),
         };
         Ok(if reverse { Box::new(stamps.rev().filter_map(row)) } else { Box::new(stamps.filter_map(row)) })
     }
@@ -581,7 +604,7 @@ impl ListingRow for Kept {
     }
 }
 
-impl paging::Held for Kept {
+impl paging::ListedRow for Kept {
     fn is_gone(&self) -> bool {
         self.item.is_gone()
     }

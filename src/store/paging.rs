@@ -14,8 +14,8 @@ use std::{cell::RefCell, ops::Bound, sync::Arc};
 pub(super) const SCAN_ROWS_MAX: usize = 10_000;
 
 /// A row of a store.
-pub(super) trait Held: ListingRow {
-    /// Whether it is a tombstone.
+pub(super) trait ListedRow: ListingRow {
+    /// True for a tombstone.
     fn is_gone(&self) -> bool;
     /// The item itself, read only now.
     fn into_item(self) -> Result<Arc<Item>, StoreError>;
@@ -25,13 +25,13 @@ pub(super) trait Held: ListingRow {
 pub(super) fn page<L>(rows: L, query: &PageQuery, record: &FeedRecord) -> Result<Page, StoreError>
 where
     L: Listing<Error = StoreError>,
-    L::ListingRow: Held,
+    L::ListingRow: ListedRow,
 {
     let shown = Shown { rows, live_only: query.live_only, cut: RefCell::new(None) };
     let selected = page::select(&shown, &query.ask())?;
     let cut = shown.cut.take();
     Ok(Page {
-        items: selected.rows.into_iter().map(Held::into_item).collect::<Result<_, _>>()?,
+        items: selected.rows.into_iter().map(ListedRow::into_item).collect::<Result<_, _>>()?,
         more: selected.more || cut.is_some(),
         last_cursor: cut.unwrap_or(selected.last_cursor),
         record: Arc::new(record.clone()),
@@ -69,7 +69,7 @@ struct Shown<L> {
 impl<L> Listing for Shown<L>
 where
     L: Listing,
-    L::ListingRow: Held,
+    L::ListingRow: ListedRow,
 {
     type ListingRow = L::ListingRow;
     type Error = L::Error;

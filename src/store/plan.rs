@@ -1,4 +1,4 @@
-//! What a commit comes to: the rows to write, worked out before the first is written. Pure; writing is the store's business.
+//! Plan of a commit: the rows to write, worked out before the first is written. Pure; writing is the store's business.
 
 use super::{Commit, Receipt, StoreError, stored::damaged};
 use crate::feed::{
@@ -11,7 +11,7 @@ use crate::feed::{
 use everfeed_adapters::Metadata;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What a plan reads of the feed.
+/// The part of a feed that a plan reads.
 pub(super) trait Held {
     /// The item as it is held.
     fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError>;
@@ -19,19 +19,19 @@ pub(super) trait Held {
     fn id_at(&self, t: Stamp) -> Result<Option<ItemId>, StoreError>;
 }
 
-/// What a commit comes to.
+/// The changes of one commit, before they are applied.
 pub(super) struct PlannedCommit {
     /// The answer, with the feed as it will be.
     pub(super) receipt: Receipt,
     /// The items as they will be, and the T whose place each leaves.
     pub(super) items: BTreeMap<ItemId, Moved>,
-    /// What proves the deletions.
+    /// Evidence of the deletions.
     pub(super) evidence: Vec<(ItemId, Stamp, Evidence)>,
 }
 
 /// An item that takes a new place.
 pub(super) struct Moved {
-    /// Where it stood before; `None` if it is new.
+    /// The T under which it stood before; `None` if it is new.
     pub(super) from: Option<Stamp>,
     /// As it will be.
     pub(super) item: Arc<Item>,
@@ -146,7 +146,7 @@ impl PlannedCommit {
         Ok(())
     }
 
-    /// What a commit does to the feed itself.
+    /// Changes the record of the feed itself.
     fn close(&mut self, commit: &Commit, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         feed.rev += 1;
@@ -177,7 +177,7 @@ impl PlannedCommit {
     }
 }
 
-/// What is told of a window without reading it.
+/// Figures of a window, told without reading it.
 fn figures(window: &WindowState) -> WindowFigures {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     WindowFigures {
@@ -206,7 +206,7 @@ pub(super) fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), St
     Err(StoreError::Namespace { feed, stored, given: given.to_owned() })
 }
 
-/// Whether anything rendered of a head differs. Its dates churn with every poll, so they are never shown (a document
+/// True when anything rendered of a head differs. Its dates churn with every poll, so they are never shown (a document
 /// carries T instead), and its rhythm, its place in a longer list and its cloud speak to pollers only: none of them may change what consumers have cached. Taken
 /// apart field by field, so that nobody adds one without deciding.
 fn renders_otherwise(old: &Metadata, new: &Metadata) -> bool {

@@ -17,7 +17,8 @@ pub trait Polls: Send + Sync {
     /// The poll state of a feed; `None` before its first poll.
     fn poll(&self, feed: FeedNo) -> Answer<'_, Option<PollState>>;
 
-    /// Saves poll states and host pauses, all or none. With a new pause those that are over are forgotten.
+    /// Saves poll states and host pauses, all or none. With a new pause those that are over are forgotten. The last poll
+    /// state of a feed may come after the feed was forgotten: it is passed over.
     fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> Answer<'_, ()>;
 
     /// The pauses of the hosts after this name, by name, at most so many.

@@ -104,6 +104,10 @@ impl CatalogStore for Redb {
         Box::pin(self.reader.run(move |snapshot| rows::records(snapshot, after, max)))
     }
 
+    fn feed_names(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<(String, FeedNo)>> {
+        Box::pin(self.reader.run(move |snapshot| catalog::names(snapshot, after.as_deref(), max)))
+    }
+
     fn forget(&self, feed: FeedNo) -> Answer<'_, bool> {
         Box::pin(self.writer.run(move |writing| catalog::forget(writing, feed)))
     }
@@ -206,10 +210,10 @@ impl Subscriptions for Redb {
     fn find_subscription<'a>(
         &'a self,
         topic: &'a str,
-        callback: &'a str,
+        address: &'a str,
     ) -> Answer<'a, Option<(Subscription, Progress)>> {
-        let (topic, callback) = (topic.to_owned(), callback.to_owned());
-        Box::pin(self.reader.run(move |snapshot| subscriptions::find(snapshot, &topic, &callback)))
+        let (topic, address) = (topic.to_owned(), address.to_owned());
+        Box::pin(self.reader.run(move |snapshot| subscriptions::find(snapshot, &topic, &address)))
     }
 
     fn subscriptions(

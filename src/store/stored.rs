@@ -53,7 +53,7 @@ mod tests;
 mod golden;
 
 /// A kind of value, with its own versions.
-pub(super) trait Kind: Stored {
+pub(super) trait StoredKind: Stored {
     /// Its name, in errors and golden files.
     const NAME: &'static str;
     /// The version that is written.
@@ -61,11 +61,7 @@ pub(super) trait Kind: Stored {
 
     /// Reads a value of this version or an older one.
     fn read(version: u8, input: &mut Decoder<'_>) -> Result<Self, ReadError> {
-        if version == Self::VERSION {
-            Self::take(input)
-        } else {
-            Err(ReadError::message(format!("it has the unknown version {version}")))
-        }
+        if version == Self::VERSION { Self::take(input) } else { Err(unknown_version(version)) }
     }
 }
 
@@ -111,14 +107,18 @@ pub(super) type Out = Encoder<Vec<u8>>;
 pub(super) type Written = Result<(), WriteError<Infallible>>;
 
 /// Writes a value of a kind.
-pub(super) fn encode<T: Kind>(value: &T) -> Result<Vec<u8>, StoreError> {
+pub(super) fn encode<T: StoredKind>(value: &T) -> Result<Vec<u8>, StoreError> {
     append(vec![T::VERSION], value)
 }
 
 /// Reads a value back, whole. `what` names it in the error.
-pub(super) fn decode<T: Kind>(what: &str, bytes: &[u8]) -> Result<T, StoreError> {
+pub(super) fn decode<T: StoredKind>(what: &str, bytes: &[u8]) -> Result<T, StoreError> {
     let (version, rest) = bytes.split_first().ok_or_else(|| damaged(what, "is empty"))?;
     read(what, *version, rest)
+}
+
+fn unknown_version(version: u8) -> ReadError {
+    ReadError::message(format!("it has the unknown version {version}"))
 }
 
 /// An error that names what is wrong with what.
@@ -126,7 +126,7 @@ pub(super) fn damaged(what: &str, how: &str) -> StoreError {
     StoreError::Damaged(format!("{what} {how}"))
 }
 
-fn append<T: Kind>(bytes: Vec<u8>, value: &T) -> Result<Vec<u8>, StoreError> {
+fn append<T: StoredKind>(bytes: Vec<u8>, value: &T) -> Result<Vec<u8>, StoreError> {
     let mut out = Encoder::new(bytes);
     match value.put(&mut out) {
         Ok(()) => Ok(out.into_writer()),
@@ -134,7 +134,7 @@ fn append<T: Kind>(bytes: Vec<u8>, value: &T) -> Result<Vec<u8>, StoreError> {
     }
 }
 
-fn read<T: Kind>(what: &str, version: u8, bytes: &[u8]) -> Result<T, StoreError> {
+fn read<T: StoredKind>(what: &str, version: u8, bytes: &[u8]) -> Result<T, StoreError> {
     let mut input = Decoder::new(bytes);
     let value = T::read(version, &mut input);
     let value = value.map_err(|error| damaged(what, &format!("cannot be read: {error}")))?;

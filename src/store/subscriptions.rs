@@ -1,4 +1,4 @@
-//! Push subscriptions as a store keeps them: terms and a position; not the protocol that makes or serves them.
+//! Subscriptions as a store keeps them: a view, a position, a lease and a target; not the protocol that makes or serves them.
 
 use super::{Answer, StoreError, SubscriptionNo};
 use crate::{
@@ -9,21 +9,22 @@ use crate::{
 /// Subscriptions. Their terms change by compare-and-set on a revision; their positions are kept apart, so that an
 /// acknowledgement never conflicts with a renewal that is being verified.
 pub trait Subscriptions: Send + Sync {
-    /// Makes a subscription; [`StoreError::Subscribed`] when its callback is subscribed to the topic already.
+    /// Makes a subscription; [`StoreError::Subscribed`] when its target is subscribed to the topic already.
     fn subscribe(&self, new: NewSubscription) -> Answer<'_, Subscription>;
 
-    /// Replaces the terms of a subscription if they are still those of `sub.rev`, and its position if one is given, and
-    /// tells the new revision. Else [`StoreError::Conflict`], or [`StoreError::UnknownSubscription`] when it has ended.
+    /// Replaces a subscription if it is still that of `sub.rev`, and its position if one is given, and tells the new
+    /// revision. Else [`StoreError::Conflict`], or [`StoreError::UnknownSubscription`] when it has ended, which it also has
+    /// when its feed was forgotten.
     fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64>;
 
     /// A subscription and its position.
     fn subscription(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>>;
 
-    /// The subscription of this callback to this canonical topic.
+    /// The subscription of the target with this address to this canonical topic.
     fn find_subscription<'a>(
         &'a self,
         topic: &'a str,
-        callback: &'a str,
+        address: &'a str,
     ) -> Answer<'a, Option<(Subscription, Progress)>>;
 
     /// The subscriptions after this number, of one feed or of all, by number, at most so many.
@@ -34,7 +35,8 @@ pub trait Subscriptions: Send + Sync {
         max: usize,
     ) -> Answer<'_, Vec<(Subscription, Progress)>>;
 
-    /// The number of subscriptions to a feed whose pushes are due at this time.
+    /// The number of readers behind those subscriptions to a feed whose deliveries are due at this time: of each as many as
+    /// its subscriber said last, and at least one.
     fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize>;
 
     /// Ends a subscription. True when there was one.
@@ -44,57 +46,99 @@ pub trait Subscriptions: Send + Sync {
     /// each whether it moved.
     fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>>;
 
-    /// Saves how deliveries stand without moving their positions; subscriptions that have ended are passed over.
+    /// Saves the state of deliveries without moving their positions; subscriptions that have ended are passed over.
     fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> Answer<'_, ()>;
 }
 
 /// A subscription that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSubscription {
-    /// The view that is pushed.
+    /// The view that is delivered.
     pub view: View,
-    /// The stable name of the representation in which it is pushed.
+    /// The stable name of the representation in which it is delivered.
     pub representation: String,
-    /// The canonical URL of the topic; with `callback` the key.
+    /// The canonical URL of the topic; with the address of `target` the key.
     pub topic: String,
-    /// The URL to push to, byte for byte (HUB-17).
-    pub callback: String,
+    /// The target that was asked for.
+    pub target: Target,
     /// The request that is to be verified.
     pub pending: Pending,
 }
 
-/// The terms of a subscription: what was asked for and granted.
+/// A subscription: a view that is delivered to a target while a lease lasts. Its position is kept beside it, as
+/// [`Progress`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
     /// Its number.
     pub no: SubscriptionNo,
-    /// Rises with every change of the terms.
+    /// Rises with every change but that of the position.
     pub rev: u64,
-    /// The view that is pushed.
+    /// The view that is delivered.
     pub view: View,
-    /// The stable name of the representation in which it is pushed.
+    /// The stable name of the representation in which it is delivered.
     pub representation: String,
-    /// The canonical URL of the topic; with `callback` the key.
+    /// The canonical URL of the topic; with the address of `target` the key.
     pub topic: String,
-    /// The topic as the subscriber spelt it: echoed in verifications (W-7).
-    pub topic_as_sent: String,
-    /// The URL to push to, byte for byte (HUB-17).
-    pub callback: String,
-    /// The verified terms; `None` before the first verification.
-    pub active: Option<Terms>,
-    /// End of the lease; only of meaning with `active`.
-    pub lease_until: Stamp,
-    /// The request that waits for its verification; the active terms stand until then (HUB-6).
+    /// The target; before the first verification the one that was asked for.
+    pub target: Target,
+    /// The lease; `None` before the first verification.
+    pub lease: Option<Lease>,
+    /// The request that waits for its verification; target and lease stand until then (HUB-6).
     pub pending: Option<Pending>,
 }
 
-/// The position of a subscription, which is its whole backlog, and how its deliveries stand.
+/// A receiver of deliveries, by the protocol in which it receives them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A callback of WebSub, or of one of its ancestors.
+    Callback(CallbackTarget),
+}
+
+/// A URL that takes pushes, and what its subscriber asked of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackTarget {
+    /// The URL to push to, byte for byte (HUB-17).
+    pub url: String,
+    /// The topic as the subscriber spelt it: echoed in verifications (W-7).
+    pub topic_as_sent: String,
+    /// The generation of the protocol that the request spoke.
+    pub dialect: Dialect,
+    /// Signs every push.
+    pub secret: Option<Secret>,
+    /// The hash that signs.
+    pub algo: Algo,
+    /// `hub.verify_token`, echoed if given.
+    pub verify_token: Option<String>,
+}
+
+/// A lease as it was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// Its end.
+    pub until: Stamp,
+    /// Its length, which a renewal without a new request has again.
+    pub terms: LeaseTerms,
+}
+
+/// The length of a lease, and what happens before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseTerms {
+    /// Seconds.
+    pub secs: u64,
+    /// True when no lease was asked for in the legacy dialect, where that means for ever: we ask again before it ends
+    /// (D-P5).
+    pub auto_refresh: bool,
+}
+
+/// The position of a subscription, which is its whole backlog, and the state of its deliveries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The cursor up to which pushes were acknowledged; `None` until the feed is served: then its first cursor.
     pub acked: Option<String>,
     /// The deliveries that failed since.
     pub attempts: Attempts,
+    /// Readers whom the subscriber serves, as its last answer to a delivery said (W-19).
+    pub on_behalf_of: Option<u32>,
 }
 
 /// Failed deliveries of a subscription since the last acknowledgement.
@@ -117,32 +161,15 @@ pub struct Acknowledged {
     pub from: String,
     /// The position after it.
     pub to: String,
-}
-
-/// What a subscriber asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
-    /// Signs every push.
-    pub secret: Option<Secret>,
-    /// Seconds of lease granted.
-    pub lease_secs: u64,
-    /// Which generation of the protocol the request spoke.
-    pub dialect: Dialect,
-    /// `hub.verify_token`, echoed if given.
-    pub verify_token: Option<String>,
-    /// Which hash signs.
-    pub algo: Algo,
-    /// No lease was asked for in the legacy dialect, where that means for ever: we ask again before it ends (D-P5).
-    pub auto_refresh: bool,
+    /// Readers whom the subscriber serves, if its answer said so.
+    pub on_behalf_of: Option<u32>,
 }
 
 /// A request that waits for its verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// What it asks for.
+    /// The change that it asks for.
     pub intent: Intent,
-    /// The topic as this request spelt it; the active spelling stands until this one is verified.
-    pub topic_as_sent: String,
     /// Tries so far.
     pub attempts: u32,
     /// Not before this moment.
@@ -153,28 +180,31 @@ pub struct Pending {
     pub start: Start,
 }
 
-/// What a request asks for.
+/// The change that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// Subscribe or renew, on these terms.
-    Subscribe(Terms),
-    /// Our own question, before a lease ends that was asked for without an end: go on, on the active terms (P03-6)?
+    /// Subscribe or renew, with this target and lease.
+    Subscribe {
+        /// The target.
+        target: Target,
+        /// The lease.
+        lease: LeaseTerms,
+    },
+    /// Our own question, before a lease ends that was asked for without an end: go on as before (P03-6)?
     Refresh,
-    /// Unsubscribe; the token is echoed if given.
+    /// Unsubscribe.
     Unsubscribe {
-        /// `hub.verify_token`.
-        verify_token: Option<String>,
-        /// Which generation of the protocol the request spoke.
-        dialect: Dialect,
+        /// The target as this request described it: its spelling of the topic and its token are echoed.
+        target: Target,
     },
 }
 
-/// Where a subscription starts.
+/// The position from which a subscription starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
     /// At the head when the request was accepted; `None` when the feed was not served yet.
     Head(Option<String>),
-    /// Where `hub.since` said.
+    /// At the cursor of `hub.since`.
     Given(String),
 }
 
@@ -191,9 +221,9 @@ pub enum Dialect {
 /// The hashes that a push can be signed with (REC 8, W-18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algo {
-    /// What PubSubHubbub 0.3 prescribes.
+    /// SHA-1, which PubSubHubbub 0.3 prescribes.
     Sha1,
-    /// The default for WebSub.
+    /// SHA-256, the default for WebSub.
     Sha256,
     /// SHA-384.
     Sha384,
@@ -204,33 +234,49 @@ pub enum Algo {
 impl NewSubscription {
     /// The subscription as it begins.
     pub(super) fn numbered(self, no: SubscriptionNo) -> Subscription {
-        let Self { view, representation, topic, callback, pending } = self;
-        let topic_as_sent = pending.topic_as_sent.clone();
-        let (active, lease_until) = (None, Stamp::ZERO);
-        Subscription {
-            no,
-            rev: 1,
-            view,
-            representation,
-            topic,
-            topic_as_sent,
-            callback,
-            active,
-            lease_until,
-            pending: Some(pending),
+        let Self { view, representation, topic, target, pending } = self;
+        Subscription { no, rev: 1, view, representation, topic, target, lease: None, pending: Some(pending) }
+    }
+}
+
+impl Algo {
+    /// The hash unless the subscriber chose one: 0.3 clients know sha1 only (P03-11), everybody else gets sha256.
+    pub const fn usual(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Legacy => Self::Sha1,
+            Dialect::WebSub => Self::Sha256,
+        }
+    }
+}
+
+impl Target {
+    /// The address, which with the topic is the key of a subscription. No two protocols have an address in common.
+    pub fn address(&self) -> &str {
+        match self {
+            Self::Callback(callback) => &callback.url,
+        }
+    }
+}
+
+impl Intent {
+    /// The target that the request described; `None` for a question of our own.
+    pub fn target(&self) -> Option<&Target> {
+        match self {
+            Self::Subscribe { target, .. } | Self::Unsubscribe { target } => Some(target),
+            Self::Refresh => None,
         }
     }
 }
 
 impl Subscription {
-    /// The feed that is pushed.
+    /// The feed that is delivered.
     pub fn feed(&self) -> FeedNo {
         self.view.feed
     }
 
-    /// True while pushes are due at all.
+    /// True while deliveries are due at all.
     pub fn is_active(&self, now: Stamp) -> bool {
-        self.active.is_some() && now < self.lease_until
+        self.lease.is_some_and(|lease| now < lease.until)
     }
 
     /// The terms that replace the stored ones, with the next revision.
@@ -244,12 +290,18 @@ impl Subscription {
 }
 
 impl Progress {
-    /// Moves the position, if it still is `from`, and forgets the failures before. True when it was.
-    pub(super) fn acknowledge(&mut self, from: &str, to: String) -> bool {
-        let moves = self.acked.as_deref() == Some(from);
+    /// Moves the position, if it still is where the delivery followed on, and forgets the failures before. True when it was.
+    pub(super) fn acknowledge(&mut self, acknowledged: Acknowledged) -> bool {
+        let Acknowledged { from, to, on_behalf_of, .. } = acknowledged;
+        let moves = self.acked == Some(from);
         if moves {
-            *self = Self { acked: Some(to), attempts: Attempts::default() };
+            *self = Self { acked: Some(to), attempts: Attempts::default(), on_behalf_of };
         }
         moves
+    }
+
+    /// Readers behind the subscription, itself included.
+    pub(super) fn readers(&self) -> usize {
+        self.on_behalf_of.map_or(1, |readers| readers.max(1) as usize)
     }
 }

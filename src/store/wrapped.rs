@@ -47,6 +47,7 @@ tapped! { 'a
         register_all(feeds: Vec<(String, String)>) -> Vec<FeedRecord>;
         feed_named(name: &'a str) -> Option<FeedRecord>;
         feeds(after: Option<FeedNo>, max: usize) -> Vec<FeedRecord>;
+        feed_names(after: Option<String>, max: usize) -> Vec<(String, FeedNo)>;
         forget(feed: FeedNo) -> bool;
         counts() -> StoreCounts;
     }

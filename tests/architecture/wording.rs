@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, path::Path};
 const NEVER_FIRST: [&str; 7] = ["What", "Who", "Whether", "When", "Where", "How", "Why"];
 
 /// The number of comments of a part that still begin so, at most. The list only shrinks, and ends empty.
-const LEFT: &[(&str, usize)] = &[("src/ingest", 59), ("src/store", 36)];
+const LEFT: &[(&str, usize)] = &[("src/ingest", 59)];
 
 #[test]
 fn doc_comments_begin_with_the_thing() {

@@ -77,7 +77,7 @@ impl Blog {
         Self::named("blog", document, true).await
     }
 
-    async fn named(name: &str, document: Document, probe: bool) -> Self {
+    async fn named(name: &str, document: Document, permalink_checks: bool) -> Self {
         let publisher = Publisher { document, moved_to: None, pages: HashMap::new(), audits: 0 };
         let publisher = Arc::new(Mutex::new(publisher));
         let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
@@ -95,7 +95,7 @@ impl Blog {
         let context = Context { jitter: || 0.0, ..context };
         let no = store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(3600), max_secs: 3600 };
-        let deletions = Deletions { probe, ..Deletions::default() };
+        let deletions = Deletions { permalink_checks, ..Deletions::default() };
         let feed = FeedSpec { policy, deletions, ..FeedSpec::new(no, name, Url::parse(URL).unwrap()) };
         let state = PollState::unpolled(URL);
         let (known, cursor, told) = (HashMap::new(), String::new(), (0, 0));

@@ -42,9 +42,9 @@ pub(crate) async fn watch(scenario: &Scenario, seed: u64) -> Score {
     Score { with_pages: with_pages.by_absence, ..watch_so(scenario, seed, false).await }
 }
 
-async fn watch_so(scenario: &Scenario, seed: u64, probe: bool) -> Score {
+async fn watch_so(scenario: &Scenario, seed: u64, permalink_checks: bool) -> Score {
     let publisher = Arc::new(Mutex::new(Publisher::new(*scenario, seed)));
-    let mut watcher = Watcher::new(publisher, probe).await;
+    let mut watcher = Watcher::new(publisher, permalink_checks).await;
     for hour in 0..DAYS * 24 {
         watcher.publisher().live();
         if hour % scenario.poll_hours == 0 {
@@ -106,14 +106,14 @@ impl Judge {
 const PAGES_AN_HOUR: u64 = 60;
 
 impl Watcher {
-    async fn new(publisher: Arc<Mutex<Publisher>>, probe: bool) -> Self {
+    async fn new(publisher: Arc<Mutex<Publisher>>, permalink_checks: bool) -> Self {
         let clock = Arc::new(Manual::at(START_SECS * 1_000_000));
         let store = Arc::new(Memory::new(clock.clone()));
         let notify = Arc::new(Notify::new());
         let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
         let no = store.register("blog", URL).await.unwrap().no;
         let usual = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
-        let feed = FeedSpec { deletions: Deletions { probe, ..usual.deletions }, ..usual };
+        let feed = FeedSpec { deletions: Deletions { permalink_checks, ..usual.deletions }, ..usual };
         let state = PollState::unpolled(URL);
         let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
         let (by_absence, shown, gaps) = (Judge::default(), Default::default(), 0);
@@ -190,7 +190,7 @@ impl Watcher {
         if polled.is_saved {
             self.follow().await;
         }
-        if self.feed.deletions.probe {
+        if self.feed.deletions.permalink_checks {
             self.ask(hours).await;
         }
     }

@@ -24,7 +24,10 @@ use everfeed::{
     secret::Secret,
     store::{
         Archives, Commit, Store, Subscription,
-        subscriptions::{Algo, Attempts, Dialect, Intent, NewSubscription, Pending, Progress, Start, Terms},
+        subscriptions::{
+            Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, NewSubscription, Pending,
+            Progress, Start, Target,
+        },
     },
 };
 use everfeed_adapters::{
@@ -288,32 +291,30 @@ fn observed() -> ObservationRecord {
     }
 }
 
-fn terms() -> Terms {
-    Terms {
-        secret: Some(Secret::new("hush")),
-        lease_secs: 864_000,
-        dialect: Dialect::Legacy,
-        algo: Algo::Sha1,
-        auto_refresh: true,
-        verify_token: Some("token".into()),
-    }
+fn target(dialect: Dialect, secret: Option<&str>, verify_token: Option<&str>) -> Target {
+    Target::Callback(CallbackTarget {
+        url: "https://reader.example/callback".into(),
+        topic_as_sent: "https://feeds.example/feeds/blog.atom".into(),
+        dialect,
+        secret: secret.map(Secret::new),
+        algo: Algo::usual(dialect),
+        verify_token: verify_token.map(str::to_owned),
+    })
 }
 
 fn subscription(feed: FeedNo) -> NewSubscription {
-    let intent = Intent::Unsubscribe { verify_token: None, dialect: Dialect::WebSub };
-    let start = Start::Given("1_0_1".into());
+    let leaving = target(Dialect::WebSub, None, None);
     NewSubscription {
         view: View::all(feed, Order::MODIFIED),
         representation: "atom".into(),
         topic: "https://feeds.example/feeds/blog.atom".into(),
-        callback: "https://reader.example/callback".into(),
+        target: leaving.clone(),
         pending: Pending {
-            intent,
-            topic_as_sent: "https://feeds.example/feeds/blog.atom".into(),
+            intent: Intent::Unsubscribe { target: leaving },
             attempts: 1,
             next_try: START,
             give_up_at: Stamp::MAX,
-            start,
+            start: Start::Given("1_0_1".into()),
         },
     }
 }
@@ -425,10 +426,12 @@ pub(crate) async fn fill(store: &dyn Store) {
     let feed = store.commit(Commit { archives: Some(archives), ..commit(&feed, vec![]) }).await.unwrap().feed;
     store.save_polls(vec![], vec![("example.org".into(), START.plus_secs(60))]).await.unwrap();
     let made = store.subscribe(subscription(feed.no)).await.unwrap();
-    let lease_until = START.plus_secs(864_000);
-    let active = Subscription { active: Some(terms()), lease_until, ..made };
+    let lease = LeaseTerms { secs: 864_000, auto_refresh: true };
+    let lease = Some(Lease { until: START.plus_secs(864_000), terms: lease });
+    let target = target(Dialect::Legacy, Some("hush"), Some("token"));
+    let active = Subscription { target, lease, ..made };
     let attempts = Attempts { failed: 3, next_try: START, failure: Some("connection refused".into()) };
-    let progress = Progress { acked: Some("1_0_1".into()), attempts };
+    let progress = Progress { acked: Some("1_0_1".into()), attempts, on_behalf_of: None };
     store.change_subscription(active, Some(progress)).await.unwrap();
     store.take_lease(feed.no, "node-1", 60).await.unwrap();
 }
@@ -459,9 +462,10 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
     )
     .unwrap();
     for (sub, progress) in store.subscriptions(None, None, 9).await.unwrap() {
-        let secret = sub.active.as_ref().and_then(|terms| terms.secret.as_ref()).map(Secret::reveal);
+        let Target::Callback(callback) = &sub.target;
+        let secret = callback.secret.as_ref().map(Secret::reveal);
         writeln!(text, "{sub:?} {progress:?} {secret:?}").unwrap();
-        let found = store.find_subscription(&sub.topic, &sub.callback).await.unwrap();
+        let found = store.find_subscription(&sub.topic, sub.target.address()).await.unwrap();
         assert_eq!(found, Some((sub, progress)));
     }
     text

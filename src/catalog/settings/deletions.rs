@@ -22,7 +22,7 @@ pub struct DeletionSettings {
     /// Seconds between unconditional requests at least, while items are suspected to be gone.
     pub audit_secs: u64,
     /// True when a missed item's own page is asked for, if it has one at the feed's own origin.
-    pub probe: bool,
+    pub permalink_checks: bool,
     /// Allows fewer confirmations than are safe.
     #[serde(rename = "unsafe")]
     pub is_unsafe: bool,
@@ -39,7 +39,7 @@ impl Default for DeletionSettings {
             weak_secs,
             // Kroll's own limit of unconditional requests (POLLING 0.3).
             audit_secs: 86_400,
-            probe: true,
+            permalink_checks: true,
             is_unsafe: false,
         }
     }
@@ -65,7 +65,7 @@ impl DeletionSettings {
             weak_confirmations: few(self.weak_confirmations),
             weak_secs: self.weak_secs,
             complete,
-            checks_permalinks: self.probe,
+            checks_permalinks: self.permalink_checks,
             ..absence::ProofPolicy::default()
         }
     }

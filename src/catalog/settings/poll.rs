@@ -1,7 +1,7 @@
 //! `poll` of a feed: the bounds within which it is polled.
 
 use crate::{
-    feed::schedule::Policy,
+    feed::schedule::{FLOOR_SECS, Policy},
     setting::{RefusedSetting, at_least_one},
 };
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,12 @@ impl PollSettings {
         }
     }
 
+    /// The shortest time between two polls, whole minutes: the `ttl` of the feed (LEGACY R-11).
+    pub fn ttl_mins(&self) -> u32 {
+        let secs = self.min_secs.unwrap_or(FLOOR_SECS).min(self.max_secs);
+        u32::try_from(secs.div_ceil(60)).unwrap_or(u32::MAX)
+    }
+
     /// The policy that these values make.
     pub fn policy(&self) -> Policy {
         Policy { min_secs: self.min_secs, max_secs: self.max_secs }
@@ -62,5 +68,18 @@ mod tests {
         assert!(toml::from_str::<PollSettings>("min_sec = 1").is_err(), "a misspelt key is no key");
         assert_eq!(toml::from_str::<PollSettings>("min_secs = 1\nmax_secs = 5").unwrap().check(), Ok(()));
         assert_eq!(toml::from_str::<PollSettings>("").unwrap().policy(), Policy::default());
+    }
+
+    // LEGACY R-11.
+    #[test]
+    fn the_ttl_is_the_shortest_interval_in_whole_minutes() {
+        let check = |text: &str, mins: u32| {
+            assert_eq!(toml::from_str::<PollSettings>(text).unwrap().ttl_mins(), mins, "{text}");
+        };
+        check("", 60);
+        check("min_secs = 7200", 120);
+        check("max_secs = 600", 10);
+        check("min_secs = 1", 1);
+        check("min_secs = 90", 2);
     }
 }

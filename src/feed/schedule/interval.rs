@@ -4,7 +4,7 @@ use super::{Policy, PollState};
 use crate::feed::stamp::{SECOND_US, Stamp};
 
 /// Seconds between polls at least, unless the configuration or the feed lowers it (DESIGN section 9).
-const FLOOR_SECS: u64 = 3600;
+pub const FLOOR_SECS: u64 = 3600;
 /// Seconds to which a feed may lower the floor (POLLING 1.5).
 const HINTED_FLOOR_SECS: u64 = 900;
 /// The first step of a back-off (POLLING 1.5).

@@ -6,10 +6,10 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const GOOD: &str =
     "hub.mode=subscribe&hub.topic=http%3A%2F%2Fh%2Ff&hub.callback=https%3A%2F%2Fs%2Fcb%3Fk%3D1";
 
-fn asked(form: &str) -> Result<Change, Refusal> {
+fn asked(form: &str) -> Result<SubscriptionRequest, RefusedForm> {
     match parse(Some(FORM), form.as_bytes())? {
-        Asked::Change(change) => Ok(change),
-        Asked::Publish(urls) => panic!("published {urls:?}"),
+        HubRequest::SubscriptionRequest(change) => Ok(change),
+        HubRequest::Publish(urls) => panic!("published {urls:?}"),
     }
 }
 
@@ -136,7 +136,7 @@ fn a_start_is_a_cursor_that_can_be_read_in_full() {
 #[test]
 fn a_publisher_names_its_urls_in_every_way_in_use() {
     let form = "hub.mode=publish&hub.url=http://a/&hub.topic=http://b/&hub.url[]=http://c/&hub.url=http://a/";
-    let Ok(Asked::Publish(urls)) = parse(Some(FORM), form.as_bytes()) else { panic!("not published") };
+    let Ok(HubRequest::Publish(urls)) = parse(Some(FORM), form.as_bytes()) else { panic!("not published") };
     assert_eq!(urls, ["http://a/", "http://b/", "http://c/", "http://a/"]);
     check_refused("hub.mode=publish", 400, "hub.url");
     check_refused(&format!("hub.mode=publish{}", "&hub.url=x".repeat(101)), 400, "hub.url");

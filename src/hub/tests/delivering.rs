@@ -344,3 +344,33 @@ async fn a_subscriber_may_say_from_where_on() {
     assert_eq!((pushes[0].prev(), pushes[0].last()), ("", rig.head().await.as_str()));
     assert_eq!(rig.ask_to("subscribe", &[("hub.since", "cursor:what")]).await.0, 400);
 }
+
+// W-19, P-43: a subscriber may say for how many it reads; the publisher is told the sum.
+#[tokio::test(start_paused = true)]
+async fn the_readers_behind_a_subscriber_are_counted_as_its_last_answer_says() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    let answers: [(&str, usize); 7] = [
+        ("40", 40),
+        ("", 1),
+        (" 7 ", 7),
+        ("many", 1),
+        ("-3", 1),
+        ("99999999999999999999", 10_000_000),
+        ("3", 3),
+    ];
+    let readers = async |rig: &Rig| {
+        let now = crate::feed::stamp::Stamp::from_micros(rig.clock.now_us());
+        rig.store.count_active(rig.feed, now).await.unwrap()
+    };
+    assert_eq!(readers(&rig).await, 1);
+    for (n, (said, expect)) in (0..).zip(answers) {
+        rig.net.on_push(move |_| Reply::status(200).with("x-hub-on-behalf-of", said));
+        rig.add(n).await;
+        assert_eq!(readers(&rig).await, expect, "{said}");
+    }
+    let rig = rig.killed().await;
+    rig.net.on_push(|_| Reply::down());
+    rig.add(100).await;
+    assert_eq!(readers(&rig).await, 3, "a failure says nothing");
+}

@@ -11,12 +11,16 @@ use crate::{
         record::FeedNo,
         stamp::Stamp,
     },
-    hub::{Callbacks, Config, Counts, Hub, Parts},
+    hub::{Callbacks, Config, Hub, Parts, SubscriptionCounts},
     layers::{FetchError, Request},
     notify::Notify,
     readers::{self, Readers},
     render::Site,
-    store::{Commit, Store, Subscription, memory::Memory, subscriptions::Progress},
+    store::{
+        Commit, Store, Subscription,
+        memory::Memory,
+        subscriptions::{CallbackTarget, Progress, Target},
+    },
 };
 use bytes::Bytes;
 use everfeed_adapters::{Digest, Entry, Key, Text};
@@ -218,8 +222,9 @@ pub(super) struct Rig {
     pub(super) net: Net,
     pub(super) hub: Hub,
     pub(super) feed: FeedNo,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     config: Config,
+    catalog: Catalog,
 }
 
 impl Rig {
@@ -244,21 +249,69 @@ impl Rig {
         let record = store.register("blog", NAMESPACE).await.unwrap();
         let other = store.register("other", "example.org/other").await.unwrap();
         let notify = Arc::new(Notify::new());
-        notify.moved(record.no, record.head());
-        notify.moved(other.no, other.head());
+        notify.announce(record.no, record.head());
+        notify.announce(other.no, other.head());
         let net = Net::new(start);
-        let hub = hub(&store, &notify, &clock, &net, &config);
+        let catalog = Catalog::new(CatalogSnapshot::new([blog(record.no), self::other(other.no)], []));
+        Self::at_work(store, notify, net, record.no, (clock, config, catalog)).await
+    }
+
+    async fn at_work(
+        store: Arc<dyn Store>,
+        notify: Arc<Notify>,
+        net: Net,
+        feed: FeedNo,
+        (clock, config, catalog): (Arc<dyn Clock>, Config, Catalog),
+    ) -> Self {
+        let site = Arc::new(Site::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
+        let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
+        let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, limits);
+        let hub = Hub::new(Parts {
+            config: config.clone(),
+            readers: Arc::new(readers),
+            store: store.clone(),
+            notify: notify.clone(),
+            clock: clock.clone(),
+            callbacks: net.service(),
+            user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
+            metrics: crate::telemetry::Metrics::default(),
+            catalog: catalog.clone(),
+        });
         hub.start().await.unwrap();
-        Self { store, notify, net, hub, feed: record.no, clock, config }
+        Self { store, notify, net, hub, feed, clock, config, catalog }
     }
 
     /// The process ends at once and another begins on the same store.
     pub(super) async fn killed(self) -> Self {
-        let Self { store, notify, net, hub, feed, clock, config } = self;
+        let Self { store, notify, net, hub, feed, clock, config, catalog } = self;
         hub.shutdown(Duration::ZERO).await;
-        let hub = self::hub(&store, &notify, &clock, &net, &config);
-        hub.start().await.unwrap();
-        Self { store, notify, net, hub, feed, clock, config }
+        Self::at_work(store, notify, net, feed, (clock, config, catalog)).await
+    }
+
+    /// The configuration loses `blog`.
+    pub(super) fn withdraw(&self) {
+        self.catalog.publish(CatalogSnapshot::new([other(FeedNo(2))], [("blog".to_owned(), self.feed)]));
+    }
+
+    /// The configuration has `blog` again.
+    pub(super) fn serve_again(&self) {
+        self.catalog.publish(CatalogSnapshot::new([blog(self.feed), other(FeedNo(2))], []));
+    }
+
+    /// The operator forgets `blog`, which was withdrawn.
+    pub(super) async fn forget(&self) {
+        assert!(self.store.forget(self.feed).await.unwrap());
+        self.catalog.publish(self.catalog.snapshot().without(self.feed));
+        self.notify.forget(self.feed);
+    }
+
+    /// The configuration has `blog` again, which the store does not know any more.
+    pub(super) async fn register_anew(&mut self) {
+        let record = self.store.register("blog", NAMESPACE).await.unwrap();
+        self.feed = record.no;
+        self.notify.announce(record.no, record.head());
+        self.serve_again();
+        self.commit(vec![]).await;
     }
 
     /// Time passes.
@@ -292,13 +345,19 @@ impl Rig {
     pub(super) async fn subscribed(&self, more: &[(&str, &str)]) {
         assert_eq!(self.ask_to("subscribe", more).await.0, 202);
         self.wait(1).await;
-        assert!(self.sub().await.unwrap().active.is_some(), "it is verified");
+        assert!(self.sub().await.unwrap().lease.is_some(), "it is verified");
         self.net.taken();
     }
 
     /// The row of the one subscription.
     pub(super) async fn sub(&self) -> Option<Subscription> {
         self.subs().await.into_iter().next().map(|(sub, _)| sub)
+    }
+
+    /// The callback of the only subscription.
+    pub(super) async fn callback(&self) -> CallbackTarget {
+        let Target::Callback(callback) = self.sub().await.unwrap().target;
+        callback
     }
 
     /// The position of the only subscription.
@@ -315,7 +374,7 @@ impl Rig {
         self.progress().await.acked.unwrap()
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> SubscriptionCounts {
         self.hub.counts().get(&self.feed).copied().unwrap_or_default()
     }
 
@@ -361,35 +420,16 @@ impl Rig {
     }
 }
 
-fn hub(
-    store: &Arc<dyn Store>,
-    notify: &Arc<Notify>,
-    clock: &Arc<dyn Clock>,
-    net: &Net,
-    config: &Config,
-) -> Hub {
-    let site = Arc::new(Site::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
-    let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
-    let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, limits);
-    let feed = |no, name, origin| RegisteredFeed {
-        no,
-        settings: FeedSettings::new(name, Url::parse(origin).unwrap()),
-    };
-    let feeds = [
-        feed(FeedNo(1), "blog", "http://old.example/rss.xml"),
-        feed(FeedNo(2), "other", "http://other.example/a,b.xml"),
-    ];
-    Hub::new(Parts {
-        config: config.clone(),
-        readers: Arc::new(readers),
-        store: store.clone(),
-        notify: notify.clone(),
-        clock: clock.clone(),
-        callbacks: net.service(),
-        user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
-        metrics: crate::telemetry::Metrics::default(),
-        catalog: Catalog::new(CatalogSnapshot::new(feeds, [])),
-    })
+fn blog(no: FeedNo) -> RegisteredFeed {
+    registered(no, "blog", "http://old.example/rss.xml")
+}
+
+fn other(no: FeedNo) -> RegisteredFeed {
+    registered(no, "other", "http://other.example/a,b.xml")
+}
+
+fn registered(no: FeedNo, name: &str, origin: &str) -> RegisteredFeed {
+    RegisteredFeed { no, settings: FeedSettings::new(name, Url::parse(origin).unwrap()) }
 }
 
 fn put(kind: PutKind, n: u32, title: &str) -> Change {

@@ -19,7 +19,7 @@ async fn a_renewal_changes_terms_once_it_is_verified_and_never_the_position() {
     assert_eq!(rig.ask_to("subscribe", &new).await.0, 202);
     rig.wait(4).await;
     let refused = rig.sub().await.unwrap();
-    assert_eq!((refused.active, refused.lease_until), (before.active.clone(), before.lease_until));
+    assert_eq!((&refused.target, refused.lease), (&before.target, before.lease));
     assert_eq!((refused.pending, rig.progress().await.acked), (None, acked));
 
     rig.net.on(|call| if call.is_push() { Reply::down() } else { Reply::down().after(9) });
@@ -27,14 +27,14 @@ async fn a_renewal_changes_terms_once_it_is_verified_and_never_the_position() {
     assert_eq!(rig.ask_to("subscribe", &new).await.0, 202);
     rig.wait(8).await;
     let waiting = rig.sub().await.unwrap();
-    assert_eq!(waiting.active.as_ref().unwrap().secret, Some(Secret::new("old")));
+    assert_eq!(rig.callback().await.secret, Some(Secret::new("old")));
     assert!(waiting.pending.is_some());
 
     rig.net.willing();
     rig.wait(60).await;
     let renewed = rig.sub().await.unwrap();
-    assert_eq!(renewed.active.as_ref().unwrap().secret, Some(Secret::new("new")));
-    assert!(renewed.lease_until < before.lease_until);
+    assert_eq!(rig.callback().await.secret, Some(Secret::new("new")));
+    assert!(renewed.lease.unwrap().until < before.lease.unwrap().until);
     let pushes = rig.net.pushes();
     assert!(pushes.iter().all(|push| push.prev().is_empty()), "the position is the one before");
     assert_eq!(rig.acked().await, rig.head().await);

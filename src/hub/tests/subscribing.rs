@@ -126,8 +126,8 @@ async fn the_synchronous_dialect_is_answered_after_the_verification() {
     assert_eq!(rig.ask_to("subscribe", &sync).await, (204, String::new()));
     let [question] = &rig.net.taken()[..] else { panic!("asked before the answer") };
     assert_eq!(question.param("hub.verify_token").as_deref(), Some("to ken&"), "P03-4");
-    let terms = rig.sub().await.unwrap().active.unwrap();
-    assert_eq!((terms.dialect, terms.algo), (Dialect::Legacy, Algo::Sha1));
+    let callback = rig.callback().await;
+    assert_eq!((callback.dialect, callback.algo), (Dialect::Legacy, Algo::Sha1));
     assert_eq!(rig.ask_to("unsubscribe", &sync).await.0, 204);
     assert!(rig.sub().await.is_none());
     rig.net.taken();
@@ -427,5 +427,5 @@ async fn requests_at_the_same_time_are_one_subscription() {
     rig.wait(1).await;
     assert_eq!(rig.subs().await.len(), 1);
     assert_eq!(rig.net.taken().len(), 1, "one verification, of the newest request");
-    assert_eq!(rig.sub().await.unwrap().active.unwrap().lease_secs, 600);
+    assert_eq!(rig.sub().await.unwrap().lease.unwrap().terms.secs, 600);
 }

@@ -121,7 +121,7 @@ impl Check<'_> {
                 Ok(Decision::Commit(Commit { last, ..Commit::nothing(&snapshot.record) }, ()))
             });
         let (receipt, ()) = committed.await?.expect("every control is committed");
-        self.context.metrics.probe("control");
+        self.context.metrics.permalink_check("control");
         // A control that went well and the page that it was asked for are one question to the host, a second apart.
         let asked = !matches!(
             control.finding,

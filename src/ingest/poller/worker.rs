@@ -2,7 +2,7 @@
 //! not what one job does.
 
 use super::{
-    Feeds, Poller,
+    Poller, WantedFeeds,
     jobs::{CheckJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
     saving::Saving,
 };
@@ -52,8 +52,8 @@ const RECALL_AGAIN_SECS: u64 = 5;
 pub(super) struct Worker<'a> {
     poller: &'a Poller,
     stop: CancellationToken,
-    wanted: watch::Receiver<Arc<Feeds>>,
-    feeds: Arc<Feeds>,
+    wanted: watch::Receiver<Arc<WantedFeeds>>,
+    feeds: Arc<WantedFeeds>,
     pauses: HostPauses,
     lanes: Lanes,
     /// Archive walks and hints, by feed.
@@ -249,7 +249,7 @@ impl<'a> Worker<'a> {
 
     fn start_check(&mut self, due: &Due, now: Stamp) {
         let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
-        if !spec.deletions.probe || state.health.gone_at.is_some() {
+        if !spec.deletions.permalink_checks || state.health.gone_at.is_some() {
             return;
         }
         let gap_secs = self.poller.parts.context.permalink_check_gap_secs;
@@ -409,7 +409,7 @@ impl<'a> Worker<'a> {
             Ended::Stopped => return,
             Ended::Panicked => return self.lanes.recalls.put(feed, now.plus_secs(BROKEN_SECS)),
         };
-        self.poller.parts.context.notify.moved(feed, record.head());
+        self.poller.parts.context.notify.announce(feed, record.head());
         self.take_up(&spec, &record, walk);
         // What is remembered here is newer than what is stored.
         if self.poller.status(feed).is_none() {

@@ -9,7 +9,9 @@ use crate::{
     },
     store::{
         Store, Subscription,
-        subscriptions::{Algo, Dialect, Intent, NewSubscription, Pending, Start, Terms},
+        subscriptions::{
+            Algo, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, NewSubscription, Pending, Start, Target,
+        },
     },
 };
 use std::{
@@ -126,33 +128,28 @@ async fn a_feed_that_moved_on_meanwhile_is_decided_on_again() {
 
 /// Makes a subscription of this callback until then.
 async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_until: Stamp) {
-    let terms = Terms {
-        secret: None,
-        lease_secs: 60,
-        dialect: Dialect::WebSub,
-        algo: Algo::Sha256,
-        auto_refresh: false,
-        verify_token: None,
-    };
     let topic = "http://me.example/feeds/blog.atom";
-    let pending = Pending {
-        intent: Intent::Subscribe(terms.clone()),
+    let target = Target::Callback(CallbackTarget {
+        url: callback.into(),
         topic_as_sent: topic.into(),
+        dialect: Dialect::WebSub,
+        secret: None,
+        algo: Algo::Sha256,
+        verify_token: None,
+    });
+    let terms = LeaseTerms { secs: 60, auto_refresh: false };
+    let pending = Pending {
+        intent: Intent::Subscribe { target: target.clone(), lease: terms },
         attempts: 0,
         next_try: Stamp::ZERO,
         give_up_at: Stamp::MAX,
         start: Start::Head(None),
     };
     let view = View::all(feed.no, Order::MODIFIED);
-    let new = NewSubscription {
-        view,
-        representation: "atom".into(),
-        topic: topic.into(),
-        callback: callback.into(),
-        pending,
-    };
+    let new = NewSubscription { view, representation: "atom".into(), topic: topic.into(), target, pending };
     let made = store.subscribe(new).await.unwrap();
-    let active = Subscription { active: Some(terms), lease_until, pending: None, ..made };
+    let lease = Some(Lease { until: lease_until, terms });
+    let active = Subscription { lease, pending: None, ..made };
     store.change_subscription(active, None).await.unwrap();
 }
 

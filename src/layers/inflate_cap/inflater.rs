@@ -12,7 +12,7 @@ use crate::layers::error::Size;
 
 /// The codings that can be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(super) enum ContentCoding {
     Identity,
     Gzip,
     Deflate,
@@ -22,12 +22,12 @@ pub(super) enum Coding {
 /// Undoes one coding, chunk by chunk.
 pub(super) struct Inflater {
     bytes_max: u64,
-    state: State,
+    state: InflateState,
 }
 
-enum State {
+enum InflateState {
     /// Before the first byte, since an empty body is not an empty gzip file and still no error.
-    Fresh(Coding),
+    Fresh(ContentCoding),
     Plain {
         left: u64,
     },
@@ -37,8 +37,8 @@ enum State {
 }
 
 impl Inflater {
-    pub(super) fn new(coding: Coding, bytes_max: u64) -> Self {
-        Self { bytes_max, state: State::Fresh(coding) }
+    pub(super) fn new(coding: ContentCoding, bytes_max: u64) -> Self {
+        Self { bytes_max, state: InflateState::Fresh(coding) }
     }
 
     /// Inflates `data`, as far as it can be told yet.
@@ -46,16 +46,18 @@ impl Inflater {
         if data.is_empty() {
             return Ok(data);
         }
-        if let State::Fresh(coding) = self.state {
-            self.state = State::start(coding, self.bytes_max);
+        if let InflateState::Fresh(coding) = self.state {
+            self.state = InflateState::start(coding, self.bytes_max);
         }
         let bytes_max = self.bytes_max;
         let inflated = match &mut self.state {
-            State::Fresh(_) => unreachable!("a fresh state was started above"),
-            State::Plain { left } => take(left, data.len()).map(|()| data),
-            State::Gzip(decoder) => decoder.write_all(&data).map(|()| decoder.get_mut().drain()),
-            State::Deflate(decoder) => decoder.push(data),
-            State::Brotli(decoder) => write_until_end(decoder, &data).map(|()| decoder.get_mut().drain()),
+            InflateState::Fresh(_) => unreachable!("a fresh state was started above"),
+            InflateState::Plain { left } => take(left, data.len()).map(|()| data),
+            InflateState::Gzip(decoder) => decoder.write_all(&data).map(|()| decoder.get_mut().drain()),
+            InflateState::Deflate(decoder) => decoder.push(data),
+            InflateState::Brotli(decoder) => {
+                write_until_end(decoder, &data).map(|()| decoder.get_mut().drain())
+            }
         };
         inflated.map_err(|error| explain(error, bytes_max))
     }
@@ -63,25 +65,25 @@ impl Inflater {
     /// The rest that was still held back. An error when the coding says that there should have been more.
     pub(super) fn finish(self) -> Result<Bytes, FetchError> {
         let inflated = match self.state {
-            State::Fresh(_) | State::Plain { .. } => Ok(Bytes::new()),
-            State::Gzip(mut decoder) => decoder.try_finish().map(|()| decoder.get_mut().drain()),
-            State::Deflate(decoder) => decoder.finish(),
-            State::Brotli(mut decoder) => decoder.close().map(|()| decoder.get_mut().drain()),
+            InflateState::Fresh(_) | InflateState::Plain { .. } => Ok(Bytes::new()),
+            InflateState::Gzip(mut decoder) => decoder.try_finish().map(|()| decoder.get_mut().drain()),
+            InflateState::Deflate(decoder) => decoder.finish(),
+            InflateState::Brotli(mut decoder) => decoder.close().map(|()| decoder.get_mut().drain()),
         };
         inflated.map_err(|error| explain(error, self.bytes_max))
     }
 }
 
-impl State {
-    fn start(coding: Coding, bytes_max: u64) -> Self {
+impl InflateState {
+    fn start(coding: ContentCoding, bytes_max: u64) -> Self {
         let sink = Sink { out: BytesMut::new(), left: bytes_max };
         match coding {
-            Coding::Identity => Self::Plain { left: bytes_max },
-            Coding::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
-            Coding::Deflate => {
+            ContentCoding::Identity => Self::Plain { left: bytes_max },
+            ContentCoding::Gzip => Self::Gzip(Box::new(MultiGzDecoder::new(sink))),
+            ContentCoding::Deflate => {
                 Self::Deflate(Deflate { head: BytesMut::new(), decoder: None, ended: false, sink })
             }
-            Coding::Brotli => Self::Brotli(Box::new(DecompressorWriter::new(sink, CHUNK_BYTES))),
+            ContentCoding::Brotli => Self::Brotli(Box::new(DecompressorWriter::new(sink, CHUNK_BYTES))),
         }
     }
 }

@@ -149,7 +149,7 @@ async fn a_bomb_is_refused_with_no_more_than_the_cap_inflated() {
     let bomb = gzip(&vec![0; 1 << 20]).repeat(1024);
     assert!(bomb.len() < 2 << 20, "{}", bomb.len());
 
-    let mut inflater = Inflater::new(Coding::Gzip, CAP);
+    let mut inflater = Inflater::new(ContentCoding::Gzip, CAP);
     let (mut made, mut fed) = (0, 0);
     let error = loop {
         let chunk = Bytes::copy_from_slice(&bomb[fed..bomb.len().min(fed + 16_384)]);

@@ -30,6 +30,15 @@ async fn a_feed_keeps_its_number_and_its_namespace(rig: Rig) {
     let rig = rig.reopen();
     assert_eq!(rig.register("blog", "a.example/feed").await.unwrap(), first);
     assert_eq!(rig.feed(second.no).await.unwrap(), second);
+    let names = [("blog".to_owned(), first.no), ("other".to_owned(), second.no)];
+    assert_eq!(rig.feed_names(None, 9).await.unwrap(), names);
+    assert_eq!(rig.feed_names(None, 1).await.unwrap(), names[..1]);
+    assert_eq!(rig.feed_names(Some("blog".to_owned()), 9).await.unwrap(), names[1..]);
+    assert_eq!(
+        rig.feed_names(Some("c".to_owned()), 9).await.unwrap(),
+        names[1..],
+        "after a name that is not there"
+    );
     assert_eq!(rig.feeds(None, 9).await.unwrap(), [first, second]);
     match rig.register("blog", "c.example/feed").await {
         Err(StoreError::Namespace { feed, stored, given }) => {

@@ -3,7 +3,7 @@
 use super::{
     commits::missing_one,
     rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, ids, key, revive, title},
-    subscriptions::{new, terms},
+    subscriptions::{lease, new},
 };
 use crate::{
     clock::Clock as _,
@@ -334,7 +334,7 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
             let Some((held, _)) = found else { return String::new() };
             // Every other change is decided on terms that are not there any more.
             let rev = held.rev - u64::from(*callback) % 2;
-            let changed = Subscription { rev, view: new.view, active: Some(terms()), ..held };
+            let changed = Subscription { rev, view: new.view, lease: Some(lease()), ..held };
             let progress = Progress { acked: Some("0".to_owned()), ..Progress::default() };
             said(rig.change_subscription(changed, Some(progress)).await)
         }
@@ -343,7 +343,9 @@ async fn run(rig: &Rig, op: &Op, entries: &mut Entries) -> String {
             let (from, to) = (from.to_string(), to.to_string());
             let attempts = Attempts { failed: 1, ..Attempts::default() };
             said(rig.save_attempts(vec![(SubscriptionNo(*no), attempts)]).await);
-            said(rig.acknowledge(vec![Acknowledged { subscription: SubscriptionNo(*no), from, to }]).await)
+            let on_behalf_of = (*no > 1).then_some(3);
+            let moved = Acknowledged { subscription: SubscriptionNo(*no), from, to, on_behalf_of };
+            said(rig.acknowledge(vec![moved]).await)
         }
         Op::Clock(secs) => {
             // Backwards by up to a minute, too.

@@ -2,12 +2,13 @@
 
 use super::rig::{NAMESPACE, Rig, START};
 use crate::{
-    feed::{order::Order, record::FeedNo, stamp::Stamp, view::View},
+    feed::{order::Order, record::FeedNo, schedule::PollState, stamp::Stamp, view::View},
     secret::Secret,
     store::{
         StoreError, Subscription, SubscriptionNo,
         subscriptions::{
-            Acknowledged, Algo, Attempts, Dialect, Intent, NewSubscription, Pending, Progress, Start, Terms,
+            Acknowledged, Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms,
+            NewSubscription, Pending, Progress, Start, Target,
         },
     },
 };
@@ -24,25 +25,29 @@ on_every_store![
     acknowledgements_are_kept_in_batches,
     failed_attempts_are_kept_without_moving_the_position,
     only_verified_subscriptions_within_their_lease_are_counted,
+    what_is_written_after_its_feed_was_forgotten_brings_nothing_back,
     a_subscription_to_no_feed_is_refused,
 ];
 
-pub(crate) fn terms() -> Terms {
-    Terms {
-        secret: Some(Secret::new("hush")),
-        lease_secs: 864_000,
+pub(crate) fn lease() -> Lease {
+    Lease { until: START.plus_secs(864_000), terms: LeaseTerms { secs: 864_000, auto_refresh: true } }
+}
+
+fn target(callback: &str) -> Target {
+    Target::Callback(CallbackTarget {
+        url: callback.into(),
+        topic_as_sent: "https://feeds.example/feeds/blog.atom?".into(),
         dialect: Dialect::Legacy,
+        secret: Some(Secret::new("hush")),
         algo: Algo::Sha1,
-        auto_refresh: true,
         verify_token: Some("token".into()),
-    }
+    })
 }
 
 /// A subscription that is to be made.
 pub(crate) fn new(feed: FeedNo, callback: &str) -> NewSubscription {
     let pending = Pending {
-        intent: Intent::Subscribe(terms()),
-        topic_as_sent: "https://feeds.example/feeds/blog.atom?".into(),
+        intent: Intent::Subscribe { target: target(callback), lease: lease().terms },
         attempts: 1,
         next_try: START,
         give_up_at: Stamp::MAX,
@@ -52,16 +57,20 @@ pub(crate) fn new(feed: FeedNo, callback: &str) -> NewSubscription {
         view: View::all(feed, Order::MODIFIED),
         representation: "atom".into(),
         topic: "https://feeds.example/feeds/blog.atom".into(),
-        callback: callback.into(),
+        target: target(callback),
         pending,
     }
 }
 
-/// A position, and how its deliveries stand.
+/// A position, and the state of its deliveries.
 fn progress(acked: &str, failed: u32) -> Progress {
     let failure = (failed > 0).then(|| "connection refused".to_owned());
     let attempts = Attempts { failed, next_try: START, failure };
-    Progress { acked: Some(acked.to_owned()), attempts }
+    Progress { acked: Some(acked.to_owned()), attempts, on_behalf_of: None }
+}
+
+fn acknowledged(subscription: SubscriptionNo, from: &str, to: &str) -> Acknowledged {
+    Acknowledged { subscription, from: from.into(), to: to.into(), on_behalf_of: None }
 }
 
 async fn a_subscription_is_found_by_number_by_topic_and_callback_and_by_feed(rig: Rig) {
@@ -71,9 +80,8 @@ async fn a_subscription_is_found_by_number_by_topic_and_callback_and_by_feed(rig
     for (feed, callback) in [(feed, "http://a/"), (other, "http://b/"), (feed, "http://c/")] {
         let new = new(feed, callback);
         let made = rig.subscribe(new.clone()).await.unwrap();
-        let Subscription { view, topic, topic_as_sent, callback, active, pending, .. } = made.clone();
-        assert_eq!((view, topic, callback), (new.view, new.topic, new.callback));
-        assert_eq!((topic_as_sent, active), (new.pending.topic_as_sent.clone(), None));
+        let Subscription { view, topic, target, lease, pending, .. } = made.clone();
+        assert_eq!((view, topic, target, lease), (new.view, new.topic, new.target, None));
         assert_eq!(pending, Some(new.pending));
         subs.push((made, Progress::default()));
     }
@@ -113,8 +121,7 @@ async fn terms_change_only_from_the_revision_that_is_there(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", NAMESPACE).await.unwrap().no;
     let made = rig.subscribe(new(feed, "http://a/")).await.unwrap();
-    let lease_until = START.plus_secs(864_000);
-    let renewed = Subscription { active: Some(terms()), lease_until, pending: None, ..made.clone() };
+    let renewed = Subscription { lease: Some(lease()), pending: None, ..made.clone() };
     let position = progress("1_0_1", 0);
     let rev = rig.change_subscription(renewed.clone(), Some(position.clone())).await.unwrap();
     assert!(rev > made.rev);
@@ -176,15 +183,15 @@ async fn a_position_moves_only_from_where_it_is_believed_to_be(rig: Rig) {
     let feed = rig.blog().await;
     let made = rig.subscribe(new(feed, "http://a/")).await.unwrap();
     let advance = async |subscription, from: &str, to: &str| {
-        let acknowledged = Acknowledged { subscription, from: from.into(), to: to.into() };
-        rig.acknowledge(vec![acknowledged]).await.unwrap() == [true]
+        let moved = acknowledged(subscription, from, to);
+        rig.acknowledge(vec![moved]).await.unwrap() == [true]
     };
     assert!(!advance(made.no, "", "1_0_1").await, "no position yet");
     rig.change_subscription(made.clone(), Some(progress("", 3))).await.unwrap();
     assert!(advance(made.no, "", "1_0_1").await);
     assert!(!advance(made.no, "", "2_0_2").await, "somebody else was faster");
     let (terms, moved) = rig.subscription(made.no).await.unwrap().unwrap();
-    assert_eq!(moved, Progress { acked: Some("1_0_1".into()), attempts: Attempts::default() });
+    assert_eq!(moved, Progress { acked: Some("1_0_1".into()), ..Progress::default() });
     assert_eq!(terms.pending, made.pending, "a delivery is no verification");
     assert!(!advance(SubscriptionNo(99), "1_0_1", "2_0_2").await);
     let rig = rig.reopen();
@@ -197,12 +204,12 @@ async fn an_acknowledgement_and_a_renewal_do_not_conflict(rig: Rig) {
     let rev = rig.change_subscription(made.clone(), Some(progress("1_0_1", 0))).await.unwrap();
     // A renewal is read, a delivery is acknowledged, and the renewal is written.
     let (read, _) = rig.subscription(made.no).await.unwrap().unwrap();
-    let acknowledged = Acknowledged { subscription: made.no, from: "1_0_1".into(), to: "2_0_2".into() };
-    assert_eq!(rig.acknowledge(vec![acknowledged]).await.unwrap(), [true]);
+    let moved = acknowledged(made.no, "1_0_1", "2_0_2");
+    assert_eq!(rig.acknowledge(vec![moved]).await.unwrap(), [true]);
     assert_eq!(rig.subscription(made.no).await.unwrap().unwrap().0.rev, rev);
-    rig.change_subscription(Subscription { active: Some(terms()), ..read }, None).await.unwrap();
+    rig.change_subscription(Subscription { lease: Some(lease()), ..read }, None).await.unwrap();
     let (renewed, position) = rig.subscription(made.no).await.unwrap().unwrap();
-    assert_eq!((renewed.active, position.acked.as_deref()), (Some(terms()), Some("2_0_2")));
+    assert_eq!((renewed.lease, position.acked.as_deref()), (Some(lease()), Some("2_0_2")));
 }
 
 async fn acknowledgements_are_kept_in_batches(rig: Rig) {
@@ -213,7 +220,7 @@ async fn acknowledgements_are_kept_in_batches(rig: Rig) {
         let no = made.no;
         rig.change_subscription(made, Some(progress("1_0_1", 2))).await.unwrap();
         let from = if n == 1 { "0_0_0" } else { "1_0_1" };
-        batch.push(Acknowledged { subscription: no, from: from.into(), to: "2_0_2".into() });
+        batch.push(acknowledged(no, from, "2_0_2"));
     }
     assert_eq!(rig.acknowledge(batch).await.unwrap(), [true, false, true]);
     let rig = rig.reopen();
@@ -238,11 +245,44 @@ async fn only_verified_subscriptions_within_their_lease_are_counted(rig: Rig) {
     let feed = rig.blog().await;
     rig.subscribe(new(feed, "http://pending/")).await.unwrap();
     let made = rig.subscribe(new(feed, "http://active/")).await.unwrap();
-    let active = Subscription { active: Some(terms()), lease_until: START.plus_secs(60), ..made };
-    rig.change_subscription(active, None).await.unwrap();
+    let short = Lease { until: START.plus_secs(60), ..lease() };
+    let active = Subscription { lease: Some(short), ..made };
+    let no = active.no;
+    let rev = rig.change_subscription(active.clone(), None).await.unwrap();
+    let changed = Subscription { rev, ..active };
     assert_eq!(rig.count_active(feed, START).await.unwrap(), 1);
     assert_eq!(rig.count_active(feed, START.plus_secs(60)).await.unwrap(), 0);
+    // One that reads for others counts for as many, as its newest answer says.
+    rig.change_subscription(changed, Some(progress("", 0))).await.unwrap();
+    for (from, to, on_behalf_of, readers) in
+        [("", "1", Some(40), 40), ("1", "2", Some(0), 1), ("2", "3", Some(7), 7), ("3", "4", None, 1)]
+    {
+        let moved = Acknowledged { on_behalf_of, ..acknowledged(no, from, to) };
+        assert_eq!(rig.acknowledge(vec![moved]).await.unwrap(), [true]);
+        assert_eq!(rig.count_active(feed, START).await.unwrap(), readers);
+    }
     assert_eq!(rig.count_active(FeedNo(99), START).await.unwrap(), 0);
+}
+
+async fn what_is_written_after_its_feed_was_forgotten_brings_nothing_back(rig: Rig) {
+    let feed = rig.blog().await;
+    let held = rig.subscribe(new(feed, "http://a/")).await.unwrap();
+    assert!(rig.forget(feed).await.unwrap());
+    let late = rig.change_subscription(held.clone(), Some(progress("1_0_1", 0))).await;
+    assert!(matches!(late, Err(StoreError::UnknownSubscription(no)) if no == held.no), "{late:?}");
+    let moved = acknowledged(held.no, "", "1_0_1");
+    assert_eq!(rig.acknowledge(vec![moved]).await.unwrap(), [false]);
+    rig.save_attempts(vec![(held.no, progress("", 1).attempts)]).await.unwrap();
+    let other = rig.register("other", NAMESPACE).await.unwrap().no;
+    let late = [feed, other].map(|feed| (feed, PollState::default()));
+    let pause = ("example.org".to_owned(), START.plus_secs(60));
+    rig.save_polls(late.to_vec(), vec![pause.clone()]).await.unwrap();
+    let rig = rig.reopen();
+    assert_eq!(rig.subscriptions(None, None, 9).await.unwrap(), []);
+    let polls = rig.polls(None, 9).await.unwrap();
+    assert_eq!(polls.iter().map(|(feed, _)| *feed).collect::<Vec<_>>(), [other], "what is there is saved");
+    assert_eq!(rig.host_pauses(None, 9).await.unwrap(), [pause]);
+    assert_eq!(rig.counts().await.unwrap().feeds, 1);
 }
 
 async fn a_subscription_to_no_feed_is_refused(rig: Rig) {

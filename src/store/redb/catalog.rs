@@ -5,23 +5,18 @@ use super::{
     rows, subscriptions,
     tables::{
         CREATED, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS, STAGING,
-        SUBSCRIPTIONS, Source, WALKS, WINDOWS, feed_key, feed_of,
+        SUBSCRIPTIONS, TableSource, WALKS, WINDOWS, feed_key, feed_of,
     },
     writer::Writing,
 };
 use crate::{
     feed::record::{FeedNo, FeedRecord},
-    store::{
-        StoreCounts, StoreError, plan,
-        stored::{decode, encode},
-    },
+    store::{StoreCounts, StoreError, plan, stored::encode},
 };
 use redb::{
     Key, ReadTransaction, ReadableTable, ReadableTableMetadata as _, TableDefinition, Value, WriteTransaction,
 };
-
-/// Where META keeps the last number given to a feed, so that none is given twice.
-const LAST_FEED_KEY: &str = "last_feed";
+use std::ops::Bound;
 
 /// The feed of this name, made if it is new.
 pub(super) fn register(
@@ -33,24 +28,35 @@ pub(super) fn register(
         plan::check_namespace(&record, namespace)?;
         return Ok(record);
     }
-    let no = FeedNo(last_number(writing.look())? + 1);
+    let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
     let record = FeedRecord::new(no, name, namespace);
     let tx = writing.change();
-    tx.open_table(META)?.insert(LAST_FEED_KEY, encode(&no.0)?.as_slice())?;
+    tx.open_table(META)?.insert(rows::LAST_FEED_KEY, encode(&no.0)?.as_slice())?;
     tx.open_table(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
     Ok(record)
 }
 
 /// The feed of this name.
-pub(super) fn named(source: &impl Source, name: &str) -> Result<Option<FeedRecord>, StoreError> {
+pub(super) fn named(source: &impl TableSource, name: &str) -> Result<Option<FeedRecord>, StoreError> {
     let no = source.table(FEED_NAMES)?.get(name)?.map(|key| feed_of(*key.value()));
     no.map(|no| rows::record(source, no)).transpose()
 }
 
-fn last_number(source: &impl Source) -> Result<u32, StoreError> {
-    let meta = source.table(META)?;
-    meta.get(LAST_FEED_KEY)?.map_or(Ok(0), |last| decode("the last feed's number", last.value()))
+/// The names after a name, with their numbers.
+pub(super) fn names(
+    source: &impl TableSource,
+    after: Option<&str>,
+    max: usize,
+) -> Result<Vec<(String, FeedNo)>, StoreError> {
+    let after = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let names = source.table(FEED_NAMES)?;
+    let rows = names.range::<&str>((after, Bound::Unbounded))?.take(max);
+    rows.map(|row| {
+        let (name, no) = row?;
+        Ok((name.value().to_owned(), feed_of(*no.value())))
+    })
+    .collect()
 }
 
 /// The totals of the file.

@@ -171,13 +171,20 @@ pub(super) fn save_polls(
     polls: &[(FeedNo, PollState)],
     pauses: &[HostPause],
 ) -> Result<(), StoreError> {
-    for (feed, _) in polls {
-        rows::known_feed(writing.look(), *feed)?;
+    let last_given = rows::last_feed_number(writing.look())?;
+    let mut known = Vec::with_capacity(polls.len());
+    for (feed, poll) in polls {
+        match rows::known_feed(writing.look(), *feed) {
+            Ok(()) => known.push((feed, poll)),
+            // A number that was given once is that of a feed that was forgotten.
+            Err(StoreError::UnknownFeed(_)) if feed.0 <= last_given => {}
+            Err(error) => return Err(error),
+        }
     }
     let now = writing.now;
     let tx = writing.change();
     let mut table = tx.open_table(POLLS)?;
-    for (feed, poll) in polls {
+    for (feed, poll) in known {
         table.insert(&feed_key(*feed), encode(poll)?.as_slice())?;
     }
     if !pauses.is_empty() {

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where META keeps the schema: four bytes, big-endian, in every schema to come.
+/// Key in META of the schema: four bytes, big-endian, in every schema to come.
 const SCHEMA_KEY: &str = "schema";
 
 /// Opens the store at `path`, or makes it.
@@ -48,7 +48,7 @@ fn make(path: &Path, builder: &Builder) -> Result<(), StoreError> {
     }
 }
 
-/// Whether the file is of a schema that we read. A file without any table becomes ours.
+/// Checks that the file is of a schema that we read. A file without any table becomes ours.
 pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), StoreError> {
     let snapshot = database.begin_read()?;
     if snapshot.list_tables()?.next().is_none() {
@@ -82,7 +82,7 @@ fn write_schema(database: &Database) -> Result<(), StoreError> {
     Ok(tx.commit()?)
 }
 
-/// What to tell the operator when redb does not open a file.
+/// Message for the operator when redb does not open a file.
 fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     let path = path.display();
     match error {

@@ -2,7 +2,7 @@
 
 use super::{
     rows::known_feed,
-    tables::{LEASES, Source, feed_key},
+    tables::{LEASES, TableSource, feed_key},
     writer::Writing,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 use redb::ReadableTable as _;
 
 /// The last lease of a feed.
-pub(super) fn lease(source: &impl Source, feed: FeedNo) -> Result<Option<FeedLease>, StoreError> {
+pub(super) fn lease(source: &impl TableSource, feed: FeedNo) -> Result<Option<FeedLease>, StoreError> {
     known_feed(source, feed)?;
     let stored = source.table(LEASES)?;
     let stored = stored.get(&feed_key(feed))?;

@@ -27,7 +27,7 @@ use std::{ops::Bound, sync::Arc};
 /// A page of a snapshot.
 pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page, StoreError> {
     let record = rows::record(snapshot, query.feed)?;
-    let along = Along {
+    let along = FileListing {
         snapshot,
         record: &record,
         items: snapshot.open_table(ITEMS)?,
@@ -42,25 +42,25 @@ pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page
 type Stamps = ReadOnlyTable<&'static StampKey, &'static [u8; 8]>;
 
 /// A feed along T, or along `created` when that table is given.
-struct Along<'a> {
+struct FileListing<'a> {
     snapshot: &'a ReadTransaction,
     record: &'a FeedRecord,
     items: ReadOnlyTable<&'static StampKey, Coded>,
     created: Option<Stamps>,
 }
 
-impl Along<'_> {
+impl FileListing<'_> {
     fn feed(&self) -> FeedNo {
         self.record.no
     }
 
-    /// What stands at T.
+    /// The row at T.
     fn at(&self, t: Stamp) -> Result<Option<Raw>, StoreError> {
         let value = self.items.get(&stamp_key(self.feed(), t))?;
         value.map(|value| Raw::new(t, value)).transpose()
     }
 
-    /// What stands at T and was created at `c`: a row of `created` never points into the void.
+    /// The row at T, which was created at `c`: a row of `created` never points into the void.
     fn created_at(&self, c: Stamp, t: Stamp) -> Result<Raw, StoreError> {
         let found = self.at(t)?.filter(|row| row.header.created == c);
         found.ok_or_else(|| damaged(&format!("the item created at {c}"), &format!("is not at {t}")))
@@ -88,7 +88,7 @@ impl Along<'_> {
     }
 }
 
-impl Listing for Along<'_> {
+impl Listing for FileListing<'_> {
     type ListingRow = Raw;
     type Error = StoreError;
 
@@ -125,7 +125,7 @@ impl Listing for Along<'_> {
     }
 }
 
-/// What a range of a table finds.
+/// A row of a range of a table.
 type Found<V> =
     Result<(AccessGuard<'static, &'static StampKey>, AccessGuard<'static, V>), redb::StorageError>;
 
@@ -176,7 +176,7 @@ impl ListingRow for Raw {
     }
 }
 
-impl paging::Held for Raw {
+impl paging::ListedRow for Raw {
     fn is_gone(&self) -> bool {
         self.header.gone
     }

@@ -1,9 +1,9 @@
-//! What is read the same way in a snapshot and in a write transaction; not pages, and nothing is written.
+//! Reads that are the same in a snapshot and in a write transaction; not pages, and nothing is written.
 
 use super::tables::{
-    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, OBSERVATIONS, POLLS, STAGING,
-    SeqKey, Source, StampKey, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key, id_key, page_key,
-    seq_key, seq_of, stamp_key, stamp_of,
+    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS,
+    STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key,
+    id_key, page_key, seq_key, seq_of, stamp_key, stamp_of,
 };
 use crate::{
     feed::{
@@ -20,7 +20,7 @@ use crate::{
         plan::Held,
         stored::{
             damaged, decode,
-            item::{decode_item, item_header},
+            item::{decode_item, decode_outline, item_header},
         },
     },
 };
@@ -31,15 +31,24 @@ use std::{
     sync::Arc,
 };
 
+/// Key in META of the last number given to a feed, so that none is given twice.
+pub(super) const LAST_FEED_KEY: &str = "last_feed";
+
+/// The last number given to a feed.
+pub(super) fn last_feed_number(source: &impl TableSource) -> Result<u32, StoreError> {
+    let meta = source.table(META)?;
+    meta.get(LAST_FEED_KEY)?.map_or(Ok(0), |last| decode("the last feed's number", last.value()))
+}
+
 /// One feed.
-pub(super) fn record(source: &impl Source, feed: FeedNo) -> Result<FeedRecord, StoreError> {
+pub(super) fn record(source: &impl TableSource, feed: FeedNo) -> Result<FeedRecord, StoreError> {
     let feeds = source.table(FEEDS)?;
     let stored = feeds.get(&feed_key(feed))?.ok_or(StoreError::UnknownFeed(feed))?;
     read_record(feed, stored.value())
 }
 
 /// Refuses a feed that is not there, without reading it.
-pub(super) fn known_feed(source: &impl Source, feed: FeedNo) -> Result<(), StoreError> {
+pub(super) fn known_feed(source: &impl TableSource, feed: FeedNo) -> Result<(), StoreError> {
     match source.table(FEEDS)?.get(&feed_key(feed))? {
         Some(_) => Ok(()),
         None => Err(StoreError::UnknownFeed(feed)),
@@ -48,7 +57,7 @@ pub(super) fn known_feed(source: &impl Source, feed: FeedNo) -> Result<(), Store
 
 /// The feeds after a number.
 pub(super) fn records(
-    source: &impl Source,
+    source: &impl TableSource,
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<FeedRecord>, StoreError> {
@@ -65,7 +74,7 @@ fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
 
 /// The poll states of the feeds after a number.
 pub(super) fn polls(
-    source: &impl Source,
+    source: &impl TableSource,
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<(FeedNo, PollState)>, StoreError> {
@@ -73,14 +82,14 @@ pub(super) fn polls(
 }
 
 /// The poll state of a feed.
-pub(super) fn poll(source: &impl Source, feed: FeedNo) -> Result<Option<PollState>, StoreError> {
+pub(super) fn poll(source: &impl TableSource, feed: FeedNo) -> Result<Option<PollState>, StoreError> {
     let polls = source.table(POLLS)?;
     polls.get(&feed_key(feed))?.map(|poll| decode("a poll state", poll.value())).transpose()
 }
 
 /// The walks of the feeds after a number.
 pub(super) fn walks(
-    source: &impl Source,
+    source: &impl TableSource,
     after: Option<FeedNo>,
     max: usize,
 ) -> Result<Vec<(FeedNo, ArchiveWalk)>, StoreError> {
@@ -88,13 +97,13 @@ pub(super) fn walks(
 }
 
 /// The walk of a feed.
-pub(super) fn walk(source: &impl Source, feed: FeedNo) -> Result<Option<ArchiveWalk>, StoreError> {
+pub(super) fn walk(source: &impl TableSource, feed: FeedNo) -> Result<Option<ArchiveWalk>, StoreError> {
     let walks = source.table(WALKS)?;
     walks.get(&feed_key(feed))?.map(|walk| decode("a walk", walk.value())).transpose()
 }
 
 /// The staged pages of a feed, by number.
-pub(super) fn staged(source: &impl Source, feed: FeedNo) -> Result<StagedWalk, StoreError> {
+pub(super) fn staged(source: &impl TableSource, feed: FeedNo) -> Result<StagedWalk, StoreError> {
     record(source, feed)?;
     let walk = walk(source, feed)?;
     let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
@@ -123,7 +132,7 @@ fn by_feed<T>(
 
 /// The pauses of the hosts after a name.
 pub(super) fn host_pauses(
-    source: &impl Source,
+    source: &impl TableSource,
     after: Option<&str>,
     max: usize,
 ) -> Result<Vec<HostPause>, StoreError> {
@@ -139,7 +148,7 @@ pub(super) fn host_pauses(
 
 /// The items after a T, without their contents.
 pub(super) fn outline(
-    source: &impl Source,
+    source: &impl TableSource,
     feed: FeedNo,
     after: Option<Stamp>,
     max: usize,
@@ -151,14 +160,14 @@ pub(super) fn outline(
     let mut outlined = Vec::new();
     for row in items.range::<&StampKey>((first, Bound::Included(&last)))?.take(max) {
         let (key, value) = row?;
-        outlined.push(Outlined::of(&decode_item(stamp_of(key.value()), value.value())?));
+        outlined.push(decode_outline(stamp_of(key.value()), value.value())?);
     }
     Ok(outlined)
 }
 
 /// The ids of the items behind keys.
 pub(super) fn ids(
-    source: &impl Source,
+    source: &impl TableSource,
     feed: FeedNo,
     keys: &[KeyHash],
 ) -> Result<Vec<(KeyHash, ItemId)>, StoreError> {
@@ -173,7 +182,7 @@ pub(super) fn ids(
 
 /// The tombstones' evidence of one item.
 pub(super) fn evidence(
-    source: &impl Source,
+    source: &impl TableSource,
     feed: FeedNo,
     id: ItemId,
 ) -> Result<Vec<(Stamp, Evidence)>, StoreError> {
@@ -186,9 +195,9 @@ pub(super) fn evidence(
     Ok(all)
 }
 
-/// What the last documents came to, oldest first.
+/// The last observations of a feed, oldest first.
 pub(super) fn observations(
-    source: &impl Source,
+    source: &impl TableSource,
     feed: FeedNo,
 ) -> Result<Vec<(u64, ObservationRecord)>, StoreError> {
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
@@ -201,7 +210,11 @@ pub(super) fn observations(
 }
 
 /// A feed, its window and the items behind keys, all of one revision.
-pub(super) fn snapshot(source: &impl Source, feed: FeedNo, keys: &[KeyHash]) -> Result<Snapshot, StoreError> {
+pub(super) fn snapshot(
+    source: &impl TableSource,
+    feed: FeedNo,
+    keys: &[KeyHash],
+) -> Result<Snapshot, StoreError> {
     let record = record(source, feed)?;
     let windows = source.table(WINDOWS)?;
     let last = windows.get(&feed_key(feed))?;
@@ -235,7 +248,7 @@ pub(super) struct Items<I, T> {
 
 impl Items<(), ()> {
     /// Those of this feed.
-    pub(super) fn of<S: Source>(
+    pub(super) fn of<S: TableSource>(
         source: &S,
         feed: FeedNo,
     ) -> Result<

@@ -1,10 +1,10 @@
-//! Subscriptions in the file: found by number, by topic and callback, and by feed; not what they mean.
+//! Subscriptions in the file: found by number, by topic and address, and by feed; not what they mean.
 
 use super::{
     rows::known_feed,
     tables::{
-        FEED_SUBSCRIPTIONS, FeedSubscriptionKey, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, Source,
-        SubscriptionKey, feed_subscription_key, subscription_key, subscription_of, topic_key,
+        FEED_SUBSCRIPTIONS, FeedSubscriptionKey, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
+        SubscriptionKey, TableSource, feed_subscription_key, subscription_key, subscription_of, topic_key,
     },
     writer::Writing,
 };
@@ -19,12 +19,12 @@ use crate::{
 use redb::{ReadableTable, WriteTransaction};
 use std::ops::Bound;
 
-/// Where META keeps the last number given, so that none is given twice.
+/// Key in META of the last number given, so that none is given twice.
 const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
 
 /// One subscription and its position.
 pub(super) fn subscription(
-    source: &impl Source,
+    source: &impl TableSource,
     no: SubscriptionNo,
 ) -> Result<Option<(Subscription, Progress)>, StoreError> {
     let Some(terms) = terms(source, no)? else { return Ok(None) };
@@ -33,34 +33,34 @@ pub(super) fn subscription(
 }
 
 /// The terms of a subscription.
-fn terms(source: &impl Source, no: SubscriptionNo) -> Result<Option<Subscription>, StoreError> {
+fn terms(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Subscription>, StoreError> {
     let stored = source.table(SUBSCRIPTIONS)?;
     let stored = stored.get(&subscription_key(no))?;
     stored.map(|stored| read(no, stored.value())).transpose()
 }
 
 /// The position of a subscription.
-fn progress(source: &impl Source, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
+fn progress(source: &impl TableSource, no: SubscriptionNo) -> Result<Option<Progress>, StoreError> {
     let stored = source.table(POSITIONS)?;
     let stored = stored.get(&subscription_key(no))?;
     stored.map(|stored| decode("the position of a subscription", stored.value())).transpose()
 }
 
-/// The subscription of a callback to a topic.
+/// The subscription of the target with an address to a topic.
 pub(super) fn find(
-    source: &impl Source,
+    source: &impl TableSource,
     topic: &str,
-    callback: &str,
+    address: &str,
 ) -> Result<Option<(Subscription, Progress)>, StoreError> {
-    let Some(no) = number(source, topic, callback)? else { return Ok(None) };
-    let found =
-        subscription(source, no)?.filter(|(found, _)| found.topic == topic && found.callback == callback);
+    let Some(no) = number(source, topic, address)? else { return Ok(None) };
+    let is_it = |found: &Subscription| found.topic == topic && found.target.address() == address;
+    let found = subscription(source, no)?.filter(|(found, _)| is_it(found));
     found.ok_or_else(|| damaged(&format!("subscription {no}"), "is not what its topic leads to")).map(Some)
 }
 
 /// The subscriptions after a number, of one feed or of all.
 pub(super) fn list(
-    source: &impl Source,
+    source: &impl TableSource,
     feed: Option<FeedNo>,
     after: Option<SubscriptionNo>,
     max: usize,
@@ -81,7 +81,7 @@ pub(super) fn list(
 }
 
 fn numbers(
-    source: &impl Source,
+    source: &impl TableSource,
     after: Option<SubscriptionNo>,
     max: usize,
 ) -> Result<Vec<SubscriptionNo>, StoreError> {
@@ -93,7 +93,7 @@ fn numbers(
 }
 
 fn numbers_of(
-    source: &impl Source,
+    source: &impl TableSource,
     feed: FeedNo,
     after: Option<SubscriptionNo>,
     max: usize,
@@ -107,11 +107,13 @@ fn numbers_of(
     rows.map(|row| Ok(subscription_of(row?.0.value()))).collect()
 }
 
-/// The number of subscriptions to a feed whose pushes are due at this time.
-pub(super) fn count_active(source: &impl Source, feed: FeedNo, now: Stamp) -> Result<usize, StoreError> {
+/// The number of readers behind the subscriptions to a feed whose deliveries are due at this time.
+pub(super) fn count_active(source: &impl TableSource, feed: FeedNo, now: Stamp) -> Result<usize, StoreError> {
     let mut active = 0;
     for no in numbers_of(source, feed, None, usize::MAX)? {
-        active += usize::from(terms(source, no)?.is_some_and(|terms| terms.is_active(now)));
+        if terms(source, no)?.is_some_and(|terms| terms.is_active(now)) {
+            active += progress(source, no)?.unwrap_or_default().readers();
+        }
     }
     Ok(active)
 }
@@ -123,7 +125,7 @@ pub(super) fn subscribe(
 ) -> Result<Subscription, StoreError> {
     let source = writing.look();
     known_feed(source, new.view.feed)?;
-    if let Some(no) = number(source, &new.topic, &new.callback)? {
+    if let Some(no) = number(source, &new.topic, new.target.address())? {
         return Err(StoreError::Subscribed(no));
     }
     let subscription = new.clone().numbered(SubscriptionNo(last_number(source)? + 1));
@@ -132,7 +134,7 @@ pub(super) fn subscribe(
     tx.open_table(META)?.insert(LAST_SUBSCRIPTION_KEY, encode(&no.0)?.as_slice())?;
     write(tx, &subscription)?;
     write_progress(tx, no, &Progress::default())?;
-    let key = topic_key(&subscription.topic, &subscription.callback);
+    let key = topic_key(&subscription.topic, subscription.target.address());
     tx.open_table(SUBSCRIPTION_KEYS)?.insert(&key, &subscription_key(no))?;
     tx.open_table(FEED_SUBSCRIPTIONS)?.insert(&feed_subscription_key(subscription.feed(), no), ())?;
     Ok(subscription)
@@ -145,9 +147,9 @@ pub(super) fn change(
     progress: Option<&Progress>,
 ) -> Result<u64, StoreError> {
     let source = writing.look();
-    known_feed(source, subscription.feed())?;
     let no = subscription.no;
     let stored = terms(source, no)?.ok_or(StoreError::UnknownSubscription(no))?;
+    known_feed(source, subscription.feed())?;
     let changed = subscription.replacing(&stored)?;
     let tx = writing.change();
     let mut of_feeds = tx.open_table(FEED_SUBSCRIPTIONS)?;
@@ -166,7 +168,7 @@ pub(super) fn end(writing: &mut Writing<'_>, no: SubscriptionNo) -> Result<bool,
     let tx = writing.change();
     tx.open_table(SUBSCRIPTIONS)?.remove(&subscription_key(no))?;
     tx.open_table(POSITIONS)?.remove(&subscription_key(no))?;
-    tx.open_table(SUBSCRIPTION_KEYS)?.remove(&topic_key(&stored.topic, &stored.callback))?;
+    tx.open_table(SUBSCRIPTION_KEYS)?.remove(&topic_key(&stored.topic, stored.target.address()))?;
     tx.open_table(FEED_SUBSCRIPTIONS)?.remove(&feed_subscription_key(stored.feed(), no))?;
     Ok(true)
 }
@@ -177,19 +179,21 @@ pub(super) fn acknowledge(
     acknowledged: &[Acknowledged],
 ) -> Result<Vec<bool>, StoreError> {
     let mut moved = Vec::with_capacity(acknowledged.len());
-    for Acknowledged { subscription, from, to } in acknowledged {
-        let stored = progress(writing.look(), *subscription)?;
-        let changed =
-            stored.and_then(|mut progress| progress.acknowledge(from, to.clone()).then_some(progress));
+    for acknowledged in acknowledged {
+        let no = acknowledged.subscription;
+        let stored = progress(writing.look(), no)?;
+        let advanced =
+            |mut progress: Progress| progress.acknowledge(acknowledged.clone()).then_some(progress);
+        let changed = stored.and_then(advanced);
         if let Some(progress) = &changed {
-            write_progress(writing.change(), *subscription, progress)?;
+            write_progress(writing.change(), no, progress)?;
         }
         moved.push(changed.is_some());
     }
     Ok(moved)
 }
 
-/// Saves how deliveries stand.
+/// Saves the state of deliveries.
 pub(super) fn save_attempts(
     writing: &mut Writing<'_>,
     attempts: &[(SubscriptionNo, Attempts)],
@@ -203,12 +207,16 @@ pub(super) fn save_attempts(
     Ok(())
 }
 
-fn number(source: &impl Source, topic: &str, callback: &str) -> Result<Option<SubscriptionNo>, StoreError> {
+fn number(
+    source: &impl TableSource,
+    topic: &str,
+    address: &str,
+) -> Result<Option<SubscriptionNo>, StoreError> {
     let keys = source.table(SUBSCRIPTION_KEYS)?;
-    Ok(keys.get(&topic_key(topic, callback))?.map(|no| subscription_of(no.value())))
+    Ok(keys.get(&topic_key(topic, address))?.map(|no| subscription_of(no.value())))
 }
 
-fn last_number(source: &impl Source) -> Result<u64, StoreError> {
+fn last_number(source: &impl TableSource) -> Result<u64, StoreError> {
     let meta = source.table(META)?;
     meta.get(LAST_SUBSCRIPTION_KEY)?
         .map_or(Ok(0), |last| decode("the last subscription's number", last.value()))

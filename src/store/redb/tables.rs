@@ -63,11 +63,11 @@ pub(super) const WALKS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::
 pub(super) const STAGING: TableDefinition<'_, &PageKey, Coded> = TableDefinition::new("staging");
 /// (feed, number) to `ObservationRecord`; the last ones only.
 pub(super) const OBSERVATIONS: TableDefinition<'_, &SeqKey, Coded> = TableDefinition::new("observations");
-/// `Subscription`: the terms.
+/// `Subscription`: view, lease and target.
 pub(super) const SUBSCRIPTIONS: TableDefinition<'_, &SubscriptionKey, Coded> = TableDefinition::new("subs");
-/// `Progress`: the position of a subscription, beside its terms.
+/// `Progress`: the position of a subscription, beside the rest.
 pub(super) const POSITIONS: TableDefinition<'_, &SubscriptionKey, Coded> = TableDefinition::new("positions");
-/// SHA-256 of `topic LF callback` to the subscription.
+/// SHA-256 of `topic LF address` to the subscription.
 pub(super) const SUBSCRIPTION_KEYS: TableDefinition<'_, &[u8; 32], &SubscriptionKey> =
     TableDefinition::new("sub_keys");
 /// The subscriptions of a feed.
@@ -102,8 +102,8 @@ pub(super) fn make_all(tx: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Where tables are read: a snapshot, or a write transaction that sees what it has written.
-pub(super) trait Source {
+/// Source of tables: a snapshot, or a write transaction that sees what it has written.
+pub(super) trait TableSource {
     /// Opens a table for reading.
     fn table<K: Key + 'static, V: Value + 'static>(
         &self,
@@ -111,7 +111,7 @@ pub(super) trait Source {
     ) -> Result<impl ReadableTable<K, V>, StoreError>;
 }
 
-impl Source for ReadTransaction {
+impl TableSource for ReadTransaction {
     fn table<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'_, K, V>,
@@ -120,7 +120,7 @@ impl Source for ReadTransaction {
     }
 }
 
-impl Source for WriteTransaction {
+impl TableSource for WriteTransaction {
     fn table<K: Key + 'static, V: Value + 'static>(
         &self,
         definition: TableDefinition<'_, K, V>,
@@ -188,8 +188,8 @@ pub(super) fn subscription_of(key: &[u8]) -> SubscriptionNo {
     SubscriptionNo(key.last_chunk().map_or(0, |tail| u64::from_be_bytes(*tail)))
 }
 
-pub(super) fn topic_key(topic: &str, callback: &str) -> [u8; 32] {
-    Sha256::new().chain_update(topic).chain_update(b"\n").chain_update(callback).finalize().into()
+pub(super) fn topic_key(topic: &str, address: &str) -> [u8; 32] {
+    Sha256::new().chain_update(topic).chain_update(b"\n").chain_update(address).finalize().into()
 }
 
 /// Two parts of a key. Their lengths add up by the types of the functions above.

@@ -28,7 +28,7 @@ pub(super) const QUEUE_JOBS_MAX: usize = 1024;
 /// Jobs in one transaction: many enough to share the price of a sync, few enough to answer soon.
 const GROUP_JOBS_MAX: usize = 128;
 
-/// Where META keeps the last time recorded.
+/// Key in META of the last time recorded.
 const CLOCK_KEY: &str = "clock";
 
 /// The near end of the queue.
@@ -109,7 +109,7 @@ fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
 /// A transaction as a job sees it.
 pub(super) struct Writing<'t> {
     tx: &'t WriteTransaction,
-    /// What the clock said when the job began.
+    /// Time at which the job began.
     pub(super) now: Stamp,
     guard: ClockGuard,
     touched: bool,
@@ -180,7 +180,7 @@ struct Far {
     guard: ClockGuard,
 }
 
-/// Why a transaction was given up.
+/// Reason for which a transaction was given up.
 enum GivenUp {
     /// One job failed when it had begun to write.
     Job(usize),

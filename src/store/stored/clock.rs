@@ -1,9 +1,9 @@
 //! The last time recorded, by which a clock is believed.
 
-use super::{Kind, table::stored_structs};
+use super::{StoredKind, table::stored_structs};
 use crate::store::clock_guard::ClockGuard;
 
-impl Kind for ClockGuard {
+impl StoredKind for ClockGuard {
     const NAME: &'static str = "clock";
 }
 

@@ -1,9 +1,9 @@
 //! The evidence of a tombstone.
 
-use super::{Kind, table::stored_structs};
+use super::{StoredKind, table::stored_structs};
 use crate::feed::reconcile::Evidence;
 
-impl Kind for Evidence {
+impl StoredKind for Evidence {
     const NAME: &'static str = "evidence";
 }
 

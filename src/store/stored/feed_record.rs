@@ -1,7 +1,7 @@
 //! The record of a feed, and the numbers that are given to feeds and subscriptions.
 
 use super::{
-    Kind,
+    StoredKind,
     table::{stored_enums, stored_newtypes, stored_structs},
 };
 use crate::feed::{
@@ -10,15 +10,15 @@ use crate::feed::{
     record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
 };
 
-impl Kind for FeedRecord {
+impl StoredKind for FeedRecord {
     const NAME: &'static str = "feed-record";
 }
 
-impl Kind for u32 {
+impl StoredKind for u32 {
     const NAME: &'static str = "feed-number";
 }
 
-impl Kind for u64 {
+impl StoredKind for u64 {
     const NAME: &'static str = "subscription-number";
 }
 

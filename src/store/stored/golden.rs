@@ -4,14 +4,15 @@
 //! a kind is put into a new case; in the older ones it has its default.
 
 use super::{
-    item::{decode_item, encode_item},
+    item::{decode_item, decode_outline, encode_item},
     *,
 };
 use crate::{
     feed::{
         absence::{
-            AbsenceState, CheckResult, ConditionalTrust, Coverage, NextCheck, PageFinding, PermalinkCheck,
-            Suspect, SuspectBasis, WindowEvent, WindowItem,
+            AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, NextCheck, PageControl,
+            PageFinding, PermalinkCheck, Suspect, SuspectBasis, WindowEvent, WindowItem,
+            recent_tombstone::RecentTombstone,
         },
         archive::{ArchiveSuspect, ArchiveWalk, PreviousWalk, StagedPage, Strategy, WalkPhase, WalkTrail},
         history::{History, PartialReason},
@@ -28,9 +29,12 @@ use crate::{
     },
     secret::Secret,
     store::{
-        FeedLease, Subscription, SubscriptionNo,
+        FeedLease, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
-        subscriptions::{Algo, Attempts, Dialect, Intent, Pending, Progress, Start, Terms},
+        subscriptions::{
+            Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Progress, Start,
+            Target,
+        },
     },
 };
 use everfeed_adapters::{
@@ -51,7 +55,7 @@ struct Sample {
     read: fn(&[u8]) -> Result<String, StoreError>,
 }
 
-fn sample<T: Kind + Debug>(case: &'static str, value: T) -> Sample {
+fn sample<T: StoredKind + Debug>(case: &'static str, value: T) -> Sample {
     Sample {
         kind: T::NAME,
         version: T::VERSION,
@@ -69,7 +73,11 @@ fn item_sample(case: &'static str, value: Item) -> Sample {
         case,
         bytes: encode_item(&value).unwrap(),
         shown: format!("{value:?}"),
-        read: |bytes| Ok(format!("{:?}", decode_item(AT, bytes)?)),
+        read: |bytes| {
+            let item = decode_item(AT, bytes)?;
+            assert_eq!(decode_outline(AT, bytes)?, Outlined::of(&item), "the outline is that of the item");
+            Ok(format!("{item:?}"))
+        },
     }
 }
 
@@ -268,19 +276,12 @@ fn suspect() -> Suspect {
     }
 }
 
-fn archive_suspect() -> ArchiveSuspect {
-    ArchiveSuspect { id: ID, since: AT, last_seen: AT, walks: 2 }
+fn missing_row() -> WindowItem {
+    WindowItem { id: ID, dated: Some(1), tombstone_count: 1, is_weak: false, suspect: Some(suspect()) }
 }
 
-fn terms() -> Terms {
-    Terms {
-        secret: Some(Secret::new("hush")),
-        lease_secs: 864_000,
-        dialect: Dialect::Legacy,
-        verify_token: some("token"),
-        algo: Algo::Sha384,
-        auto_refresh: true,
-    }
+fn archive_suspect() -> ArchiveSuspect {
+    ArchiveSuspect { id: ID, since: AT, last_seen: AT, walks: 2 }
 }
 
 fn samples() -> Vec<Sample> {
@@ -342,6 +343,34 @@ fn samples() -> Vec<Sample> {
         reformatted_at: Some(AT),
         archive_suspects: vec![archive_suspect()],
         tombstones: Vec::new(),
+    };
+    let many = WindowItem {
+        suspect: Some(Suspect { basis: SuspectBasis::PageOfMany, ..suspect() }),
+        ..missing_row()
+    };
+    let checked_window = WindowState {
+        absence: AbsenceState {
+            items: vec![many],
+            quarantined_since: Some(AT),
+            control: Some(PageControl {
+                at: AT,
+                finding: ControlFinding::NotFound,
+                failing_since: Some(AT),
+                failed: 2,
+                alike: vec![(ID, 3)],
+                landing: "http://example.org/1".into(),
+            }),
+            ..AbsenceState::default()
+        },
+        tombstones: vec![RecentTombstone {
+            id: ID,
+            ended_at: AT,
+            next_at: AT,
+            entry: Arc::new(entry()),
+            published_us: Some(1),
+            digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
+        }],
+        ..WindowState::default()
     };
     let evidence = Evidence {
         reason: Reason::AbsentBracketed,
@@ -445,13 +474,26 @@ fn samples() -> Vec<Sample> {
         view: View::all(FeedNo(3), Order::CREATED_REVERSE),
         representation: "json".into(),
         topic: "https://f.example/feeds/blog.json".into(),
-        topic_as_sent: "https://f.example/feeds/blog.json?".into(),
-        callback: "https://r.example/cb".into(),
-        active: Some(terms()),
-        lease_until: AT,
+        target: Target::Callback(CallbackTarget {
+            url: "https://r.example/cb".into(),
+            topic_as_sent: "https://f.example/feeds/blog.json?".into(),
+            dialect: Dialect::Legacy,
+            secret: Some(Secret::new("hush")),
+            algo: Algo::Sha384,
+            verify_token: some("token"),
+        }),
+        lease: Some(Lease { until: AT, terms: LeaseTerms { secs: 864_000, auto_refresh: true } }),
         pending: Some(Pending {
-            intent: Intent::Unsubscribe { verify_token: some("t"), dialect: Dialect::WebSub },
-            topic_as_sent: "https://f.example/feeds/blog.json".into(),
+            intent: Intent::Unsubscribe {
+                target: Target::Callback(CallbackTarget {
+                    url: "https://r.example/cb".into(),
+                    topic_as_sent: "https://f.example/feeds/blog.json".into(),
+                    dialect: Dialect::WebSub,
+                    secret: None,
+                    algo: Algo::Sha256,
+                    verify_token: some("t"),
+                }),
+            },
             attempts: 1,
             next_try: AT,
             give_up_at: Stamp::MAX,
@@ -459,6 +501,7 @@ fn samples() -> Vec<Sample> {
         }),
     };
     let attempts = Attempts { failed: 3, next_try: AT, failure: some("refused") };
+    let progress = Progress { acked: some("1_0_1"), attempts, on_behalf_of: None };
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),
         item_sample("tombstone", item(gone)),
@@ -466,13 +509,15 @@ fn samples() -> Vec<Sample> {
         sample("full", record),
         sample("new", FeedRecord::new(FeedNo(3), "blog", "example.org/feed")),
         sample("full", window),
+        sample("checked", checked_window),
         sample("full", evidence),
         sample("full", observation),
         sample("full", poll),
         sample("full", walk),
         sample("full", page),
         sample("full", subscription),
-        sample("full", Progress { acked: some("1_0_1"), attempts }),
+        sample("readers", Progress { on_behalf_of: Some(40), ..progress.clone() }),
+        sample("full", progress),
         sample("none", Progress::default()),
         sample("full", FeedLease { owner: "node-1".into(), epoch: 7, until: AT }),
         sample("full", ClockGuard { recorded: Some(AT), accepted: Some(AT) }),

@@ -1,19 +1,22 @@
-//! Items. What stands before the value, at fixed places, is read without it: a cursor is checked, a tombstone passed over
+//! Items. A header before the value, at fixed places, is read without it: a cursor is checked, a tombstone passed over
 //! and an item placed without its content.
 
 use super::{
-    Kind, append, damaged, read,
-    table::{stored_enums, stored_newtypes, stored_structs},
+    StoredKind, append, damaged, read,
+    table::{Fields, stored_enums, stored_newtypes, stored_structs},
 };
 use crate::{
     feed::{
         item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
+        reconcile::dated,
         stamp::Stamp,
     },
-    store::StoreError,
+    store::{Outlined, StoreError},
 };
+use everfeed_adapters::Entry;
+use minicbor::{Decoder, decode};
 
-impl Kind for Item {
+impl StoredKind for Item {
     const NAME: &'static str = "item";
 }
 
@@ -60,6 +63,53 @@ pub(in crate::store) fn item_header(bytes: &[u8]) -> Result<ItemHeader, StoreErr
     created.copy_from_slice(&header[11..19]);
     let created = Stamp::from_micros(u64::from_be_bytes(created));
     Ok(ItemHeader { id: ItemId(id), created, gone: header[19] != 0 })
+}
+
+/// Reads the outline of an item; its content is passed over but for its dates.
+pub(in crate::store) fn decode_outline(t: Stamp, bytes: &[u8]) -> Result<Outlined, StoreError> {
+    let ItemHeader { id, created, gone } = item_header(bytes)?;
+    let outlined = StoredOutline::take(&mut Decoder::new(&bytes[HEADER_BYTES..]));
+    let broken = |error| damaged(&format!("item {id}"), &format!("cannot be read: {error}"));
+    let StoredOutline { published_us, dated_us, tombstone_count } = outlined.map_err(broken)?;
+    Ok(Outlined { id, modified: t, created, published_us, dated_us, is_gone: gone, tombstone_count })
+}
+
+/// The fields of an item that its outline needs.
+struct StoredOutline {
+    published_us: Option<i64>,
+    dated_us: Option<i64>,
+    tombstone_count: u8,
+}
+
+/// Fields of an item before `published_us`, which `content` and `tombstone_count` follow, in the order of its table.
+const BEFORE_PUBLISHED: usize = 5;
+/// Fields of an entry before `published`, which `updated` follows.
+const BEFORE_DATES: usize = 9;
+
+impl StoredOutline {
+    fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
+        let mut fields = Fields::begin(input, usize::MAX)?;
+        fields.pass_over(input, BEFORE_PUBLISHED)?;
+        let published_us = fields.next(input, "published_us")?;
+        fields.begin_next("content")?;
+        let dated_us = dated_us(input)?;
+        let tombstone_count = fields.next(input, "tombstone_count")?;
+        Ok(Self { published_us, dated_us, tombstone_count })
+    }
+}
+
+/// The date by which the publisher sorts an item, read of its content.
+fn dated_us(input: &mut Decoder<'_>) -> Result<Option<i64>, decode::Error> {
+    let (variant, mut content) = Fields::of_variant(input)?;
+    if variant != 0 {
+        content.pass_over(input, usize::MAX)?;
+        return Ok(None);
+    }
+    let mut entry = Fields::begin(input, usize::MAX)?;
+    entry.pass_over(input, BEFORE_DATES)?;
+    let (published, updated) = (entry.next(input, "published")?, entry.next(input, "updated")?);
+    entry.pass_over(input, usize::MAX)?;
+    Ok(dated(&Entry { published, updated, ..Entry::default() }))
 }
 
 /// Reads an item back and holds it against its header and the T under which it stands.

@@ -1,9 +1,9 @@
 //! Leases of feeds.
 
-use super::{Kind, table::stored_structs};
+use super::{StoredKind, table::stored_structs};
 use crate::store::FeedLease;
 
-impl Kind for FeedLease {
+impl StoredKind for FeedLease {
     const NAME: &'static str = "lease";
 }
 

@@ -1,12 +1,12 @@
 //! Observations: what documents and permalink checks came to.
 
 use super::{
-    Kind,
+    StoredKind,
     table::{stored_enums, stored_structs},
 };
 use crate::feed::{absence::Coverage, observation_record::ObservationRecord};
 
-impl Kind for ObservationRecord {
+impl StoredKind for ObservationRecord {
     const NAME: &'static str = "observation";
 }
 

@@ -1,7 +1,7 @@
 //! Poll states.
 
 use super::{
-    Kind,
+    StoredKind,
     table::{stored_enums, stored_structs},
 };
 use crate::feed::schedule::{
@@ -10,7 +10,7 @@ use crate::feed::schedule::{
 };
 use everfeed_adapters::platforms::{Detected, Weight};
 
-impl Kind for PollState {
+impl StoredKind for PollState {
     const NAME: &'static str = "poll-state";
 }
 

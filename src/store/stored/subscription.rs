@@ -1,8 +1,9 @@
-//! Subscriptions: their terms, and their positions beside them.
+//! Subscriptions, and their positions beside them.
 
 use super::{
-    Kind, Out, Stored, Written,
+    Out, Stored, StoredKind, Written,
     table::{stored_enums, stored_newtypes, stored_structs},
+    unknown_version,
 };
 use crate::{
     feed::{
@@ -12,37 +13,52 @@ use crate::{
     secret::Secret,
     store::{
         Subscription, SubscriptionNo,
-        subscriptions::{Algo, Attempts, Dialect, Intent, Pending, Progress, Start, Terms},
+        subscriptions::{
+            Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Progress, Start,
+            Target,
+        },
     },
 };
 use minicbor::{Decoder, decode};
 
-impl Kind for Subscription {
+mod version_1;
+
+impl StoredKind for Subscription {
     const NAME: &'static str = "subscription";
+    const VERSION: u8 = 2;
+
+    fn read(version: u8, input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
+        match version {
+            1 => version_1::StoredSubscription::take(input).map(Self::from),
+            2 => Self::take(input),
+            _ => Err(unknown_version(version)),
+        }
+    }
 }
 
-impl Kind for Progress {
+impl StoredKind for Progress {
     const NAME: &'static str = "position";
 }
 
 stored_newtypes! { SubscriptionNo }
 
 stored_structs! {
-    Subscription {
-        no, rev, view, representation, topic, topic_as_sent, callback, active, lease_until, pending,
-    }
+    Subscription { no, rev, view, representation, topic, target, lease, pending }
     View { feed, order, filter }
     Order { axis, reverse }
-    Terms { secret, lease_secs, dialect, verify_token, algo, auto_refresh }
-    Pending { intent, topic_as_sent, attempts, next_try, give_up_at, start }
-    Progress { acked, attempts }
+    CallbackTarget { url, topic_as_sent, dialect, secret, algo, verify_token }
+    Lease { until, terms }
+    LeaseTerms { secs, auto_refresh }
+    Pending { intent, attempts, next_try, give_up_at, start }
+    Progress { acked, attempts, on_behalf_of }
     Attempts { failed, next_try, failure }
 }
 
 stored_enums! {
     Axis { 0 Modified, 1 Created }
     Filter { 0 All }
-    Intent { 0 Subscribe(terms), 1 Refresh, 2 Unsubscribe { verify_token, dialect } }
+    Target { 0 Callback(callback) }
+    Intent { 0 Subscribe { target, lease }, 1 Refresh, 2 Unsubscribe { target } }
     Start { 0 Head(cursor), 1 Given(cursor) }
     Dialect { 0 WebSub, 1 Legacy }
     Algo { 0 Sha1, 1 Sha256, 2 Sha384, 3 Sha512 }

@@ -64,11 +64,11 @@ table::stored_structs! {
     DatedKeys { keys, at }
 }
 
-impl Kind for Keys {
+impl StoredKind for Keys {
     const NAME: &'static str = "keys";
 }
 
-impl Kind for DatedKeys {
+impl StoredKind for DatedKeys {
     const NAME: &'static str = "keys";
 }
 

@@ -1,18 +1,18 @@
 //! Archive walks and their staged pages.
 
 use super::{
-    Kind,
+    StoredKind,
     table::{stored_enums, stored_structs},
 };
 use crate::feed::archive::{
     ArchiveWalk, Completion, CountedPages, CounterPlace, PreviousWalk, StagedPage, Strategy, WalkPhase,
 };
 
-impl Kind for ArchiveWalk {
+impl StoredKind for ArchiveWalk {
     const NAME: &'static str = "walk";
 }
 
-impl Kind for StagedPage {
+impl StoredKind for StagedPage {
     const NAME: &'static str = "staged-page";
 }
 

@@ -1,12 +1,12 @@
 //! The window of a feed: the entries of its last full document, and what waits or is missed beside them.
 
-use super::{Kind, table::stored_structs};
+use super::{StoredKind, table::stored_structs};
 use crate::feed::{
     archive::ArchiveSuspect,
     reconcile::{DeferredEdit, WindowEntry, WindowState},
 };
 
-impl Kind for WindowState {
+impl StoredKind for WindowState {
     const NAME: &'static str = "window";
 }
 

@@ -1,0 +1,138 @@
+//! The next step of a subscription, decided from its row, the state of its feed and the time alone.
+
+use super::lease;
+use crate::{
+    feed::stamp::Stamp,
+    store::{
+        Subscription,
+        subscriptions::{Intent, Progress},
+    },
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The next thing to do for a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextStep {
+    /// Write the row again.
+    Save,
+    /// The lease is over.
+    Expire,
+    /// The pending request was never answered.
+    GiveUp,
+    /// Verify.
+    Ask,
+    /// Ask a legacy subscriber whether to go on.
+    Refresh,
+    /// Follow the view until there is something to push.
+    Follow,
+    /// Deliver.
+    Push,
+    /// The feed was forgotten, and the subscription with it.
+    Withdraw,
+    /// The subscription has ended; its task stops.
+    End,
+    /// Wait, at the longest until then.
+    Wait(Stamp),
+}
+
+/// State of the feed of a subscription.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// It is served.
+    #[default]
+    Served,
+    /// It is not configured any more. Its subscriptions keep their positions, and nothing is asked or pushed but what ends
+    /// one.
+    Withdrawn,
+    /// It was forgotten.
+    Forgotten,
+}
+
+/// State of a task.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct UnderWay {
+    /// True while the callback is asked.
+    pub(super) is_asking: bool,
+    /// The stage of the next push.
+    pub(super) pushing: PushStage,
+    /// Time of the next try to save what is in memory and not in the store yet.
+    pub(super) unsaved: Option<Stamp>,
+}
+
+/// Stage of the next push.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum PushStage {
+    /// It is not known whether there is anything to push.
+    #[default]
+    Unknown,
+    /// There is nothing to push; the view is followed.
+    Following,
+    /// There is something to push.
+    Behind,
+    /// A push is under way.
+    UnderWay,
+}
+
+/// Decides what is due.
+pub(super) fn next(
+    sub: &Subscription,
+    progress: &Progress,
+    (offer, under_way): (Offer, UnderWay),
+    now: Stamp,
+) -> NextStep {
+    if sub.lease.is_none() && sub.pending.is_none() {
+        return NextStep::End;
+    }
+    if offer == Offer::Forgotten {
+        return NextStep::Withdraw;
+    }
+    let mut wake = Stamp::MAX;
+    if let Some(at) = under_way.unsaved {
+        if at <= now {
+            return NextStep::Save;
+        }
+        wake = wake.min(at);
+    }
+    if let Some(lease) = &sub.lease {
+        if lease.until <= now {
+            return NextStep::Expire;
+        }
+        wake = wake.min(lease.until);
+        match under_way.pushing {
+            _ if offer != Offer::Served => {}
+            PushStage::Unknown => return NextStep::Follow,
+            PushStage::Following | PushStage::UnderWay => {}
+            PushStage::Behind if progress.attempts.next_try <= now => return NextStep::Push,
+            PushStage::Behind => wake = wake.min(progress.attempts.next_try),
+        }
+    }
+    match &sub.pending {
+        Some(pending) if !under_way.is_asking => {
+            let is_asked_now = offer == Offer::Served || matches!(pending.intent, Intent::Unsubscribe { .. });
+            // One that was accepted, and not asked about because we were down, is asked about once all the same.
+            let was_asked = pending.attempts > 0 || !is_asked_now;
+            if was_asked && pending.give_up_at <= now && pending.intent != Intent::Refresh {
+                return NextStep::GiveUp;
+            }
+            if !is_asked_now {
+                wake = wake.min(pending.give_up_at);
+            } else if pending.next_try <= now {
+                return NextStep::Ask;
+            } else {
+                wake = wake.min(pending.next_try);
+            }
+        }
+        Some(_) => {}
+        None => {
+            if let Some(at) = sub.lease.and_then(lease::refresh_at).filter(|_| offer == Offer::Served) {
+                if at <= now {
+                    return NextStep::Refresh;
+                }
+                wake = wake.min(at);
+            }
+        }
+    }
+    NextStep::Wait(wake)
+}

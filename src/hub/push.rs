@@ -1,0 +1,116 @@
+//! One push: the page after the acknowledged cursor, delivered once when there is room; not how it is carried, and not when to
+//! try again.
+
+use super::{
+    Shared,
+    deliver::{Deliver, Delivered, Delivery},
+};
+use crate::{
+    feed::view::View,
+    readers::{ReadError, ReadRequest},
+    render::Representation,
+    store::StoreError,
+};
+use std::{sync::Arc, time::Duration};
+
+/// A push to make. It holds no items: they are read when there is room to send them, so every try carries the
+/// newest state.
+pub(super) struct Push {
+    pub(super) view: View,
+    pub(super) representation: Representation,
+    /// The stored cursor; `None` until the feed is served.
+    pub(super) acked: Option<String>,
+    pub(super) items_max: usize,
+    /// Readers whom the target serves, as it said last.
+    pub(super) on_behalf_of: Option<u32>,
+    pub(super) way: Box<dyn Deliver>,
+}
+
+/// End of a push.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PushOutcome {
+    /// Nothing stands after the cursor, or the feed is not served yet.
+    Nothing,
+    /// The feed is served now; this is the cursor that the subscription starts from.
+    Settled(String),
+    /// The position has moved.
+    Advanced(Advance),
+    /// The target wants no more (HUB-21).
+    Gone,
+    /// It did not take the push.
+    Failed { why: String, retry_after: Option<Duration>, too_large: bool },
+    /// We could not even try.
+    Ours(String),
+    /// We are stopping.
+    Stopped,
+}
+
+/// A step forward.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Advance {
+    pub(super) from: String,
+    pub(super) to: String,
+    /// True while more is waiting.
+    pub(super) more: bool,
+    /// Readers whom the target serves, as far as it says so.
+    pub(super) on_behalf_of: Option<u32>,
+}
+
+/// Delivers the page after `push.acked`, when there is one.
+pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
+    match attempt(&shared, push).await {
+        Ok(outcome) => outcome,
+        Err(ReadError::NotReady | ReadError::UnknownFeed) => PushOutcome::Nothing,
+        Err(ReadError::Store(error)) => PushOutcome::Ours(error.to_string()),
+    }
+}
+
+async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> {
+    // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their leases.
+    let Some(link) = shared.link(push.view, push.representation) else { return Ok(PushOutcome::Nothing) };
+    let Some(acked) = push.acked else { return settle(shared, push.view).await };
+    let host = push.way.host();
+    let _permit = tokio::select! {
+        biased;
+        () = shared.stop.cancelled() => return Ok(PushOutcome::Stopped),
+        permit = shared.limits.enter(&host) => permit,
+    };
+    // Read only now: what was newest when we queued may be old by the time there is room.
+    let reading = ReadRequest::push(push.view, push.representation, &acked, push.items_max);
+    let page = shared.readers.read(&reading).await?;
+    if !page.lies_beyond(&acked) {
+        return Ok(PushOutcome::Nothing);
+    }
+    let (from, to) = (acked.clone(), page.last_cursor.clone());
+    let advance = Advance { from, to, more: page.more, on_behalf_of: push.on_behalf_of };
+    if page.count == 0 {
+        // In a form without tombstones a page may be empty and yet lie further on.
+        return Ok(PushOutcome::Advanced(advance));
+    }
+    let delivery = Delivery { representation: push.representation, link, prev: acked, page };
+    let delivered = push.way.deliver(delivery).await;
+    shared.metrics.push(word(&delivered));
+    Ok(match delivered {
+        Delivered::Taken { on_behalf_of } => PushOutcome::Advanced(Advance { on_behalf_of, ..advance }),
+        Delivered::Gone => PushOutcome::Gone,
+        Delivered::Failed { why, retry_after, too_large } => {
+            PushOutcome::Failed { why, retry_after, too_large }
+        }
+        Delivered::Unsendable => PushOutcome::Ours("it cannot be put into a request".to_owned()),
+    })
+}
+
+/// The word under which a delivery is counted.
+fn word(delivered: &Delivered) -> &'static str {
+    match delivered {
+        Delivered::Taken { .. } => "delivered",
+        Delivered::Gone => "gone",
+        Delivered::Failed { .. } | Delivered::Unsendable => "failed",
+    }
+}
+
+/// The first position of a subscription that was made before its feed was served.
+async fn settle(shared: &Shared, view: View) -> Result<PushOutcome, ReadError> {
+    let record = shared.store.feed(view.feed).await.map_err(Arc::<StoreError>::new)?;
+    Ok(record.first_cursor.map_or(PushOutcome::Nothing, PushOutcome::Settled))
+}

@@ -1,0 +1,243 @@
+//! The task of one subscription, which alone writes its row: it takes commands, and does what is next. What is next is decided
+//! in [`next_step`](super::next_step); how it is done, below.
+
+use super::{
+    Shared,
+    command::SubscriptionCommand,
+    next_step::{self, NextStep, Offer, UnderWay},
+    roster::{Key, Standing, Ticket},
+    verify,
+};
+use crate::{
+    catalog::CatalogSnapshot,
+    feed::view::View,
+    store::{
+        Subscription,
+        subscriptions::{Attempts, Progress, Target},
+    },
+};
+use futures_util::future::BoxFuture;
+use pushing::Pushing;
+use row::SubscriptionRow;
+use std::{future, sync::Arc, time::Duration};
+use tokio::sync::{mpsc, watch};
+use tracing::info;
+use verification::Verification;
+
+mod row;
+
+mod verification;
+
+mod pushing;
+
+/// A subscription at work.
+pub(super) struct SubscriptionTask {
+    place: TaskPlace,
+    row: SubscriptionRow,
+    commands: mpsc::Receiver<SubscriptionCommand>,
+    catalog: watch::Receiver<Arc<CatalogSnapshot>>,
+    verification: Verification,
+    pushing: Pushing,
+}
+
+/// The longest sleep, seconds: a clock that is set is noticed at the latest then.
+const SLEEP_MAX_SECS: u64 = 600;
+/// Wait after troubles of our own, seconds.
+const OURS_SECS: u64 = 5;
+
+impl SubscriptionTask {
+    /// The task of a stored subscription.
+    pub(super) fn new(
+        place: TaskPlace,
+        sub: Subscription,
+        mut progress: Progress,
+        commands: mpsc::Receiver<SubscriptionCommand>,
+    ) -> Self {
+        if progress.attempts.failed == 0 {
+            // An acknowledgement clears the count only; what belongs to an older failure is over too.
+            progress.attempts = Attempts::default();
+        }
+        let shared = &place.shared;
+        Self {
+            row: SubscriptionRow::new(shared.clone(), sub, progress),
+            commands,
+            catalog: shared.catalog.watch(),
+            verification: Verification::default(),
+            pushing: Pushing::new(&shared.config),
+            place,
+        }
+    }
+
+    /// Runs until the subscription ends or the hub stops.
+    pub(super) async fn run(mut self) {
+        let stop = self.place.shared.stop.clone();
+        let is_withdrawn = self.work().await;
+        if stop.is_cancelled() {
+            self.finish_push().await;
+        } else if is_withdrawn {
+            self.withdraw().await;
+        }
+    }
+
+    /// Does what is next, until there is nothing more to do. True when the feed was forgotten.
+    async fn work(&mut self) -> bool {
+        let stop = self.place.shared.stop.clone();
+        loop {
+            self.place.note(standing(&self.row));
+            let now = self.place.shared.now();
+            let state = (self.offer(), self.under_way());
+            match next_step::next(&self.row.sub, &self.row.progress, state, now) {
+                NextStep::Save => self.row.save().await,
+                NextStep::Expire => self.expire().await,
+                NextStep::GiveUp => self.refused("it did not answer in time").await,
+                NextStep::Ask => self.ask(),
+                NextStep::Refresh => self.refresh(now),
+                NextStep::Follow => self.follow(),
+                NextStep::Push => self.start_push(),
+                NextStep::Withdraw => return true,
+                NextStep::End => return false,
+                NextStep::Wait(until) => {
+                    let longest = now.plus_secs(SLEEP_MAX_SECS);
+                    let left_us = until.min(longest).micros().saturating_sub(now.micros());
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return false,
+                        Some(command) = self.commands.recv() => self.accept(command).await,
+                        answered = or_never(&mut self.verification.question) => self.answered(answered).await,
+                        outcome = or_never(&mut self.pushing.push) => self.pushed(outcome).await,
+                        () = or_never(&mut self.pushing.follow) => self.pushing.is_behind = true,
+                        Ok(()) = self.catalog.changed() => self.look_at_offer(),
+                        () = tokio::time::sleep(Duration::from_micros(left_us)) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// State of the feed, as the catalog in force has it.
+    fn offer(&self) -> Offer {
+        let catalog = self.catalog.borrow();
+        let feed = self.row.sub.feed();
+        match catalog.feed_no(feed) {
+            Some(_) => Offer::Served,
+            None if catalog.is_withdrawn(feed) => Offer::Withdrawn,
+            None => Offer::Forgotten,
+        }
+    }
+
+    /// Stops following a feed that is not served any more.
+    fn look_at_offer(&mut self) {
+        if self.offer() != Offer::Served {
+            self.pushing.look_anew();
+        }
+    }
+
+    fn under_way(&self) -> UnderWay {
+        UnderWay {
+            is_asking: self.verification.question.is_some(),
+            pushing: self.pushing.stage(),
+            unsaved: self.row.unsaved,
+        }
+    }
+
+    /// Takes a command. It is acknowledged once it is kept; the newest one counts.
+    async fn accept(&mut self, command: SubscriptionCommand) {
+        let kept = self.row.replace_pending(command.pending).await;
+        if kept.is_ok() {
+            self.verification = Verification { question: None, awaiting: command.verdict };
+        }
+        // Nobody there to hear it means that the consumer hung up; the request stands all the same.
+        let _ = command.kept.send(kept);
+    }
+
+    async fn expire(&mut self) {
+        let host = self.row.host();
+        info!(callback.host = %host, "The lease of `{}` at {host} is over", self.row.sub.topic);
+        self.retire().await;
+    }
+
+    /// Ends the active subscription; a request for a new one that is being verified goes on.
+    async fn retire(&mut self) {
+        self.pushing.stop();
+        self.row.retire().await;
+    }
+
+    /// Ends with the feed, whose row went with it, and tells the subscriber (W-10).
+    async fn withdraw(self) {
+        let Self { place, row, .. } = self;
+        let shared = place.shared.clone();
+        // Another feed may have the topic by now, and this subscriber come back to it.
+        drop(place);
+        let (host, topic) = (row.host(), &row.sub.topic);
+        info!(callback.host = %host, "`{topic}` at {host} ends with its feed, which was forgotten");
+        let Target::Callback(target) = &row.sub.target;
+        let told = verify::deny(&shared, target, "the feed was removed");
+        shared.stop.run_until_cancelled(told).await;
+    }
+}
+
+fn standing(row: &SubscriptionRow) -> Standing {
+    match (&row.sub.lease, row.progress.attempts.failed) {
+        (None, _) => Standing::Unverified,
+        (Some(_), 0) => Standing::Well,
+        (Some(_), _) => Standing::Failing,
+    }
+}
+
+/// The place of a task on the roster.
+pub(super) struct TaskPlace {
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: Key,
+    pub(super) ticket: Ticket,
+}
+
+impl TaskPlace {
+    fn note(&self, standing: Standing) {
+        self.shared.roster.note(&self.key, self.ticket, standing);
+    }
+}
+
+impl Drop for TaskPlace {
+    /// However the task ends: nobody is to write to a mailbox that nobody reads.
+    fn drop(&mut self) {
+        self.shared.roster.remove(&self.key, self.ticket);
+    }
+}
+
+/// Makes a subscription with the first command for it, and runs its task.
+pub(super) async fn begin(
+    place: TaskPlace,
+    view: View,
+    representation: String,
+    mut commands: mpsc::Receiver<SubscriptionCommand>,
+) {
+    let stop = place.shared.stop.clone();
+    let first = tokio::select! {
+        biased;
+        () = stop.cancelled() => None,
+        command = commands.recv() => command,
+    };
+    let Some(SubscriptionCommand { pending, kept, verdict }) = first else { return };
+    match row::made(&place, view, representation, pending).await {
+        Ok(sub) => {
+            let mut task = SubscriptionTask::new(place, sub, Progress::default(), commands);
+            task.verification.awaiting = verdict;
+            // Nobody there to hear it means that the consumer hung up; the request stands all the same.
+            let _ = kept.send(Ok(()));
+            task.run().await;
+        }
+        Err(error) => drop(kept.send(Err(error))),
+    }
+}
+
+/// The end of what is under way, which then is no more; never, when nothing is.
+async fn or_never<T>(slot: &mut Option<BoxFuture<'static, T>>) -> T {
+    match slot {
+        Some(under_way) => {
+            let done = under_way.await;
+            *slot = None;
+            done
+        }
+        None => future::pending().await,
+    }
+}

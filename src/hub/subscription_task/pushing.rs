@@ -1,0 +1,185 @@
+//! Pushes, one at a time: the view is followed until there is something to push, and then a push is made; not what is due.
+
+use super::{SLEEP_MAX_SECS, SubscriptionTask};
+use crate::{
+    feed::record::FeedNo,
+    hub::{
+        Config, Shared, deliver,
+        next_step::PushStage,
+        push::{self, Advance, Push, PushOutcome},
+        retry_schedule,
+    },
+    readers::ReadRequest,
+    render::Representation,
+    store::{Subscription, subscriptions::Attempts},
+};
+use futures_util::{
+    future::{self, BoxFuture, FutureExt as _},
+    stream::StreamExt as _,
+};
+use std::{sync::Arc, time::Duration};
+use tracing::{debug, info, warn};
+
+/// The next push of a subscription.
+pub(super) struct Pushing {
+    /// Ends when there is something to push.
+    pub(super) follow: Option<BoxFuture<'static, ()>>,
+    pub(super) push: Option<BoxFuture<'static, PushOutcome>>,
+    /// True when there is something to push.
+    pub(super) is_behind: bool,
+    items_max: usize,
+    items_most: usize,
+}
+
+impl Pushing {
+    pub(super) fn new(config: &Config) -> Self {
+        let items_most = config.push_items_max.max(1);
+        Self { follow: None, push: None, is_behind: false, items_max: items_most, items_most }
+    }
+
+    pub(super) fn stage(&self) -> PushStage {
+        if self.push.is_some() {
+            PushStage::UnderWay
+        } else if self.is_behind {
+            PushStage::Behind
+        } else if self.follow.is_some() {
+            PushStage::Following
+        } else {
+            PushStage::Unknown
+        }
+    }
+
+    /// Forgets what is known of the view. A push under way goes on.
+    pub(super) fn look_anew(&mut self) {
+        self.follow = None;
+        self.is_behind = false;
+    }
+
+    /// Stops the push under way, too.
+    pub(super) fn stop(&mut self) {
+        self.push = None;
+        self.look_anew();
+    }
+}
+
+impl SubscriptionTask {
+    /// Follows the view, until there is something after the position.
+    pub(super) fn follow(&mut self) {
+        let (sub, acked) = (&self.row.sub, self.row.progress.acked.clone());
+        let follow = match representation(sub) {
+            Some(form) => {
+                let after = |acked: String| ReadRequest::push(sub.view, form, &acked, self.pushing.items_max);
+                until_behind(self.place.shared.clone(), sub.feed(), acked.map(after)).boxed()
+            }
+            // Stored by a version that had it; the subscription ends with its lease.
+            None => future::pending().boxed(),
+        };
+        self.pushing.follow = Some(follow);
+    }
+
+    pub(super) fn start_push(&mut self) {
+        let sub = &self.row.sub;
+        let Some(representation) = representation(sub) else { return self.pushing.look_anew() };
+        let push = Push {
+            view: sub.view,
+            representation,
+            acked: self.row.progress.acked.clone(),
+            items_max: self.pushing.items_max,
+            on_behalf_of: self.row.progress.on_behalf_of,
+            way: deliver::way_to(&sub.target, &self.place.shared),
+        };
+        self.pushing.push = Some(push::push(self.place.shared.clone(), push).boxed());
+    }
+
+    /// Lets the push under way come to its end, so that what was taken is not sent again after a restart. How long
+    /// that may take is bounded by the client, and by whoever stops us.
+    pub(super) async fn finish_push(&mut self) {
+        if let Some(push) = self.pushing.push.take() {
+            let outcome = push.await;
+            self.pushed(outcome).await;
+        }
+    }
+
+    pub(super) async fn pushed(&mut self, outcome: PushOutcome) {
+        match outcome {
+            PushOutcome::Nothing => self.pushing.look_anew(),
+            PushOutcome::Stopped => {}
+            PushOutcome::Settled(cursor) => {
+                self.row.progress.acked = Some(cursor);
+                self.pushing.look_anew();
+                self.row.save().await;
+            }
+            PushOutcome::Advanced(advance) => self.advance(advance).await,
+            PushOutcome::Gone => self.gone().await,
+            PushOutcome::Failed { why, retry_after, too_large } => {
+                self.failed(why, retry_after, too_large).await;
+            }
+            PushOutcome::Ours(why) => {
+                warn!("A push of `{}` could not be made: {why}", self.row.sub.topic);
+                self.row.pause();
+            }
+        }
+    }
+
+    async fn advance(&mut self, advance: Advance) {
+        let more = advance.more;
+        if self.row.advance(advance).await {
+            self.pushing.look_anew();
+            self.pushing.is_behind = more;
+            self.pushing.items_max = self.pushing.items_most;
+        }
+    }
+
+    /// The subscription stays, whatever fails, until its lease ends (HUB-22).
+    async fn failed(&mut self, why: String, retry_after: Option<Duration>, too_large: bool) {
+        if too_large {
+            // Fewer items are all that can help a subscriber with a small limit.
+            self.pushing.items_max = (self.pushing.items_max / 2).max(1);
+        }
+        let (host, topic) = (self.row.host(), &self.row.sub.topic);
+        debug!(callback.host = %host, "A push of `{topic}` was not taken by {host}: {why}");
+        let failed = self.row.progress.attempts.failed.saturating_add(1);
+        let next_try = retry_schedule::delivery_at(self.place.shared.now(), failed, retry_after);
+        self.row.note_attempts(Attempts { failed, next_try, failure: Some(why) }).await;
+    }
+
+    async fn gone(&mut self) {
+        let host = self.row.host();
+        info!(callback.host = %host, "`{}` is gone at {host}: it answered 410", self.row.sub.topic);
+        // What is subscribed anew starts anew.
+        self.row.progress.acked = None;
+        self.retire().await;
+    }
+}
+
+/// The representation that a subscription asked for.
+fn representation(sub: &Subscription) -> Option<Representation> {
+    let named = Representation::named(&sub.representation);
+    if named.is_none() {
+        warn!("`{}` is not pushed: there is no representation `{}`", sub.topic, sub.representation);
+    }
+    named
+}
+
+/// Waits until there is something to push: by the stream that a long poll reads, and before there is a position until the
+/// feed is served.
+async fn until_behind(shared: Arc<Shared>, feed: FeedNo, after: Option<ReadRequest>) {
+    loop {
+        let Ok(mut head) = shared.readers.watch(feed) else {
+            // A feed that was never announced wakes nobody, so look whether it is there by now.
+            tokio::time::sleep(Duration::from_secs(SLEEP_MAX_SECS)).await;
+            continue;
+        };
+        if head.wait_for(|head| head.ready).await.is_err() {
+            continue;
+        }
+        drop(head);
+        let Some(after) = &after else { return };
+        // A read that fails is tried again by the push.
+        if let Ok(mut pages) = shared.readers.follow_position(after.clone(), future::pending())
+            && pages.next().await.is_some()
+        {
+            return;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Verifications: the question that is put, and what its answer does to the subscription; not when one is due.
+
+use super::{SubscriptionTask, row::SubscriptionRow};
+use crate::{
+    feed::stamp::Stamp,
+    hub::{
+        retry_schedule,
+        verify::{self, Answered, Question, Verdict},
+    },
+    store::subscriptions::{Attempts, Intent, Lease, Pending, Progress, Start, Target},
+};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tracing::{debug, info};
+
+#[cfg(test)]
+mod tests;
+
+/// The question under way, and whoever waits for its answer.
+#[derive(Default)]
+pub(super) struct Verification {
+    pub(super) question: Option<BoxFuture<'static, Answered>>,
+    pub(super) awaiting: Option<oneshot::Sender<Verdict>>,
+}
+
+impl SubscriptionTask {
+    /// Starts a verification.
+    pub(super) fn ask(&mut self) {
+        let Some(mut question) = question(&self.row) else { return };
+        question.awaited = self.verification.awaiting.is_some();
+        self.verification.question = Some(verify::ask(self.place.shared.clone(), question).boxed());
+    }
+
+    /// Puts our own question to a legacy subscriber whose lease ends (P03-6). It lives in memory: after a restart it
+    /// is due again.
+    pub(super) fn refresh(&mut self, now: Stamp) {
+        let Some(lease) = &self.row.sub.lease else { return };
+        self.row.sub.pending = Some(Pending {
+            intent: Intent::Refresh,
+            attempts: 0,
+            next_try: now,
+            give_up_at: lease.until,
+            start: Start::Head(None),
+        });
+    }
+
+    pub(super) async fn answered(&mut self, Answered { verdict, sent_at }: Answered) {
+        self.place.shared.metrics.verification(verdict.word());
+        let awaiting = self.verification.awaiting.take();
+        match &verdict {
+            Verdict::Confirmed => self.confirmed(sent_at).await,
+            Verdict::Refused(why) => self.refused(why).await,
+            Verdict::Later { why, retry_after } => self.postpone(why, *retry_after).await,
+            Verdict::Busy => self.postpone("there was no room to ask", None).await,
+        }
+        // Told only now: what was confirmed is kept by then.
+        if let Some(awaiting) = awaiting {
+            let _ = awaiting.send(verdict);
+        }
+    }
+
+    /// The callback wants it: now, and not before, a new target and lease replace the old ones (HUB-6).
+    async fn confirmed(&mut self, sent_at: Stamp) {
+        let Some(pending) = self.row.sub.pending.take() else { return };
+        let host = self.row.host();
+        match pending.intent {
+            Intent::Unsubscribe { .. } => {
+                info!(callback.host = %host, "`{}` has unsubscribed at {host}", self.row.sub.topic);
+                self.pushing.stop();
+                return self.row.end().await;
+            }
+            Intent::Refresh => {
+                if let Some(lease) = &mut self.row.sub.lease {
+                    lease.until = sent_at.plus_secs(lease.terms.secs);
+                }
+            }
+            Intent::Subscribe { target, lease } => {
+                let acked = start(&self.row.progress, &pending.start);
+                if acked == self.row.progress.acked {
+                    self.pushing.look_anew();
+                } else {
+                    // What is under way follows on a position that no longer counts.
+                    self.pushing.stop();
+                }
+                info!(
+                    callback.host = %host, lease_secs = lease.secs,
+                    "`{}` is pushed to {host} for {} s", self.row.sub.topic, lease.secs
+                );
+                self.row.sub.target = target;
+                self.row.sub.lease = Some(Lease { until: sent_at.plus_secs(lease.secs), terms: lease });
+                // Whoever renews is there: an old back-off would only keep the backlog from it.
+                let on_behalf_of = self.row.progress.on_behalf_of;
+                self.row.progress = Progress { acked, attempts: Attempts::default(), on_behalf_of };
+            }
+        }
+        self.row.save().await;
+    }
+
+    /// The callback does not want it. What was active before goes on (HUB-6), unless the question was our own.
+    pub(super) async fn refused(&mut self, why: &str) {
+        let host = self.row.host();
+        let topic = &self.row.sub.topic;
+        debug!(callback.host = %host, "A request for `{topic}` was not confirmed by {host}: {why}");
+        let pending = self.row.sub.pending.take();
+        self.verification.question = None;
+        let is_ours = pending.is_some_and(|pending| pending.intent == Intent::Refresh);
+        if self.row.sub.lease.is_none() || is_ours {
+            self.pushing.stop();
+            return self.row.end().await;
+        }
+        self.row.save().await;
+    }
+
+    async fn postpone(&mut self, why: &str, retry_after: Option<Duration>) {
+        let now = self.place.shared.now();
+        let Some(pending) = &mut self.row.sub.pending else { return };
+        pending.attempts = pending.attempts.saturating_add(1);
+        pending.next_try = retry_schedule::verify_at(now, pending.attempts, retry_after);
+        if pending.next_try > pending.give_up_at && pending.intent != Intent::Refresh {
+            return self.refused(why).await;
+        }
+        self.row.save().await;
+    }
+}
+
+/// The question that a pending request leads to.
+fn question(row: &SubscriptionRow) -> Option<Question> {
+    let pending = row.sub.pending.as_ref()?;
+    let (mode, lease) = match &pending.intent {
+        Intent::Subscribe { lease, .. } => ("subscribe", Some(*lease)),
+        Intent::Refresh => ("subscribe", Some(row.sub.lease?.terms)),
+        Intent::Unsubscribe { .. } => ("unsubscribe", None),
+    };
+    let Target::Callback(target) = pending.intent.target().unwrap_or(&row.sub.target).clone();
+    Some(Question {
+        mode,
+        lease_secs: lease.map(|lease| lease.secs),
+        cursor: lease.and_then(|_| start(&row.progress, &pending.start)),
+        target,
+        awaited: false,
+    })
+}
+
+/// The position that pushes will follow on once a request is confirmed. A position that is there is kept: a renewal
+/// changes terms, not history (DESIGN section 5).
+fn start(progress: &Progress, start: &Start) -> Option<String> {
+    match start {
+        Start::Given(cursor) => Some(cursor.clone()),
+        Start::Head(head) => progress.acked.clone().or_else(|| head.clone()),
+    }
+}
