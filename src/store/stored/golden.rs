@@ -10,8 +10,9 @@ use super::{
 use crate::{
     feed::{
         absence::{
-            AbsenceState, CheckResult, ConditionalTrust, Coverage, NextCheck, PageFinding, PermalinkCheck,
-            Suspect, SuspectBasis, WindowEvent, WindowItem,
+            AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, NextCheck, PageControl,
+            PageFinding, PermalinkCheck, Suspect, SuspectBasis, WindowEvent, WindowItem,
+            recent_tombstone::RecentTombstone,
         },
         archive::{
             ArchiveSuspect, ArchiveWalk, CountedPages, CounterPlace, EndClaim, EndSign, EndStep, PageAddress,
@@ -284,6 +285,10 @@ fn suspect() -> Suspect {
     }
 }
 
+fn missing_row() -> WindowItem {
+    WindowItem { id: ID, dated: Some(1), tombstone_count: 1, is_weak: false, suspect: Some(suspect()) }
+}
+
 fn archive_suspect() -> ArchiveSuspect {
     ArchiveSuspect { id: ID, since: AT, last_seen: AT, walks: 2 }
 }
@@ -348,6 +353,34 @@ fn samples() -> Vec<Sample> {
         reformatted_at: Some(AT),
         archive_suspects: vec![archive_suspect()],
         tombstones: Vec::new(),
+    };
+    let many = WindowItem {
+        suspect: Some(Suspect { basis: SuspectBasis::PageOfMany, ..suspect() }),
+        ..missing_row()
+    };
+    let checked_window = WindowState {
+        absence: AbsenceState {
+            items: vec![many],
+            quarantined_since: Some(AT),
+            control: Some(PageControl {
+                at: AT,
+                finding: ControlFinding::NotFound,
+                failing_since: Some(AT),
+                failed: 2,
+                alike: vec![(ID, 3)],
+                landing: "http://example.org/1".into(),
+            }),
+            ..AbsenceState::default()
+        },
+        tombstones: vec![RecentTombstone {
+            id: ID,
+            ended_at: AT,
+            next_at: AT,
+            entry: Arc::new(entry()),
+            published_us: Some(1),
+            digests: ItemDigests { raw: DIGEST, content: DIGEST, version: 3 },
+        }],
+        ..WindowState::default()
     };
     let evidence = Evidence {
         reason: Reason::AbsentBracketed,
@@ -521,6 +554,7 @@ fn samples() -> Vec<Sample> {
         sample("full", record),
         sample("new", FeedRecord::new(FeedNo(3), "blog", "example.org/feed")),
         sample("full", window),
+        sample("checked", checked_window),
         sample("full", evidence),
         sample("full", observation),
         sample("full", poll),
