@@ -3,7 +3,7 @@
 use super::*;
 use crate::feed::schedule::Policy;
 
-/// How many requests came for this URL, and when the last one came.
+/// Number of requests for this URL, and the time of the last one.
 fn polls(house: &House, url: &str) -> (usize, Option<u64>) {
     let seen = house.seen.lock().unwrap();
     let of_it: Vec<u64> = seen.iter().filter(|seen| seen.url == url).map(|seen| seen.at_secs).collect();
