@@ -41,10 +41,7 @@ mod lane;
 
 pub mod poller;
 
-pub use crate::catalog::settings::{
-    DeletionSettings as Deletions, DocumentFormat as Format, ImportSettings as Import,
-    RecordSettings as Record,
-};
+pub use crate::catalog::settings::{DeletionSettings, DocumentFormat, ImportSettings, RecordSettings};
 pub use config::Config;
 pub use context::Context;
 pub use feed_spec::{FeedSpec, without_credentials};

@@ -2,7 +2,7 @@
 
 use crate::feed::record::{FeedNo, Head};
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::{Mutex, PoisonError, RwLock},
 };
 use tokio::sync::{Notify as Bell, watch};
@@ -11,9 +11,14 @@ use tokio::sync::{Notify as Bell, watch};
 #[derive(Debug, Default)]
 pub struct Notify {
     feeds: RwLock<HashMap<FeedNo, watch::Sender<Head>>>,
+    /// The feeds forgotten last: a commit that was under way may end after that.
+    forgotten: Mutex<VecDeque<FeedNo>>,
     hinted: Mutex<BTreeSet<FeedNo>>,
     bell: Bell,
 }
+
+/// Forgotten feeds that are kept in mind at most.
+const FORGOTTEN_MAX: usize = 1024;
 
 impl Notify {
     /// No feeds yet.
@@ -21,25 +26,32 @@ impl Notify {
         Self::default()
     }
 
-    /// Makes a feed known, with its head: from now on it can be waited for. Of a feed that is known already it says the same
-    /// as [`Self::moved`].
-    pub fn announce(&self, feed: FeedNo, head: Head) {
-        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
-        tell(feeds.entry(feed).or_insert_with(|| watch::Sender::new(head)), head);
-    }
-
-    /// Says that a feed has another head. Waiters wake only when it is new to them. Called after the commit is durable. What
-    /// is said late of a feed that was forgotten is not kept.
+    /// Announces the head of a feed. Waiters wake only when it is new to them. Called after the commit is durable. What is
+    /// said late of a feed that was forgotten is not kept.
     pub fn moved(&self, feed: FeedNo, head: Head) {
         if let Some(known) = self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed) {
             tell(known, head);
+            return;
+        }
+        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_forgotten(feed) {
+            tell(feeds.entry(feed).or_insert_with(|| watch::Sender::new(head)), head);
         }
     }
 
-    /// Forgets a feed. Whoever waits for it is told that nothing comes any more.
+    /// Forgets a feed, whose number is never given again. Whoever waits for it is told that nothing comes any more.
     pub fn forget(&self, feed: FeedNo) {
-        self.feeds.write().unwrap_or_else(PoisonError::into_inner).remove(&feed);
+        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
+        let mut forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
+        forgotten.truncate(FORGOTTEN_MAX - 1);
+        forgotten.push_front(feed);
+        feeds.remove(&feed);
         self.hinted.lock().unwrap_or_else(PoisonError::into_inner).remove(&feed);
+    }
+
+    /// True for a feed that was forgotten a short while ago.
+    pub fn is_forgotten(&self, feed: FeedNo) -> bool {
+        self.forgotten.lock().unwrap_or_else(PoisonError::into_inner).contains(&feed)
     }
 
     /// The head of a feed; `None` for one that was never announced.
@@ -99,7 +111,7 @@ mod tests {
     async fn a_waiter_that_registered_first_sleeps_through_nothing() {
         let notify = Notify::new();
         assert!(notify.watch(FEED).is_none());
-        notify.announce(FEED, head(1));
+        notify.moved(FEED, head(1));
         let mut waiter = notify.watch(FEED).unwrap();
         notify.moved(FEED, head(2));
         waiter.changed().await.unwrap();
@@ -112,7 +124,7 @@ mod tests {
     #[tokio::test]
     async fn a_feed_that_was_forgotten_is_not_kept_and_does_not_come_back() {
         let notify = Notify::new();
-        notify.announce(FEED, head(1));
+        notify.moved(FEED, head(1));
         notify.hint(FEED);
         let mut waiter = notify.watch(FEED).unwrap();
         notify.forget(FEED);
@@ -120,6 +132,7 @@ mod tests {
         // A commit that was under way ends late.
         notify.moved(FEED, head(2));
         assert!(notify.watch(FEED).is_none() && notify.head(FEED).is_none());
+        assert!(notify.is_forgotten(FEED) && !notify.is_forgotten(FeedNo(2)));
         notify.hint(FeedNo(2));
         assert_eq!(notify.hints().await, BTreeSet::from([FeedNo(2)]), "nor are its hints");
     }

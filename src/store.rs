@@ -46,7 +46,7 @@ pub(crate) mod wrapped;
 pub use catalog::{CatalogStore, StoreCounts};
 pub use error::StoreError;
 pub use feed_lease::FeedLease;
-pub use feeds::{Archives, Commit, Feeds, Outlined, Receipt, Snapshot};
+pub use feeds::{Archives, Commit, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use leases::Leases;
 pub use polls::{HostPause, Polls, Walks};
 pub use subscription_no::SubscriptionNo;

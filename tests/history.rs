@@ -14,7 +14,7 @@ use everfeed::{
     clock::System,
     config::Config,
     feed::{archive::History, order::Order, page::PageQuery, record::FeedNo},
-    ingest::{Context, FeedSpec, Import, Poller, Upstream},
+    ingest::{Context, FeedSpec, ImportSettings, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
@@ -101,7 +101,7 @@ struct Process {
 }
 
 impl Process {
-    async fn start(folder: &Path, url: &str, import: Import) -> Self {
+    async fn start(folder: &Path, url: &str, import: ImportSettings) -> Self {
         let clock = Arc::new(System);
         let store = Redb::open(&folder.join("everfeed.redb"), &redb::Config::default(), clock.clone());
         let store = Arc::new(store.unwrap());
@@ -167,8 +167,8 @@ impl Process {
     }
 }
 
-const AT_ONCE: Import =
-    Import { serve_after_secs: 60, pages_max: 1000, page_gap_secs: 0, again_secs: 2_592_000 };
+const AT_ONCE: ImportSettings =
+    ImportSettings { serve_after_secs: 60, pages_max: 1000, page_gap_secs: 0, again_secs: 2_592_000 };
 
 /// An RSS document of these posts; `head` goes into the channel.
 fn rss(posts: &[u32], namespaces: &str, head: &str) -> String {
@@ -350,7 +350,7 @@ async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
     let publisher = Archives::start(documents(&four())).await;
     let folder = tempfile::tempdir().unwrap();
     publisher.silence(Some("/a2"));
-    let import = Import { serve_after_secs: 1, ..AT_ONCE };
+    let import = ImportSettings { serve_after_secs: 1, ..AT_ONCE };
     let process = Process::start(folder.path(), &publisher.url("/feed"), import).await;
     publisher.asked_for("/a2").await;
     let mut mirror = Mirror::default();

@@ -7,7 +7,7 @@
 #[path = "support/house.rs"]
 mod house;
 
-use everfeed::{feed::schedule::Whose, layers::ClientConfig};
+use everfeed::{feed::schedule::Whose, ingest::polls::PollSaving, layers::ClientConfig};
 use flate2::{Compression, write::GzEncoder};
 use house::{House, Mirror};
 use std::io::Write;
@@ -48,7 +48,7 @@ async fn check(bad: impl Fn(&Publisher) -> Answer, whose: Whose, expect: &str) {
     let no = house.feed.no;
 
     publisher.says(with_headers(200, &[("etag", "\"1\""), ("content-type", RSS)], document(2).as_bytes()));
-    assert!(house.poll().await.is_saved);
+    assert!(house.poll().await.saving == PollSaving::Committed);
     mirror.pull(&*house.store, no).await;
     let (good, record) = (house.state.clone(), house.store.feed(no).await.unwrap());
     assert_eq!((record.total, record.is_ready()), (2, true));
@@ -56,7 +56,7 @@ async fn check(bad: impl Fn(&Publisher) -> Answer, whose: Whose, expect: &str) {
     publisher.says(bad(&publisher));
     for failures in 1..=2 {
         let polled = house.poll().await;
-        assert!(!polled.is_saved);
+        assert_eq!(polled.saving, PollSaving::Waiting);
         let state = polled.state;
         let fault = state.health.fault.clone().expect("a fault is remembered");
         assert!(
@@ -84,7 +84,7 @@ async fn check(bad: impl Fn(&Publisher) -> Answer, whose: Whose, expect: &str) {
     assert!(first_failure < house.state.timetable.polled_at.unwrap(), "since the first of the run");
 
     publisher.says(ok(RSS, document(3).as_bytes()));
-    assert!(house.poll().await.is_saved);
+    assert!(house.poll().await.saving == PollSaving::Committed);
     assert_eq!((house.state.health.fault.clone(), house.state.health.failures), (None, 0));
     let news = mirror.pull(&*house.store, no).await;
     assert_eq!(news.len(), 1);

@@ -25,6 +25,7 @@ struct Difference {
     edited_any: BTreeSet<String>,
     gone_middle: BTreeSet<String>,
     gone_head: BTreeSet<String>,
+    gone_tail: BTreeSet<String>,
     gone_all_replaced: BTreeSet<String>,
 }
 
@@ -46,6 +47,8 @@ struct Numbers {
 /// - culture-files: 14 episodes taken out of the middle of a window that shows everything; none came back. Right.
 /// - twrl: a post that was withdrawn after twelve minutes. Right. And a post that was given another date, and with it
 ///   another id, for a day: the id ended, the post did not. Neither title with date nor path shows the two to be one.
+/// - twrl: 14 posts were given other ids, links and dates with another version of their software; they are edits.
+/// - scripting-news: in one document the ids lost their host, and 41 of its posts went by another id for that time.
 /// - skopje: none, and five gaps: four times everything was replaced, and once a window of two grew and was sorted anew.
 /// - theory-report: none. 17 papers left this planet when one of its sources showed those of the next day; a planet does
 ///   not show the first N of one order, so its entries are never taken for deleted because of what stands around them.
@@ -56,12 +59,12 @@ const EXPECTED: [(&str, Numbers); 11] = [
     ("culture-files-podcast-rss2", numbers([7, 0, 15, 14, 0, 0, 0])),
     ("github-trending-go-atom", numbers([361, 0, 21, 0, 0, 0, 17])),
     ("planetredis-atom", numbers([0, 0, 0, 0, 0, 0, 0])),
-    ("scripting-news-2023-rss2", numbers([212, 0, 27, 0, 0, 2, 0])),
+    ("scripting-news-2023-rss2", numbers([171, 41, 93, 0, 0, 2, 0])),
     ("skopje-planet-rss10", numbers([29, 0, 25, 0, 0, 1, 5])),
     ("sympy-planet-rss2", numbers([56, 0, 16, 0, 0, 0, 1])),
     ("sympy-test-format-switch", numbers([34, 0, 1, 0, 0, 0, 1])),
     ("theory-report-atom", numbers([52, 0, 16, 0, 0, 0, 0])),
-    ("twrl-atom", numbers([33, 0, 20, 2, 0, 0, 1])),
+    ("twrl-atom", numbers([19, 14, 34, 2, 0, 0, 0])),
     ("wp-330k-rss2", numbers([33, 8, 46, 0, 0, 0, 0])),
 ];
 
@@ -94,10 +97,12 @@ fn score(manifest: &Manifest, steps: &[Step], wrong: &mut Vec<String>) -> Number
         let new = names(step, |kind| *kind == Kind::New);
         let edited = names(step, |kind| *kind == Kind::Edited);
         let expect: BTreeSet<String> = truth.added.difference(&truth.reappeared).cloned().collect();
-        // A feed that moved shows all that it showed under new ids; those of them that are known items are no news.
+        // A feed that moved, or changed its software, shows what it showed under new ids; those of them that are known items
+        // are no news. For each of them an old id is gone.
         let renamed: BTreeSet<String> = expect.difference(&new).cloned().collect();
-        if !new.is_subset(&expect) || !(renamed.is_empty() || renamed.len() == truth.gone_all_replaced.len())
-        {
+        let gone = [&truth.gone_middle, &truth.gone_head, &truth.gone_tail, &truth.gone_all_replaced];
+        let gone: usize = gone.map(BTreeSet::len).iter().sum();
+        if !new.is_subset(&expect) || renamed.len() > gone {
             wrong.push(format!("{}: new {new:?} instead of {expect:?}", step.file));
         }
         let may = |id: &String| {
@@ -144,9 +149,13 @@ async fn what_every_real_feed_comes_to_at_its_own_times_is_known() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let expected = EXPECTED.map(|(name, numbers)| (name.to_owned(), numbers));
-    for (found, expected) in all.iter().zip(&expected) {
-        assert_eq!(found, expected);
-    }
+    let differing: Vec<String> = all
+        .iter()
+        .zip(&expected)
+        .filter(|(found, expected)| found != expected)
+        .map(|(found, expected)| format!("found {found:?}\nexpected {expected:?}"))
+        .collect();
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
     assert_eq!(all.len(), expected.len());
 }
 

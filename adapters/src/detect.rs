@@ -5,6 +5,7 @@ use crate::text::entities::unescape_into;
 use crate::text::markup::split;
 use crate::text::markup::tokens::{Token, Tokens, attributes};
 use crate::text::markup::tree::Bindings;
+use crate::text::present;
 use crate::vocabulary::Vocabulary;
 use crate::{Format, NotAFeed};
 
@@ -68,6 +69,8 @@ pub(crate) fn recognise(text: &str) -> Result<Root<'_>, NotAFeed> {
             NotAFeed::Json { start: start(visible) }
         }
         Some(name) if is_html(name) => NotAFeed::Html { title: title(text) },
+        Some(name) if name.eq_ignore_ascii_case("redirect") => moved(text)
+            .map_or_else(|| NotAFeed::OtherXml { root: name.to_owned() }, |to| NotAFeed::Moved { to }),
         Some(name) => NotAFeed::OtherXml { root: name.to_owned() },
         None if visible.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype")) => {
             NotAFeed::Html { title: None }
@@ -222,19 +225,35 @@ fn is_html(name: &str) -> bool {
 
 /// The title of a web page, shortened.
 fn title(text: &str) -> Option<String> {
+    let title = text_of_first(text, "title")?;
+    Some(start(title.trim())).filter(|title| !title.is_empty())
+}
+
+/// Limit of an address that a document names as its new one, bytes.
+const ADDRESS_BYTES_MAX: usize = 2048;
+
+/// The address that a `redirect` names.
+fn moved(text: &str) -> Option<String> {
+    let address = present(&text_of_first(text, "newLocation")?)?;
+    Some(address)
+        .filter(|address| address.len() <= ADDRESS_BYTES_MAX && !address.contains(char::is_whitespace))
+}
+
+/// The text of the first element with this name.
+fn text_of_first(text: &str, name: &str) -> Option<String> {
     let mut tokens = Tokens::new(text);
     let mut inside = false;
-    let mut title = String::new();
+    let mut found = String::new();
     for _ in 0..TOKENS_BEFORE_MAX {
         match tokens.next()?.0 {
-            Token::Start { name, .. } => inside = name.eq_ignore_ascii_case("title"),
-            Token::Text(text) if inside => unescape_into(&mut title, text),
+            Token::Start { name: tag, .. } => inside = tag.eq_ignore_ascii_case(name),
+            Token::Text(text) if inside => unescape_into(&mut found, text),
+            Token::Literal(text) if inside => found.push_str(text),
             Token::End { .. } if inside => break,
             _ => {}
         }
     }
-    let title = start(title.trim());
-    (!title.is_empty()).then_some(title)
+    Some(found)
 }
 
 fn start(text: &str) -> String {
@@ -304,6 +323,10 @@ mod tests {
         let page = "<p>So: {\"version\": \"https://jsonfeed.org/version/1\"}";
         check(page, Err(NotAFeed::Html { title: None }));
         check("[notice] cache is cold\n<rss>", Ok(Format::Rss));
+        let moved =
+            "<?xml version='1.0'?><redirect><newLocation> http://e.org/a?b&amp;c </newLocation></redirect>";
+        check(moved, Err(NotAFeed::Moved { to: "http://e.org/a?b&c".into() }));
+        check("<redirect/>", Err(NotAFeed::OtherXml { root: "redirect".into() }));
         check("Not found", Err(NotAFeed::Text { start: "Not found".into() }));
         check("<opml version='2.0'/>", Err(NotAFeed::OtherXml { root: "opml".into() }));
         check("<feed xmlns='urn:other'/>", Err(NotAFeed::OtherXml { root: "feed".into() }));

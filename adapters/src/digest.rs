@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::text::session::without_session;
 use crate::vocabulary::Vocabulary;
 use crate::{Element, Entry, Link, Node, Person, Text};
 
 /// Version of the digest. It changes whenever the digest of an unchanged entry may change, so that a better parser is not taken for an edit.
-pub const DIGEST_VERSION: u8 = 1;
+pub const DIGEST_VERSION: u8 = 2;
 
 /// Sixteen bytes of SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -41,7 +42,8 @@ impl Entry {
     ///
     /// Not covered: the id (it says which entry this is), `updated` and `source` (they churn on every build of a planet),
     /// the links that serve the feed rather than the reader, and counters of comments, votes and views. Links
-    /// count without `http:` or `https:`, because a blog that moves to TLS has not edited its archive.
+    /// count without `http:` or `https:`, because a blog that moves to TLS has not edited its archive, and without sessions,
+    /// which differ each time.
     pub fn digest(&self) -> Digest {
         let mut builder = DigestBuilder::default();
         builder.text(self.title.as_ref());
@@ -107,9 +109,11 @@ impl DigestBuilder {
     }
 
     fn url(&mut self, url: Option<&str>) {
-        self.string(
-            url.map(|url| url.strip_prefix("https:").or_else(|| url.strip_prefix("http:")).unwrap_or(url)),
-        );
+        let bare = |url| {
+            let url: &str = url;
+            without_session(url.strip_prefix("https:").or_else(|| url.strip_prefix("http:")).unwrap_or(url))
+        };
+        self.string(url.map(bare).as_deref());
     }
 
     fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {

@@ -1,7 +1,7 @@
 //! The dispatcher: sends each element of an entry or a feed to the format or the extension that knows its vocabulary.
 
 use crate::extensions::{
-    comment_api, creative_commons, dublin_core, feed_history, itunes, media_rss, opensearch,
+    comment_api, creative_commons, dublin_core, feed_history, itunes, media_rss, moved, opensearch,
     references as kept, syndication, tags,
 };
 use crate::formats::{atom, cdf, json_feed, rdf, rss};
@@ -31,7 +31,7 @@ pub(crate) fn entry(element: Element, dialect: &Dialect, scope: &Scope) -> (Entr
 
 /// Reads an entry that is an item of a JSON Feed.
 pub(crate) fn json_item(json: &str, scope: &Scope) -> (Entry, Notes) {
-    let dialect = Dialect { format: Format::JsonFeed, own: Vec::new() };
+    let dialect = Dialect { format: Format::JsonFeed, own: Vec::new(), slash_order: None };
     let mut draft = Draft::new(&dialect, scope, Notes::default());
     json_feed::item(json, &mut draft);
     finish(draft)
@@ -145,6 +145,7 @@ pub(crate) fn metadata(
             metadata.foreign.push(left);
         }
     }
+    moved::note(&metadata, scope, notes);
     syndication::settle(&mut metadata);
     metadata.language = metadata.language.or_else(|| scope.language.clone()).map(language_tag);
     feed_history::settle(&metadata.history, notes);

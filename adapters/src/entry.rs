@@ -153,6 +153,7 @@ pub struct Enclosure {
     pub title: Option<String>,
     /// True for a picture that only Media RSS names: it illustrates the post, and is no attachment. Never part of the content
     /// digest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_illustration: bool,
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod feed_history;
 pub(crate) mod georss;
 pub(crate) mod itunes;
 pub(crate) mod media_rss;
+pub(crate) mod moved;
 pub(crate) mod opensearch;
 pub(crate) mod references;
 pub(crate) mod syndication;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Date;
+use crate::text::session::without_session;
 
 /// The key that identifies an entry, strongest kind first (DESIGN section 3, LEGACY I-2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,11 +19,13 @@ pub enum Key {
 }
 
 impl Key {
-    /// The bytes that are hashed for the item's id: the key without `http://` or `https://`; weak keys carry a
+    /// The bytes that are hashed for the item's id: the key without `http://` or `https://`, and a URL without sessions and
+    /// campaigns, which differ each time that it is asked for; weak keys carry a
     /// prefix that no strong key can have, because a trimmed key holds no line feed at that place.
     pub fn stripped(&self) -> String {
-        let bare = |s: &str| {
-            s.strip_prefix("https://").or_else(|| s.strip_prefix("http://")).unwrap_or(s).to_owned()
+        let bare = |s: &str| match s.strip_prefix("https://").or_else(|| s.strip_prefix("http://")) {
+            Some(url) => without_session(url).into_owned(),
+            None => s.to_owned(),
         };
         match self {
             Self::Id(s) | Self::Link(s) => bare(s),

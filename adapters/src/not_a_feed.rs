@@ -41,6 +41,12 @@ pub enum NotAFeed {
         /// The root element as written.
         root: String,
     },
+    /// A note that the feed has moved (RSS `redirect`). It is not followed: the operator changes the address of the feed.
+    #[error("the document holds no feed; it says that the feed has moved to {to}")]
+    Moved {
+        /// The new address, as the document has it.
+        to: String,
+    },
     /// RDF about something else than a feed.
     #[error("the document is RDF (root element `{root}`), but it has no RSS channel and no items")]
     OtherRdf {

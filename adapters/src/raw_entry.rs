@@ -6,6 +6,7 @@ use crate::dispatch;
 use crate::formats::resource::Resource;
 use crate::note::Notes;
 use crate::reading::{Dialect, Scope};
+use crate::text::date;
 use crate::text::markup::tree::{self, Bindings};
 use crate::vocabulary::Vocabulary;
 use crate::{Digest, Entry, Key, Note};
@@ -33,7 +34,7 @@ enum EntrySource {
 }
 
 /// Everything that entries inherit from the elements around them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inherited {
     pub(crate) dialect: Dialect,
     pub(crate) bindings: Bindings,
@@ -56,6 +57,29 @@ impl RawEntry {
     pub(crate) fn of_resource(resource: Resource) -> Self {
         let (key, raw) = (Key::Id(resource.url().to_owned()), resource.digest());
         Self { key, raw, source: EntrySource::Resource(Arc::new(resource)) }
+    }
+
+    /// Tells the entries of a document the order of day and month that its dates tell together.
+    pub(crate) fn tell_slash_order(entries: &mut [Self]) {
+        let writes_slashes = |entry: &Self| date::holds_slashes(entry.markup());
+        let ends = [entries.first(), entries.last()];
+        if !ends.into_iter().flatten().any(writes_slashes) {
+            return;
+        }
+        let Some(order) = date::order_of(entries.iter().map(Self::markup)) else { return };
+        let mut told: Option<(Arc<Inherited>, Arc<Inherited>)> = None;
+        for entry in entries {
+            let EntrySource::Markup { inherited, .. } = &mut entry.source else { continue };
+            let (_, new) = match told.take().filter(|(old, _)| Arc::ptr_eq(old, inherited)) {
+                Some(known) => told.insert(known),
+                None => {
+                    let mut new = Inherited::clone(inherited);
+                    new.dialect.slash_order = Some(order);
+                    told.insert((Arc::clone(inherited), Arc::new(new)))
+                }
+            };
+            *inherited = Arc::clone(new);
+        }
     }
 
     fn unnamed(raw: Digest, source: EntrySource) -> Self {

@@ -11,12 +11,13 @@ mod signs;
 
 use crate::detect::{self, Root};
 use crate::dispatch;
+use crate::extensions::moved;
 use crate::formats::resource::Resource;
 use crate::formats::version;
 use crate::note::Notes;
 use crate::reading::Scope;
 use crate::text::{doctype, encoding, present, uri};
-use crate::{Format, Hints, NotAFeed, Note, SlicedDocument};
+use crate::{Format, Hints, NotAFeed, Note, RawEntry, SlicedDocument};
 use cutter::CutMarkup;
 use feed_part::FeedPart;
 use items::CutItems;
@@ -76,6 +77,11 @@ pub fn slice(bytes: &[u8], hints: &Hints<'_>) -> Result<SlicedDocument, NotAFeed
     if root.format != Format::JsonFeed {
         sliced.opening = opening(&decoded.text).into();
     }
+    if sliced.entries.is_empty()
+        && let Some(to) = moved::redirect(&sliced.metadata)
+    {
+        return Err(NotAFeed::Moved { to });
+    }
     if lost {
         let remains = (!sliced.entries.is_empty()).then(|| Box::new(sliced));
         return Err(NotAFeed::NoWholeEntry { remains });
@@ -90,10 +96,12 @@ fn of_markup(root: &Root<'_>, before: &str, scope: Scope) -> Result<(SlicedDocum
     let FeedPart { id, children, deletions, .. } = feed;
     let mut metadata = dispatch::metadata(children, &dialect, &scope, &mut notes);
     metadata.id = metadata.id.or(id);
+    let mut entries = assign_keys(entries);
+    RawEntry::tell_slash_order(&mut entries);
     let sliced = SlicedDocument {
         version: version::of(root.format, before, root.text),
         metadata,
-        entries: assign_keys(entries),
+        entries,
         deletions,
         ..SlicedDocument::empty(root.format)
     };

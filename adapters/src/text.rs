@@ -11,6 +11,7 @@ pub mod markup;
 pub(crate) mod references;
 #[cfg(feature = "sanitise")]
 mod sanitise;
+pub mod session;
 pub mod uri;
 
 #[cfg(feature = "sanitise")]

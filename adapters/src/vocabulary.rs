@@ -70,8 +70,47 @@ impl Vocabulary {
         if bare.ends_with("feed-history") {
             return Self::FeedHistory;
         }
-        KNOWN.iter().find(|(known, _)| *known == bare).map_or(Self::Foreign, |(_, vocabulary)| *vocabulary)
+        let known = KNOWN.iter().find(|(known, _)| *known == bare).map(|(_, vocabulary)| *vocabulary);
+        known.or_else(|| misspelt(bare)).unwrap_or(Self::Foreign)
     }
+}
+
+/// Letters by which a namespace may differ from that of Atom and still be meant as it.
+const ATOM_SLIPS_MAX: usize = 2;
+
+/// The vocabulary that a namespace means which nobody ever defined: one of podcasts that moved or grew a suffix, or Atom's
+/// with a slip of the pen, another year or another host.
+fn misspelt(bare: &str) -> Option<Vocabulary> {
+    const ATOM: &str = "www.w3.org/2005/atom";
+    let site = bare.strip_prefix("www.").unwrap_or(bare);
+    if site.starts_with("github.com/podcastindex-org/podcast-namespace")
+        || site.starts_with("podcastindex.org/namespace/")
+    {
+        return Some(Vocabulary::Podcast);
+    }
+    if (site.starts_with("itunes.com/") || site.starts_with("itunes.apple.com/")) && site.contains("podcast")
+    {
+        return Some(Vocabulary::Itunes);
+    }
+    let is_of_w3c = bare.contains("w3.org/") || bare.contains("w3c.org/");
+    let is_atom = || bare.len().abs_diff(ATOM.len()) <= ATOM_SLIPS_MAX && slips(bare, ATOM) <= ATOM_SLIPS_MAX;
+    let ends_in_atom = || bare.trim_end_matches(|c: char| !c.is_alphabetic()).ends_with("/atom");
+    (is_of_w3c && ends_in_atom() || is_atom()).then_some(Vocabulary::Atom)
+}
+
+/// Letters to add, to take away, or to change, that make one short text of another (Levenshtein).
+fn slips(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, byte) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (place, other) in b.bytes().enumerate() {
+            let changed = diagonal + usize::from(byte != other);
+            diagonal = row[place + 1];
+            row[place + 1] = changed.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[b.len()]
 }
 
 fn bare(namespace: &str) -> &str {
@@ -139,6 +178,8 @@ static KNOWN: &[(&str, Vocabulary)] = &[
     ("www.itunes.com/dtds/podcast-1.0.dtd", Vocabulary::Itunes),
     ("www.itunes.com/dtds/podcast-1.0", Vocabulary::Itunes),
     ("example.com/dtds/podcast-1.0.dtd", Vocabulary::Itunes),
+    // Google took over Apple's names, and so do its readers.
+    ("www.google.com/schemas/play-podcasts/1.0", Vocabulary::Itunes),
     ("www.w3.org/1999/xhtml", Vocabulary::Xhtml),
     ("www.w3.org/xml/1998/namespace", Vocabulary::Xml),
     ("www.w3.org/XML/1998/namespace", Vocabulary::Xml),
@@ -222,6 +263,19 @@ mod tests {
             ("https://podcastindex.org/namespace/1.0", Vocabulary::Podcast),
             ("http://www.w3.org/2003/01/geo/wgs84_pos#", Vocabulary::Geo),
             ("http://www.itunes.com/DTDs/Podcast-1.0.dtd", Vocabulary::Itunes),
+            ("http://www.w3.org/2006/Atom", Vocabulary::Atom),
+            ("http://www.w3c.org/2005/Atom", Vocabulary::Atom),
+            ("http://w3.org/2005/Atom", Vocabulary::Atom),
+            ("http://www.w3.org/2005/Aotm", Vocabulary::Atom),
+            ("http://www.w3.org/Atom/1.0", Vocabulary::Atom),
+            ("http://www.w3.org/1999/xlink", Vocabulary::Foreign),
+            ("http://www.w3.org/2005/Owl", Vocabulary::Foreign),
+            (
+                "https://github.com/Podcastindex-org/podcast-namespace/blob/master/docs/1.0.md",
+                Vocabulary::Podcast,
+            ),
+            ("http://itunes.com/DTDs/Podcast-1.0.dtd", Vocabulary::Itunes),
+            ("http://www.google.com/schemas/play-podcasts/1.0", Vocabulary::Itunes),
             ("http://example.org/", Vocabulary::Foreign),
             ("", Vocabulary::Foreign),
         ] {

@@ -40,6 +40,7 @@ pub(crate) fn added(n: u32) -> Change {
         entry: Arc::new(entry(n, published_us)),
         published_us: Some(published_us),
         digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        witnesses: Vec::new(),
     })
 }
 
@@ -56,6 +57,7 @@ pub(crate) fn thin(n: u32) -> Change {
         entry: Arc::new(entry),
         published_us: None,
         digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        witnesses: Vec::new(),
     })
 }
 

@@ -77,7 +77,7 @@ impl House {
             let more = (items as usize - places.len()).min(COMMIT_ITEMS);
             places.extend(house.add(more).await?);
         }
-        house.notify.announce(house.record.no, house.record.head());
+        house.notify.moved(house.record.no, house.record.head());
         Ok((house, places))
     }
 

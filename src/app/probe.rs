@@ -16,7 +16,7 @@ use http::HeaderMap;
 use std::sync::Arc;
 use url::Url;
 
-pub use crate::ingest::{Format, platform::Choice};
+pub use crate::ingest::{DocumentFormat, platform::Choice};
 
 /// A body and what came with it.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub async fn fetch(
     limits: &ingest::Config,
     contact_url: Option<Url>,
     url: &Url,
-    format: Format,
+    format: DocumentFormat,
 ) -> Result<ProbedDocument, Failure> {
     let client = layers::upstream(&limits.client(), Governor::default())
         .map_err(|error| Failure::ours(format!("no client could be made: {error}")))?;

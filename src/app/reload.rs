@@ -143,7 +143,7 @@ impl Reloader {
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         for feed in &changes.added {
             let record = parts.store.feed(feed.no).await.map_err(ReloadRefused::Store)?;
-            parts.notify.announce(feed.no, record.head());
+            parts.notify.moved(feed.no, record.head());
         }
         parts.catalog.publish(snapshot);
         for change in poller_changes(&changes) {

@@ -15,7 +15,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{
-        Context, Deletions, FeedSpec, Fetched,
+        Context, DeletionSettings, FeedSpec, Fetched,
         checks::Check,
         polls::Poll,
         recording::{Recorded, RecordedPage, recorded, recorded_pages},
@@ -213,7 +213,7 @@ impl Player {
         let namespace = configured.map_or_else(|| name.clone(), FeedSettings::namespace);
         let no = store.register("replay", &namespace).await?.no;
         let usual = FeedSpec::new(no, name, Url::parse(URL)?);
-        let checked = |deletions: Deletions| Deletions { permalink_checks, ..deletions };
+        let checked = |deletions: DeletionSettings| DeletionSettings { permalink_checks, ..deletions };
         let feed = match configured {
             Some(as_configured) => FeedSpec {
                 aliases: as_configured.aliases.clone(),

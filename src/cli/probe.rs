@@ -1,7 +1,7 @@
 //! `everfeed probe`: fetches or reads a document once and says what would be kept of it. Nothing is stored.
 
 use crate::{
-    app::probe::{Choice, Format},
+    app::probe::{Choice, DocumentFormat},
     config::{self, Config},
     secret::masked,
 };
@@ -103,7 +103,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 fn one(options: &ProbeOptions, target: &OsStr, out: &mut impl Write) -> anyhow::Result<()> {
     let config = options.config.as_ref().map(|file| Config::load(file, config::environment())).transpose()?;
-    let format = if options.resource { Format::Resource } else { Format::Auto };
+    let format = if options.resource { DocumentFormat::Resource } else { DocumentFormat::Auto };
     let given = source::read(target, config.as_ref(), format);
     let given = given.or_else(|trouble| failed(options, &masked(&target.to_string_lossy()), trouble, out))?;
     let read = slice(&given.bytes, &given.hints());

@@ -1,13 +1,20 @@
-//! Whose document it is, as far as it shows: another feed's, or that of a planet; not what follows from that.
+//! Signs that a document belongs to another feed, or to a planet; not what follows from that.
 
 use everfeed_adapters::{Key, Link, Metadata, SlicedDocument};
 use std::collections::HashMap;
 use url::Url;
 
-/// Title of the other feed that a document belongs to, if nothing in it was known: a hoster's parking page in RSS, a proxy that mixed
+/// Another feed, whose document came in the place of the one that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DifferentFeed {
+    /// Its title.
+    pub title: String,
+}
+
+/// The other feed that a document belongs to, if nothing in it was known: a hoster's parking page in RSS, a proxy that mixed
 /// two up (POLLING 2.2). Its title differs, and its id or the host of its site; a feed that only renames itself changes
 /// less.
-pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<String> {
+pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<DifferentFeed> {
     let differ =
         |held: Option<&str>, found: Option<&str>| matches!((held, found), (Some(a), Some(b)) if a != b);
     let title = |metadata: &'_ Metadata| metadata.title.as_ref().map(|title| title.value.clone());
@@ -16,8 +23,7 @@ pub fn different_feed(held: &Metadata, found: &Metadata) -> Option<String> {
     let is_other = differ(title(held).as_deref(), title(found).as_deref())
         && (differ(held.id.as_deref(), found.id.as_deref())
             || differ(site(held).as_deref(), site(found).as_deref()));
-    let name = || title(found).unwrap_or_default();
-    is_other.then(name)
+    is_other.then(|| DifferentFeed { title: title(found).unwrap_or_default() })
 }
 
 /// By what a page of a feed names its feed: the title, the site, the id. Where each page has its own address for an id, as

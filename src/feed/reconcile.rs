@@ -10,11 +10,18 @@ use super::{
     stamp::Stamp,
 };
 use everfeed_adapters::{Deletion, Digest, Entry, Key, platforms::Profile};
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 mod observe;
 
 mod bind;
+
+mod witnesses;
+
+mod likeness;
 
 mod rename;
 
@@ -27,10 +34,15 @@ mod edit;
 mod flood_limiter;
 
 pub use decide::{
+<<<<<<< HEAD
     ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_probe, release,
+=======
+    ended_in_archives, keys_needed, reconcile, reconcile_again, reconcile_probe, release, witness_keys,
+>>>>>>> main
 };
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use observe::observe;
+pub use rename::join;
 
 /// The date by which its publisher sorts an entry, microseconds since 1970, if it is plausible.
 pub fn dated(entry: &Entry) -> Option<i64> {
@@ -70,6 +82,8 @@ pub struct Known {
     pub window: WindowState,
     /// The items behind the keys that were asked for; unknown keys are absent.
     pub items: HashMap<KeyHash, Arc<Item>>,
+    /// Items that share a witness with an entry whose key is unknown ([`witness_keys`]): it may be one of them.
+    pub lookalikes: Vec<Arc<Item>>,
 }
 
 /// State of a feed's window from one poll to the next.
@@ -114,6 +128,9 @@ pub struct Observation {
     /// True when no entry of it has changed with every poll up to now: a poll that changed nothing came before it, or it is
     /// there to change, as a resource is.
     pub after_rest: bool,
+    /// Items that other documents show at the same time, as the pages of one walk do: no entry of this one is one of them
+    /// under another id.
+    pub elsewhere: HashSet<ItemId>,
 }
 
 /// One entry of a document.
@@ -165,6 +182,8 @@ pub struct Decisions {
     pub rolled_off: usize,
     /// Rule by which ids are told apart from now on.
     pub id_rule: IdRule,
+    /// Items that the document shows under ids that were unknown.
+    pub renamed: usize,
 }
 
 /// One change to a feed. The store gives each the next T, in the order given.
@@ -203,6 +222,8 @@ pub struct Put {
     pub published_us: Option<i64>,
     /// Digests that the next poll is compared with.
     pub digests: ItemDigests,
+    /// Keys by which an entry of the same post finds the item when its own key is unknown.
+    pub witnesses: Vec<KeyHash>,
 }
 
 /// Kind of a put.

@@ -121,13 +121,15 @@ pub struct Head {
 }
 
 /// Rule by which entries with one id are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdRule {
     /// By their id alone.
     #[default]
     Id,
     /// By id and link: the feed was caught giving one id to several links. Pinned.
     IdAndLink,
+    /// By id, link and date: the feed was caught giving one id and one link to several posts. Pinned.
+    IdLinkAndDate,
 }
 
 impl fmt::Display for FeedNo {

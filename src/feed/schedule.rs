@@ -9,7 +9,7 @@ mod interval;
 mod next;
 mod retry_after;
 
-pub use fault::{FaultKind, FaultNote, Whose};
+pub use fault::{BodyKind, FaultKind, FaultNote, NoAnswerCause, Whose};
 pub use interval::FLOOR_SECS;
 pub use next::{Answer, Failure, PollOutcome, PolledDocument, next};
 pub use retry_after::{host_pause_until, retry_after_secs};

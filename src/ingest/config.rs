@@ -11,7 +11,7 @@ use url::Url;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where a publisher finds out whom to talk to; goes into the `User-Agent` (FRB 081). Our public URL when absent.
+    /// URL at which a publisher finds out whom to talk to; goes into the `User-Agent` (FRB 081). Our public URL when absent.
     pub contact_url: Option<Url>,
     /// Seconds for one poll: waits, redirects and body together.
     pub total_secs: u64,

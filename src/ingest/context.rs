@@ -60,6 +60,11 @@ impl Context {
         self.store.count_active(feed.no, self.now()).await.unwrap_or_default()
     }
 
+    /// True for a feed that was forgotten while a job of it was under way.
+    pub(super) fn is_forgotten(&self, feed: &FeedSpec) -> bool {
+        self.notify.is_forgotten(feed.no)
+    }
+
     /// The platform profile that holds for a feed.
     pub(super) fn profile(&self, state: &PollState) -> Option<Arc<Profile>> {
         platform::profile(&self.platforms, state.document.platform.as_ref())

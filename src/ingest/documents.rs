@@ -4,6 +4,6 @@ mod older;
 mod pages;
 mod sliced;
 
-pub(super) use older::{Import, keys, older, opened};
+pub(super) use older::{Import, keys, older, opened, witnesses};
 pub(super) use pages::{deflate, keys_of, may_lack, strong_of, unread, window};
 pub(super) use sliced::Sliced;

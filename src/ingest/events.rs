@@ -4,7 +4,7 @@ use crate::{feed::absence::WindowEvent, ingest::FeedSpec};
 use everfeed_adapters::platforms::Detected;
 use tracing::{info, warn};
 
-/// What happened to a window as a whole, in the operator's words.
+/// Event of a window as a whole, in the operator's words.
 pub(in crate::ingest) fn tell(feed: &FeedSpec, event: WindowEvent) {
     let name = &feed.name;
     match event {

@@ -1,6 +1,6 @@
 //! A feed as it is to be polled, and what follows from that alone; not how it is polled.
 
-use super::{Deletions, Format, Import, Record, platform::Choice};
+use super::{DeletionSettings, DocumentFormat, ImportSettings, RecordSettings, platform::Choice};
 use crate::feed::{
     archive::{LastWalk, OwnOrigins, WalkRules},
     record::FeedNo,
@@ -21,25 +21,25 @@ pub struct FeedSpec {
     /// Its public URLs: their origins mean its own. Relative references are relative to the first one, if there is any.
     pub aliases: Vec<Url>,
     /// The reading of its archives; `None`: they are not read.
-    pub import: Option<Import>,
+    pub import: Option<ImportSettings>,
     /// Feed, or a resource that is its own only item.
-    pub format: Format,
+    pub format: DocumentFormat,
     /// Bounds of its polling interval.
     pub policy: Policy,
     /// Proof that a tombstone needs.
-    pub deletions: Deletions,
+    pub deletions: DeletionSettings,
     /// Platform profile whose scrubbers make its digests.
     pub platform: Choice,
     /// Folder in which its last documents are kept, if any.
-    pub record: Option<Record>,
+    pub record: Option<RecordSettings>,
 }
 
 impl FeedSpec {
     /// A feed that is polled and judged as usual.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
-        let (policy, deletions) = (Policy::default(), Deletions::default());
+        let (policy, deletions) = (Policy::default(), DeletionSettings::default());
         let (aliases, import, record) = (Vec::new(), None, None);
-        let (format, platform) = (Format::Auto, Choice::Auto);
+        let (format, platform) = (DocumentFormat::Auto, Choice::Auto);
         Self { no, name: name.into(), url, aliases, import, format, policy, deletions, platform, record }
     }
 

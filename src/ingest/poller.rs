@@ -66,7 +66,7 @@ impl Poller {
         let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
         let mut records = listing::feeds(&*context.store);
         while let Some(record) = records.try_next().await? {
-            context.notify.announce(record.no, record.head());
+            context.notify.moved(record.no, record.head());
         }
         drop(records);
         let feeds: WantedFeeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();

@@ -32,8 +32,8 @@ pub struct Poll<'a> {
 pub struct Polled {
     /// The poll state from now on.
     pub state: PollState,
-    /// Whether the store has that already, since it was part of a commit.
-    pub is_saved: bool,
+    /// Place of the poll state.
+    pub saving: PollSaving,
     /// A pause of a host, and its end.
     pub host_pause: Option<(String, Stamp)>,
     /// An archive walk that begins with this document.
@@ -42,6 +42,15 @@ pub struct Polled {
     pub check_at: Option<Stamp>,
     /// Time at which the feed's archives are walked again, if that was decided with this document.
     pub again_at: Option<Stamp>,
+}
+
+/// Place of the state of a poll that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollSaving {
+    /// In the store already, as part of a commit.
+    Committed,
+    /// Nowhere yet: it is saved with those of other feeds.
+    Waiting,
 }
 
 /// Seconds until a poll is repeated whose result could not be kept because the store was away.
@@ -98,7 +107,14 @@ impl<'a> Poll<'a> {
     fn remember(&self, outcome: &PollOutcome<'_>) -> Polled {
         let (now, jitter) = (self.context.now(), (self.context.jitter)());
         let next = schedule::next(self.state, outcome, &self.feed.policy, now, jitter);
-        Polled { state: next, is_saved: false, host_pause: None, walk: None, check_at: None, again_at: None }
+        Polled {
+            state: next,
+            saving: PollSaving::Waiting,
+            host_pause: None,
+            walk: None,
+            check_at: None,
+            again_at: None,
+        }
     }
 
     /// The poll state when the store could not be reached: the poll is repeated soon, and nobody is to blame.
@@ -114,7 +130,7 @@ impl<'a> Poll<'a> {
         let polled = self.remember(&PollOutcome::Failed(failure.clone()));
         let until = self.context.host_pause(feed, &polled.state, &failure);
         let (name, text, status) = (&feed.name, &failure.kind, failure.status());
-        let is_new = self.state.health.fault.as_ref().is_none_or(|fault| fault.kind != failure.kind);
+        let is_new = self.state.health.fault.as_ref().is_none_or(|fault| !fault.kind.is_same(&failure.kind));
         match failure.whose() {
             // Once per fault, not once per poll.
             _ if !is_new => {
@@ -122,6 +138,9 @@ impl<'a> Poll<'a> {
             }
             Whose::Upstream => {
                 warn!(feed.name = %name, http.status = status, "Polling `{name}` failed: {text}")
+            }
+            Whose::Ours if self.context.is_forgotten(feed) => {
+                debug!(feed.name = %name, "`{name}` was forgotten while it was polled: {text}")
             }
             Whose::Ours => error!(feed.name = %name, "Polling `{name}` failed on our side: {text}"),
         }
@@ -133,7 +152,7 @@ impl<'a> Poll<'a> {
 fn outcome(polled: &Polled) -> &'static str {
     match polled {
         Polled { state, .. } if state.health.failures > 0 => "failed",
-        Polled { is_saved: true, .. } => "stored",
+        Polled { saving: PollSaving::Committed, .. } => "stored",
         _ => "unchanged",
     }
 }

@@ -1,7 +1,7 @@
 //! The last documents of a feed as they came, and what pages of its items said, kept in a folder so that what was decided on them can be played again; not
 //! what was decided.
 
-use super::{Fetched, Record};
+use super::{Fetched, RecordSettings};
 use crate::feed::{absence::CheckResult, stamp::Stamp};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -10,18 +10,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What came with a document: `NNNN.json` beside `NNNN.xml`.
+/// Facts that came with a document: `NNNN.json` beside `NNNN.xml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// When it was read, microseconds since 1970.
+    /// Time at which it was read, microseconds since 1970.
     pub at_us: u64,
     /// The same for people, RFC 3339.
     pub at: String,
     /// The URL that answered, without credentials.
     pub url: String,
-    /// Whether it answered a request with validators.
+    /// True when it answered a request with validators.
     pub conditional: bool,
-    /// Whether the server sent a part (226).
+    /// True when the server sent a part (226).
     pub is_part: bool,
     /// `Content-Type`.
     pub content_type: Option<String>,
@@ -31,28 +31,28 @@ pub struct Recorded {
     pub headers: Vec<(String, String)>,
 }
 
-/// What the page of a missed item said: a line of `pages.jsonl`.
+/// Result of a permalink check: a line of `pages.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedPage {
-    /// When, microseconds since 1970.
+    /// Time of the check, microseconds since 1970.
     pub at_us: u64,
     /// The same for people, RFC 3339.
     pub at: String,
-    /// What `atom:id` carries of the item.
+    /// IRI of the item, as `atom:id` carries it.
     pub iri: String,
     /// Its permalink, if it has one.
     pub link: Option<String>,
-    /// What it said.
+    /// The result.
     pub said: CheckResult,
 }
 
-/// Where what pages said stands, beside the documents.
+/// File of the permalink checks, beside the documents.
 const PAGES: &str = "pages.jsonl";
 
 /// Lines of that at most; the oldest go first.
 const PAGES_MAX: usize = 1000;
 
-impl Record {
+impl RecordSettings {
     /// Keeps a document of the feed of this name, and lets go of the oldest. Blocks. Only the owner of the process may
     /// read what is kept: a feed may be private.
     pub(super) fn keep(&self, name: &str, fetched: &Fetched, at: Stamp) -> io::Result<()> {
@@ -125,7 +125,7 @@ impl Recorded {
     }
 }
 
-/// What a folder of recorded documents holds, oldest first: the documents and what came with them.
+/// The recorded documents of a folder, oldest first, and what came with them.
 pub fn recorded(folder: &Path) -> io::Result<Vec<(PathBuf, Recorded)>> {
     let read = |number: u64| {
         let (body, beside) = files(folder, number);
@@ -138,7 +138,7 @@ pub fn recorded(folder: &Path) -> io::Result<Vec<(PathBuf, Recorded)>> {
     numbers(folder)?.into_iter().map(read).collect()
 }
 
-/// What pages of items said, oldest first. A line that a crash left half is none.
+/// The recorded permalink checks, oldest first. A line that a crash left half is none.
 pub fn recorded_pages(folder: &Path) -> io::Result<Vec<RecordedPage>> {
     match fs::read_to_string(folder.join(PAGES)) {
         Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
@@ -203,7 +203,7 @@ mod tests {
     /// Keeps these documents, and tells what is there: file, content.
     fn check(bodies: usize, bytes_max: u64, documents: &[&'static str], expect: &[(&str, &str)]) {
         let folder = tempfile::tempdir().unwrap();
-        let record = Record { folder: folder.path().join("made"), bodies, bytes_max };
+        let record = RecordSettings { folder: folder.path().join("made"), bodies, bytes_max };
         for (n, document) in (0..).zip(documents) {
             record.keep("blog", &fetched(document), Stamp::from_secs(n)).unwrap();
         }
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn what_came_with_a_document_stands_beside_it_without_cookies() {
         let folder = tempfile::tempdir().unwrap();
-        let record = Record { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
+        let record = RecordSettings { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
         record.keep("blog", &fetched("x"), Stamp::from_secs(1_780_272_000)).unwrap();
         let (_, told) = recorded(&folder.path().join("blog")).unwrap().remove(0);
         assert_eq!((&*told.at, told.conditional), ("2026-06-01T00:00:00Z", true));
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn what_pages_said_is_kept_in_order_and_the_oldest_go_first() {
         let folder = tempfile::tempdir().unwrap();
-        let record = Record { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
+        let record = RecordSettings { folder: folder.path().to_owned(), bodies: 2, bytes_max: 100 };
         let page = |n: u64| RecordedPage {
             at_us: n,
             at: Stamp::from_secs(n).rfc3339(),

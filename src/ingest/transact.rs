@@ -4,6 +4,7 @@
 use super::{Context, FeedSpec};
 use crate::ingest::store_failure::store_failure;
 use crate::{
+<<<<<<< HEAD
     feed::{
         absence::recent_tombstone::{RecentTombstone, with_recent},
         item::{KeyHash, Reason},
@@ -12,6 +13,10 @@ use crate::{
         schedule::Failure,
     },
     store::{Commit, Receipt},
+=======
+    feed::{item::KeyHash, reconcile::Known, record::FeedRecord, schedule::Failure},
+    store::{Commit, Receipt, Witnessed},
+>>>>>>> main
 };
 use std::future::Future;
 use tracing::debug;
@@ -39,7 +44,7 @@ impl DecisionBasis {
         Ok(Self { record, known })
     }
 
-    /// The same with the items behind these keys; `None` when the feed moved on since.
+    /// The same with the items behind these keys, read in one snapshot with the record; `None` when the feed moved on since.
     pub(super) async fn with_keys(
         self,
         context: &Context,
@@ -48,8 +53,25 @@ impl DecisionBasis {
         if keys.is_empty() {
             return Ok(Some(self));
         }
-        let known = context.store.known(self.record.no, keys).await.map_err(store_failure)?;
-        Ok((known.rev == self.record.rev).then_some(Self { known, ..self }))
+        let (record, known) =
+            context.store.snapshot(self.record.no, keys).await.map_err(store_failure)?.into_known();
+        Ok((record.rev == self.record.rev).then_some(Self { record, known }))
+    }
+
+    /// The same with the items that entries with unknown keys may be; `None` when the feed moved on since.
+    pub(super) async fn with_lookalikes(
+        self,
+        context: &Context,
+        witnesses: Vec<KeyHash>,
+    ) -> Result<Option<Self>, Failure> {
+        // A feed that holds nothing has nothing to be found.
+        if witnesses.is_empty() || self.record.total == 0 {
+            return Ok(Some(self));
+        }
+        let Witnessed { rev, items } =
+            context.store.witnessed(self.record.no, witnesses).await.map_err(store_failure)?;
+        let known = Known { lookalikes: items, ..self.known };
+        Ok((rev == self.record.rev).then_some(Self { record: self.record, known }))
     }
 }
 

@@ -1,9 +1,11 @@
 //! One question to a publisher and what its answer means; not when to ask, nor what the document says.
 
-use super::{FeedSpec, Fetched, Format, feed_spec::without_credentials};
+use super::{DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials};
 use crate::{
     clock::Clock,
-    feed::schedule::{self, Answer, Failure, FaultKind, Plan, PollState, ValidatorPair, Whose},
+    feed::schedule::{
+        self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose,
+    },
     layers::{
         Asked, Client, Fault, FetchError, Landing, Trusted, Validators, client::ACCEPT_FEEDS, freshness,
         parse_retry_after,
@@ -35,7 +37,7 @@ pub struct Upstream {
     clock: Arc<dyn Clock>,
 }
 
-/// What a publisher answered.
+/// Answer of a publisher.
 #[derive(Debug)]
 pub enum Reply {
     /// 304.
@@ -44,7 +46,7 @@ pub enum Reply {
     Document(Fetched),
     /// Nothing that could be one. The body, if any, was not looked at.
     Failed {
-        /// Why.
+        /// The failure.
         failure: Failure,
         /// The host that answered so, if one did.
         host: Option<String>,
@@ -128,7 +130,7 @@ impl Upstream {
         let host = Url::parse(&base_url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let content_type = text(&parts.headers, CONTENT_TYPE);
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
-        let resource = (feed.format == Format::Resource).then(|| resource_url(&feed.url));
+        let resource = (feed.format == DocumentFormat::Resource).then(|| resource_url(&feed.url));
         let fetched = |answer, is_part| {
             let headers = Box::new(parts.headers.clone());
             Reply::Document(Fetched {
@@ -171,11 +173,11 @@ impl Upstream {
     }
 }
 
-/// What is asked for.
-fn accept(format: Format) -> HeaderValue {
+/// Media types that are asked for.
+fn accept(format: DocumentFormat) -> HeaderValue {
     match format {
-        Format::Auto => ACCEPT_FEEDS,
-        Format::Resource => HeaderValue::from_static("*/*"),
+        DocumentFormat::Auto => ACCEPT_FEEDS,
+        DocumentFormat::Resource => HeaderValue::from_static("*/*"),
     }
 }
 
@@ -195,8 +197,23 @@ fn failed(error: &FetchError) -> Reply {
         FetchError::Refused(_) => format!("a redirect leads where we do not follow: {error}"),
         _ => error.to_string(),
     };
-    let failure = Failure::of(FaultKind::NoAnswer { whose, reason });
+    let failure = Failure::of(FaultKind::NoAnswer { whose, reason, cause: Some(cause_of(error)) });
     Reply::Failed { failure, host: None }
+}
+
+/// Step of the exchange in which a request failed.
+fn cause_of(error: &FetchError) -> NoAnswerCause {
+    match error {
+        FetchError::Resolve(_) => NoAnswerCause::Resolve,
+        FetchError::Connect(_) | FetchError::Tls(_) => NoAnswerCause::Connect,
+        FetchError::Timeout { .. } => NoAnswerCause::Timeout,
+        FetchError::Refused(_) | FetchError::TooManyRedirects { .. } | FetchError::BadRedirect(_) => {
+            NoAnswerCause::Redirect
+        }
+        FetchError::TooLarge { .. } => NoAnswerCause::TooLarge,
+        FetchError::Inflate(_) | FetchError::Cut(_) | FetchError::Protocol(_) => NoAnswerCause::Broken,
+        FetchError::BadUrl | FetchError::Throttled { .. } | FetchError::Local(_) => NoAnswerCause::Local,
+    }
 }
 
 /// The pair after a 304: what it carries replaces what is held, what it leaves out stays (RFC 9111 section 4.3.4). `None`
@@ -245,7 +262,7 @@ fn credentials(url: &Url) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// What names a resource: its configured URL, wherever redirects lead today. Everybody sees it, and a query may be a
+/// URL that names a resource: its configured URL, wherever redirects lead today. Everybody sees it, and a query may be a
 /// token, so that only a digest tells one query from another.
 fn resource_url(configured: &Url) -> String {
     let mut url = without_credentials(configured);

@@ -34,11 +34,11 @@ use url::Url;
 /// 2026-06-01, when tests begin. The clock follows tokio's, which tests pause.
 pub(crate) const START: Stamp = Stamp::from_secs(1_780_272_000);
 
-/// The feed that every house has.
+/// The feed that every rig has.
 pub(crate) const NAME: &str = "blog";
 
 /// Readers and what they stand on.
-pub(crate) struct House {
+pub(crate) struct ReaderRig {
     pub(crate) store: Arc<Watched>,
     pub(crate) notify: Arc<Notify>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -46,7 +46,7 @@ pub(crate) struct House {
     pub(crate) feed: FeedNo,
 }
 
-impl House {
+impl ReaderRig {
     /// One feed, announced, whose first document is not in yet.
     pub(crate) async fn unread() -> Self {
         Self::built("", Config::default()).await
@@ -54,12 +54,12 @@ impl House {
 
     /// One feed with the posts of these numbers, added in one commit, the lowest first.
     pub(crate) async fn of(numbers: RangeInclusive<u32>) -> Self {
-        let house = Self::unread().await;
-        house.change(numbers.map(add).collect()).await;
-        house
+        let rig = Self::unread().await;
+        rig.change(numbers.map(add).collect()).await;
+        rig
     }
 
-    /// The same as [`House::unread`], its paths below a prefix and its bounds as given.
+    /// The same as [`ReaderRig::unread`], its paths below a prefix and its bounds as given.
     pub(crate) async fn built(prefix: &str, config: Config) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(Paused::from(START.micros()));
         let store = Arc::new(Watched::new(clock.clone()));
@@ -67,7 +67,7 @@ impl House {
         let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), prefix));
         let readers = Readers::new(store.clone(), notify.clone(), clock.clone(), site, config);
         let record = store.register(NAME, "example.org/feed").await.unwrap();
-        notify.announce(record.no, record.head());
+        notify.moved(record.no, record.head());
         Self { store, notify, clock, readers: Arc::new(readers), feed: record.no }
     }
 
@@ -147,6 +147,7 @@ fn put(kind: PutKind, n: u32, title: &str) -> Change {
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
         digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        witnesses: Vec::new(),
     })
 }
 

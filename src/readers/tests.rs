@@ -5,7 +5,7 @@
 
 use super::{
     Config, ReadError, ReadRequest, Readers, Rendered,
-    testing::{House, add, delete, edit, revive},
+    testing::{ReaderRig, add, delete, edit, revive},
 };
 use crate::{
     feed::{order::Order, record::FeedNo, view::View},
@@ -21,8 +21,8 @@ use url::Url;
 const TIMEOUT: Duration = Duration::from_secs(55);
 
 /// A reader that waits, as a task of its own.
-fn wait(house: &House, reading: ReadRequest) -> JoinHandle<Result<Arc<Rendered>, ReadError>> {
-    let readers = house.readers.clone();
+fn wait(rig: &ReaderRig, reading: ReadRequest) -> JoinHandle<Result<Arc<Rendered>, ReadError>> {
+    let readers = rig.readers.clone();
     tokio::spawn(async move {
         readers.read_held(&reading, Instant::now() + TIMEOUT, &CancellationToken::new()).await
     })
@@ -33,43 +33,43 @@ async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-async fn head(house: &House, order: Order) -> String {
-    format!("cursor:{}", house.all(order).await.last_cursor)
+async fn head(rig: &ReaderRig, order: Order) -> String {
+    format!("cursor:{}", rig.all(order).await.last_cursor)
 }
 
 #[tokio::test(start_paused = true)]
 async fn ten_thousand_waiters_share_one_read_and_one_rendering() {
     const WAITERS: usize = 10_000;
-    let house = House::of(1..=3).await;
-    let since = head(&house, Order::MODIFIED).await;
-    let reading = house.reading(Order::MODIFIED, &since, "");
-    let waiters: Vec<_> = (0..WAITERS).map(|_| wait(&house, reading.clone())).collect();
+    let rig = ReaderRig::of(1..=3).await;
+    let since = head(&rig, Order::MODIFIED).await;
+    let reading = rig.reading(Order::MODIFIED, &since, "");
+    let waiters: Vec<_> = (0..WAITERS).map(|_| wait(&rig, reading.clone())).collect();
     settle().await;
-    assert_eq!(house.notify.watchers(house.feed), WAITERS);
-    assert_eq!(house.store.pages(), 1, "all of them share the first look");
+    assert_eq!(rig.notify.watchers(rig.feed), WAITERS);
+    assert_eq!(rig.store.pages(), 1, "all of them share the first look");
     let changed = Instant::now();
-    house.change(vec![add(4)]).await;
+    rig.change(vec![add(4)]).await;
     let mut bodies = Vec::new();
     for waiter in waiters {
         bodies.push(waiter.await.unwrap().unwrap());
     }
     assert_eq!(Instant::now(), changed, "a wake-up waits for nothing");
-    assert_eq!((bodies[0].count, house.store.pages()), (1, 2));
+    assert_eq!((bodies[0].count, rig.store.pages()), (1, 2));
     assert!(bodies.iter().all(|body| Arc::ptr_eq(body, &bodies[0])), "one rendering for all");
-    assert_eq!(house.notify.watchers(house.feed), 0);
+    assert_eq!(rig.notify.watchers(rig.feed), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_change_between_the_first_look_and_the_wait_is_not_slept_through() {
-    let house = House::of(1..=3).await;
-    let since = head(&house, Order::MODIFIED).await;
-    house.store.hold_back();
-    let waiter = wait(&house, house.reading(Order::MODIFIED, &since, ""));
+    let rig = ReaderRig::of(1..=3).await;
+    let since = head(&rig, Order::MODIFIED).await;
+    rig.store.hold_back();
+    let waiter = wait(&rig, rig.reading(Order::MODIFIED, &since, ""));
     settle().await;
-    assert_eq!(house.store.pages(), 1, "it has looked, and found nothing");
-    house.change(vec![add(4)]).await;
+    assert_eq!(rig.store.pages(), 1, "it has looked, and found nothing");
+    rig.change(vec![add(4)]).await;
     let changed = Instant::now();
-    house.store.let_go();
+    rig.store.let_go();
     let body = waiter.await.unwrap().unwrap();
     assert_eq!((body.count, Instant::now()), (1, changed));
 }
@@ -77,193 +77,193 @@ async fn a_change_between_the_first_look_and_the_wait_is_not_slept_through() {
 #[tokio::test(start_paused = true)]
 async fn a_change_that_is_announced_late_is_served_and_not_lost() {
     // Between the commit and its wake-up a reader may already see more than it was told of.
-    let house = House::of(1..=3).await;
-    let since = head(&house, Order::MODIFIED).await;
-    let reading = house.reading(Order::MODIFIED, &since, "");
-    assert_eq!(house.readers.read(&reading).await.unwrap().count, 0);
-    let waiter = wait(&house, reading.clone());
+    let rig = ReaderRig::of(1..=3).await;
+    let since = head(&rig, Order::MODIFIED).await;
+    let reading = rig.reading(Order::MODIFIED, &since, "");
+    assert_eq!(rig.readers.read(&reading).await.unwrap().count, 0);
+    let waiter = wait(&rig, reading.clone());
     settle().await;
-    let head = house.commit(vec![add(4)]).await;
+    let head = rig.commit(vec![add(4)]).await;
     settle().await;
     assert!(!waiter.is_finished(), "what is cached for a state is served until it is announced to be over");
-    house.notify.moved(house.feed, head);
+    rig.notify.moved(rig.feed, head);
     assert_eq!(waiter.await.unwrap().unwrap().count, 1);
-    let early = house.commit(vec![add(5)]).await;
-    let fresh = house.readers.read(&house.reading(Order::MODIFIED, &since, "time:2100-01-01")).await.unwrap();
+    let early = rig.commit(vec![add(5)]).await;
+    let fresh = rig.readers.read(&rig.reading(Order::MODIFIED, &since, "time:2100-01-01")).await.unwrap();
     assert_eq!((fresh.count, fresh.head), (2, early), "a body says which state it shows");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_first_reader_that_leaves_strands_nobody() {
-    let house = House::of(1..=3).await;
-    let reading = house.reading(Order::MODIFIED, "", "");
-    house.store.hold_back();
-    let first = wait(&house, reading.clone());
+    let rig = ReaderRig::of(1..=3).await;
+    let reading = rig.reading(Order::MODIFIED, "", "");
+    rig.store.hold_back();
+    let first = wait(&rig, reading.clone());
     settle().await;
-    let others: Vec<_> = (0..100).map(|_| wait(&house, reading.clone())).collect();
+    let others: Vec<_> = (0..100).map(|_| wait(&rig, reading.clone())).collect();
     settle().await;
-    assert_eq!(house.store.pages(), 1, "the others wait for the first");
+    assert_eq!(rig.store.pages(), 1, "the others wait for the first");
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     settle().await;
-    assert_eq!(house.store.pages(), 2, "one of them took its place");
+    assert_eq!(rig.store.pages(), 2, "one of them took its place");
     let started = Instant::now();
-    house.store.let_go();
+    rig.store.let_go();
     for other in others {
         assert_eq!(other.await.unwrap().unwrap().count, 3);
     }
-    assert_eq!((house.store.pages(), Instant::now()), (2, started));
+    assert_eq!((rig.store.pages(), Instant::now()), (2, started));
 }
 
 #[tokio::test(start_paused = true)]
 async fn identical_reads_are_made_once_and_again_only_after_a_change() {
-    let house = House::of(1..=3).await;
-    let reading = house.reading(Order::MODIFIED, "", "");
-    let first = house.readers.read(&reading).await.unwrap();
-    assert!(Arc::ptr_eq(&first, &house.readers.read(&reading).await.unwrap()));
-    let other = house.reading(Order::CREATED, "", "");
-    house.readers.read(&other).await.unwrap();
-    assert_eq!(house.store.pages(), 2);
-    house.change(vec![edit(2, "again")]).await;
-    assert!(!Arc::ptr_eq(&first, &house.readers.read(&reading).await.unwrap()));
-    house.entitle("Another title").await;
-    let body = house.readers.read(&reading).await.unwrap();
-    assert_eq!((body.head.metadata_rev, house.store.pages()), (1, 4));
+    let rig = ReaderRig::of(1..=3).await;
+    let reading = rig.reading(Order::MODIFIED, "", "");
+    let first = rig.readers.read(&reading).await.unwrap();
+    assert!(Arc::ptr_eq(&first, &rig.readers.read(&reading).await.unwrap()));
+    let other = rig.reading(Order::CREATED, "", "");
+    rig.readers.read(&other).await.unwrap();
+    assert_eq!(rig.store.pages(), 2);
+    rig.change(vec![edit(2, "again")]).await;
+    assert!(!Arc::ptr_eq(&first, &rig.readers.read(&reading).await.unwrap()));
+    rig.entitle("Another title").await;
+    let body = rig.readers.read(&reading).await.unwrap();
+    assert_eq!((body.head.metadata_rev, rig.store.pages()), (1, 4));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_told_and_not_kept() {
-    let house = House::of(1..=3).await;
-    let reading = house.reading(Order::MODIFIED, "", "");
-    house.store.break_down(true);
-    assert!(matches!(house.readers.read(&reading).await, Err(ReadError::Store(_))));
-    let waiting = wait(&house, reading.clone()).await.unwrap();
+    let rig = ReaderRig::of(1..=3).await;
+    let reading = rig.reading(Order::MODIFIED, "", "");
+    rig.store.break_down(true);
+    assert!(matches!(rig.readers.read(&reading).await, Err(ReadError::Store(_))));
+    let waiting = wait(&rig, reading.clone()).await.unwrap();
     assert!(matches!(waiting, Err(ReadError::Store(_))));
-    house.store.break_down(false);
-    assert_eq!(house.readers.read(&reading).await.unwrap().count, 3);
+    rig.store.break_down(false);
+    assert_eq!(rig.readers.read(&reading).await.unwrap().count, 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_feed_that_is_not_read_yet_and_one_that_is_not_there_are_told_apart() {
-    let house = House::unread().await;
-    let reading = house.reading(Order::MODIFIED, "cursor:", "");
-    assert!(matches!(house.readers.read(&reading).await, Err(ReadError::NotReady)));
-    assert!(matches!(wait(&house, reading).await.unwrap(), Err(ReadError::NotReady)));
+    let rig = ReaderRig::unread().await;
+    let reading = rig.reading(Order::MODIFIED, "cursor:", "");
+    assert!(matches!(rig.readers.read(&reading).await, Err(ReadError::NotReady)));
+    assert!(matches!(wait(&rig, reading).await.unwrap(), Err(ReadError::NotReady)));
     let view = View::all(FeedNo(9), Order::MODIFIED);
     let reading = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
-    assert!(matches!(house.readers.read(&reading).await, Err(ReadError::UnknownFeed)));
-    assert_eq!(house.store.pages(), 0);
+    assert!(matches!(rig.readers.read(&reading).await, Err(ReadError::UnknownFeed)));
+    assert_eq!(rig.store.pages(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
     // DESIGN section 2: the stored string, never recomputed.
-    let house = House::of(1..=3).await;
-    let view = View::all(house.feed, Order::MODIFIED);
+    let rig = ReaderRig::of(1..=3).await;
+    let view = View::all(rig.feed, Order::MODIFIED);
     let odd = "01780272000_0_1";
-    let body = house.readers.read(&ReadRequest::push(view, Representation::ATOM, odd, 2)).await.unwrap();
+    let body = rig.readers.read(&ReadRequest::push(view, Representation::ATOM, odd, 2)).await.unwrap();
     let text = String::from_utf8(body.body.to_vec()).unwrap();
     assert!(text.contains(&format!("<fo:prev_cursor>{odd}</fo:prev_cursor>")), "{text}");
     assert!(!text.contains("rel=\"next\"") && body.more, "SF-84");
-    house.change(vec![delete(1), delete(2), delete(3), revive(1)]).await;
-    let since = head(&house, Order::MODIFIED).await;
-    house.change(vec![delete(1)]).await;
+    rig.change(vec![delete(1), delete(2), delete(3), revive(1)]).await;
+    let since = head(&rig, Order::MODIFIED).await;
+    rig.change(vec![delete(1)]).await;
     let acked = since.strip_prefix("cursor:").unwrap();
     let body =
-        house.readers.read(&ReadRequest::push(view, Representation::CLASSIC_RSS, acked, 2)).await.unwrap();
+        rig.readers.read(&ReadRequest::push(view, Representation::CLASSIC_RSS, acked, 2)).await.unwrap();
     assert_eq!((body.count, body.last_cursor == acked), (0, false), "the cursor moves past what is left out");
 }
 
 /// A page of two in JSON, from a position on.
-fn two(house: &House, since: &str) -> ReadRequest {
-    let view = View::all(house.feed, Order::MODIFIED);
+fn two(rig: &ReaderRig, since: &str) -> ReadRequest {
+    let view = View::all(rig.feed, Order::MODIFIED);
     ReadRequest::page(view, Representation::JSON, (since, ""), 2).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_follower_catches_up_page_by_page_and_then_gets_every_change_once() {
-    let house = House::of(1..=5).await;
+    let rig = ReaderRig::of(1..=5).await;
     let stop = CancellationToken::new();
-    let mut pages = house.readers.follow(two(&house, "cursor:"), stop.clone().cancelled_owned()).unwrap();
+    let mut pages = rig.readers.follow(two(&rig, "cursor:"), stop.clone().cancelled_owned()).unwrap();
     let mut seen = Vec::new();
     for count in [2, 2, 1] {
         let page = pages.next().await.unwrap().unwrap();
         assert_eq!(page.count, count);
         seen.push(page.last_cursor.clone());
     }
-    assert_eq!(seen.last(), Some(&house.all(Order::MODIFIED).await.last_cursor));
+    assert_eq!(seen.last(), Some(&rig.all(Order::MODIFIED).await.last_cursor));
     let waiting = tokio::spawn(async move { (pages.next().await, pages) });
     settle().await;
     assert!(!waiting.is_finished(), "nothing more stands there");
-    house.entitle("Another title").await;
+    rig.entitle("Another title").await;
     settle().await;
     assert!(!waiting.is_finished(), "a change of the feed's own data is no item");
-    house.change(vec![add(6)]).await;
-    house.change(vec![delete(1)]).await;
+    rig.change(vec![add(6)]).await;
+    rig.change(vec![delete(1)]).await;
     let (page, mut pages) = waiting.await.unwrap();
     let after = format!("cursor:{}", seen[2]);
     let page = page.unwrap().unwrap();
-    assert_eq!(page.body, house.readers.read(&two(&house, &after)).await.unwrap().body);
-    assert_eq!((page.count, &page.last_cursor), (2, &house.all(Order::MODIFIED).await.last_cursor));
+    assert_eq!(page.body, rig.readers.read(&two(&rig, &after)).await.unwrap().body);
+    assert_eq!((page.count, &page.last_cursor), (2, &rig.all(Order::MODIFIED).await.last_cursor));
     stop.cancel();
     assert!(pages.next().await.is_none(), "stopped");
-    assert_eq!(house.notify.watchers(house.feed), 0, "what has ended watches nothing");
+    assert_eq!(rig.notify.watchers(rig.feed), 0, "what has ended watches nothing");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_change_between_a_followers_look_and_its_wait_is_not_slept_through() {
-    let house = House::of(1..=3).await;
-    let since = head(&house, Order::MODIFIED).await;
-    house.store.hold_back();
-    let mut pages = house.readers.follow(two(&house, &since), std::future::pending()).unwrap();
+    let rig = ReaderRig::of(1..=3).await;
+    let since = head(&rig, Order::MODIFIED).await;
+    rig.store.hold_back();
+    let mut pages = rig.readers.follow(two(&rig, &since), std::future::pending()).unwrap();
     let waiting = tokio::spawn(async move { pages.next().await });
     settle().await;
-    assert_eq!(house.store.pages(), 1, "it has looked, and found nothing");
-    house.change(vec![add(4)]).await;
+    assert_eq!(rig.store.pages(), 1, "it has looked, and found nothing");
+    rig.change(vec![add(4)]).await;
     let changed = Instant::now();
-    house.store.let_go();
+    rig.store.let_go();
     assert_eq!(waiting.await.unwrap().unwrap().unwrap().count, 1);
     assert_eq!(Instant::now(), changed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_follower_ends_with_its_range_its_stop_and_its_first_error() {
-    let house = House::of(1..=3).await;
-    let reading = |since: &str, until: &str| house.reading(Order::MODIFIED, since, until);
+    let rig = ReaderRig::of(1..=3).await;
+    let reading = |since: &str, until: &str| rig.reading(Order::MODIFIED, since, until);
     let never = std::future::pending::<()>;
-    let mut closed = house.readers.follow(reading("", "time:2000-01-01T00:00:00Z"), never()).unwrap();
+    let mut closed = rig.readers.follow(reading("", "time:2000-01-01T00:00:00Z"), never()).unwrap();
     assert!(closed.next().await.is_none(), "that range is over");
-    let since = head(&house, Order::MODIFIED).await;
+    let since = head(&rig, Order::MODIFIED).await;
     let started = Instant::now();
     let end = tokio::time::sleep(TIMEOUT);
-    let mut stopped = house.readers.follow(reading(&since, ""), end).unwrap();
+    let mut stopped = rig.readers.follow(reading(&since, ""), end).unwrap();
     assert!(stopped.next().await.is_none());
     assert_eq!(started.elapsed().as_secs(), TIMEOUT.as_secs());
     let over = std::future::ready(());
-    let mut first = house.readers.follow(reading("", ""), over).unwrap();
+    let mut first = rig.readers.follow(reading("", ""), over).unwrap();
     assert_eq!(first.next().await.unwrap().unwrap().count, 3, "the first look is always made");
     assert!(first.next().await.is_none());
-    house.store.break_down(true);
-    let mut broken = house.readers.follow(reading(&since, "time:2100-01-01"), never()).unwrap();
+    rig.store.break_down(true);
+    let mut broken = rig.readers.follow(reading(&since, "time:2100-01-01"), never()).unwrap();
     assert!(matches!(broken.next().await, Some(Err(ReadError::Store(_)))));
     assert!(broken.next().await.is_none());
     let view = View::all(FeedNo(9), Order::MODIFIED);
     let unknown = ReadRequest::page(view, Representation::JSON, ("", ""), 1).unwrap();
-    assert!(matches!(house.readers.follow(unknown, never()), Err(ReadError::UnknownFeed)));
+    assert!(matches!(rig.readers.follow(unknown, never()), Err(ReadError::UnknownFeed)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
-    let house = House::of(1..=3).await;
-    house.change(vec![delete(1), delete(2), delete(3), revive(1)]).await;
-    let view = View::all(house.feed, Order::MODIFIED);
+    let rig = ReaderRig::of(1..=3).await;
+    rig.change(vec![delete(1), delete(2), delete(3), revive(1)]).await;
+    let view = View::all(rig.feed, Order::MODIFIED);
     let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1);
-    let mut pages = house.readers.follow(reading, std::future::pending()).unwrap();
+    let mut pages = rig.readers.follow(reading, std::future::pending()).unwrap();
     let page = pages.next().await.unwrap().unwrap();
     assert_eq!((page.count, page.more), (1, false));
     // A reader whose position is kept moves with each of them.
     let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1);
-    let mut pages = house.readers.follow_position(reading, std::future::pending()).unwrap();
+    let mut pages = rig.readers.follow_position(reading, std::future::pending()).unwrap();
     let mut counts = Vec::new();
     for _ in 0..3 {
         counts.push(pages.next().await.unwrap().unwrap().count);
@@ -274,11 +274,11 @@ async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
 // LEGACY R-11.
 #[tokio::test(start_paused = true)]
 async fn classic_rss_says_how_long_a_copy_stays_fresh() {
-    let house = House::of(1..=1).await;
+    let rig = ReaderRig::of(1..=1).await;
     let site = Arc::new(Site::new(&Url::parse("https://feeds.example/").unwrap(), ""));
     let readers =
-        Readers::new(house.store.clone(), house.notify.clone(), house.clock.clone(), site, Config::default());
-    let feed = house.feed;
+        Readers::new(rig.store.clone(), rig.notify.clone(), rig.clock.clone(), site, Config::default());
+    let feed = rig.feed;
     let readers = readers.with_ttl_mins(move |asked| (asked == feed).then_some(90));
     let body = async |representation| {
         let read = readers.read(&ReadRequest::classic(feed, representation, 15)).await.unwrap();

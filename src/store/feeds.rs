@@ -28,6 +28,10 @@ pub trait Feeds: Send + Sync {
         Box::pin(async move { Ok(self.snapshot(feed, keys).await?.into_known().1) })
     }
 
+    /// The items that were committed with one of these witnesses, each once: of each witness the last
+    /// [`WITNESSED_MAX`].
+    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> Answer<'_, Witnessed>;
+
     /// The ids of the items behind these keys, without the items; unknown keys are left out.
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>>;
 
@@ -66,9 +70,21 @@ impl Snapshot {
     /// The record, and what [`feed::reconcile`](crate::feed::reconcile) decides on.
     pub fn into_known(self) -> (FeedRecord, Known) {
         let Self { record, window, items } = self;
-        let known = Known { rev: record.rev, id_rule: record.id_rule, window, items };
+        let known = Known { rev: record.rev, id_rule: record.id_rule, window, items, lookalikes: Vec::new() };
         (record, known)
     }
+}
+
+/// Items that are kept of one witness; of more the oldest are forgotten. What so many share tells no post from another.
+pub const WITNESSED_MAX: usize = 16;
+
+/// Items found by their witnesses.
+#[derive(Clone, Debug, Default)]
+pub struct Witnessed {
+    /// The revision read.
+    pub rev: u64,
+    /// The items.
+    pub items: Vec<Arc<Item>>,
 }
 
 /// An item without its content.

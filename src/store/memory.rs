@@ -2,7 +2,7 @@
 
 use super::{
     Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
     clock_guard::ClockGuard,
     leases, paging, plan, stored,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -23,7 +23,7 @@ use crate::{
 };
 use everfeed_adapters::Key;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     ops::Bound,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -68,6 +68,8 @@ struct MemoryItems {
     created: BTreeMap<Stamp, Stamp>,
     /// Ids by every key ever seen.
     keys: HashMap<KeyHash, ItemId>,
+    /// Ids by witness, the newest last.
+    witnesses: HashMap<KeyHash, Vec<ItemId>>,
 }
 
 /// An item, and its bytes in a file.
@@ -167,6 +169,16 @@ impl Feeds for Memory {
 
     fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot> {
         self.answer(move |state, _| Ok(state.feed(feed)?.snapshot(&keys)))
+    }
+
+    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> Answer<'_, Witnessed> {
+        self.answer(move |state, _| {
+            let feed = state.feed(feed)?;
+            let mut met = HashSet::new();
+            let ids = witnesses.iter().filter_map(|witness| feed.held.witnesses.get(witness)).flatten();
+            let ids = ids.filter(|id| met.insert(**id));
+            Ok(Witnessed { rev: feed.record.rev, items: ids.filter_map(|id| feed.item(*id)).collect() })
+        })
     }
 
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>> {
@@ -509,6 +521,12 @@ impl MemoryFeed {
         }
         for (key, id) in plan::bindings(&commit) {
             self.held.keys.entry(key).or_insert(id);
+        }
+        for (witness, id) in plan::witnesses(&commit) {
+            let held = self.held.witnesses.entry(witness).or_default();
+            if let Some(more) = plan::witnessed(held, id) {
+                *held = more;
+            }
         }
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
         if let Some(mut last) = commit.last {

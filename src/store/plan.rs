@@ -1,6 +1,6 @@
 //! Plan of a commit: the rows to write, worked out before the first is written. Pure; writing is the store's business.
 
-use super::{Commit, Receipt, StoreError, stored::damaged};
+use super::{Commit, Receipt, StoreError, feeds::WITNESSED_MAX, stored::damaged};
 use crate::feed::{
     cursor::Toc,
     item::{Content, Item, ItemId, KeyHash, PublisherId},
@@ -195,6 +195,24 @@ pub(super) fn bindings(commit: &Commit) -> impl Iterator<Item = (KeyHash, ItemId
         Change::Delete(_) => None,
     });
     puts.flat_map(|put| put.keys.iter().map(|key| (*key, put.id))).chain(commit.aliases.iter().copied())
+}
+
+/// The witnesses of the items of a commit, in the order of their changes.
+pub(super) fn witnesses(commit: &Commit) -> impl Iterator<Item = (KeyHash, ItemId)> {
+    let puts = commit.changes.iter().filter_map(|change| match change {
+        Change::Put(put) => Some(put),
+        Change::Delete(_) => None,
+    });
+    puts.flat_map(|put| put.witnesses.iter().map(|witness| (*witness, put.id)))
+}
+
+/// Adds an item to those of a witness, newest last; `None` when it is among them already.
+pub(super) fn witnessed(held: &[ItemId], id: ItemId) -> Option<Vec<ItemId>> {
+    if held.contains(&id) {
+        return None;
+    }
+    let kept = &held[held.len().saturating_sub(WITNESSED_MAX - 1)..];
+    Some(kept.iter().copied().chain([id]).collect())
 }
 
 /// The namespace of a feed is fixed when it is first seen: with another one every id would change.

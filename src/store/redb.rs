@@ -2,7 +2,7 @@
 
 use super::{
     Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -124,6 +124,10 @@ impl Feeds for Redb {
 
     fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot> {
         Box::pin(self.reader.run(move |snapshot| rows::snapshot(snapshot, feed, &keys)))
+    }
+
+    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> Answer<'_, Witnessed> {
+        Box::pin(self.reader.run(move |snapshot| rows::witnessed(snapshot, feed, &witnesses)))
     }
 
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>> {

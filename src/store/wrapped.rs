@@ -2,7 +2,7 @@
 
 use super::{
     Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    Store, StoreCounts, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    Store, StoreCounts, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::feed::{
@@ -54,6 +54,7 @@ tapped! { 'a
     Feeds {
         feed(feed: FeedNo) -> FeedRecord;
         snapshot(feed: FeedNo, keys: Vec<KeyHash>) -> Snapshot;
+        witnessed(feed: FeedNo, witnesses: Vec<KeyHash>) -> Witnessed;
         ids(feed: FeedNo, keys: Vec<KeyHash>) -> Vec<(KeyHash, ItemId)>;
         commit(commit: Commit) -> Receipt;
         page(query: PageQuery) -> Page;

@@ -30,7 +30,7 @@ const FIELDS_FREE: &[&str] = &[
 const NAMES_FREE: &[&str] = &["Config", "Error"];
 
 /// Known offenders; the lists only shrink, and end empty.
-const FUNCTIONS_LEFT: &[&str] = &["held_back", "new"];
+const FUNCTIONS_LEFT: &[&str] = &["new"];
 const TYPES_LEFT: &[&str] = &[
     "ArchiveWalk",
     "Commit",

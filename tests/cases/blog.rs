@@ -14,7 +14,7 @@ use everfeed::{
         schedule::{Policy, PollState},
         stamp::Stamp,
     },
-    ingest::{Context, Deletions, FeedSpec, Upstream, checks::Check, polls::Poll},
+    ingest::{Context, DeletionSettings, FeedSpec, Upstream, checks::Check, polls::Poll},
     layers::{self, ClientConfig, FetchError, Governor, client::upstream_over},
     notify::Notify,
     store::{Store, memory::Memory},
@@ -95,7 +95,7 @@ impl Blog {
         let context = Context { jitter: || 0.0, ..context };
         let no = store.register(name, name).await.unwrap().no;
         let policy = Policy { min_secs: Some(3600), max_secs: 3600 };
-        let deletions = Deletions { permalink_checks, ..Deletions::default() };
+        let deletions = DeletionSettings { permalink_checks, ..DeletionSettings::default() };
         let feed = FeedSpec { policy, deletions, ..FeedSpec::new(no, name, Url::parse(URL).unwrap()) };
         let state = PollState::unpolled(URL);
         let (known, cursor, told) = (HashMap::new(), String::new(), (0, 0));

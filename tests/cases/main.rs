@@ -27,5 +27,6 @@ mod document;
 
 mod alternating;
 mod downstream;
+mod identity;
 mod table;
 mod vectors;

@@ -4,7 +4,7 @@ use crate::publisher::{Past, start};
 use everfeed::{
     clock::System,
     feed::archive::History,
-    ingest::{Context, FeedSpec, Import, Poller, Upstream},
+    ingest::{Context, FeedSpec, ImportSettings, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{
@@ -46,7 +46,7 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     let upstream = Upstream::new(client, Url::parse("http://me.example/").unwrap(), clock.clone());
     let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
     let no = store.register("blog", "blog").await.unwrap().no;
-    let import = Import { serve_after_secs: 3600, page_gap_secs: 0, ..Import::default() };
+    let import = ImportSettings { serve_after_secs: 3600, page_gap_secs: 0, ..ImportSettings::default() };
     let url = Url::parse(&publisher.url("/feed")).unwrap();
     let feed = FeedSpec { import: Some(import), ..FeedSpec::new(no, "blog", url) };
     let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();

@@ -17,8 +17,17 @@ use everfeed::{
         schedule::{self, PollState, ValidatorPair},
         stamp::Stamp,
     },
+<<<<<<< HEAD
     ingest::{Context, Deletions, FeedSpec, Fetched, Upstream, checks::Check, polls::Poll, upstream::Reply},
     layers::{self, ClientConfig, FetchError, Governor, client::upstream_over},
+=======
+    ingest::{
+        Context, DeletionSettings, FeedSpec, Fetched,
+        checks::Check,
+        polls::{Poll, PollSaving},
+        upstream::Reply,
+    },
+>>>>>>> main
     notify::Notify,
     store::{memory::Memory, traits::*},
 };
@@ -83,7 +92,7 @@ struct Watcher {
 #[derive(Default)]
 struct Judge {
     told: Told,
-    /// Deletions that were found, by their number.
+    /// DeletionSettings that were found, by their number.
     found: HashSet<usize>,
 }
 
@@ -113,7 +122,7 @@ impl Watcher {
         let context = Context { jitter: || 0.0, ..Context::new(store.clone(), notify, clock.clone()) };
         let no = store.register("blog", URL).await.unwrap().no;
         let usual = FeedSpec::new(no, "blog", Url::parse(URL).unwrap());
-        let feed = FeedSpec { deletions: Deletions { permalink_checks, ..usual.deletions }, ..usual };
+        let feed = FeedSpec { deletions: DeletionSettings { permalink_checks, ..usual.deletions }, ..usual };
         let state = PollState::unpolled(URL);
         let (cursor, held, items, missed) = (String::new(), None, HashMap::new(), Vec::new());
         let (by_absence, shown, gaps) = (Judge::default(), Default::default(), 0);
@@ -187,8 +196,13 @@ impl Watcher {
         let polled = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await;
         self.state = polled.state;
         assert_eq!(self.state.health.fault, None, "every document of this publisher can be read");
+<<<<<<< HEAD
         if polled.is_saved {
             self.follow().await;
+=======
+        if polled.saving == PollSaving::Committed {
+            self.follow(publisher).await;
+>>>>>>> main
         }
         if self.feed.deletions.permalink_checks {
             self.ask(hours).await;

@@ -77,6 +77,7 @@ pub(crate) fn put(kind: PutKind, n: u32) -> Change {
         entry: Arc::new(entry(n)),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
         digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        witnesses: Vec::new(),
     })
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn entry_child(element: Element, draft: &mut Draft<'_>) -> Option<Ele
     match element.name.to_ascii_lowercase().as_str() {
         "title" => draft.title(Rank::Fallback, present(&element.text()).map(Text::plain)),
         "author" => draft.author(Rank::Fallback, person::line(&element.text())),
-        "summary" => draft.summary(Rank::Fallback, present(&element.text()).map(Text::html)),
+        "summary" | "description" => draft.summary(Rank::Fallback, present(&element.text()).map(Text::html)),
         "subtitle" => draft.summary(Rank::LastResort, present(&element.text()).map(Text::html)),
         _ => {}
     }
@@ -30,7 +30,7 @@ pub(crate) fn feed_child(element: Element, scope: &Scope, metadata: &mut Metadat
             let url = element.attribute("href").or_else(|| element.attribute("url")).and_then(present);
             metadata.image = url.map(|url| picture(&url, scope));
         }
-        "summary" if metadata.description.is_none() => {
+        "summary" | "description" if metadata.description.is_none() => {
             metadata.description = present(&element.text()).map(Text::plain)
         }
         _ => {}

@@ -1,4 +1,5 @@
-//! Categories that other vocabularies give: `itunes:category`, `itunes:keywords` and `media:category`. The elements stay
+//! Categories that other vocabularies give: `itunes:category`, `itunes:keywords`, `media:category` and
+//! `media:keywords`. The elements stay
 //! foreign markup besides.
 
 use crate::reading::add;
@@ -12,7 +13,7 @@ const ITUNES: &str = "http://www.itunes.com/";
 /// The scheme of a `media:category` that names none (Media RSS 1.5.1).
 const MEDIA: &str = "http://search.yahoo.com/mrss/category_schema";
 
-/// Limit of the keywords of one `itunes:keywords` are read; Apple allowed twelve.
+/// Limit of the keywords of one element that are read; Apple allowed twelve.
 const KEYWORDS_MAX: usize = 256;
 
 /// The categories that the foreign markup of an entry or a feed names.
@@ -32,17 +33,15 @@ fn gather(element: &Element, offered: &mut Vec<Category>) {
         // A category holds its subcategories.
         (Vocabulary::Itunes, "category") => {
             let term = element.attribute("text").map(str::to_owned).unwrap_or_else(|| element.text());
-            offer(offered, &term, ITUNES, None);
+            offer(offered, &term, Some(ITUNES), None);
             element.elements().for_each(|child| gather(child, offered));
         }
-        (Vocabulary::Itunes, "keywords") => {
-            let text = element.text();
-            text.split(',').take(KEYWORDS_MAX).for_each(|term| offer(offered, term, ITUNES, None));
-        }
+        (Vocabulary::Itunes, "keywords") => keywords(element, Some(ITUNES), offered),
+        (Vocabulary::MediaRss, "keywords") => keywords(element, None, offered),
         (Vocabulary::MediaRss, "category") => {
             let scheme = element.attribute("scheme").and_then(present);
             let label = element.attribute("label").and_then(present);
-            offer(offered, &element.text(), scheme.as_deref().unwrap_or(MEDIA), label);
+            offer(offered, &element.text(), scheme.as_deref().or(Some(MEDIA)), label);
         }
         (Vocabulary::MediaRss, "group" | "content") => {
             element.elements().for_each(|child| gather(child, offered));
@@ -51,8 +50,14 @@ fn gather(element: &Element, offered: &mut Vec<Category>) {
     }
 }
 
-fn offer(offered: &mut Vec<Category>, term: &str, scheme: &str, label: Option<String>) {
+/// Words between commas.
+fn keywords(element: &Element, scheme: Option<&str>, offered: &mut Vec<Category>) {
+    let text = element.text();
+    text.split(',').take(KEYWORDS_MAX).for_each(|term| offer(offered, term, scheme, None));
+}
+
+fn offer(offered: &mut Vec<Category>, term: &str, scheme: Option<&str>, label: Option<String>) {
     if let Some(term) = present(term) {
-        add(offered, Category { term, scheme: Some(scheme.to_owned()), label });
+        add(offered, Category { term, scheme: scheme.map(str::to_owned), label });
     }
 }

@@ -1,13 +1,18 @@
 //! Links, categories and generators as Atom writes them, which other formats borrow, and the plain forms of links and
 //! pictures.
 
+use url::Url;
+
 use crate::reading::Scope;
 use crate::text::{present, uri};
 use crate::{Category, Element, Generator, Image, Link};
 
 /// A link; without a target there is none. Some early writers put the target into the text.
 pub(crate) fn link(element: &Element, scope: &Scope) -> Option<Link> {
-    let href = element.attribute("href").and_then(present).or_else(|| present(&element.text()))?;
+    let named = element.attribute("href");
+    // An empty reference is the base itself (RFC 3986 section 5.2), which says something only if the document named it.
+    let base = || named.and(scope.base.as_ref()).filter(|_| scope.is_rebased).map(Url::to_string);
+    let href = named.and_then(present).or_else(|| present(&element.text())).or_else(base)?;
     let rel = element.attribute("rel").and_then(present);
     let rel = rel.map(|rel| match rel.strip_prefix("http://www.iana.org/assignments/relation/") {
         Some(short) => short.to_owned(),

@@ -1,6 +1,7 @@
 //! The dialect of a document: its format, and the namespaces that it puts the format's own elements into.
 
 use crate::Format;
+use crate::text::date::SlashOrder;
 use crate::vocabulary::Vocabulary;
 
 /// A format as one document spells it: the namespace that the document puts its own elements into is the format's own.
@@ -8,6 +9,8 @@ use crate::vocabulary::Vocabulary;
 pub(crate) struct Dialect {
     pub(crate) format: Format,
     pub(crate) own: Vec<String>,
+    /// The order of day and month in its dates with slashes, if others of its dates tell it.
+    pub(crate) slash_order: Option<SlashOrder>,
 }
 
 impl Dialect {

@@ -178,7 +178,7 @@ impl<'d> Draft<'d> {
     }
 
     fn date(&mut self, raw: &str) -> Option<Date> {
-        date::read(raw, &mut self.notes)
+        date::read_in(raw, self.dialect.slash_order, &mut self.notes)
     }
 
     /// Offers a URL that may be the permalink if no link is given.

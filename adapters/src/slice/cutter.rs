@@ -112,7 +112,7 @@ struct CutEntry<'t> {
 
 impl<'t> Cutter<'t> {
     fn new(root: &Root<'t>, scope: Scope) -> Self {
-        let dialect = Dialect { format: root.format, own: Vec::new() };
+        let dialect = Dialect { format: root.format, own: Vec::new(), slash_order: None };
         Self {
             text: root.text,
             dialect: dialect.clone(),

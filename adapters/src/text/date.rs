@@ -1,7 +1,10 @@
 //! Dates as feeds have written them since 1997: what instant they mean. Whether that is plausible is judged elsewhere.
 
 mod names;
+mod slashes;
 mod usual;
+
+pub(crate) use slashes::{SlashOrder, holds_slashes, order_of};
 
 use std::borrow::Cow;
 
@@ -19,7 +22,8 @@ const SECOND_US: i64 = 1_000_000;
 ///
 /// RFC 3339 and the ISO 8601 family first, then the RFC 822 family, then localized names. Two-digit years 00 to 49 are
 /// 20xx, 50 to 99 are 19xx, three digits count from 1900; a zone that is unknown, military or missing is UTC; a wrong
-/// weekday is ignored; second 60 and hour 24 roll over. An ambiguous or impossible date is `None`.
+/// weekday is ignored; second 60 and hour 24 roll over. An ambiguous or impossible date is `None`: `25/12/2006` can only be
+/// Christmas, `01/04/2004` is the first of April to some and the fourth of January to others.
 ///
 /// ```
 /// use everfeed_adapters::text::date::parse;
@@ -29,6 +33,11 @@ const SECOND_US: i64 = 1_000_000;
 /// assert_eq!(parse("01/04/2004"), None);
 /// ```
 pub fn parse(raw: &str) -> Option<i64> {
+    parse_in(raw, None)
+}
+
+/// The same, in a document whose other dates tell how it writes them with slashes.
+fn parse_in(raw: &str, order: Option<SlashOrder>) -> Option<i64> {
     if raw.len() > DATE_BYTES_MAX {
         return None;
     }
@@ -40,7 +49,7 @@ pub fn parse(raw: &str) -> Option<i64> {
         text = without_comments(&text);
     }
     let text = text.trim();
-    digits(text).or_else(|| iso(text)).or_else(|| worded(text))
+    digits(text).or_else(|| iso(text)).or_else(|| worded(text, order))
 }
 
 fn lower_case(raw: &str) -> String {
@@ -49,8 +58,13 @@ fn lower_case(raw: &str) -> String {
 
 /// A date with its source text, and a note when it means nothing to us; `None` when there is no text.
 pub(crate) fn read(raw: &str, notes: &mut Notes) -> Option<Date> {
+    read_in(raw, None, notes)
+}
+
+/// The same, in a document whose other dates tell how it writes them with slashes.
+pub(crate) fn read_in(raw: &str, order: Option<SlashOrder>, notes: &mut Notes) -> Option<Date> {
     let raw = super::present(raw)?;
-    let at_us = parse(&raw);
+    let at_us = parse_in(&raw, order);
     if at_us.is_none() {
         let start: String = raw.chars().take(DATE_BYTES_MAX).collect();
         notes.add(Note::BadDate(start));
@@ -281,7 +295,7 @@ fn week_date(year: i32, week: &str, day: &str) -> Option<NaiveDate> {
 }
 
 /// The RFC 822 family, asctime, RFC 850 and what people made of them: words in nearly any order.
-fn worded(text: &str) -> Option<i64> {
+fn worded(text: &str, order: Option<SlashOrder>) -> Option<i64> {
     let spaced = text.replace(',', ", ");
     let words: Vec<_> = spaced.split_whitespace().collect();
     let mut words = words.as_slice();
@@ -292,7 +306,7 @@ fn worded(text: &str) -> Option<i64> {
         // A weekday, in whatever language and whether it is right or not: French "mar," is no March.
         words = &words[1..];
     }
-    let mut found = Words::default();
+    let mut found = Words { order, ..Words::default() };
     for word in words {
         found.take(word.trim_end_matches(','))?;
     }
@@ -310,6 +324,7 @@ struct Words {
     month: Option<u32>,
     year: Option<i32>,
     seen_time: bool,
+    order: Option<SlashOrder>,
 }
 
 impl Words {
@@ -351,6 +366,9 @@ impl Words {
     /// `10-jun-03`, `2006/09/15`, `1st`.
     fn compound(&mut self, word: &str) -> Option<()> {
         if let Some(date) = iso_date(word) {
+            return self.parts.date.replace(date).is_none().then_some(());
+        }
+        if let Some(date) = slashes::date(word, self.order) {
             return self.parts.date.replace(date).is_none().then_some(());
         }
         if let [day, month, year] = word.split('-').collect::<Vec<_>>()[..] {

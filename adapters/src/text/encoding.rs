@@ -1,7 +1,10 @@
 //! Which characters the bytes stand for: byte order mark, HTTP charset, declaration, and what the bytes themselves prove.
 //! Not which format they are.
 
+mod mojibake;
+
 use std::borrow::Cow;
+use std::cell::LazyCell;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
@@ -29,9 +32,17 @@ const SEQUENCES_CERTAIN: usize = 8;
 /// bytes agree, then UTF-8, and for single bytes that are no UTF-8, windows-1252 (PARSING section 4).
 ///
 /// A document that calls itself UTF-8, or says nothing, and holds a few other bytes is mended byte by byte, so that one
-/// pasted quotation mark does not turn every accented letter of the feed into an edit.
+/// pasted quotation mark does not turn every accented letter of the feed into an edit. Where such bytes outweigh what is
+/// UTF-8 in the whole document, all of it is windows-1252. Controls of C1 are what windows-1252 has in their place, and a
+/// text that was certainly encoded twice is decoded twice.
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     let Decoded { text, encoding, note } = characters(bytes, content_type);
+    if encoding == UTF_8.name()
+        && let Some(repaired) = mojibake::repair(&text)
+    {
+        let note = Some(Note::Other("its characters were encoded twice; that was undone".to_owned()));
+        return Decoded { text: Cow::Owned(normalise(repaired.into()).into_owned()), encoding, note };
+    }
     Decoded { text: normalise(text), encoding, note }
 }
 
@@ -47,6 +58,8 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     // The same as `str::from_utf8`, and faster.
     let utf8 = UTF_8.decode_without_bom_handling_and_without_replacement(bytes);
     let sequences = || if utf8.is_some() { bytes.iter().filter(|&&b| b >= 0xC0).count() } else { 0 };
+    // Looked at only where the document is no UTF-8.
+    let weight = LazyCell::new(|| ByteWeight::of(bytes));
     let mut wrong: Option<&'static Encoding> = None;
     for label in labels.filter(|label| *label != UTF_16LE && *label != UTF_16BE) {
         if label == UTF_8 {
@@ -57,7 +70,8 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
             continue;
         }
         let certain = if label.is_single_byte() { 1 } else { SEQUENCES_CERTAIN };
-        if sequences() >= certain {
+        let is_damaged = || utf8.is_none() && label.is_single_byte() && weight.is_damaged_utf8();
+        if sequences() >= certain || is_damaged() {
             wrong = wrong.or(Some(label));
             continue;
         }
@@ -73,7 +87,40 @@ fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
         (None, Some(label)) if label != UTF_8 && !label.is_single_byte() => {
             decoded(label.decode_without_bom_handling(bytes).0, Some(UTF_8), label)
         }
+        (None, _) if weight.is_single_bytes() => {
+            decoded(WINDOWS_1252.decode_without_bom_handling(bytes).0, Some(UTF_8), WINDOWS_1252)
+        }
         (None, _) => mend(bytes),
+    }
+}
+
+/// The bytes of a document that are no ASCII: those that stand alone, as in windows-1252, against those that form UTF-8.
+#[derive(Clone, Copy, Debug, Default)]
+struct ByteWeight {
+    /// Bytes that are part of no sequence.
+    lone: usize,
+    /// Sequences, each counted as often as it has bytes behind its first: the longer it is, the less it is chance.
+    sequences: usize,
+}
+
+impl ByteWeight {
+    fn of(bytes: &[u8]) -> Self {
+        let mut weight = Self::default();
+        for chunk in bytes.utf8_chunks() {
+            weight.lone += chunk.invalid().len();
+            weight.sequences += chunk.valid().bytes().filter(|byte| (0x80..0xC0).contains(byte)).count();
+        }
+        weight
+    }
+
+    /// True when the sequences are chance: an "Ã©" among many accented letters is what it looks like.
+    fn is_single_bytes(self) -> bool {
+        self.lone > self.sequences
+    }
+
+    /// True when the lone bytes are damage in a text that is UTF-8 whatever its label says.
+    fn is_damaged_utf8(self) -> bool {
+        self.sequences >= SEQUENCES_CERTAIN && self.sequences > 4 * self.lone
     }
 }
 
@@ -176,33 +223,62 @@ fn labelled(label: &[u8]) -> Option<&'static Encoding> {
 
 /// Legal characters and line feeds only.
 fn normalise(text: Cow<'_, str>) -> Cow<'_, str> {
-    // One look at the bytes decides for nearly every document; U+FFFE and U+FFFF begin with EF BF. Whole blocks are looked
-    // at without a way out in the middle, so that the processor can look at many bytes at once.
+    // One look at the bytes decides for nearly every document; U+FFFE and U+FFFF begin with EF BF, controls of C1 with C2.
+    // Whole blocks are looked at without a way out in the middle, so that the processor can look at many bytes at once.
     let is_odd = |b: u8| b < 0x20 && b != b'\n' && b != b'\t';
     let bytes = text.as_bytes();
     let is_plain = |block: &[u8]| !block.iter().fold(false, |odd, &b| odd | is_odd(b));
-    if bytes.chunks(BLOCK_BYTES).all(is_plain) && memchr::memmem::find(bytes, b"\xEF\xBF").is_none() {
+    let is_c1 = |at: usize| bytes.get(at + 1).is_some_and(|next| *next < 0xA0);
+    if bytes.chunks(BLOCK_BYTES).all(is_plain)
+        && memchr::memmem::find(bytes, b"\xEF\xBF").is_none()
+        && !memchr::memchr_iter(0xC2, bytes).any(is_c1)
+    {
         return text;
     }
     let mut normal = String::with_capacity(text.len());
     let mut rest = &*text;
-    while let Some(at) = rest.bytes().position(|b| is_odd(b) || b == 0xEF) {
+    while let Some(at) = rest.bytes().position(|b| is_odd(b) || b == 0xEF || b == 0xC2) {
         normal.push_str(&rest[..at]);
         let mut characters = rest[at..].chars();
-        match characters.next() {
+        let first = characters.next();
+        rest = characters.as_str();
+        match first {
             Some('\r') => {
-                rest = characters.as_str();
                 rest = rest.strip_prefix('\n').unwrap_or(rest);
                 normal.push('\n');
-                continue;
             }
+            Some(c @ '\u{80}'..='\u{9F}') => normal.push(of_windows_1252(c)),
             Some(c) if is_legal(c) => normal.push(c),
+            // ASCII: the control itself is one byte.
+            Some(c)
+                if c.is_control()
+                    && !normal.ends_with(' ')
+                    && parts_words(&text[..text.len() - rest.len() - 1], rest) =>
+            {
+                normal.push(' ');
+            }
             _ => {}
         }
-        rest = characters.as_str();
     }
     normal.push_str(rest);
     Cow::Owned(normal)
+}
+
+/// The character that windows-1252 has at the place of a control of C1, which no text means. Five places are empty there.
+fn of_windows_1252(control: char) -> char {
+    let byte = [u8::try_from(u32::from(control)).unwrap_or(b' ')];
+    WINDOWS_1252.decode_without_bom_handling(&byte).0.chars().next().unwrap_or(control)
+}
+
+/// True where a forbidden control stands between two words: some writers meant a space or a line by it. A single letter
+/// is no word: a text in which every second character is a control was cut out of something else.
+fn parts_words(before: &str, behind: &str) -> bool {
+    let is_of_word =
+        |c: &char| !c.is_whitespace() && is_legal(*c) && !c.is_control() && !matches!(c, '<' | '>');
+    let (before, behind) =
+        (before.trim_end_matches(|c| !is_legal(c)), behind.trim_start_matches(|c| !is_legal(c)));
+    before.chars().rev().take(2).filter(is_of_word).count() == 2
+        && behind.chars().take(2).filter(is_of_word).count() == 2
 }
 
 /// Length of the part of a document that is looked at at once.

@@ -1,9 +1,11 @@
-//! The relative references of a tree made absolute, so that it means the same wherever it is written; not those of HTML
-//! that is kept as text.
+//! The relative references of a tree made absolute, so that it means the same wherever it is written; also those of HTML that
+//! an element of another vocabulary holds as text.
+
+use std::borrow::Cow;
 
 use url::Url;
 
-use super::markup::{XLINK, XML};
+use super::markup::{XHTML, XLINK, XML};
 use super::{html, uri};
 use crate::{Attribute, Element, Node};
 
@@ -13,38 +15,69 @@ const FOREIGN_ATTRIBUTES: [&str; 4] = ["href", "src", "url", "resource"];
 /// Resolves what HTML calls references below an element of XHTML, and takes away the bases that they were relative to.
 pub(crate) fn resolve_markup(element: &mut Element, base: Option<&Url>) {
     let mut gain = html::GAIN_BYTES_MAX;
-    below(element, base, &mut |attribute, base| {
-        let name = match attribute.ns.as_str() {
-            "" => attribute.name.as_str(),
-            XLINK if attribute.name == "href" => "xlink:href",
-            _ => return,
-        };
-        if let Some(resolved) = html::resolve_attribute(name, &attribute.value, base) {
-            replace(attribute, resolved, &mut gain);
+    below(element, base, &mut |place, base| {
+        if let ReferencePlace::Attribute { attribute, .. } = place {
+            resolve_html_attribute(attribute, base, &mut gain);
         }
     });
+}
+
+fn resolve_html_attribute(attribute: &mut Attribute, base: &Url, gain: &mut usize) {
+    let name = match attribute.ns.as_str() {
+        "" => attribute.name.as_str(),
+        XLINK if attribute.name == "href" => "xlink:href",
+        _ => return,
+    };
+    if let Some(resolved) = html::resolve_attribute(name, &attribute.value, base) {
+        replace(attribute, resolved, gain);
+    }
 }
 
 /// Resolves what is a reference in foreign markup, on the element itself and below.
 pub(crate) fn resolve_foreign(element: &mut Element, base: Option<&Url>) {
     let mut gain = html::GAIN_BYTES_MAX;
-    let mut resolve = |attribute: &mut Attribute, base: &Url| {
-        let reference = super::trim(&attribute.value);
-        if FOREIGN_ATTRIBUTES.contains(&attribute.name.as_str()) && html::is_relative(reference) {
-            let resolved = uri::resolve(Some(base), reference);
-            replace(attribute, resolved, &mut gain);
+    let mut resolve = |place: ReferencePlace<'_>, base: &Url| match place {
+        ReferencePlace::Attribute { attribute, is_html: true } => {
+            resolve_html_attribute(attribute, base, &mut gain)
         }
+        ReferencePlace::Attribute { attribute, is_html: false } => {
+            let reference = super::trim(&attribute.value);
+            if FOREIGN_ATTRIBUTES.contains(&attribute.name.as_str()) && html::is_relative(reference) {
+                let resolved = uri::resolve(Some(base), reference);
+                replace(attribute, resolved, &mut gain);
+            }
+        }
+        // What is no HTML has no tags with such attributes in it.
+        ReferencePlace::Text(text) if memchr::memchr(b'<', text.as_bytes()).is_some() => {
+            let resolved = match html::absolutise(text, Some(base)) {
+                Cow::Owned(resolved) => resolved,
+                Cow::Borrowed(_) => return,
+            };
+            if let Some(left) = gain.checked_sub(resolved.len().saturating_sub(text.len())) {
+                gain = left;
+                *text = resolved;
+            }
+        }
+        ReferencePlace::Text(_) => {}
     };
     enter(element, base, &mut resolve);
 }
 
-/// A function of an attribute and the base in force where it stands.
-type Resolve<'r> = &'r mut dyn FnMut(&mut Attribute, &Url);
+/// A place where references may stand.
+enum ReferencePlace<'p> {
+    Attribute { attribute: &'p mut Attribute, is_html: bool },
+    Text(&'p mut String),
+}
+
+/// A function of a place and the base in force there.
+type Resolve<'r> = &'r mut dyn FnMut(ReferencePlace<'_>, &Url);
 
 fn below(element: &mut Element, base: Option<&Url>, resolve: Resolve<'_>) {
     for node in &mut element.children {
-        if let Node::Element(child) = node {
-            enter(child, base, resolve);
+        match (node, base) {
+            (Node::Element(child), _) => enter(child, base, resolve),
+            (Node::Text(text), Some(base)) => resolve(ReferencePlace::Text(text), base),
+            (Node::Text(_), None) => {}
         }
     }
 }
@@ -55,7 +88,11 @@ fn enter(element: &mut Element, base: Option<&Url>, resolve: Resolve<'_>) {
     let base = rebased.as_ref().or(base);
     element.attributes.retain(|attribute| !(attribute.ns == XML && attribute.name == "base"));
     if let Some(base) = base {
-        element.attributes.iter_mut().for_each(|attribute| resolve(attribute, base));
+        let is_html = element.ns == XHTML;
+        element
+            .attributes
+            .iter_mut()
+            .for_each(|attribute| resolve(ReferencePlace::Attribute { attribute, is_html }, base));
     }
     below(element, base, resolve);
 }

@@ -5,7 +5,7 @@ use super::{
     sheet::{self, Keep},
 };
 use crate::{
-    app::probe::{self, Format},
+    app::probe::{self, DocumentFormat},
     config::Config,
     feed::schedule::{Failure, Whose},
     secret::masked,
@@ -84,15 +84,19 @@ impl Given {
 }
 
 /// Reads what a target of the command line names.
-pub(super) fn read(target: &OsStr, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+pub(super) fn read(
+    target: &OsStr,
+    config: Option<&Config>,
+    format: DocumentFormat,
+) -> Result<Given, Trouble> {
     let given = read_as(target, config, format)?;
     // A file is named by the URL that it came from, if that is known.
     let name = || given.base_url.clone().unwrap_or_else(|| given.name.clone());
-    let resource = given.resource.clone().or_else(|| (format == Format::Resource).then(name));
+    let resource = given.resource.clone().or_else(|| (format == DocumentFormat::Resource).then(name));
     Ok(Given { resource, ..given })
 }
 
-fn read_as(target: &OsStr, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+fn read_as(target: &OsStr, config: Option<&Config>, format: DocumentFormat) -> Result<Given, Trouble> {
     let usual = Config::default();
     let bytes_max = config.unwrap_or(&usual).upstream.body_bytes_max;
     // What is no UTF-8 is a file.
@@ -150,7 +154,7 @@ fn limited(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn fetch(target: &str, config: Option<&Config>, format: Format) -> Result<Given, Trouble> {
+fn fetch(target: &str, config: Option<&Config>, format: DocumentFormat) -> Result<Given, Trouble> {
     let shown = masked(target);
     let misused = |why: String| {
         Trouble::misused(format!("{shown} is no URL that can be polled: {why}; give an http or https URL"))

@@ -38,7 +38,8 @@ pub fn merge(live: &mut Observation, pages: Vec<ArchivedPage>) -> Vec<(Stamp, Pa
     let name = |reading: &ParsedEntry| {
         let stripped = reading.key.stripped();
         let link = reading.entry.permalink().filter(|_| shared.contains(&stripped));
-        link.map(|link| format!("{stripped}\n{link}")).unwrap_or(stripped)
+        let published = reading.entry.published.as_ref().map_or("", |date| date.raw.as_str());
+        link.map(|link| format!("{stripped}\n{link}\n{published}")).unwrap_or(stripped)
     };
     let mut slots: HashMap<String, VersionPlace> = HashMap::new();
     for (at, sighting) in live.entries.iter().enumerate() {

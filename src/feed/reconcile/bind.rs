@@ -1,6 +1,9 @@
 //! Which item an entry belongs to: the identity rules of DESIGN section 3; not what has changed in it.
 
-use super::{Known, ObservedEntry, ParsedEntry, WindowEntry, chronology, dated, rename::renamed};
+use super::{
+    Known, ObservedEntry, ParsedEntry, WindowEntry, chronology, dated,
+    rename::{UnknownEntry, renamed},
+};
 use crate::feed::{
     item::{Item, ItemId, KeyHash, iri, uuid_iri},
     record::IdRule,
@@ -19,6 +22,8 @@ pub(super) struct BoundEntry<'a> {
     pub(super) key: KeyHash,
     /// Its item.
     pub(super) target: BoundItem,
+    /// True when its key was unknown, and its witnesses show that it is the item.
+    pub(super) is_renamed: bool,
 }
 
 /// The item of an entry.
@@ -81,102 +86,152 @@ impl<'a> Binder<'a> {
     }
 
     /// Binds the parsed entries of a document. Of several that are one item, the latest updated is kept (LEGACY I-3).
-    pub(super) fn bind(&mut self, entries: &'a [ObservedEntry]) -> HashMap<usize, BoundEntry<'a>> {
+    /// `elsewhere` are items that other documents show at the same time.
+    pub(super) fn bind(
+        &mut self,
+        entries: &'a [ObservedEntry],
+        elsewhere: &HashSet<ItemId>,
+    ) -> HashMap<usize, BoundEntry<'a>> {
         let mut groups: Vec<EntryGroup<'a>> = Vec::new();
-        let mut place: HashMap<&Key, usize> = HashMap::new();
+        let mut place: HashMap<String, usize> = HashMap::new();
         for (at, sighting) in entries.iter().enumerate() {
             let ObservedEntry::Read(reading) = sighting else { continue };
-            let group = *place.entry(&reading.key).or_insert_with(|| {
+            let group = *place.entry(reading.key.stripped()).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
             });
             groups[group].push((at, reading));
         }
+        let parted: Vec<EntryGroup<'a>> = groups.iter().flat_map(|group| self.part(group)).collect();
+        let chosen = parted.iter().filter_map(|posts| latest(posts));
         let mut bound: HashMap<usize, BoundEntry<'a>> =
-            groups.into_iter().flat_map(|group| self.bind_group(&group)).collect();
-        self.rename(&mut bound);
+            chosen.filter_map(|(at, reading)| Some((at, self.bind_one(reading)?))).collect();
+        self.rename(&mut bound, elsewhere);
         bound
     }
 
-    /// Gives entries with unknown keys the items that they are under another id. One whose key is known was found to be
-    /// another item on purpose.
-    fn rename(&mut self, bound: &mut HashMap<usize, BoundEntry<'a>>) {
+    /// Gives entries that would be new the items that they are under another id.
+    fn rename(&mut self, bound: &mut HashMap<usize, BoundEntry<'a>>, elsewhere: &HashSet<ItemId>) {
+        let is_new = |bound: &BoundEntry<'_>| matches!(bound.target, BoundItem::New { .. });
         let is_unknown = |key: &Key| !self.known.items.contains_key(&hash(self.namespace, &key.stripped()));
-        let mut unknown: Vec<(usize, &ParsedEntry)> = bound
+        let mut unknown: Vec<UnknownEntry<'_>> = bound
             .iter()
-            .filter(|(_, bound)| {
-                matches!(bound.target, BoundItem::New { .. }) && is_unknown(&bound.reading.key)
+            .filter(|(_, bound)| is_new(bound))
+            .map(|(at, bound)| {
+                let reading = bound.reading;
+                UnknownEntry { at: *at, reading, is_key_unknown: is_unknown(&reading.key) }
             })
-            .map(|(at, bound)| (*at, bound.reading))
             .collect();
-        unknown.sort_unstable_by_key(|(at, _)| *at);
-        for (at, item) in renamed(self.known, &self.claimed, unknown) {
+        if unknown.is_empty() {
+            return;
+        }
+        unknown.sort_unstable_by_key(|unknown| unknown.at);
+        let claimed: HashSet<ItemId> = self.claimed.union(elsewhere).copied().collect();
+        for (at, item) in renamed(self.known, &claimed, &unknown) {
             let Some(bound) = bound.get_mut(&at) else { continue };
             self.claimed.remove(&bound.target.id());
             self.claimed.insert(item.id);
-            self.aliases.push((bound.key, item.id));
+            let row = self.known.window.entries.iter().find(|row| row.id == item.id);
+            match row.filter(|row| row.changed_polls > ALIAS_POLLS_MAX) {
+                // Its names change with every poll: none of them comes again, and the store must not grow by each.
+                Some(row) => bound.key = row.key,
+                None => self.aliases.push((bound.key, item.id)),
+            }
+            bound.is_renamed = true;
             bound.target = BoundItem::Known(item);
         }
         self.aliases.sort_unstable();
     }
 
-    /// Binds the entries that share a key.
-    fn bind_group(&mut self, group: &[(usize, &'a ParsedEntry)]) -> Vec<(usize, BoundEntry<'a>)> {
-        let clusters = by_link(group);
-        if clusters.len() > 1 {
-            self.id_rule = IdRule::IdAndLink;
+    /// Parts the entries that share a key into those of one post each, and makes the rule stricter when there are several.
+    fn part(&mut self, group: &[(usize, &'a ParsedEntry)]) -> Vec<EntryGroup<'a>> {
+        let by_link = by_link(group);
+        if by_link.len() > 1 {
+            self.id_rule = self.id_rule.max(IdRule::IdAndLink);
         }
-        let chosen = clusters.into_iter().filter_map(|cluster| latest(&cluster));
-        chosen.filter_map(|(at, reading)| Some((at, self.bind_one(reading)?))).collect()
+        let mut parted = Vec::new();
+        for cluster in by_link {
+            let posts = by_post(&cluster);
+            if posts.len() > 1 {
+                self.id_rule = IdRule::IdLinkAndDate;
+            }
+            parted.extend(posts);
+        }
+        parted
     }
 
     /// Binds one entry; `None` when another entry of the document has its item already.
     fn bind_one(&mut self, reading: &'a ParsedEntry) -> Option<BoundEntry<'a>> {
+        let names = [split_key(&reading.key, &reading.entry), post_key(&reading.key, &reading.entry)];
+        let [split, post] = names.map(|name| name.map(|name| (hash(self.namespace, &name), name)));
         let plain = hash(self.namespace, &reading.key.stripped());
-        let split = split_key(&reading.key, &reading.entry);
-        let split_hash = split.as_ref().map(|split| hash(self.namespace, split));
         let known = |key: KeyHash| {
-            self.known.items.get(&key).filter(|item| !self.claimed.contains(&item.id)).cloned()
+            let found = self.known.items.get(&key).filter(|item| !self.claimed.contains(&item.id));
+            found.map(|item| (key, Arc::clone(item)))
         };
-        let (key, target) = if let Some((key, item)) = split_hash.and_then(|key| Some((key, known(key)?))) {
+        let is_free =
+            |key: KeyHash| !self.known.items.contains_key(&key) && !self.claimed.contains(&key.item_id());
+        let is_by_post = self.id_rule == IdRule::IdLinkAndDate;
+        let by_post = post.as_ref().filter(|_| is_by_post).and_then(|(key, _)| known(*key));
+        let by_link = || {
+            let found = known(split.as_ref()?.0)?;
+            (!is_by_post || !self.is_another(&found.1, &reading.entry)).then_some(found)
+        };
+        let by_id = || known(plain).filter(|(_, item)| !self.is_another(item, &reading.entry));
+        let (key, target) = if let Some((key, item)) = by_post.or_else(by_link).or_else(by_id) {
             (key, BoundItem::Known(item))
-        } else if let Some(item) = known(plain).filter(|item| !self.is_another(item, &reading.entry)) {
-            (plain, BoundItem::Known(item))
-        } else if !self.known.items.contains_key(&plain) && !self.claimed.contains(&plain.item_id()) {
+        } else if is_free(plain) {
             (plain, BoundItem::New { id: plain.item_id(), iri: iri(self.namespace, &reading.key) })
         } else {
-            // The plain id belongs to another item, so this one lives under id and link, and takes a `urn:uuid:`.
-            let (key, split) = (split_hash?, split?);
-            if self.known.items.contains_key(&key) || self.claimed.contains(&key.item_id()) {
-                return None;
-            }
-            (key, BoundItem::New { id: key.item_id(), iri: uuid_iri(self.namespace, &split) })
+            // The plain id belongs to another item, so this one lives under id and link, or under its date, too, and takes a
+            // `urn:uuid:`.
+            let names = [split.as_ref(), post.as_ref().filter(|_| is_by_post)];
+            let (key, name) = names.into_iter().flatten().find(|(key, _)| is_free(*key))?;
+            (*key, BoundItem::New { id: key.item_id(), iri: uuid_iri(self.namespace, name) })
         };
         self.claimed.insert(target.id());
-        Some(BoundEntry { reading, key, target })
+        // From now on it is found by its date, whatever name it was first known by.
+        if let Some((post, _)) = post.filter(|(post, _)| is_by_post && *post != key) {
+            if !self.known.items.contains_key(&post) {
+                self.aliases.push((post, target.id()));
+            }
+        }
+        Some(BoundEntry { reading, key, target, is_renamed: false })
     }
 
     /// True when an entry with a known id is another item all the same: link, title and published are present on both
-    /// sides and all differ, or, once the feed was caught giving one id to several links, the link differs.
+    /// sides and all differ, or, once the feed was caught giving one id to several links, the link differs, or, once it was
+    /// caught giving one link to several posts, too, title and date.
     fn is_another(&self, item: &Item, entry: &Entry) -> bool {
         let Some(held) = item.entry() else { return false };
-        let differ =
-            |held: Option<&str>, given: Option<&str>| matches!((held, given), (Some(a), Some(b)) if a != b);
-        let title = |entry: &'_ Entry| entry.title.as_ref().map(|title| title.value.clone());
-        let published = |entry: &'_ Entry| entry.published.as_ref().map(|date| date.raw.clone());
-        let links = differ(held.permalink(), entry.permalink());
-        if self.id_rule == IdRule::IdAndLink {
-            return links;
+        let has_other_link = is_different(held.permalink(), entry.permalink());
+        match self.id_rule {
+            IdRule::Id => has_other_link && is_other_post(held, entry),
+            IdRule::IdAndLink => has_other_link,
+            IdRule::IdLinkAndDate => has_other_link || is_other_post(held, entry),
         }
-        links
-            && differ(title(held).as_deref(), title(entry).as_deref())
-            && differ(published(held).as_deref(), published(entry).as_deref())
     }
+}
+
+/// Polls running in which an entry may change and still get an alias for each new id.
+const ALIAS_POLLS_MAX: u16 = 3;
+
+fn is_different(held: Option<&str>, given: Option<&str>) -> bool {
+    matches!((held, given), (Some(a), Some(b)) if a != b)
+}
+
+/// True when title and published are present on both sides and both differ.
+fn is_other_post(held: &Entry, given: &Entry) -> bool {
+    let title = |entry: &'_ Entry| entry.title.as_ref().map(|title| title.value.clone());
+    let published = |entry: &'_ Entry| entry.published.as_ref().map(|date| date.raw.clone());
+    is_different(title(held).as_deref(), title(given).as_deref())
+        && is_different(published(held).as_deref(), published(given).as_deref())
 }
 
 /// Every key under which an entry may be known.
 pub(super) fn keys_of(namespace: &str, key: &Key, entry: &Entry) -> impl Iterator<Item = KeyHash> {
-    [Some(key.stripped()), split_key(key, entry)].into_iter().flatten().map(move |key| hash(namespace, &key))
+    let names = [Some(key.stripped()), split_key(key, entry), post_key(key, entry)];
+    names.into_iter().flatten().map(move |key| hash(namespace, &key))
 }
 
 /// The key of a second item with the same id: `id#link`. Only ids can be shared by mistake; links and titles that are
@@ -186,6 +241,15 @@ fn split_key(key: &Key, entry: &Entry) -> Option<String> {
         Key::Id(id) => Some(Key::Id(format!("{id}#{}", entry.permalink()?)).stripped()),
         _ => None,
     }
+}
+
+/// The key of a post whose feed gives one id and one link to several: `id#link#date`, or without a date its title.
+fn post_key(key: &Key, entry: &Entry) -> Option<String> {
+    let Key::Id(id) = key else { return None };
+    let published =
+        entry.published.as_ref().map(|date| date.at_us.map_or_else(|| date.raw.clone(), |at| at.to_string()));
+    let own = published.or_else(|| entry.title.as_ref().map(|title| title.value.clone()))?;
+    Some(Key::Id(format!("{id}#{}#{own}", entry.permalink().unwrap_or_default())).stripped())
 }
 
 fn hash(namespace: &str, stripped: &str) -> KeyHash {
@@ -210,6 +274,31 @@ fn by_link<'a>(group: &[(usize, &'a ParsedEntry)]) -> Vec<EntryGroup<'a>> {
     }
     clusters.into_iter().map(|(_, cluster)| cluster).collect()
 }
+
+/// Entries with one key and one link, parted into posts: those whose title and date differ, or, where at least three have no date,
+/// whose titles all do.
+fn by_post<'a>(cluster: &EntryGroup<'a>) -> Vec<EntryGroup<'a>> {
+    let mut posts: Vec<EntryGroup<'a>> = Vec::new();
+    let are_undated = cluster.iter().all(|(_, reading)| reading.entry.published.is_none());
+    let titles: HashSet<&str> = cluster
+        .iter()
+        .filter_map(|(_, reading)| Some(reading.entry.title.as_ref()?.value.as_str()))
+        .collect();
+    let has_title_each = are_undated && cluster.len() >= UNDATED_POSTS_MIN && titles.len() == cluster.len();
+    for &(at, reading) in cluster {
+        let is_same = |post: &&mut EntryGroup<'a>| {
+            !has_title_each && post.iter().any(|(_, other)| !is_other_post(&other.entry, &reading.entry))
+        };
+        match posts.iter_mut().find(is_same) {
+            Some(post) => post.push((at, reading)),
+            None => posts.push(vec![(at, reading)]),
+        }
+    }
+    posts
+}
+
+/// Entries without a date that one id and one link must have to be taken for several posts: two may be a post and its edit.
+const UNDATED_POSTS_MIN: usize = 3;
 
 /// The one updated last; of equals the first.
 fn latest<'a>(cluster: &[(usize, &'a ParsedEntry)]) -> Option<(usize, &'a ParsedEntry)> {

@@ -1,12 +1,13 @@
 //! From what is known and what was seen to what changes; identity is `bind`'s business, order `chronology`'s.
 
 use super::{
-    Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, Put, PutKind, WINDOW_ENTRIES_MAX,
-    WindowEntry, WindowState,
+    Change, Decisions, Delete, Evidence, Known, Observation, ObservedEntry, ParsedEntry, Put, PutKind,
+    WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
     bind::{Binder, BoundEntry, BoundItem, keys_of},
     chronology,
     edit::is_edit,
-    flood_limiter::FloodLimiter,
+    flood_limiter::{FloodLimiter, MetEntry},
+    witnesses,
 };
 use crate::feed::{
     absence::{
@@ -14,6 +15,7 @@ use crate::feed::{
         archives::ArchiveSuspect,
     },
     item::{ItemId, KeyHash, Reason, plausible},
+    record::IdRule,
     stamp::Stamp,
 };
 use everfeed_adapters::{Deletion, Entry, Key, platforms::Profile};
@@ -42,6 +44,24 @@ pub fn keys_needed(namespace: &str, last: &WindowState, seen: &Observation) -> V
     keys
 }
 
+/// The witnesses of the entries whose keys are all unknown: by them the store finds the items that they may be. Empty unless
+/// something seems new.
+pub fn witness_keys(namespace: &str, known: &Known, seen: &Observation) -> Vec<KeyHash> {
+    let is_unknown = |reading: &ParsedEntry| {
+        let own = KeyHash::of(namespace, &reading.key.stripped());
+        let is_split = known.id_rule != IdRule::Id;
+        !known.items.contains_key(&own) || is_split
+    };
+    let unknown = seen.entries.iter().filter_map(|sighting| match sighting {
+        ObservedEntry::Read(reading) if is_unknown(reading) => Some(reading),
+        _ => None,
+    });
+    let mut keys: Vec<KeyHash> = unknown.flat_map(|reading| witnesses::keys(&reading.entry)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
 /// Decides on one document. Presence always counts: whatever the document holds is added or edited, however short it
 /// is. What ends is what the publisher says is deleted (RFC 6721), and what `absence` finds proven.
 pub fn reconcile(
@@ -53,10 +73,11 @@ pub fn reconcile(
 ) -> Decisions {
     let unchanged = seen.entries.iter().filter_map(ObservedEntry::same).collect();
     let mut binder = Binder::new(namespace, known, unchanged);
-    let mut bound = binder.bind(&seen.entries);
+    let mut bound = binder.bind(&seen.entries, &seen.elsewhere);
     let verdicts = ExplicitDeletions::new(namespace, known, seen);
     let mut decisions =
         Decisions { id_rule: binder.id_rule, aliases: binder.aliases, ..Decisions::default() };
+    decisions.renamed = bound.values().filter(|bound| bound.is_renamed).count();
     let mut guard = FloodLimiter::new(known, seen, now);
     let mut puts = Vec::new();
     let mut places = Vec::new();
@@ -73,7 +94,9 @@ pub fn reconcile(
                 is_known = known;
                 let row = WindowEntry { changed_polls: guard.meet(&bound), ..row };
                 let item = bound.target.item().cloned();
-                let put = guard.pass(put(bound, seen.profile.as_deref(), now), &row, item.as_deref());
+                let is_renamed = bound.is_renamed;
+                let put = put(bound, seen.profile.as_deref(), now);
+                let put = guard.pass(put, &MetEntry { row: &row, item: item.as_deref(), is_renamed });
                 puts.extend(put.map(|put| (chronology::date(&put.entry), put)));
                 row
             }
@@ -238,7 +261,7 @@ pub fn ended_in_archives(missed: ArchiveSuspect, now: Stamp) -> Delete {
 
 /// Change of an item by an entry; `None` when the item holds the same content already.
 fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<Put> {
-    let BoundEntry { reading, key, target } = bound;
+    let BoundEntry { reading, key, target, .. } = bound;
     let (kind, id, iri, keys) = match target {
         BoundItem::New { id, iri } => (PutKind::Added, id, iri, vec![key]),
         BoundItem::Known(item) if item.is_gone() => (PutKind::Revived, item.id, item.iri.clone(), Vec::new()),
@@ -249,7 +272,9 @@ fn put(bound: BoundEntry<'_>, profile: Option<&Profile>, now: Stamp) -> Option<P
     };
     let entry = &reading.entry;
     let published_us = entry.published.as_ref().and_then(|date| date.at_us).filter(|at| believable(*at, now));
-    Some(Put { kind, id, iri, keys, entry: Arc::clone(entry), published_us, digests: reading.digests })
+    let witnesses = witnesses::keys(entry);
+    let (entry, digests) = (Arc::clone(entry), reading.digests);
+    Some(Put { kind, id, iri, keys, entry, published_us, digests, witnesses })
 }
 
 /// Two days: how far ahead of us a publisher's clock may be before its dates are not believed (LEGACY section 4).

@@ -3,12 +3,14 @@
 
 use super::{
     Known, Observation, Put, PutKind, WindowEntry, WindowState, bind::BoundEntry, chronology, edit::is_edit,
+    witnesses,
 };
 use crate::feed::{
-    item::{Item, ItemDigests, ItemId, KeyHash},
+    absence::Coverage,
+    item::{Item, ItemDigests, ItemId, KeyHash, plausible},
     stamp::Stamp,
 };
-use everfeed_adapters::{Entry, platforms::Profile};
+use everfeed_adapters::{Date, Entry, platforms::Profile};
 use std::{collections::HashMap, sync::Arc};
 
 /// A form of an item that is not committed yet. It is kept whole, so that it needs no other request to be committed, and
@@ -36,6 +38,9 @@ pub const CHANGED_POLLS_MAX: u16 = 24;
 /// Delay of the edits of an entry that changes in more polls than that, in seconds from the item's last T.
 const HOLD_SECS: u64 = 86_400;
 
+/// Time for which an edit must last that is dated before what is held, in seconds: caches forget within a week.
+const STALE_SECS: u64 = 7 * 86_400;
+
 /// Items of a feed with a form held back at most. They are written with every document, so that there must be an end;
 /// what is beyond it is committed at once, which costs consumers more and loses nothing.
 const HELD_ITEMS_MAX: usize = 100;
@@ -47,11 +52,24 @@ const REFORMATTED_ITEMS_MIN: usize = 5;
 /// Time without reformatting after which a reformatting is news again, in seconds.
 const REFORMATTED_SECS: u64 = 86_400;
 
+/// An entry with a known item, as it was met.
+#[derive(Clone, Copy)]
+pub(super) struct MetEntry<'a> {
+    /// Its place in the window from now on.
+    pub(super) row: &'a WindowEntry,
+    /// The item as it was; `None` for a new one.
+    pub(super) item: Option<&'a Item>,
+    /// True when it goes by another id than before.
+    pub(super) is_renamed: bool,
+}
+
 /// The guard at its work on one document.
 pub(super) struct FloodLimiter<'a> {
     known: &'a Known,
     profile: Option<&'a Profile>,
     after_rest: bool,
+    /// True when the document shows the feed as it is now.
+    is_current: bool,
     now: Stamp,
     /// The rows of the last document.
     rows: HashMap<ItemId, &'a WindowEntry>,
@@ -69,6 +87,7 @@ impl<'a> FloodLimiter<'a> {
             known,
             profile: seen.profile.as_deref(),
             after_rest: seen.after_rest,
+            is_current: seen.coverage != Coverage::Partial,
             now,
             rows: known.window.entries.iter().map(|row| (row.id, row)).collect(),
             unmet: known.window.deferred.iter().map(|held| (held.id, held)).collect(),
@@ -86,22 +105,30 @@ impl<'a> FloodLimiter<'a> {
             Some(held) => (&held.digests, &*held.entry),
             None => (&item.digests, entry),
         };
-        if !is_edit(seen, Some(entry), &bound.reading.digests, self.profile) {
+        let is_edit = is_edit(seen, Some(entry), &bound.reading.digests, self.profile);
+        let is_stale = || item.entry().is_some_and(|held| is_stale(held, &bound.reading.entry));
+        if !is_edit || (!bound.is_renamed && is_stale()) {
             return 0;
         }
         let row = self.rows.get(&item.id);
-        if row.is_some() && !is_dated_anew(entry, &bound.reading.entry) {
+        if row.is_some() && (bound.is_renamed || !is_dated_anew(entry, &bound.reading.entry)) {
             self.undated += 1;
         }
         let before = row.filter(|_| !self.after_rest).map_or(0, |row| row.changed_polls);
         before.saturating_add(1)
     }
 
-    /// Change of an item by an entry now; `None` when there is none or it is deferred. `item` is as it was.
-    pub(super) fn pass(&mut self, put: Option<Put>, row: &WindowEntry, item: Option<&Item>) -> Option<Put> {
+    /// Change of an item by an entry now; `None` when there is none or it is deferred. `met` is the entry as it was met.
+    pub(super) fn pass(&mut self, put: Option<Put>, met: &MetEntry<'_>) -> Option<Put> {
+        let MetEntry { row, item, is_renamed } = *met;
         let before = self.unmet.remove(&row.id);
         let put = put?;
         let Some(item) = item else { return Some(put) };
+        // Under another scheme the dates may be others, too.
+        let may_lag = put.kind == PutKind::Edited && !(is_renamed && self.is_current);
+        if may_lag && item.entry().is_some_and(|held| is_stale(held, &put.entry)) {
+            return self.pass_stale(put, row, before);
+        }
         if put.kind != PutKind::Edited || row.changed_polls <= CHANGED_POLLS_MAX {
             return Some(put);
         }
@@ -113,6 +140,25 @@ impl<'a> FloodLimiter<'a> {
         }
         let Put { id, entry, published_us, digests: seen, .. } = put;
         self.kept.push(DeferredEdit { id, key: row.key, until, entry, published_us, digests: seen });
+        None
+    }
+
+    /// An edit whose `updated` is older than what is held. A cache or a replica that lags behind shows such a copy, and the newer
+    /// one comes again; the publisher may also have gone back on purpose, which lasts. A part of the feed says neither.
+    fn pass_stale(&mut self, put: Put, row: &WindowEntry, before: Option<&DeferredEdit>) -> Option<Put> {
+        if !self.is_current {
+            self.kept.extend(before.cloned());
+            return None;
+        }
+        let Put { id, entry, published_us, digests, .. } = put.clone();
+        let since_before = before.filter(|before| before.digests.content == digests.content);
+        let until = since_before.map_or_else(|| self.now.plus_secs(STALE_SECS), |before| before.until);
+        if self.now >= until {
+            return Some(put);
+        }
+        if self.kept.len() + self.unmet.len() < HELD_ITEMS_MAX {
+            self.kept.push(DeferredEdit { id, key: row.key, until, entry, published_us, digests });
+        }
         None
     }
 
@@ -128,7 +174,9 @@ impl<'a> FloodLimiter<'a> {
                 // Nobody may have looked it up.
                 None => self.kept.push(held.clone()),
                 Some(item) if item.is_gone() || item.digests.content == held.digests.content => {}
-                Some(_) if !all && self.now < held.until => self.kept.push(held.clone()),
+                Some(item) if self.now < held.until && (!all || held.is_stale(item)) => {
+                    self.kept.push(held.clone());
+                }
                 Some(item) => puts.push((chronology::date(&held.entry), held.put(item))),
             }
         }
@@ -150,6 +198,10 @@ impl<'a> FloodLimiter<'a> {
 }
 
 impl DeferredEdit {
+    fn is_stale(&self, item: &Item) -> bool {
+        item.entry().is_some_and(|held| is_stale(held, &self.entry))
+    }
+
     fn put(&self, item: &Item) -> Put {
         Put {
             kind: PutKind::Edited,
@@ -159,8 +211,24 @@ impl DeferredEdit {
             entry: Arc::clone(&self.entry),
             published_us: self.published_us,
             digests: self.digests,
+            witnesses: witnesses::keys(&self.entry),
         }
     }
+}
+
+/// True when an entry was changed before what is held was, by its publisher's own word. A copy that lags behind was published
+/// at the same time; dates that are all others, or cut to the minute, were changed on purpose.
+fn is_stale(held: &Entry, given: &Entry) -> bool {
+    let secs = |date: &Option<Date>| {
+        date.as_ref().and_then(|date| plausible(date.at_us)).map(|at| at.micros() / 1_000_000)
+    };
+    let (published, of_given) = (secs(&held.published), secs(&given.published));
+    if matches!((published, of_given), (Some(held), Some(given)) if held != given) {
+        return false;
+    }
+    let (Some(held), Some(given)) = (secs(&held.updated), secs(&given.updated)) else { return false };
+    let is_cut = given % 60 == 0 && held / 60 == given / 60;
+    given < held && !is_cut
 }
 
 /// True when the publisher says by `updated` that an entry was edited.

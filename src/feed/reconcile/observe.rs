@@ -41,7 +41,7 @@ pub fn observe(
     });
     let entries = entries.collect();
     let deletions = document.deletions.clone();
-    (Observation { entries, deletions, coverage: class, profile, after_rest: false }, notes)
+    (Observation { entries, deletions, coverage: class, profile, ..Observation::default() }, notes)
 }
 
 fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> ParsedEntry {

@@ -1,93 +1,239 @@
-//! Which of the entries that seem new are items of the last document under another id (POLLING 2.3, step 2): a blog that
-//! moves its host or its software renames its whole archive. Only one-to-one matches count.
+//! The choice of the held items that unknown entries are (POLLING 2.3, step 2; ARCHITECTURE, "When a post goes by another id"):
+//! a blog that moves, changes its software or mends its links gives new names to its whole archive. Only one-to-one matches
+//! count; what is ambiguous stays apart.
 
-use super::{Known, ParsedEntry, WindowEntry};
-use crate::feed::item::{Item, ItemId};
-use everfeed_adapters::{Entry, Key};
+use super::{
+    Change, Decisions, Known, ParsedEntry, PutKind,
+    likeness::{Likeness, SchemeChange, Word},
+    witnesses::{Address, Witnesses},
+};
+use crate::feed::item::{Item, ItemId, KeyHash};
+use everfeed_adapters::Entry;
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     hash::Hash,
     sync::Arc,
 };
 
-/// The items that entries with unknown keys are, by the place of the entry. `claimed` are the items that the document
-/// shows under a key that is known.
-pub(super) fn renamed<'a>(
+/// Matches that show a change of scheme at least; and at least half of what seems new must be matched.
+const SCHEME_CHANGE_MIN: usize = 3;
+
+/// Items and entries that may share one title to be compared for it: a title that recurs more often tells nothing.
+const RECURRING_MAX: usize = 16;
+
+/// An entry whose key leads to no item of its own.
+pub(super) struct UnknownEntry<'a> {
+    /// Its place in the document.
+    pub(super) at: usize,
+    pub(super) reading: &'a ParsedEntry,
+    /// True when its key is not held at all: then a nearly equal id is the same id.
+    pub(super) is_key_unknown: bool,
+}
+
+/// The items that unknown entries are, by the place of the entry. `claimed` are the items that the documents show under a
+/// key that is known.
+pub(super) fn renamed(
     known: &Known,
     claimed: &HashSet<ItemId>,
-    unknown: impl IntoIterator<Item = (usize, &'a ParsedEntry)>,
+    unknown: &[UnknownEntry<'_>],
 ) -> HashMap<usize, Arc<Item>> {
-    let is_missed = |row: &&WindowEntry| !claimed.contains(&row.id);
-    let item =
-        |row: &WindowEntry| known.items.get(&row.key).filter(|item| item.id == row.id && !item.is_gone());
-    let mut missed: Vec<&Arc<Item>> =
-        known.window.entries.iter().filter(is_missed).filter_map(item).collect();
-    let mut unknown: Vec<(usize, &ParsedEntry)> = unknown.into_iter().collect();
-    let mut found = HashMap::new();
-    for stage in [by_id, by_link, by_path, by_title] {
-        if missed.is_empty() || unknown.is_empty() {
-            break;
+    let items: Vec<(&Arc<Item>, &Entry)> =
+        held_items(known, claimed).into_iter().filter_map(|item| Some((item, item.entry()?))).collect();
+    let held: Vec<Named> = items.iter().map(|(_, entry)| Named::by_own_id(entry)).collect();
+    let given: Vec<Named> = unknown.iter().map(Named::of).collect();
+    let matched = matches(&held, &given);
+    matched.into_iter().map(|(old, new)| (unknown[new].at, Arc::clone(items[old].0))).collect()
+}
+
+/// Leaves out of what older documents add the posts that a newer one adds under another id, as those of archives that were
+/// written before the scheme changed; their keys become aliases. Of fewer than a change of scheme shows nothing is left out.
+pub fn join(older: &mut Decisions, newer: &Decisions) {
+    let added = |change: &Change| match change {
+        Change::Put(put) if put.kind == PutKind::Added => {
+            Some((put.id, Arc::clone(&put.entry), put.keys.clone()))
         }
-        let old = unique(missed.iter().map(|item| (item.id, item.entry().and_then(stage))));
-        let new = unique(unknown.iter().map(|(at, reading)| (*at, stage(&reading.entry))));
-        let pairs: Vec<(usize, ItemId)> =
-            new.into_iter().filter_map(|(head, at)| Some((at, *old.get(&head)?))).collect();
-        for (at, id) in pairs {
-            let Some(place) = missed.iter().position(|item| item.id == id) else { continue };
-            found.insert(at, Arc::clone(missed.swap_remove(place)));
-            unknown.retain(|(other, _)| *other != at);
+        _ => None,
+    };
+    let held: Vec<_> = newer.changes.iter().filter_map(added).collect();
+    let given: Vec<_> = older.changes.iter().filter_map(added).collect();
+    let side = |side: &[(ItemId, Arc<Entry>, Vec<KeyHash>)]| -> Vec<Named> {
+        side.iter().map(|(_, entry, _)| Named { witnesses: Witnesses::of(entry), own_id: None }).collect()
+    };
+    let matched = matches(&side(&held), &side(&given));
+    if matched.len() < SCHEME_CHANGE_MIN {
+        return;
+    }
+    let mut left_out = HashSet::new();
+    for (old, new) in matched {
+        let (id, _, keys) = &given[new];
+        left_out.insert(*id);
+        older.aliases.retain(|(_, of)| of != id);
+        older.aliases.extend(keys.iter().map(|key| (*key, held[old].0)));
+    }
+    older.changes.retain(|change| !left_out.contains(&change.id()));
+    older.renamed += left_out.len();
+}
+
+/// The pairs of `held` and `given` that are one post each.
+fn matches(held: &[Named], given: &[Named]) -> Vec<(usize, usize)> {
+    if held.is_empty() || given.is_empty() {
+        return Vec::new();
+    }
+    let pairs = pairs_to_compare(held, given);
+    let compare = |shift_secs: i64| -> Vec<Pair> {
+        let pair = |(old, new): &(usize, usize)| {
+            let (held, given) = (&held[*old], &given[*new]);
+            let likeness = Likeness::of(&held.witnesses, &given.witnesses, shift_secs);
+            let has_same_id = given.own_id.is_some() && given.own_id == held.own_id;
+            Pair { old: *old, new: *new, likeness: Likeness { has_same_id, ..likeness } }
+        };
+        pairs.iter().map(pair).collect()
+    };
+    let plain = compare(0);
+    let shift_secs = common_shift(held, given, &plain);
+    let moved = if shift_secs == 0 { plain.clone() } else { compare(shift_secs) };
+    let scheme_change = one_to_one(&moved, SchemeChange::Shown);
+    // A list that is made anew each day shows the same links under other ids and dates: no scheme has changed.
+    let dated_anew: HashSet<(usize, usize)> =
+        moved.iter().filter(|pair| pair.likeness.is_dated_anew).map(|pair| (pair.old, pair.new)).collect();
+    let shown = scheme_change.iter().filter(|pair| !dated_anew.contains(pair)).count();
+    let is_shown = shown >= SCHEME_CHANGE_MIN && shown * 2 >= given.len();
+    if is_shown { scheme_change } else { one_to_one(&plain, SchemeChange::NotShown) }
+}
+
+/// Live items that a document may show under another name: those of the window that it lacks, and those that the store found
+/// by a witness.
+fn held_items<'a>(known: &'a Known, claimed: &HashSet<ItemId>) -> Vec<&'a Arc<Item>> {
+    let of_window = known
+        .window
+        .entries
+        .iter()
+        .filter_map(|row| known.items.get(&row.key).filter(|item| item.id == row.id));
+    let mut met = HashSet::new();
+    of_window
+        .chain(&known.lookalikes)
+        .filter(|item| !item.is_gone() && !claimed.contains(&item.id) && met.insert(item.id))
+        .collect()
+}
+
+/// An entry, held or given, by what names it.
+struct Named {
+    witnesses: Witnesses,
+    /// The URL that its id is; `None` when many posts may have the id.
+    own_id: Option<Address>,
+}
+
+/// An item and an entry that are compared, by their places.
+#[derive(Clone, Copy)]
+struct Pair {
+    old: usize,
+    new: usize,
+    likeness: Likeness,
+}
+
+impl Named {
+    fn by_own_id(entry: &Entry) -> Self {
+        Self { witnesses: Witnesses::of(entry), own_id: own_id(entry) }
+    }
+
+    fn of(unknown: &UnknownEntry<'_>) -> Self {
+        let entry = &unknown.reading.entry;
+        let is_own = unknown.is_key_unknown && !unknown.reading.key.is_weak();
+        Self { own_id: own_id(entry).filter(|_| is_own), witnesses: Witnesses::of(entry) }
+    }
+}
+
+/// The URL by which an entry is named, as its key is chosen. Of other ids nearly the same is another: the year of a `tag:` may be
+/// all that tells two posts apart.
+fn own_id(entry: &Entry) -> Option<Address> {
+    let id = entry.id.as_deref().or(entry.permalink())?;
+    Address::of(id).filter(|_| id.starts_with("http"))
+}
+
+/// The pairs that share a witness, each once.
+fn pairs_to_compare(held: &[Named], given: &[Named]) -> BTreeSet<(usize, usize)> {
+    let mut pairs = BTreeSet::new();
+    let by_key = places(held.iter().map(|held| held.witnesses.keys()));
+    for (new, given) in given.iter().enumerate() {
+        for key in given.witnesses.keys() {
+            pairs.extend(by_key.get(&key).into_iter().flatten().map(|old| (*old, new)));
         }
     }
-    found
-}
-
-/// The marks that exactly one of the candidates bears.
-fn unique<M: Eq + Hash + Clone, C: Copy>(candidates: impl Iterator<Item = (C, Option<M>)>) -> HashMap<M, C> {
-    let mut of: HashMap<M, Option<C>> = HashMap::new();
-    for (candidate, head) in candidates {
-        if let Some(head) = head {
-            of.entry(head).and_modify(|other| *other = None).or_insert(Some(candidate));
+    // Dates may have moved, so that the title at its date is not found.
+    let by_title = places(held.iter().map(|held| held.witnesses.title.iter()));
+    for (title, news) in places(given.iter().map(|given| given.witnesses.title.iter())) {
+        let olds = by_title.get(title).map_or(&[][..], Vec::as_slice);
+        if olds.len() <= RECURRING_MAX && news.len() <= RECURRING_MAX {
+            pairs.extend(olds.iter().flat_map(|old| news.iter().map(|new| (*old, *new))));
         }
     }
-    of.into_iter().filter_map(|(head, candidate)| Some((head, candidate?))).collect()
+    pairs
 }
 
-/// The id without scheme, `www.`, default port and last slash.
-fn by_id(entry: &Entry) -> Option<String> {
-    entry.id.as_deref().map(plain)
+/// The places at which each mark is found.
+fn places<M: Eq + Hash>(marks: impl Iterator<Item = impl IntoIterator<Item = M>>) -> HashMap<M, Vec<usize>> {
+    let mut places: HashMap<M, Vec<usize>> = HashMap::new();
+    for (at, marks) in marks.enumerate() {
+        for mark in marks {
+            places.entry(mark).or_default().push(at);
+        }
+    }
+    places
 }
 
-/// The permalink, if the date of publication is the same too: many entries may point to one page.
-fn by_link(entry: &Entry) -> Option<String> {
-    Some(format!("{}\n{}", plain(entry.permalink()?), published(entry)?))
+/// Seconds by which all dates have moved; 0 when they have not, or not all alike. Measured on the pairs that are one post whatever
+/// their dates are.
+fn common_shift(held: &[Named], given: &[Named], pairs: &[Pair]) -> i64 {
+    let dateless = |pair: &Pair| {
+        let likeness = Likeness { date: Word::Silent, ..pair.likeness };
+        Pair { likeness, ..*pair }
+    };
+    let pairs: Vec<Pair> = pairs.iter().map(dateless).collect();
+    let shifts = one_to_one(&pairs, SchemeChange::Shown).into_iter().filter_map(|(old, new)| {
+        let (held, given) = (&held[old].witnesses, &given[new].witnesses);
+        let pair = held.published.zip(given.published).or(held.updated.zip(given.updated))?;
+        Some((pair.1 - pair.0, pair.0))
+    });
+    let mut of_shift: HashMap<i64, Vec<i64>> = HashMap::new();
+    shifts.for_each(|(shift, from)| of_shift.entry(shift).or_default().push(from));
+    let all: usize = of_shift.values().map(Vec::len).sum();
+    let most = of_shift.into_iter().max_by_key(|(shift, from)| (from.len(), *shift));
+    let is_common = |from: &[i64]| {
+        // Where all posts bear the date of the document, it moves with the document.
+        let different: HashSet<&i64> = from.iter().collect();
+        different.len() >= SCHEME_CHANGE_MIN && from.len() * 5 >= all * 4
+    };
+    most.filter(|(_, from)| is_common(from)).map_or(0, |(shift, _)| shift)
 }
 
-/// The part of an id behind its host, compared if title or date agree: a blog that moved to another host.
-fn by_path(entry: &Entry) -> Option<String> {
-    let id = plain(entry.id.as_deref()?);
-    let (_, path) = id.split_once('/')?;
-    let witness = title(entry).or_else(|| published(entry))?;
-    (!path.is_empty()).then(|| format!("{path}\n{witness}"))
-}
-
-/// The same words at the same time.
-fn by_title(entry: &Entry) -> Option<String> {
-    Some(format!("{}\n{}", title(entry)?, published(entry)?))
-}
-
-fn title(entry: &Entry) -> Option<String> {
-    entry.title.as_ref().map(|title| title.value.clone()).filter(|title| !title.is_empty())
-}
-
-fn published(entry: &Entry) -> Option<String> {
-    let date = entry.published.as_ref()?;
-    Some(date.at_us.map_or_else(|| date.raw.clone(), |at| at.to_string()))
-}
-
-fn plain(id: &str) -> String {
-    let bare = Key::Id(id.to_owned()).stripped();
-    let bare = bare.strip_prefix("www.").unwrap_or(&bare);
-    let (host, rest) = bare.split_at(bare.find('/').unwrap_or(bare.len()));
-    let host = host.strip_suffix(":80").or_else(|| host.strip_suffix(":443")).unwrap_or(host);
-    format!("{host}{}", rest.strip_suffix('/').unwrap_or(rest))
+/// The pairs of which each side is the other's only one, the likest first.
+fn one_to_one(pairs: &[Pair], scheme_change: SchemeChange) -> Vec<(usize, usize)> {
+    let mut left: Vec<(usize, usize, usize)> = pairs
+        .iter()
+        .filter(|pair| pair.likeness.is_one(scheme_change))
+        .map(|pair| (pair.likeness.agreed() + usize::from(pair.likeness.has_same_id), pair.old, pair.new))
+        .collect();
+    let mut matched = Vec::new();
+    while let Some(likest) = left.iter().map(|(agreed, _, _)| *agreed).max() {
+        let of_level = || left.iter().filter(|(agreed, _, _)| *agreed == likest);
+        let (mut olds, mut news): (HashMap<usize, usize>, HashMap<usize, usize>) = Default::default();
+        of_level().for_each(|(_, old, new)| {
+            *olds.entry(*old).or_default() += 1;
+            *news.entry(*new).or_default() += 1;
+        });
+        let found: Vec<(usize, usize)> = of_level()
+            .filter(|(_, old, new)| olds[old] == 1 && news[new] == 1)
+            .map(|(_, old, new)| (*old, *new))
+            .collect();
+        if found.is_empty() {
+            // Those of this level could be several, so that no lesser likeness decides for them.
+            let (old, new): (HashSet<usize>, HashSet<usize>) =
+                of_level().map(|(_, old, new)| (*old, *new)).unzip();
+            left.retain(|(_, of, is)| !old.contains(of) && !new.contains(is));
+        } else {
+            left.retain(|(_, old, new)| found.iter().all(|(of, is)| of != old && is != new));
+            matched.extend(found);
+        }
+    }
+    matched
 }

@@ -17,6 +17,7 @@ const NOW: Stamp = Stamp::from_secs(1_700_000_000);
 struct Held {
     items: HashMap<ItemId, Arc<Item>>,
     keys: HashMap<KeyHash, ItemId>,
+    witnesses: HashMap<KeyHash, Vec<ItemId>>,
     last: WindowState,
     id_rule: IdRule,
     clock: u64,
@@ -54,10 +55,17 @@ impl Held {
             coverage: class,
             profile: None,
             after_rest: std::mem::take(&mut self.at_rest),
+            ..Observation::default()
         };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
         let items = keys_needed(NS, &self.last, &seen).into_iter().filter_map(found).collect();
-        let known = Known { rev: 0, id_rule: self.id_rule, window: self.last.clone(), items };
+        let known = Known { id_rule: self.id_rule, window: self.last.clone(), items, ..Known::default() };
+        let mut ids: Vec<ItemId> = Vec::new();
+        for witness in witness_keys(NS, &known, &seen) {
+            ids.extend(self.witnesses.get(&witness).into_iter().flatten());
+        }
+        let lookalikes = ids.iter().map(|id| self.items[id].clone()).collect();
+        let known = Known { lookalikes, ..known };
         let decisions = reconcile(NS, &known, &seen, &ProofPolicy::default(), self.now());
         self.take(decisions)
     }
@@ -73,7 +81,7 @@ impl Held {
         let found =
             |held: &DeferredEdit| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
         let items = self.last.deferred.iter().filter_map(found).collect();
-        let known = Known { rev: 0, id_rule: self.id_rule, window: self.last.clone(), items };
+        let known = Known { id_rule: self.id_rule, window: self.last.clone(), items, ..Known::default() };
         let decisions = release(&known, self.at_rest, self.now());
         self.take(decisions)
     }
@@ -97,6 +105,9 @@ impl Held {
             Change::Put(put) => {
                 for key in &put.keys {
                     assert!(self.keys.insert(*key, put.id).is_none(), "a key is bound once");
+                }
+                for witness in &put.witnesses {
+                    self.witnesses.entry(*witness).or_default().push(put.id);
                 }
                 let old = self.items.get(&put.id);
                 assert_eq!(old.is_none(), put.kind == PutKind::Added);
@@ -382,10 +393,33 @@ fn a_repost_with_another_date_is_another_item() {
 }
 
 #[test]
+fn archives_of_an_older_scheme_are_the_posts_of_the_live_document() {
+    let decide = |scheme: &str, numbers: &[u32]| {
+        let of = |n: &u32| {
+            let url = format!("http://x/{scheme}{n}");
+            ObservedEntry::Read(Box::new(entry(&url, &url, &format!("p{n}"), *n)))
+        };
+        let seen = Observation { entries: numbers.iter().map(of).collect(), ..Observation::default() };
+        reconcile(NS, &Known::default(), &seen, &ProofPolicy::default(), NOW)
+    };
+    let live = decide("new/", &[9, 8, 7]);
+    let mut older = decide("?p=", &[9, 8, 7, 6, 5]);
+    join(&mut older, &live);
+    assert_eq!((older.changes.len(), older.aliases.len(), older.renamed), (2, 3, 3));
+    let ids: HashSet<ItemId> = live.changes.iter().map(Change::id).collect();
+    assert!(older.aliases.iter().all(|(_, id)| ids.contains(id)));
+    assert!(older.changes.iter().all(|change| !ids.contains(&change.id())));
+    // Two may be two posts alike.
+    let mut older = decide("?p=", &[9, 8, 6, 5, 4]);
+    join(&mut older, &live);
+    assert_eq!((older.changes.len(), older.renamed), (5, 0));
+}
+
+#[test]
 fn a_rename_that_two_items_could_claim_is_none() {
     let mut held = Held::default();
     held.show(&[entry("a1", "http://x/1", "same", 1), entry("a2", "http://x/2", "same", 1)], &[]);
-    let shown = held.show(&[entry("b1", "http://y/1", "same", 1)], &[]);
+    let shown = held.show(&[entry("b1", "http://y/3", "same", 1)], &[]);
     assert_eq!(shown, ["+same"]);
 }
 
@@ -422,7 +456,7 @@ fn after_a_change_of_scrubbers(held: &str, version: u32, content: &str, profile:
         Observation { entries: vec![ObservedEntry::Read(Box::new(new))], profile, ..Observation::default() };
     let found = |key: KeyHash| store.keys.get(&key).map(|id| (key, store.items[id].clone()));
     let items = keys_needed(NS, &store.last, &seen).into_iter().filter_map(found).collect();
-    let known = Known { rev: 0, id_rule: IdRule::Id, window: store.last.clone(), items };
+    let known = Known { window: store.last.clone(), items, ..Known::default() };
     reconcile(NS, &known, &seen, &ProofPolicy::default(), NOW).changes.len()
 }
 

@@ -29,11 +29,15 @@ pub enum FaultKind {
         whose: Whose,
         /// The client's reason, for people.
         reason: String,
+        /// Step of the exchange that failed; `None` in what an older everfeed stored.
+        cause: Option<NoAnswerCause>,
     },
     /// A body that is no feed.
     NotAFeed {
         /// Description of what it is instead.
         reason: String,
+        /// Kind of the body; `None` in what an older everfeed stored.
+        kind: Option<BodyKind>,
     },
     /// The document of another feed.
     DifferentFeed {
@@ -52,6 +56,40 @@ pub enum FaultKind {
     },
 }
 
+/// Step of an exchange that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswerCause {
+    /// Looking up the host.
+    Resolve,
+    /// Connecting, the TLS handshake included.
+    Connect,
+    /// The answer did not come in time.
+    Timeout,
+    /// A redirect or an address that is not followed.
+    Redirect,
+    /// The answer is larger than is read.
+    TooLarge,
+    /// The answer was cut, damaged, or no HTTP.
+    Broken,
+    /// The request was not sent.
+    Local,
+}
+
+/// Kind of a body that is no feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    /// Nothing.
+    Empty,
+    /// A web page.
+    Html,
+    /// JSON.
+    Json,
+    /// XML of another kind.
+    Xml,
+    /// Anything else.
+    Other,
+}
+
 /// Whose fault something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -63,6 +101,18 @@ pub enum Whose {
 }
 
 impl FaultKind {
+    /// True for the same fault again, which is logged once. The reason in words does not count: it may hold a number or a
+    /// piece of a page that differs each time.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::NoAnswer { whose, cause, .. }, Self::NoAnswer { whose: other, cause: of_other, .. }) => {
+                (whose, cause) == (other, of_other)
+            }
+            (Self::NotAFeed { kind, .. }, Self::NotAFeed { kind: other, .. }) => kind == other,
+            _ => self == other,
+        }
+    }
+
     /// Whose fault it is.
     pub fn whose(&self) -> Whose {
         match self {
@@ -106,7 +156,7 @@ impl fmt::Display for FaultKind {
                 None => write!(f, "the publisher answered {status}"),
             },
             Self::NoAnswer { reason, .. }
-            | Self::NotAFeed { reason }
+            | Self::NotAFeed { reason, .. }
             | Self::StoreAway { reason }
             | Self::Internal { reason } => f.write_str(reason),
             Self::DifferentFeed { title } => write!(f, "the URL answers with another feed, \"{title}\""),
@@ -141,6 +191,23 @@ fn reason_phrase(status: u16) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_is_the_same_whatever_its_words_hold() {
+        let page =
+            |title: &str, kind| FaultKind::NotAFeed { reason: format!("a page, {title}"), kind: Some(kind) };
+        assert!(page("11:59", BodyKind::Html).is_same(&page("12:00", BodyKind::Html)));
+        assert!(!page("11:59", BodyKind::Html).is_same(&page("11:59", BodyKind::Json)));
+        let silent = |secs: u8, cause| FaultKind::NoAnswer {
+            whose: Whose::Upstream,
+            reason: format!("nothing within {secs} s"),
+            cause: Some(cause),
+        };
+        assert!(silent(1, NoAnswerCause::Timeout).is_same(&silent(2, NoAnswerCause::Timeout)));
+        assert!(!silent(1, NoAnswerCause::Timeout).is_same(&silent(1, NoAnswerCause::Resolve)));
+        let other = |title: &str| FaultKind::DifferentFeed { title: title.into() };
+        assert!(other("a").is_same(&other("a")) && !other("a").is_same(&other("b")));
+    }
 
     #[test]
     fn a_fault_says_what_happened_and_whose_fault_it_is() {

@@ -25,7 +25,7 @@ fn with_arrivals(ago: &[u64]) -> PollState {
 fn failure(status: Option<u16>, retry_after_secs: Option<u64>) -> Failure {
     let kind = match status {
         Some(status) => FaultKind::Refused { status, has_credentials: false },
-        None => FaultKind::NoAnswer { whose: Whose::Upstream, reason: "no answer".into() },
+        None => FaultKind::NoAnswer { whose: Whose::Upstream, reason: "no answer".into(), cause: None },
     };
     Failure { kind, retry_after_secs }
 }

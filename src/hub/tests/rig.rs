@@ -3,18 +3,14 @@
 use crate::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     clock::{Clock, Paused},
-    feed::{
-        item::{ItemDigests, KeyHash, Reason},
-        order::Order,
-        page::PageQuery,
-        reconcile::{Change, Delete, Evidence, Put, PutKind},
-        record::FeedNo,
-        stamp::Stamp,
-    },
+    feed::{order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
     hub::{Callbacks, Config, Hub, Parts, SubscriptionCounts},
     layers::{FetchError, Request},
     notify::Notify,
-    readers::{self, Readers},
+    readers::{
+        self, Readers,
+        testing::{self, START},
+    },
     render::Site,
     store::{
         Commit, Store, Subscription,
@@ -23,7 +19,6 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use everfeed_adapters::{Digest, Entry, Key, Text};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use std::{
     collections::HashMap,
@@ -34,8 +29,6 @@ use tokio::time::Instant;
 use tower::{service_fn, util::BoxCloneSyncService};
 use url::{Url, form_urlencoded};
 
-/// 2026-06-01, when tests begin.
-const START: Stamp = Stamp::from_secs(1_780_272_000);
 const NAMESPACE: &str = "example.org/feed";
 /// The topic of most tests, and the hub.
 pub(super) const TOPIC: &str = "http://feeds.example:8080/feeds/blog.atom?order=modified";
@@ -249,8 +242,8 @@ impl Rig {
         let record = store.register("blog", NAMESPACE).await.unwrap();
         let other = store.register("other", "example.org/other").await.unwrap();
         let notify = Arc::new(Notify::new());
-        notify.announce(record.no, record.head());
-        notify.announce(other.no, other.head());
+        notify.moved(record.no, record.head());
+        notify.moved(other.no, other.head());
         let net = Net::new(start);
         let catalog = Catalog::new(CatalogSnapshot::new([blog(record.no), self::other(other.no)], []));
         Self::at_work(store, notify, net, record.no, (clock, config, catalog)).await
@@ -309,7 +302,7 @@ impl Rig {
     pub(super) async fn register_anew(&mut self) {
         let record = self.store.register("blog", NAMESPACE).await.unwrap();
         self.feed = record.no;
-        self.notify.announce(record.no, record.head());
+        self.notify.moved(record.no, record.head());
         self.serve_again();
         self.commit(vec![]).await;
     }
@@ -388,23 +381,23 @@ impl Rig {
     }
 
     pub(super) async fn add(&self, n: u32) {
-        self.commit(vec![put(PutKind::Added, n, "first")]).await;
+        self.commit(vec![testing::add(n)]).await;
     }
 
     pub(super) async fn add_all(&self, numbers: impl IntoIterator<Item = u32>) {
-        self.commit(numbers.into_iter().map(|n| put(PutKind::Added, n, "first")).collect()).await;
+        self.commit(numbers.into_iter().map(testing::add).collect()).await;
     }
 
     pub(super) async fn edit(&self, n: u32, title: &str) {
-        self.commit(vec![put(PutKind::Edited, n, title)]).await;
+        self.commit(vec![testing::edit(n, title)]).await;
     }
 
     pub(super) async fn revive(&self, n: u32) {
-        self.commit(vec![put(PutKind::Revived, n, "again")]).await;
+        self.commit(vec![testing::revive(n)]).await;
     }
 
     pub(super) async fn delete(&self, n: u32) {
-        self.commit(vec![delete(n)]).await;
+        self.commit(vec![testing::delete(n)]).await;
     }
 
     /// The cursor of the newest item.
@@ -430,45 +423,4 @@ fn other(no: FeedNo) -> RegisteredFeed {
 
 fn registered(no: FeedNo, name: &str, origin: &str) -> RegisteredFeed {
     RegisteredFeed { no, settings: FeedSettings::new(name, Url::parse(origin).unwrap()) }
-}
-
-fn put(kind: PutKind, n: u32, title: &str) -> Change {
-    let digest = Digest::of(format!("{n} {title}").as_bytes());
-    let entry = Entry { title: Some(Text::plain(title)), ..Entry::default() };
-    Change::Put(Put {
-        kind,
-        id: key(n).item_id(),
-        iri: guid(n),
-        keys: vec![key(n)],
-        entry: Arc::new(entry),
-        published_us: Some(1_000_000_000_000_000 + i64::from(n)),
-        digests: ItemDigests { raw: digest, content: digest, version: 1 },
-    })
-}
-
-fn delete(n: u32) -> Change {
-    let reason = Reason::Explicit;
-    let evidence = Evidence {
-        reason,
-        observed_at: START,
-        when: None,
-        comment: None,
-        suspect: None,
-        archive_suspect: None,
-    };
-    Change::Delete(Delete {
-        id: key(n).item_id(),
-        reason,
-        first_missing: None,
-        last_seen: Some(START),
-        evidence,
-    })
-}
-
-fn guid(n: u32) -> String {
-    format!("http://old.example/?p={n}")
-}
-
-fn key(n: u32) -> KeyHash {
-    KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped())
 }

@@ -9,7 +9,7 @@ use crate::{
         page::PageQuery,
     },
     ingest::{
-        Deletions,
+        DeletionSettings,
         testing::{House, Scripted, ok, status},
     },
 };
@@ -166,7 +166,7 @@ async fn behind_a_sidecar_the_public_permalink_means_the_configured_origin() {
 async fn one_switch_turns_them_off() {
     let house = blog(BLOG, || status(410, &[]));
     let feed = house.feed("blog", URL, 3600, 3600).await;
-    let feed = FeedSpec { deletions: Deletions { permalink_checks: false, ..feed.deletions }, ..feed };
+    let feed = FeedSpec { deletions: DeletionSettings { permalink_checks: false, ..feed.deletions }, ..feed };
     assert_eq!(watch(&house, &feed, 26).await, [Reason::AbsentBracketed]);
     assert_eq!(memory(&house, &feed).await.next_check_at(), None);
 }

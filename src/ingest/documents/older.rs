@@ -9,7 +9,7 @@ use crate::{
         item::KeyHash,
         reconcile::{
             Decisions, Known, Observation, ObservedEntry, ParsedEntry, WindowState, keys_needed, observe,
-            reconcile,
+            reconcile, witness_keys,
         },
         record::FeedRecord,
         schedule::Failure,
@@ -51,10 +51,16 @@ impl Older {
             let (last, id_rule) = (known.window.clone(), known.id_rule);
             return Decisions { window: last, id_rule, ..Decisions::default() };
         }
+        let held = |(_, reading): &(Stamp, ParsedEntry)| {
+            known.items.get(&KeyHash::of(namespace, &reading.key.stripped())).map(|item| item.id)
+        };
+        // Of the entries that change nothing the items are shown all the same.
+        let elsewhere = self.readings.iter().filter_map(held).collect();
         let entries = settle_known(namespace, known, self.readings);
         // What an archive says is no change from one poll to the next.
         let (class, after_rest) = (Coverage::Partial, true);
-        let seen = Observation { entries, deletions: self.deletions, coverage: class, profile, after_rest };
+        let deletions = self.deletions;
+        let seen = Observation { entries, deletions, coverage: class, profile, after_rest, elsewhere };
         reconcile(namespace, known, &seen, policy, now)
     }
 
@@ -79,6 +85,14 @@ pub(in crate::ingest) fn keys(namespace: &str, last: &WindowState, older: &Older
         return Vec::new();
     }
     keys_needed(namespace, last, &older.observation())
+}
+
+/// The witnesses of those of its entries whose keys are unknown.
+pub(in crate::ingest) fn witnesses(namespace: &str, known: &Known, older: &Older) -> Vec<KeyHash> {
+    if older.readings.is_empty() {
+        return Vec::new();
+    }
+    witness_keys(namespace, known, &older.observation())
 }
 
 /// StagedWalk pages, parsed, and what becomes of them.

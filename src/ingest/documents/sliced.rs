@@ -3,7 +3,7 @@
 use crate::{
     feed::{
         absence::Coverage,
-        schedule::{Failure, FaultKind},
+        schedule::{BodyKind, Failure, FaultKind},
     },
     ingest::{
         Fetched,
@@ -23,8 +23,8 @@ pub(in crate::ingest) struct Sliced {
     /// Digest of its bytes; `None` for a part of one.
     pub(in crate::ingest) body: Option<Digest>,
     pub(in crate::ingest) window: SlicedDocument,
-    /// What its silence may prove.
-    pub(in crate::ingest) class: Coverage,
+    /// Part of the feed that it shows.
+    pub(in crate::ingest) coverage: Coverage,
     /// Why it shows presence only.
     pub(in crate::ingest) partial: Option<&'static str>,
     /// The software that it shows, if the configuration wants to know.
@@ -52,11 +52,11 @@ impl Sliced {
             resource: fetched.resource.as_deref(),
         };
         let window = slice(&fetched.body, &hints).map_err(|error| no_feed(&error))?;
-        let (class, partial) = class(&window, fetched);
+        let (coverage, partial) = coverage_of(&window, fetched);
         Ok(Some(Self {
             body,
             window,
-            class,
+            coverage,
             partial,
             is_part: fetched.is_part,
             bytes: fetched.body.clone(),
@@ -80,7 +80,7 @@ impl Sliced {
         let profile = platform::profile(platforms, platform.as_ref());
         let of_profile = profile.as_ref().and_then(|profile| {
             let answers_deltas = profile.http.conditional == Conditional::Delta;
-            match self.class {
+            match self.coverage {
                 _ if profile.event_log => Some("the software shows events, not what there is"),
                 Coverage::Conditional if answers_deltas => {
                     Some("the software answers conditional requests with what is new only")
@@ -88,8 +88,8 @@ impl Sliced {
                 _ => None,
             }
         });
-        let class = if of_profile.is_some() { Coverage::Partial } else { self.class };
-        Self { platform, profile, class, partial: self.partial.or(of_profile), ..self }
+        let coverage = if of_profile.is_some() { Coverage::Partial } else { self.coverage };
+        Self { platform, profile, coverage, partial: self.partial.or(of_profile), ..self }
     }
 
     /// True when answers to conditional requests hide deletions here, so that only unconditional requests find them.
@@ -124,7 +124,7 @@ fn digest(fetched: &Fetched) -> Digest {
 
 /// What kind of observation a document is (POLLING 2.2). One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
-fn class(window: &SlicedDocument, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
+fn coverage_of(window: &SlicedDocument, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
     if fetched.is_part {
         (Coverage::Partial, Some("the server sent what it takes for new (226)"))
     } else if is_damaged(window) {
@@ -144,5 +144,12 @@ pub(in crate::ingest) fn is_damaged(window: &SlicedDocument) -> bool {
 }
 
 fn no_feed(why: &NotAFeed) -> Failure {
-    Failure::of(FaultKind::NotAFeed { reason: why.to_string() })
+    let kind = match why {
+        NotAFeed::Empty => BodyKind::Empty,
+        NotAFeed::Html { .. } => BodyKind::Html,
+        NotAFeed::Json { .. } => BodyKind::Json,
+        NotAFeed::OtherXml { .. } | NotAFeed::OtherRdf { .. } => BodyKind::Xml,
+        _ => BodyKind::Other,
+    };
+    Failure::of(FaultKind::NotAFeed { reason: why.to_string(), kind: Some(kind) })
 }

@@ -49,7 +49,7 @@ pub(super) struct RecallJob {
     pub(super) spec: Arc<FeedSpec>,
 }
 
-/// What the store knows of a feed.
+/// Facts of a feed that the store holds.
 pub(super) struct Recalled {
     /// Its record.
     pub(super) record: FeedRecord,

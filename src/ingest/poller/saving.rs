@@ -2,7 +2,7 @@
 
 use crate::{
     feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
-    ingest::host_pauses::HostPauses,
+    ingest::{host_pauses::HostPauses, polls::PollSaving},
     store::{Store, StoreError},
 };
 use futures_util::future::{BoxFuture, OptionFuture};
@@ -34,8 +34,8 @@ impl Saving {
     }
 
     /// Notes a poll state: to be saved, or saved already with a commit.
-    pub(super) fn note(&mut self, feed: FeedNo, state: &PollState, is_saved: bool) {
-        if is_saved {
+    pub(super) fn note(&mut self, feed: FeedNo, state: &PollState, saving: PollSaving) {
+        if saving == PollSaving::Committed {
             self.unsaved.remove(&feed);
         } else {
             self.unsaved.insert(feed, state.clone());

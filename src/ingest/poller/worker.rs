@@ -18,7 +18,7 @@ use crate::{
         checks::Checked,
         host_pauses::{HostPauses, hosts_of},
         lane::{Due, Ended, Joined, Lane, LaneJob, Ready},
-        polls::{Poll, Polled},
+        polls::{Poll, PollSaving, Polled},
         walks::Stepped,
     },
     store::{StoreError, listing},
@@ -70,7 +70,7 @@ struct Lanes {
     recalls: Lane<RecallJob>,
 }
 
-/// What is known of feeds besides their poll states.
+/// Facts of feeds besides their poll states.
 #[derive(Default)]
 struct Agenda {
     /// Archive walks. Of one that is being stepped only the token is here.
@@ -332,7 +332,7 @@ impl<'a> Worker<'a> {
         if let Some((host, until)) = polled.host_pause {
             self.pauses.pause(host, until, now);
         }
-        self.saving.note(feed, &polled.state, polled.is_saved);
+        self.saving.note(feed, &polled.state, polled.saving);
         let Some(current) = current else { return };
         if let Some(walk) = polled.walk {
             self.lanes.walks.put(feed, walk.next_at());
@@ -409,7 +409,7 @@ impl<'a> Worker<'a> {
             Ended::Stopped => return,
             Ended::Panicked => return self.lanes.recalls.put(feed, now.plus_secs(BROKEN_SECS)),
         };
-        self.poller.parts.context.notify.announce(feed, record.head());
+        self.poller.parts.context.notify.moved(feed, record.head());
         self.take_up(&spec, &record, walk);
         // What is remembered here is newer than what is stored.
         if self.poller.status(feed).is_none() {
@@ -444,7 +444,7 @@ impl<'a> Worker<'a> {
             }
             if let Some(state) = self.poller.status(*feed) {
                 let state = state.under(spec.bare_url().as_str(), &spec.policy, now);
-                self.saving.note(*feed, &state, false);
+                self.saving.note(*feed, &state, PollSaving::Waiting);
                 self.poller.remember(*feed, state);
             }
             self.lanes.recalls.put(*feed, now);

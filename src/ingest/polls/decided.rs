@@ -4,40 +4,42 @@ use crate::{
     feed::{
         absence::{Coverage, ProofPolicy, WindowEvent},
         archive::chronological,
-        different_feed::{different_feed, is_planet},
+        different_feed::{DifferentFeed, different_feed, is_planet},
         observation_record::ObservationRecord,
-        reconcile::{Change, Decisions, Known, Observation, PutKind, reconcile, reconcile_again, release},
-        record::{FeedRecord, IdRule},
+        reconcile::{
+            Change, Decisions, Known, Observation, PutKind, join, reconcile, reconcile_again, release,
+        },
+        record::FeedRecord,
         schedule::PollState,
         stamp::Stamp,
     },
-    ingest::{Deletions, documents::Sliced},
+    ingest::{DeletionSettings, documents::Sliced},
     store::{Archives, Commit},
 };
 use everfeed_adapters::{Metadata, Note, platforms::Profile};
 use std::{collections::HashSet, sync::Arc};
 
-/// What a document changes, ready to be committed.
+/// Decisions on a document, ready to be committed.
 pub(super) struct Decided {
     record: FeedRecord,
     rev: u64,
     decisions: Decisions,
-    /// Whether what is remembered of the documents stays what it was.
+    /// True when the window stays as it was.
     keeps_last: bool,
     metadata: Option<Arc<Metadata>>,
     makes_ready: bool,
-    /// Whether unconditional requests are worth more here than elsewhere.
+    /// True when validators hide deletions, so that unconditional requests are worth more here than elsewhere.
     hides_deletions: bool,
-    /// Whether documents can prove anything by what they lack.
+    /// True when documents can prove anything by what they lack.
     can_prove: bool,
-    /// What it means for the feed's archives.
+    /// Change of the feed's archives.
     archives: Option<Archives>,
-    /// What was odd about the document.
+    /// Oddities of the document.
     pub(super) remark: Option<String>,
-    /// What is kept of it for the operator; `None` when there was no document.
+    /// Record of it for the operator; `None` when there was no document.
     observed: Option<ObservationRecord>,
-    /// Set when the document is that of another feed, with what it calls itself.
-    pub(super) different_feed: Option<String>,
+    /// The other feed that the document belongs to, if it does.
+    pub(super) different_feed: Option<DifferentFeed>,
 }
 
 impl Decided {
@@ -47,7 +49,7 @@ impl Decided {
         seen: &Observation,
         sliced: &Sliced,
         notes: Vec<Note>,
-        deletions: &Deletions,
+        deletions: &DeletionSettings,
         now: Stamp,
     ) -> Self {
         let metadata = &sliced.window.metadata;
@@ -105,12 +107,12 @@ impl Decided {
         record: FeedRecord,
         known: &Known,
         sliced: &Sliced,
-        deletions: &Deletions,
+        deletions: &DeletionSettings,
         now: Stamp,
     ) -> Self {
         let held = known.window.entries.len();
         let remark = format!("the document holds no entries; the one before held {held}");
-        let nothing = Observation { coverage: sliced.class, ..Observation::default() };
+        let nothing = Observation { coverage: sliced.coverage, ..Observation::default() };
         let policy = deletions.policy(record.metadata.is_complete());
         let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
         decisions.window.entries.clone_from(&known.window.entries);
@@ -122,7 +124,7 @@ impl Decided {
     }
 
     /// The last document once more, as the answer to an unconditional request.
-    pub(super) fn again(record: FeedRecord, known: &Known, deletions: &Deletions, now: Stamp) -> Self {
+    pub(super) fn again(record: FeedRecord, known: &Known, deletions: &DeletionSettings, now: Stamp) -> Self {
         let policy = deletions.policy(record.metadata.is_complete());
         let decisions = reconcile_again(known, &policy, now);
         let entries = known.window.entries.len();
@@ -130,7 +132,7 @@ impl Decided {
         Self::unheaded(record, known, decisions, Some(observed))
     }
 
-    /// What was held back, without a document.
+    /// Commit of deferred edits, without a document.
     pub(super) fn released(record: FeedRecord, known: &Known, at_rest: bool, now: Stamp) -> Self {
         Self::unheaded(record, known, release(known, at_rest, now), None)
     }
@@ -159,15 +161,14 @@ impl Decided {
     }
 
     /// The same, with what older documents change, before and between what this one does.
-    pub(super) fn with_older(mut self, older: Decisions) -> Self {
+    pub(super) fn with_older(mut self, mut older: Decisions) -> Self {
+        join(&mut older, &self.decisions);
         if !older.changes.is_empty() {
             let newer = std::mem::take(&mut self.decisions.changes);
             self.decisions.changes = chronological(older.changes, newer);
         }
         self.decisions.aliases.extend(older.aliases);
-        if older.id_rule == IdRule::IdAndLink {
-            self.decisions.id_rule = IdRule::IdAndLink;
-        }
+        self.decisions.id_rule = self.decisions.id_rule.max(older.id_rule);
         self
     }
 
@@ -180,12 +181,12 @@ impl Decided {
         self
     }
 
-    /// Whether a walk through the archives comes to its end with it.
+    /// True when a walk through the archives comes to its end with it.
     pub(super) fn ends_walk(&self) -> bool {
         self.archives.as_ref().is_some_and(|said| said.walked.is_some())
     }
 
-    /// Whether an unconditional request would prove or clear up something.
+    /// True when an unconditional request would prove or clear up something.
     pub(super) fn wants_audit(&self) -> bool {
         self.can_prove && (self.hides_deletions || self.decisions.window.absence.wants_audit())
     }
@@ -222,7 +223,7 @@ impl Decided {
     }
 }
 
-/// Whether a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
+/// True when a head says anything but other dates and counts: those churn, and what they and the rhythm mean is in the poll
 /// state. So does the id with software that writes today's date into it.
 fn is_said_otherwise(old: &Metadata, new: &Metadata, profile: Option<&Profile>) -> bool {
     let id_churns = profile.is_some_and(|profile| profile.dates.feed_id_churns);
@@ -237,7 +238,7 @@ fn is_said_otherwise(old: &Metadata, new: &Metadata, profile: Option<&Profile>) 
 /// Notes told to the operator at most.
 const NOTES_MAX: usize = 3;
 
-/// What was odd about a document, in a line.
+/// Oddities of a document, in a line.
 fn remark<'a>(notes: impl Iterator<Item = &'a Note>) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     let mut met = HashSet::new();

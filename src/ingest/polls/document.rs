@@ -1,11 +1,11 @@
 //! A document that a poll brought: read, decided on and committed with the poll state, and deferred edits released; not the
 //! request for it.
 
-use super::{Poll, Polled, decided::Decided, import_gate::Gate};
+use super::{Poll, PollSaving, Polled, decided::Decided, import_gate::Gate};
 use crate::{
     feed::{
         absence::WindowEvent,
-        reconcile::{keys_needed, observe},
+        reconcile::{keys_needed, observe, witness_keys},
         schedule::{Failure, FaultKind, FaultNote, PollOutcome, PolledDocument, Repeat},
     },
     ingest::{
@@ -25,7 +25,7 @@ use url::Url;
 /// Seconds for which another feed must answer before it is taken for the feed itself.
 const DIFFERENT_FEED_SECS: u64 = 7 * 86_400;
 
-/// What goes with a commit, for after it.
+/// Results of a decision that are needed after its commit.
 struct Settled {
     polled: Polled,
     events: Vec<WindowEvent>,
@@ -67,8 +67,8 @@ impl Poll<'_> {
                 let Some(decided) = self.decide(snapshot, sliced, import).await? else {
                     return Ok(Decision::Moved);
                 };
-                if let Some(title) = decided.different_feed.clone() {
-                    let kind = FaultKind::DifferentFeed { title };
+                if let Some(other) = &decided.different_feed {
+                    let kind = FaultKind::DifferentFeed { title: other.title.clone() };
                     if !self.persists(&kind) {
                         return Err(Failure::of(kind));
                     }
@@ -127,7 +127,7 @@ impl Poll<'_> {
     fn persists(&self, kind: &FaultKind) -> bool {
         let now = self.context.now();
         let is_old =
-            |fault: &FaultNote| fault.kind == *kind && now >= fault.since.plus_secs(DIFFERENT_FEED_SECS);
+            |fault: &FaultNote| fault.kind.is_same(kind) && now >= fault.since.plus_secs(DIFFERENT_FEED_SECS);
         self.state.health.fault.as_ref().is_some_and(is_old)
     }
 
@@ -184,7 +184,12 @@ impl Poll<'_> {
         settled.events.into_iter().for_each(|event| tell(self.feed, event));
         let walked = receipt.feed.last_walk.as_ref().filter(|_| settled.ends_walk);
         let again_at = walked.and_then(|walked| self.feed.walks_again_at(walked));
-        Polled { is_saved: true, again_at, check_at: receipt.feed.next_check_at, ..settled.polled }
+        Polled {
+            saving: PollSaving::Committed,
+            again_at,
+            check_at: receipt.feed.next_check_at,
+            ..settled.polled
+        }
     }
 
     /// Decides on a document; `None` when the feed moved on between two looks at it.
@@ -204,7 +209,7 @@ impl Poll<'_> {
         let pages = Arc::clone(&import.pages);
         let (seen, older, keys, notes) = compute(move || {
             let profile = document.profile.clone();
-            let (mut seen, notes) = observe(&last, &document.window, profile, document.class);
+            let (mut seen, notes) = observe(&last, &document.window, profile, document.coverage);
             seen.after_rest = document.after_rest;
             let older = documents::older(&mut seen, &pages);
             let mut keys = keys_needed(&namespace, &last, &seen);
@@ -213,6 +218,18 @@ impl Poll<'_> {
         })
         .await?;
         let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+            return Ok(None);
+        };
+        let namespace = record.namespace.clone();
+        let (seen, older, known, witnesses) = compute(move || {
+            let mut witnesses = witness_keys(&namespace, &known, &seen);
+            witnesses.extend(documents::witnesses(&namespace, &known, &older));
+            (seen, older, known, witnesses)
+        })
+        .await?;
+        let basis = DecisionBasis { record, known };
+        let Some(DecisionBasis { record, known }) = basis.with_lookalikes(self.context, witnesses).await?
+        else {
             return Ok(None);
         };
         let (now, sliced, said) = (self.context.now(), Arc::clone(sliced), import.said.clone());

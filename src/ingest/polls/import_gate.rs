@@ -19,7 +19,7 @@ use crate::{
 };
 use tracing::info;
 
-/// Whether a document is committed now.
+/// Decision on committing a document now.
 pub(super) enum Gate {
     /// It is, and this of the archives with it; a walk may begin beside it.
     Open(Option<Box<ArchiveWalk>>, Import),
@@ -96,7 +96,7 @@ impl Poll<'_> {
             bytes: sliced.bytes.len() as u64,
             keys: &page.keys,
             metadata: &sliced.window.metadata,
-            damaged: sliced.class == Coverage::Partial,
+            damaged: sliced.coverage == Coverage::Partial,
             // A first walk proves nothing by its silence.
             mixed: false,
         };

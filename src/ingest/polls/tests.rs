@@ -65,7 +65,7 @@ async fn a_failure_changes_nothing_but_the_poll_state_and_the_next_good_document
         assert_eq!(states[n + 1].health.failures, u32::try_from(n + 1).unwrap());
     }
     let next = house.poll(&feed, &states[4]).await;
-    assert_eq!((next.state.health.failures, next.is_saved), (0, true));
+    assert_eq!((next.state.health.failures, next.saving), (0, PollSaving::Committed));
     assert_eq!(house.total(feed.no).await, 2);
 }
 
@@ -184,7 +184,7 @@ async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
         },
     ]);
     let spec = house.feed("weather", "http://me:secret@blog.example/now.json", 1, 5).await;
-    let feed = FeedSpec { format: crate::ingest::Format::Resource, ..spec };
+    let feed = FeedSpec { format: crate::ingest::DocumentFormat::Resource, ..spec };
     let mut state = PollState::unpolled(URL);
     let mut revisions = Vec::new();
     for _ in 0..5 {

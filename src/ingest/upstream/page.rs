@@ -12,10 +12,10 @@ use http::{
 };
 use url::Url;
 
-/// How much of a page is looked at, in bytes, inflated: titles stand in the head, but heads are full of scripts.
+/// Bytes of a page that are looked at, inflated: titles stand in the head, but heads are full of scripts.
 const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What came of a request for a page.
+/// Outcome of a request for a page.
 #[derive(Debug)]
 pub enum PageReply {
     /// An answer.
@@ -40,7 +40,7 @@ pub struct PageAnswer {
     pub content_type: Option<String>,
     /// The first bytes of it.
     pub body: Bytes,
-    /// Whether there may be more of it, which was not read.
+    /// True when there may be more of it, which was not read.
     pub is_cut: bool,
     /// The host that answered.
     pub host: Option<String>,

@@ -12,7 +12,7 @@ use crate::{
     },
     ingest::{
         compute::compute,
-        documents::{keys, older, opened},
+        documents::{keys, older, opened, witnesses},
         transact::{Decision, DecisionBasis, transact},
     },
     store::{Archives, Commit},
@@ -55,6 +55,17 @@ impl ArchiveReader<'_> {
         })
         .await?;
         let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
+            return Ok(Decision::Moved);
+        };
+        let namespace = record.namespace.clone();
+        let (older, known, witnesses) = compute(move || {
+            let witnesses = witnesses(&namespace, &known, &older);
+            (older, known, witnesses)
+        })
+        .await?;
+        let basis = DecisionBasis { record, known };
+        let Some(DecisionBasis { record, known }) = basis.with_lookalikes(self.context, witnesses).await?
+        else {
             return Ok(Decision::Moved);
         };
         let (now, policy) = (self.context.now(), feed.deletions.policy(false));

@@ -203,7 +203,7 @@ async fn a_cursor_that_no_longer_holds_resends_and_says_so_once() {
     let again = site.get(&format!("/feeds/blog.json?timeout=0&since=cursor:{last}")).await;
     assert_eq!((again.header("smart-feed-cursor"), ids(&again.json()).len()), ("", 0));
     // The newest item itself is edited: its old cursor brings exactly that.
-    site.house.change(vec![edit(5, "anew")]).await;
+    site.rig.change(vec![edit(5, "anew")]).await;
     let edited = site.get(&format!("/feeds/blog.json?since=cursor:{last}")).await;
     assert_eq!((edited.header("smart-feed-cursor"), ids(&edited.json())), ("time", vec![id(5)]));
 }

@@ -81,11 +81,11 @@ async fn every_visible_change_ends_a_copy_and_no_view_has_the_tag_of_another() {
     // The negotiated URL shows what the Atom URL shows.
     assert_eq!(before.iter().collect::<std::collections::BTreeSet<_>>().len(), before.len() - 1);
     assert_eq!(before, tags().await, "nothing changed");
-    site.house.change(vec![edit(2, "edited")]).await;
+    site.rig.change(vec![edit(2, "edited")]).await;
     let edited = tags().await;
-    site.house.entitle("Another title").await;
+    site.rig.entitle("Another title").await;
     let entitled = tags().await;
-    site.house.change(Vec::new()).await;
+    site.rig.change(Vec::new()).await;
     assert_eq!(entitled, tags().await, "a commit of nothing changes nothing");
     for ((before, edited), entitled) in before.iter().zip(&edited).zip(&entitled) {
         assert!(before != edited && edited != entitled && before != entitled);
@@ -96,7 +96,7 @@ async fn every_visible_change_ends_a_copy_and_no_view_has_the_tag_of_another() {
 async fn a_copy_from_under_another_configuration_is_not_fresh() {
     let tag = async |setting: Setting| {
         let site = Site::set(setting).await;
-        site.house.change((1..=3).map(add).collect()).await;
+        site.rig.change((1..=3).map(add).collect()).await;
         site.get(&format!("{}/feeds/blog/classic.rss", setting_prefix(&site))).await.header("etag").to_owned()
     };
     let usual = tag(Setting::default()).await;
@@ -107,7 +107,7 @@ async fn a_copy_from_under_another_configuration_is_not_fresh() {
 }
 
 fn setting_prefix(site: &Site) -> String {
-    let hub = site.house.readers.site().hub();
+    let hub = site.rig.readers.site().hub();
     hub.trim_start_matches(ROOT).trim_end_matches("/hub").to_owned()
 }
 

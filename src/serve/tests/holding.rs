@@ -132,7 +132,7 @@ async fn a_held_request_is_answered_in_the_instant_of_the_change() {
     ];
     assert_eq!(site.held(), held.len());
     tokio::time::advance(Duration::from_secs(2)).await;
-    site.house.change(vec![add(4), add(5)]).await;
+    site.rig.change(vec![add(4), add(5)]).await;
     for held in held {
         assert_eq!(held.ended_after_secs().await, (vec![id(4), id(5)], 2.0));
     }
@@ -148,12 +148,12 @@ async fn a_waiter_in_created_order_is_not_answered_for_an_edit() {
     for secs in 1..=9 {
         tokio::time::advance(Duration::from_secs(1)).await;
         let change = if secs == 5 { delete(2) } else { edit(1, &format!("{secs}")) };
-        site.house.change(vec![change]).await;
-        site.house.entitle(&format!("title {secs}")).await;
+        site.rig.change(vec![change]).await;
+        site.rig.entitle(&format!("title {secs}")).await;
         assert!(held.is_held());
     }
     tokio::time::advance(Duration::from_secs(1)).await;
-    site.house.change(vec![add(4)]).await;
+    site.rig.change(vec![add(4)]).await;
     assert_eq!(held.ended_after_secs().await, (vec![id(4)], 10.0));
 }
 
@@ -168,7 +168,7 @@ async fn a_timeout_is_an_empty_page_from_which_the_next_goes_on() {
         assert_eq!(empty.json()["totalItems"], n - 1);
         last = empty.json()["last_cursor"].as_str().unwrap().to_owned();
         let held = Held::ask(&site, &format!("since=cursor:{last}")).await;
-        site.house.change(vec![add(n)]).await;
+        site.rig.change(vec![add(n)]).await;
         let (page, _) = held.ended().await;
         assert_eq!(ids(&page.json()), [id(n)]);
         last = page.json()["last_cursor"].as_str().unwrap().to_owned();
@@ -179,7 +179,7 @@ async fn a_timeout_is_an_empty_page_from_which_the_next_goes_on() {
 async fn an_empty_feed_is_waited_on_when_asked_for_and_only_then() {
     // D-11: a plain reader of an empty feed does not hang.
     let site = Site::unread().await;
-    site.house.change(Vec::new()).await;
+    site.rig.change(Vec::new()).await;
     let (_, took) = Held::ask(&site, "").await.ended_after_secs().await;
     assert!(took < 0.01);
     let held = [
@@ -188,7 +188,7 @@ async fn an_empty_feed_is_waited_on_when_asked_for_and_only_then() {
         Held::ask(&site, "order=-modified&timeout=20").await,
     ];
     tokio::time::advance(Duration::from_secs(3)).await;
-    site.house.change(vec![add(1)]).await;
+    site.rig.change(vec![add(1)]).await;
     for held in held {
         assert_eq!(held.ended_after_secs().await, (vec![id(1)], 3.0));
     }
@@ -216,7 +216,7 @@ async fn head_is_never_held_and_a_shutdown_answers_at_once() {
 #[tokio::test(start_paused = true)]
 async fn one_waiter_too_many_is_sent_away_and_a_reader_that_need_not_wait_is_not() {
     let site = Site::set(Setting { waiters_max: 2, ..Setting::default() }).await;
-    site.house.change((1..=3).map(add).collect()).await;
+    site.rig.change((1..=3).map(add).collect()).await;
     let since = head(&site).await;
     let waiting = format!("since=cursor:{since}");
     let held = [Held::ask(&site, &waiting).await, Held::ask(&site, &waiting).await];

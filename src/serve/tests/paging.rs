@@ -13,14 +13,14 @@ use serde_json::Value;
 /// Posts that were edited, deleted and brought back.
 async fn lively() -> Site {
     let site = Site::of(1..=40).await;
-    site.house.change((1..=9).map(|n| edit(n * 3, "edited")).collect()).await;
-    site.house.change(vec![delete(7), delete(8), delete(21), delete(40)]).await;
-    site.house.change(vec![revive(8), edit(1, "edited too"), add(41)]).await;
+    site.rig.change((1..=9).map(|n| edit(n * 3, "edited")).collect()).await;
+    site.rig.change(vec![delete(7), delete(8), delete(21), delete(40)]).await;
+    site.rig.change(vec![revive(8), edit(1, "edited too"), add(41)]).await;
     site
 }
 
 async fn in_store(site: &Site, order: Order) -> Vec<String> {
-    site.house.all(order).await.items.iter().map(|item| item.id.to_string()).collect()
+    site.rig.all(order).await.items.iter().map(|item| item.id.to_string()).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn a_bounded_walk_keeps_its_bound_and_drops_what_is_not_of_the_page() {
 async fn every_answer_has_a_cursor_to_go_on_from() {
     // SF-32, SF-52, SF-57, SF-90, SF-92; D-2 and DESIGN section 3 in place of D-10.
     let site = Site::unread().await;
-    site.house.change(Vec::new()).await;
+    site.rig.change(Vec::new()).await;
     let check = async |query: &str, cursor: &str| {
         let page = site.page(query).await;
         assert_eq!((&page["last_cursor"], ids(&page).len()), (&Value::from(cursor), 0), "{query}");
@@ -98,7 +98,7 @@ async fn every_answer_has_a_cursor_to_go_on_from() {
     check("", "").await;
     check("since=cursor:&timeout=0", "").await;
     check("since=cursor:1780272000_0_1&timeout=0", "").await;
-    site.house.change((1..=4).map(add).collect()).await;
+    site.rig.change((1..=4).map(add).collect()).await;
     let head = site.page("order=-modified&max=1").await["last_cursor"].as_str().unwrap().to_owned();
     assert_eq!(site.page("").await["last_cursor"], head, "one item has one cursor in every order");
     assert_eq!(site.page("order=created").await["last_cursor"], head, "nothing was edited yet");
@@ -124,7 +124,7 @@ async fn a_mirror_by_last_cursor_ends_with_what_the_feed_holds() {
             2 => delete(100 + round - 1),
             _ => revive(100 + round - 2),
         };
-        site.house.change(vec![change]).await;
+        site.rig.change(vec![change]).await;
         // A walk that is overtaken by changes sees an item twice at most, and never misses one.
         let page = site.page(&format!("max=2&timeout=0&since=cursor:{last}")).await;
         last = page["last_cursor"].as_str().unwrap().to_owned();
@@ -154,7 +154,7 @@ async fn a_mirror_by_last_cursor_ends_with_what_the_feed_holds() {
 async fn a_tombstone_keeps_its_id_loses_its_content_and_comes_back_to_life() {
     // SF-12, SF-50; D-13.
     let site = Site::of(1..=2).await;
-    site.house.change(vec![delete(1)]).await;
+    site.rig.change(vec![delete(1)]).await;
     let page = site.page("").await;
     assert_eq!((ids(&page), &page["totalItems"]), (vec![id(2), id(1)], &Value::from(2)));
     let gone = &page["items"][1];
@@ -166,7 +166,7 @@ async fn a_tombstone_keeps_its_id_loses_its_content_and_comes_back_to_life() {
     let atom = site.get("/feeds/blog.atom").await;
     assert!(atom.text().contains("<at:deleted-entry") && atom.text().contains("<fo:deleted>true"));
     assert_eq!(atom_ids(atom.text()), [id(2), id(1)]);
-    site.house.change(vec![revive(1)]).await;
+    site.rig.change(vec![revive(1)]).await;
     let page = site.page("").await;
     let back = &page["items"][1];
     assert_eq!((&back["verb"], &back["deleted"]), (&"update".into(), &Value::Null));
@@ -177,7 +177,7 @@ async fn a_tombstone_keeps_its_id_loses_its_content_and_comes_back_to_life() {
 async fn ordinary_readers_get_the_newest_posts_first_and_no_tombstones() {
     // DESIGN section 5, classic views.
     let site = Site::of(1..=40).await;
-    site.house.change(vec![delete(40), delete(38), edit(2, "an old one, edited")]).await;
+    site.rig.change(vec![delete(40), delete(38), edit(2, "an old one, edited")]).await;
     let newest: Vec<u32> = (1..=39).rev().filter(|n| *n != 38).take(15).collect();
     let titles = |text: &str, tag: &str| -> Vec<u32> {
         let entries = text.split(tag).skip(1);

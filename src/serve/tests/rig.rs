@@ -4,7 +4,7 @@ use crate::{
     catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
     readers::{
         Config,
-        testing::{House, NAME},
+        testing::{NAME, ReaderRig},
     },
     serve::{
         context::ServeContext,
@@ -29,7 +29,7 @@ pub(super) const ROOT: &str = "https://feeds.example";
 
 /// A server without a listener.
 pub(super) struct Site {
-    pub(super) house: House,
+    pub(super) rig: ReaderRig,
     context: Arc<ServeContext>,
 }
 
@@ -61,24 +61,24 @@ impl Site {
     /// A site whose one feed holds these posts.
     pub(super) async fn of(numbers: RangeInclusive<u32>) -> Self {
         let site = Self::unread().await;
-        site.house.change(numbers.map(crate::readers::testing::add).collect()).await;
+        site.rig.change(numbers.map(crate::readers::testing::add).collect()).await;
         site
     }
 
     /// A site as configured, whose one feed is not read yet.
     pub(super) async fn set(setting: Setting) -> Self {
-        let house = House::built(setting.prefix, setting.readers).await;
+        let rig = ReaderRig::built(setting.prefix, setting.readers).await;
         let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/rss.xml").unwrap());
-        let feed = RegisteredFeed { no: house.feed, settings };
+        let feed = RegisteredFeed { no: rig.feed, settings };
         let context = ServeContext {
-            readers: house.readers.clone(),
-            store: house.store.clone(),
-            clock: house.clock.clone(),
+            readers: rig.readers.clone(),
+            store: rig.store.clone(),
+            clock: rig.clock.clone(),
             catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
             waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
             stop: CancellationToken::new(),
         };
-        Self { house, context: Arc::new(context) }
+        Self { rig, context: Arc::new(context) }
     }
 
     /// As a shutdown does.
@@ -88,7 +88,7 @@ impl Site {
 
     /// As a reload does that no longer names the feed.
     pub(super) fn withdraw(&self) {
-        self.context.catalog.publish(CatalogSnapshot::new([], [(NAME.to_owned(), self.house.feed)]));
+        self.context.catalog.publish(CatalogSnapshot::new([], [(NAME.to_owned(), self.rig.feed)]));
     }
 
     /// Requests held now.

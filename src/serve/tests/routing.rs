@@ -75,7 +75,7 @@ async fn paths_lead_where_they_should_and_others_nowhere() {
 #[tokio::test(start_paused = true)]
 async fn a_prefix_moves_everything_and_stands_in_every_url() {
     let site = Site::set(Setting { prefix: "/smart/blogs", ..Setting::default() }).await;
-    site.house.change((1..=3).map(add).collect()).await;
+    site.rig.change((1..=3).map(add).collect()).await;
     let page = site.get("/smart/blogs/feeds/blog.json?max=1").await;
     let root = format!("{ROOT}/smart/blogs");
     let base = format!("{root}/feeds/blog.json?order=modified");
@@ -240,7 +240,7 @@ async fn a_default_is_never_more_than_its_cap() {
     let readers = Config { page_items_max: 20, ..Config::default() };
     let timeout_max = Duration::from_secs(30);
     let site = Site::set(Setting { readers, timeout_max, ..Setting::default() }).await;
-    site.house.change((1..=30).map(add).collect()).await;
+    site.rig.change((1..=30).map(add).collect()).await;
     let about = site.get("/feeds/blog/about").await.json();
     for (key, least) in [("max", 20), ("timeout", 30)] {
         assert_eq!((&about[key]["default"], &about[key]["cap"]), (&least.into(), &least.into()));
@@ -272,18 +272,18 @@ async fn until_the_first_document_a_feed_asks_for_patience_and_the_rest_answers(
     }
     assert_eq!(site.ask(Method::POST, "/feeds/blog/hub", &[]).await.status, 202);
     assert_eq!(site.get("/feeds/blog.json?max=0").await.status, 400, "what is wrong stays wrong");
-    site.house.change(Vec::new()).await;
+    site.rig.change(Vec::new()).await;
     assert_eq!(site.page("").await["count"], 0, "an empty feed is served");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_is_our_fault_and_its_trouble_nobodys_business() {
     let site = Site::of(1..=3).await;
-    site.house.store.break_down(true);
+    site.rig.store.break_down(true);
     let answer = site.get("/feeds/blog.json?callback=cb").await;
     assert_eq!((answer.status, answer.header("content-type")), (500, "text/plain; charset=utf-8"));
     assert!(!answer.text().contains("fire"), "{}", answer.text());
-    site.house.store.break_down(false);
+    site.rig.store.break_down(false);
     assert_eq!(site.get("/feeds/blog.json?callback=cb").await.status, 200);
 }
 

@@ -7,14 +7,14 @@ use crate::{
     clock::Clock as _,
     feed::{
         absence::{AbsenceState, Coverage, ProofPolicy, ShownItem, WindowEvent},
-        item::{Content, KeyHash, Reason},
+        item::{Content, ItemId, KeyHash, Reason},
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Order,
         reconcile::{Change, DeferredEdit, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState},
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
         stamp::Stamp,
     },
-    store::{Receipt, StoreError},
+    store::{Receipt, StoreError, feeds::WITNESSED_MAX},
 };
 use everfeed_adapters::{Date, Digest, Metadata, Rhythm, Text};
 use std::{sync::Arc, time::Duration};
@@ -36,6 +36,7 @@ on_every_store![
     the_record_says_when_the_page_of_a_missed_item_is_due,
     window_and_items_are_known_at_one_revision,
     a_key_stays_with_the_item_that_had_it_first,
+    an_item_is_found_by_its_witnesses,
     the_head_has_a_new_revision_only_when_something_rendered_changes,
     serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_ready,
     an_edit_without_a_date_keeps_the_one_that_was_known,
@@ -321,6 +322,35 @@ async fn a_key_stays_with_the_item_that_had_it_first(rig: Rig) {
     let known = rig.known(feed, vec![alias, key(1)]).await.unwrap();
     assert_eq!(known.items[&alias].id, id(1));
     assert_eq!(known.items[&key(1)].id, id(1), "an alias takes nothing away");
+}
+
+async fn an_item_is_found_by_its_witnesses(rig: Rig) {
+    let feed = rig.blog().await;
+    let witness = |n: u32| KeyHash::of("test", &n.to_string());
+    let with = |change: Change, witnesses: Vec<KeyHash>| match change {
+        Change::Put(put) => Change::Put(Put { witnesses, ..put }),
+        delete => delete,
+    };
+    rig.change(feed, vec![with(add(1), vec![witness(1), witness(2)]), with(add(2), vec![witness(2)])])
+        .await
+        .unwrap();
+    rig.change(feed, vec![with(edit(1, "x"), vec![witness(3), witness(2)])]).await.unwrap();
+    let rig = rig.reopen();
+    let found = async |witnesses: &[KeyHash]| -> Vec<ItemId> {
+        let found = rig.witnessed(feed, witnesses.to_vec()).await.unwrap();
+        assert_eq!(found.rev, rig.feed(feed).await.unwrap().rev);
+        found.items.iter().map(|item| item.id).collect()
+    };
+    assert_eq!(found(&[witness(1)]).await, [id(1)]);
+    assert_eq!(found(&[witness(9), witness(2), witness(3)]).await, [id(1), id(2)], "each once");
+    assert_eq!(found(&[witness(9)]).await, []);
+    // Of more than are kept of one witness the newest are found.
+    let many = u32::try_from(WITNESSED_MAX).unwrap();
+    let common = (10..=10 + many).map(|n| with(add(n), vec![witness(7)])).collect();
+    rig.change(feed, common).await.unwrap();
+    assert_eq!(found(&[witness(7)]).await, (11..=10 + many).map(id).collect::<Vec<_>>());
+    rig.forget(feed).await.unwrap();
+    assert!(rig.witnessed(feed, vec![witness(1)]).await.is_err());
 }
 
 async fn the_head_has_a_new_revision_only_when_something_rendered_changes(rig: Rig) {

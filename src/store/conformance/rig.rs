@@ -142,6 +142,7 @@ pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
         entry: Arc::new(entry),
         published_us: Some(1_000_000_000_000_000 + i64::from(n)),
         digests: ItemDigests { raw: digest, content: digest, version: 1 },
+        witnesses: Vec::new(),
     })
 }
 

@@ -5,7 +5,7 @@ use super::{
     rows, subscriptions,
     tables::{
         CREATED, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS, STAGING,
-        SUBSCRIPTIONS, TableSource, WALKS, WINDOWS, feed_key, feed_of,
+        SUBSCRIPTIONS, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -90,6 +90,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     clear(tx, IDS, feed)?;
     clear(tx, CREATED, feed)?;
     clear(tx, KEYS, feed)?;
+    clear(tx, WITNESSES, feed)?;
     clear(tx, EVIDENCE, feed)?;
     clear(tx, STAGING, feed)?;
     clear(tx, OBSERVATIONS, feed)?;

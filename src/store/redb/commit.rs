@@ -5,8 +5,8 @@ use super::{
     rows,
     tables::{
         CREATED, EVIDENCE, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey,
-        WALKS, WINDOWS, evidence_key, feed_key, hash_key, id_key, page_key, seq_key, seq_of, stamp_key,
-        stamp_of, stamp_value,
+        WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, hash_key, id_key, page_key, seq_key, seq_of,
+        stamp_key, stamp_of, stamp_value, witnessed_ids,
     },
     writer::Writing,
 };
@@ -38,6 +38,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     let tx = writing.change();
     write_items(tx, feed, &plan)?;
     bind_keys(tx, commit)?;
+    bind_witnesses(tx, commit)?;
     write_evidence(tx, feed, &plan)?;
     if let Some(last) = &commit.last {
         let mut kept = last.clone();
@@ -88,6 +89,19 @@ fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
         let key = hash_key(commit.feed, key);
         if keys.get(&key)?.is_none() {
             keys.insert(&key, &id)?;
+        }
+    }
+    Ok(())
+}
+
+fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
+    let mut table = tx.open_table(WITNESSES)?;
+    for (witness, id) in plan::witnesses(commit) {
+        let key = hash_key(commit.feed, witness);
+        let held = table.get(&key)?.map(|ids| witnessed_ids(ids.value())).unwrap_or_default();
+        if let Some(more) = plan::witnessed(&held, id) {
+            let bytes: Vec<u8> = more.iter().flat_map(|id| id.0).collect();
+            table.insert(&key, bytes.as_slice())?;
         }
     }
     Ok(())

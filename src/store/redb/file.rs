@@ -1,8 +1,11 @@
 //! Making and opening the file, and whether it is one of ours; nothing of what it holds.
 
-use super::tables::{META, SCHEMA, make_all};
+use super::tables::{META, SCHEMA, WITNESSES, make_all};
 use crate::store::StoreError;
-use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableError, TableHandle};
+use redb::{
+    Builder, Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageError, TableError,
+    TableHandle,
+};
 use std::{
     fs::File,
     io::ErrorKind,
@@ -65,13 +68,24 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
     };
     let stored = meta.get(SCHEMA_KEY)?.ok_or_else(foreign)?;
     match stored.value().first_chunk().copied().map(u32::from_be_bytes) {
-        Some(SCHEMA) => Ok(()),
+        Some(SCHEMA) => add_tables(database, &snapshot),
         Some(newer) if newer > SCHEMA => Err(StoreError::Schema(format!(
             "{} was written by a newer everfeed: its schema is {newer}, and this one reads up to {SCHEMA}",
             path.display()
         ))),
         _ => Err(foreign()),
     }
+}
+
+/// Adds a table that an everfeed before this one did not know. What it held is recognised by witnesses once it is shown again.
+fn add_tables(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
+    if snapshot.list_tables()?.any(|table| table.name() == WITNESSES.name()) {
+        return Ok(());
+    }
+    let mut tx = database.begin_write()?;
+    tx.set_quick_repair(true);
+    make_all(&tx)?;
+    Ok(tx.commit()?)
 }
 
 fn write_schema(database: &Database) -> Result<(), StoreError> {

@@ -2,8 +2,8 @@
 
 use super::tables::{
     self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS,
-    STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, evidence_key, feed_key, feed_of, hash_key,
-    id_key, page_key, seq_key, seq_of, stamp_key, stamp_of,
+    STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, feed_of,
+    hash_key, id_key, page_key, seq_key, seq_of, stamp_key, stamp_of, witnessed_ids,
 };
 use crate::{
     feed::{
@@ -16,7 +16,7 @@ use crate::{
         stamp::Stamp,
     },
     store::{
-        HostPause, Outlined, Snapshot, StoreError,
+        HostPause, Outlined, Snapshot, StoreError, Witnessed,
         plan::Held,
         stored::{
             damaged, decode,
@@ -26,7 +26,7 @@ use crate::{
 };
 use redb::ReadableTable;
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{HashMap, HashSet, hash_map::Entry},
     ops::Bound,
     sync::Arc,
 };
@@ -237,6 +237,25 @@ pub(super) fn snapshot(
         items.insert(*key, item);
     }
     Ok(Snapshot { record, window, items })
+}
+
+/// The items that have one of these witnesses, each once.
+pub(super) fn witnessed(
+    source: &impl TableSource,
+    feed: FeedNo,
+    witnesses: &[KeyHash],
+) -> Result<Witnessed, StoreError> {
+    let (rev, table, held) = (record(source, feed)?.rev, source.table(WITNESSES)?, Items::of(source, feed)?);
+    let (mut met, mut items) = (HashSet::new(), Vec::new());
+    for witness in witnesses {
+        let Some(ids) = table.get(&hash_key(feed, *witness))? else { continue };
+        for id in witnessed_ids(ids.value()) {
+            if met.insert(id) {
+                items.extend(held.item(id)?);
+            }
+        }
+    }
+    Ok(Witnessed { rev, items })
 }
 
 /// The items of one feed, by their ids.

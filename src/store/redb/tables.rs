@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 /// The schema of which this file speaks. An older one is migrated in [`file`](super::file), a newer one refused.
 pub(super) const SCHEMA: u32 = 1;
 
-/// A value of [`stored`](crate::store::stored).
+/// A value of [`stored`](crate::store::stored), or of WITNESSES: ids, one behind another.
 pub(super) type Coded = &'static [u8];
 
 pub(super) type FeedKey = [u8; 4];
@@ -51,6 +51,8 @@ pub(super) const IDS: TableDefinition<'_, &IdKey, &[u8; 8]> = TableDefinition::n
 pub(super) const CREATED: TableDefinition<'_, &StampKey, &[u8; 8]> = TableDefinition::new("created");
 /// (feed, hash of any key ever seen) to the item's id.
 pub(super) const KEYS: TableDefinition<'_, &HashKey, &[u8; 10]> = TableDefinition::new("keys");
+/// (feed, hash of a witness) to the ids of the items that have it, the newest last.
+pub(super) const WITNESSES: TableDefinition<'_, &HashKey, Coded> = TableDefinition::new("witnesses");
 /// `Vec<WindowEntry>`.
 pub(super) const WINDOWS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("windows");
 /// `PollState`.
@@ -87,6 +89,7 @@ pub(super) fn make_all(tx: &WriteTransaction) -> Result<(), StoreError> {
     tx.open_table(IDS)?;
     tx.open_table(CREATED)?;
     tx.open_table(KEYS)?;
+    tx.open_table(WITNESSES)?;
     tx.open_table(WINDOWS)?;
     tx.open_table(POLLS)?;
     tx.open_table(EVIDENCE)?;
@@ -156,6 +159,11 @@ pub(super) fn id_key(feed: FeedNo, id: ItemId) -> IdKey {
 
 pub(super) fn hash_key(feed: FeedNo, key: KeyHash) -> HashKey {
     join(&feed_key(feed), &key.0)
+}
+
+/// The ids of a row of WITNESSES.
+pub(super) fn witnessed_ids(bytes: &[u8]) -> Vec<ItemId> {
+    bytes.as_chunks().0.iter().copied().map(ItemId).collect()
 }
 
 pub(super) fn evidence_key(feed: FeedNo, id: ItemId, t: Stamp) -> EvidenceKey {

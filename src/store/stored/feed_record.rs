@@ -35,7 +35,7 @@ stored_structs! {
 }
 
 stored_enums! {
-    IdRule { 0 Id, 1 IdAndLink }
+    IdRule { 0 Id, 1 IdAndLink, 2 IdLinkAndDate }
     History { 0 Unknown, 1 Complete, 2 Partial(reason), 3 Running }
     PartialReason {
         0 LinksToAnotherHost, 1 RedirectsToAnotherHost, 2 MissingPage { status }, 3 NoFeed, 4 Unreadable(error),

@@ -5,8 +5,8 @@ use super::{
     table::{stored_enums, stored_structs},
 };
 use crate::feed::schedule::{
-    DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Repeat, Timetable, ValidatorPair,
-    Whose,
+    BodyKind, DocumentFacts, FaultKind, FaultNote, Health, NoAnswerCause, PermanentMove, PollState, Repeat,
+    Timetable, ValidatorPair, Whose,
 };
 use everfeed_adapters::platforms::{Detected, Weight};
 
@@ -31,12 +31,14 @@ stored_enums! {
     Repeat { 0 Changed, 1 Unchanged }
     FaultKind {
         0 Refused { status, has_credentials },
-        1 NoAnswer { whose, reason },
-        2 NotAFeed { reason },
+        1 NoAnswer { whose, reason, cause },
+        2 NotAFeed { reason, kind },
         3 DifferentFeed { title },
         4 StoreAway { reason },
         5 Internal { reason },
     }
+    NoAnswerCause { 0 Resolve, 1 Connect, 2 Timeout, 3 Redirect, 4 TooLarge, 5 Broken, 6 Local }
+    BodyKind { 0 Empty, 1 Html, 2 Json, 3 Xml, 4 Other }
     Whose { 0 Upstream, 1 Ours }
     Weight { 0 Weak, 1 Strong }
 }

@@ -77,7 +77,7 @@ mod tests {
     fn is_understood_as_by_the_general_rules(text: &str) {
         let lower = text.to_ascii_lowercase();
         let general = super::super::digits(&lower).or_else(|| super::super::iso(&lower));
-        let general = general.or_else(|| super::super::worded(&lower));
+        let general = general.or_else(|| super::super::worded(&lower, None));
         let usual = parse(text);
         assert!(usual.is_none() || usual == general, "{text}: {usual:?}, {general:?}");
     }

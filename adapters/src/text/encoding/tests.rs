@@ -87,3 +87,66 @@ fn multi_byte_labels_are_honoured_unless_the_text_is_plainly_utf8() {
 fn illegal_characters_go_and_lines_end_in_line_feeds() {
     check(b"a\x08b\0\r\nc\rd\xEF\xBF\xBE", None, "ab\nc\nd", None);
 }
+
+#[test]
+fn lone_bytes_are_weighed_against_sequences() {
+    // French in Latin-1 beside two letters that happen to be UTF-8.
+    let latin = b"caf\xE9 \xE0 c\xF4t\xE9 d'\xC3\xA9t\xE9";
+    let read = "caf\u{e9} \u{e0} c\u{f4}t\u{e9} d'\u{c3}\u{a9}t\u{e9}";
+    check(latin, None, read, Some("windows-1252"));
+    check(latin, Some("text/xml; charset=utf-8"), read, Some("windows-1252"));
+    check(latin, Some("text/xml; charset=iso-8859-1"), read, None);
+    // UTF-8 with one pasted quotation mark, whatever its label says.
+    let utf8 = [
+        "\u{e9}t\u{e9} \u{e0} c\u{f4}t\u{e9} fran\u{e7}ais na\u{ef}f d\u{e9}j\u{e0}".as_bytes(),
+        b" it\x92s",
+    ]
+    .concat();
+    let read = "\u{e9}t\u{e9} \u{e0} c\u{f4}t\u{e9} fran\u{e7}ais na\u{ef}f d\u{e9}j\u{e0} it\u{2019}s";
+    check(&utf8, None, read, Some("windows-1252"));
+    check(&utf8, Some("text/xml; charset=iso-8859-1"), read, Some("windows-1252"));
+}
+
+#[test]
+fn controls_of_c1_are_what_windows_1252_has_there() {
+    check(
+        "it\u{92}s \u{93}so\u{94} \u{85} \u{a0}\u{c2}".as_bytes(),
+        None,
+        "it\u{2019}s \u{201C}so\u{201D} \u{2026} \u{a0}\u{c2}",
+        None,
+    );
+    check(b"\x92", Some("text/xml; charset=iso-8859-15"), "\u{2019}", None);
+}
+
+#[test]
+fn a_text_is_decoded_twice_only_when_it_was_certainly_encoded_twice() {
+    let twice = |text: &str| -> String { text.bytes().map(char::from).collect() };
+    let as_windows = |text: &str| WINDOWS_1252.decode_without_bom_handling(text.as_bytes()).0.into_owned();
+    let repaired = |text: &str| decode(text.as_bytes(), None).text.into_owned();
+    let text = "d\u{e9}j\u{e0} vu \u{2014} \u{201C}caf\u{e9}\u{201D}";
+    assert_eq!(repaired(&twice(text)), text);
+    assert_eq!(repaired(&as_windows(text)), text);
+    // One letter that is right as it stands, too little to tell, and letters that are meant.
+    for kept in [
+        format!("\u{fc} {}", as_windows(text)),
+        format!("{} \u{fc}", as_windows(text)),
+        as_windows("caf\u{e9}"),
+        "\u{c3}\u{84}\u{d6}\u{dc}".into(),
+    ] {
+        let expect: String = kept
+            .chars()
+            .map(|c| if ('\u{80}'..='\u{9F}').contains(&c) { of_windows_1252(c) } else { c })
+            .collect();
+        assert_eq!(repaired(&kept), expect);
+    }
+}
+
+#[test]
+fn a_forbidden_control_between_two_words_leaves_a_space() {
+    check(
+        b"one\x0Btwo\x0C\x0Cthree \x1Ffour<b>\x01five\x02</b>",
+        None,
+        "one two three four<b>five</b>",
+        None,
+    );
+}

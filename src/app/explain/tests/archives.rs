@@ -26,6 +26,7 @@ fn add(key: KeyHash) -> Change {
         entry: Arc::new(entry),
         published_us: None,
         digests: seen,
+        witnesses: Vec::new(),
     })
 }
 

@@ -31,6 +31,7 @@ async fn told(changed_polls: u16, held_until: Option<Stamp>, at_rest: bool) -> E
         entry,
         published_us: None,
         digests: seen,
+        witnesses: Vec::new(),
     };
     let held = DeferredEdit {
         id,

@@ -135,6 +135,7 @@ fn archives_and_the_live_document_come_in_one_order_oldest_first() {
             entry,
             published_us: None,
             digests: seen,
+            witnesses: vec![],
         })
     };
     let titles = |changes: Vec<Change>| -> Vec<String> {

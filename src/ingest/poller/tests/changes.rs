@@ -3,7 +3,7 @@
 use super::*;
 use crate::feed::schedule::Policy;
 
-/// How many requests came for this URL, and when the last one came.
+/// Number of requests for this URL, and the time of the last one.
 fn polls(house: &House, url: &str) -> (usize, Option<u64>) {
     let seen = house.seen.lock().unwrap();
     let of_it: Vec<u64> = seen.iter().filter(|seen| seen.url == url).map(|seen| seen.at_secs).collect();
@@ -59,6 +59,28 @@ async fn a_job_in_flight_ends_although_its_feed_is_removed() {
     running.stop().await;
     let saved = house.store.polls(None, 9).await.unwrap();
     assert!(saved[0].1.document.body.is_some(), "what was learned is kept for when it comes back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_that_is_forgotten_while_it_is_polled_stays_forgotten_and_keeps_nobody_from_saving() {
+    let house = House::new(|_, _| async {
+        pass(10).await;
+        ok(ONE)
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let other = house.feed("other", "http://other.example/", HOUR, DAY).await;
+    let running = house.start([&feed, &other]).await;
+    pass(5).await;
+    running.poller.apply(FeedChange::Removed(feed.no));
+    assert!(house.store.forget(feed.no).await.unwrap());
+    house.notify.forget(feed.no);
+    pass(2 * HOUR).await;
+    assert!(house.notify.head(feed.no).is_none(), "nothing announces it again");
+    running.stop().await;
+    assert!(house.store.feed(feed.no).await.is_err());
+    let saved: Vec<_> = house.store.polls(None, 9).await.unwrap().into_iter().map(|(no, _)| no).collect();
+    assert_eq!(saved, [other.no]);
+    assert_eq!(house.total(other.no).await, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use crate::{
         order::Order,
         page::PageQuery,
     },
-    ingest::{FeedSpec, Import, testing::Scripted},
+    ingest::{FeedSpec, ImportSettings, testing::Scripted},
 };
 use std::{
     collections::BTreeSet,
@@ -89,7 +89,13 @@ impl Blog {
         let blog = self.clone();
         let house = House::in_trouble(move |_, request| ready(blog.answer(request.uri().path())), trouble);
         let feed = house.feed("blog", URL, DAY, DAY).await;
-        (house, FeedSpec { import: Some(Import { again_secs: AGAIN, ..Import::default() }), ..feed })
+        (
+            house,
+            FeedSpec {
+                import: Some(ImportSettings { again_secs: AGAIN, ..ImportSettings::default() }),
+                ..feed
+            },
+        )
     }
 }
 
@@ -135,7 +141,7 @@ async fn history(house: &House, feed: &FeedSpec) -> String {
 async fn archives_are_walked_again_after_a_month_a_page_a_minute_and_over_restarts() {
     let blog = Blog::new();
     let (house, feed) = blog.house().await;
-    let feed = FeedSpec { import: Some(Import::default()), ..feed };
+    let feed = FeedSpec { import: Some(ImportSettings::default()), ..feed };
     let running = house.start([&feed]).await;
     pass(60).await;
     assert_eq!((house.total(feed.no).await, history(&house, &feed).await), (12, "complete".into()));
@@ -172,7 +178,7 @@ async fn archives_are_walked_again_after_a_month_a_page_a_minute_and_over_restar
 async fn nobody_walks_again_who_is_told_not_to() {
     let blog = Blog::new();
     let (house, feed) = blog.house().await;
-    let import = Some(Import { again_secs: 0, ..Import::default() });
+    let import = Some(ImportSettings { again_secs: 0, ..ImportSettings::default() });
     let running = house.start([&FeedSpec { import, ..feed.clone() }]).await;
     pass(4 * AGAIN).await;
     assert_eq!(archives_asked(&house, 0).len(), 5);

@@ -3,7 +3,9 @@
 use super::*;
 use crate::{
     feed::{archive::History, order::Order, page::PageQuery, record::FeedNo, schedule::PollState},
-    ingest::{FeedSpec, Import, polls::Polled, testing::Scripted, upstream::PageReply, walks::ArchiveReader},
+    ingest::{
+        FeedSpec, ImportSettings, polls::Polled, testing::Scripted, upstream::PageReply, walks::ArchiveReader,
+    },
 };
 
 /// The live document, which leads to an archive.
@@ -24,7 +26,7 @@ fn house(answer: impl Fn(&str, usize) -> Scripted + Clone + Send + Sync + 'stati
     })
 }
 
-async fn with_import(house: &House, import: Import) -> FeedSpec {
+async fn with_import(house: &House, import: ImportSettings) -> FeedSpec {
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     FeedSpec { import: Some(import), ..feed }
 }
@@ -51,7 +53,7 @@ fn is(found: &[(u64, String)], expect: &[(u64, &str)]) {
 #[tokio::test(start_paused = true)]
 async fn a_page_is_a_gap_behind_the_one_before_and_the_live_document_is_read_last() {
     let house = house(|path, _| ok(if path == "/a2" { SECOND } else { ONE }));
-    let feed = with_import(&house, Import { page_gap_secs: 7, ..Import::default() }).await;
+    let feed = with_import(&house, ImportSettings { page_gap_secs: 7, ..ImportSettings::default() }).await;
     let running = house.start([&feed]).await;
     pass(13).await;
     let record = house.store.feed(feed.no).await.unwrap();
@@ -79,7 +81,7 @@ async fn a_feed_is_served_in_time_though_an_archive_fails_and_what_comes_late_co
         _ if times < 2 => status(500, &[]),
         _ => ok(ONE),
     });
-    let feed = with_import(&house, Import::default()).await;
+    let feed = with_import(&house, ImportSettings::default()).await;
     let running = house.start([&feed]).await;
     pass(59).await;
     assert!(!house.store.feed(feed.no).await.unwrap().is_ready());
@@ -108,7 +110,7 @@ async fn a_host_that_wants_to_be_left_alone_is_by_walks_and_polls() {
         "/a2" => ok(SECOND),
         _ => ok(ONE),
     });
-    let feed = with_import(&house, Import::default()).await;
+    let feed = with_import(&house, ImportSettings::default()).await;
     let running = house.start([&feed]).await;
     pass(900).await;
     is(&asked(&house), &[(0, "/rss"), (1, "/a2")]);
@@ -147,7 +149,7 @@ async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
     let running = house.start([&feed]).await;
     pass(30).await;
     running.stop().await;
-    let feed = FeedSpec { import: Some(Import::default()), ..feed };
+    let feed = FeedSpec { import: Some(ImportSettings::default()), ..feed };
     let running = house.start([&feed]).await;
     pass(HOUR + 60).await;
     is(&asked(&house), &[(0, "/rss"), (HOUR, "/rss"), (HOUR + 1, "/a2")]);
@@ -160,7 +162,7 @@ async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
 /// page of an item.
 async fn pauses(answer: fn() -> Scripted) -> [Option<u64>; 3] {
     let house = House::new(move |n, _| ready(if n == 0 { ok(LIVE) } else { answer() }));
-    let feed = with_import(&house, Import { serve_after_secs: 0, ..Import::default() }).await;
+    let feed = with_import(&house, ImportSettings { serve_after_secs: 0, ..ImportSettings::default() }).await;
     let Polled { state, walk, .. } = house.poll(&feed, &PollState::unpolled(URL)).await;
     pass(HOUR).await;
     let now = house.context.now();

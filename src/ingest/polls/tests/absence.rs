@@ -1,4 +1,4 @@
-//! Deletions by absence, from the request to the tombstone: when the publisher is asked without validators, and what that
+//! DeletionSettings by absence, from the request to the tombstone: when the publisher is asked without validators, and what that
 //! proves.
 
 use super::*;
@@ -9,7 +9,7 @@ use crate::{
         observation_record::ObservationRecord,
         page::PageQuery,
     },
-    ingest::Deletions,
+    ingest::DeletionSettings,
 };
 use http::Response;
 use std::time::Duration;
@@ -140,7 +140,7 @@ async fn a_short_document_that_is_audited_confirms_nothing() {
     // `s` is suspected when the feed breaks off; the same short document again is no second witness against it.
     let house = publisher(&["zyxwvutsrq", "zyxwvutrqp", "zyxw"]);
     let feed = house.feed("blog", URL, 3600, 3600).await;
-    let feed = FeedSpec { deletions: Deletions { permalink_checks: false, ..feed.deletions }, ..feed };
+    let feed = FeedSpec { deletions: DeletionSettings { permalink_checks: false, ..feed.deletions }, ..feed };
     let (_, told) = watch(&house, &feed, 60).await;
     assert_eq!(told, "pqrstuvwxyz gone 0");
     assert_eq!(asked_unconditionally(&house), [0, 24, 48], "it is still wanted");

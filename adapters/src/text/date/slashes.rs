@@ -1,0 +1,127 @@
+//! Dates with slashes, whose year comes last: which number is the day and which the month. Other forms say it themselves.
+
+use chrono::NaiveDate;
+
+use super::{civil, number, two_digit_year};
+
+/// Order of day and month in the dates of one document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SlashOrder {
+    /// `12/25/2006`.
+    MonthFirst,
+    /// `25/12/2006`.
+    DayFirst,
+}
+
+/// `25/12/2006`, `1/2/06`. A date that can be read both ways needs an order.
+pub(super) fn date(word: &str, order: Option<SlashOrder>) -> Option<NaiveDate> {
+    let (first, second, year) = numbers(word)?;
+    let order = if first == second { Some(SlashOrder::DayFirst) } else { told(first, second).or(order) };
+    match order? {
+        SlashOrder::MonthFirst => civil(year, first, second),
+        SlashOrder::DayFirst => civil(year, second, first),
+    }
+}
+
+/// The order in which some markup writes its dates, by those that can be read in one way only. `None` when there are none,
+/// or when they contradict each other.
+pub(crate) fn order_of<'m>(markup: impl Iterator<Item = &'m str>) -> Option<SlashOrder> {
+    let mut orders = markup.flat_map(dates).filter_map(|(first, second)| told(first, second));
+    let order = orders.next()?;
+    orders.all(|other| other == order).then_some(order)
+}
+
+/// True for markup with such a date.
+pub(crate) fn holds_slashes(markup: &str) -> bool {
+    dates(markup).next().is_some()
+}
+
+/// The order that two numbers tell by themselves.
+fn told(first: u32, second: u32) -> Option<SlashOrder> {
+    match (first, second) {
+        (13..=31, 1..=12) => Some(SlashOrder::DayFirst),
+        (1..=12, 13..=31) => Some(SlashOrder::MonthFirst),
+        _ => None,
+    }
+}
+
+fn numbers(word: &str) -> Option<(u32, u32, i32)> {
+    let mut parts = word.split('/');
+    let (first, second) = (number(parts.next()?, 1..=2)?, number(parts.next()?, 1..=2)?);
+    let year = parts.next().filter(|_| parts.next().is_none())?;
+    let year = match year.len() {
+        2 => two_digit_year(number(year, 2..=2)?),
+        _ => number(year, 4..=4)?.cast_signed(),
+    };
+    Some((first, second, year))
+}
+
+/// Limit of the words in front of a date: a weekday.
+const WORDS_BEFORE_MAX: usize = 1;
+
+/// Length of the markup around a start tag's end that is looked at, bytes: so that markup of nothing but such ends costs no
+/// more than its length.
+const AROUND_BYTES_MAX: usize = 256;
+
+/// The first two numbers of the dates with slashes that elements with the name of a date hold.
+fn dates(markup: &str) -> impl Iterator<Item = (u32, u32)> + '_ {
+    memchr::memchr_iter(b'>', markup.as_bytes()).filter_map(|end| {
+        let behind = &markup[end + 1..];
+        let limit = (0..=behind.len().min(AROUND_BYTES_MAX)).rev().find(|at| behind.is_char_boundary(*at))?;
+        let text = behind[..limit].trim_start().trim_start_matches("<![CDATA[");
+        // Most of what stands behind a tag is told from a date by its first bytes.
+        let mut words = text.split(char::is_whitespace).take(WORDS_BEFORE_MAX + 1);
+        let date = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('/'))?;
+        let (first, second, _) = numbers(date.split(['<', ']', ',']).next()?)?;
+        let from = (end.saturating_sub(AROUND_BYTES_MAX)..end).find(|at| markup.is_char_boundary(*at))?;
+        let tag = &markup[from..end];
+        let name = tag[tag.rfind('<')? + 1..].split(char::is_whitespace).next()?;
+        is_date(name).then_some((first, second))
+    })
+}
+
+/// True for the names of elements that hold dates in any of the formats and vocabularies.
+fn is_date(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let local = name.rsplit(':').next().unwrap_or_default();
+    local.contains("date") || ["published", "issued", "created", "modified", "available"].contains(&local)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::date::parse_in;
+
+    #[test]
+    fn a_date_that_can_be_read_in_one_way_needs_no_other() {
+        let day = |raw: &str, order| parse_in(raw, order).map(|us| us / 86_400_000_000);
+        let christmas = Some(13_507);
+        assert_eq!(day("25/12/2006", None), christmas);
+        assert_eq!(day("12/25/06", None), christmas);
+        assert_eq!(
+            day("Mon, 12/25/2006 11:59 PM EST", Some(SlashOrder::DayFirst)),
+            christmas.map(|day| day + 1)
+        );
+        assert_eq!(day("01/02/2006", None), None);
+        assert_eq!(day("01/02/2006 10:00:00", Some(SlashOrder::MonthFirst)), Some(13_150));
+        assert_eq!(day("01/02/2006", Some(SlashOrder::DayFirst)), Some(13_180));
+        assert_eq!(day("01/01/2006", None), Some(13_149));
+        assert_eq!(day("32/12/2006", None), None);
+        assert_eq!(day("1/2/3/2006", Some(SlashOrder::DayFirst)), None);
+    }
+
+    #[test]
+    fn the_other_dates_of_a_document_tell_the_order() {
+        let order = |markup: &[&str]| order_of(markup.iter().copied());
+        let (ambiguous, american) =
+            ("<pubDate>01/02/2006</pubDate>", "<dc:date x='y'> Fri, 1/13/2006 10:00</dc:date>");
+        assert_eq!(order(&[ambiguous]), None);
+        assert_eq!(order(&[ambiguous, american]), Some(SlashOrder::MonthFirst));
+        assert_eq!(
+            order(&["<lastBuildDate><![CDATA[13/1/2006]]></lastBuildDate>"]),
+            Some(SlashOrder::DayFirst)
+        );
+        assert_eq!(order(&[american, "<pubDate>13/1/2006</pubDate>"]), None);
+        assert_eq!(order(&["<title>13/1/2006</title>"]), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! Witnesses of an entry: the parts that tell which post it is when its key does not (address, title, dates, text), in a
+//! normal form, and as keys by which a store finds the items that share one; not the judgement of two entries.
+
+use crate::feed::item::KeyHash;
+use everfeed_adapters::{Date, Digest, Entry, Key, Text, TextKind};
+
+/// The parts of an entry that tell which post it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Witnesses {
+    /// Id and permalink, each without what changes when a blog moves.
+    pub(super) addresses: Vec<Address>,
+    /// Letters and digits of the title.
+    pub(super) title: Option<String>,
+    /// First publication, in seconds since 1970.
+    pub(super) published: Option<i64>,
+    /// Last change, in seconds since 1970.
+    pub(super) updated: Option<i64>,
+    /// Digests of the letters and digits of content and summary, where there are enough of them.
+    pub(super) texts: Vec<Digest>,
+    /// Digest of a text that is too short to show that two posts are one, or has no letters, as that of a photo.
+    pub(super) short_text: Option<Digest>,
+}
+
+/// An id or a link without scheme, session and the last slash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Address {
+    /// The host without `www.` and default port; `None` of an id that names none.
+    pub(super) host: Option<String>,
+    /// The rest, with which alone a blog is left that has moved to another host. Never empty.
+    pub(super) path: String,
+}
+
+/// Letters and digits of a text that are compared at most: long enough to tell posts apart, and short of what themes put
+/// below them.
+const TEXT_LETTERS_MAX: usize = 2000;
+
+/// Letters and digits that a text must have to tell anything.
+const TEXT_LETTERS_MIN: usize = 12;
+
+impl Witnesses {
+    /// Those of an entry.
+    pub(super) fn of(entry: &Entry) -> Self {
+        let mut addresses: Vec<Address> = Vec::new();
+        for reference in [entry.id.as_deref(), entry.permalink()].into_iter().flatten() {
+            addresses.extend(Address::of(reference).filter(|address| !addresses.contains(address)));
+        }
+        let mut texts: Vec<Digest> = Vec::new();
+        let content = entry.content.as_ref().map(|body| &body.text);
+        for text in [content, entry.summary.as_ref()].into_iter().flatten() {
+            texts.extend(digest_of(text).filter(|digest| !texts.contains(digest)));
+        }
+        Self {
+            addresses,
+            title: entry.title.as_ref().and_then(title_of),
+            published: entry.published.as_ref().and_then(secs),
+            updated: entry.updated.as_ref().and_then(secs),
+            short_text: short_text(entry).filter(|_| texts.is_empty()),
+            texts,
+        }
+    }
+
+    /// True when it has a text, long or short.
+    pub(super) fn has_text(&self) -> bool {
+        !self.texts.is_empty() || self.short_text.is_some()
+    }
+
+    /// The dates, each once.
+    pub(super) fn dates(&self) -> impl Iterator<Item = i64> {
+        self.published.into_iter().chain(self.updated.filter(|updated| Some(*updated) != self.published))
+    }
+
+    /// Keys under which a store keeps the item, so that an entry of the same post finds it: each address without its host,
+    /// the title at each date, each text.
+    pub(super) fn keys(&self) -> Vec<KeyHash> {
+        let key = |kind: &str, value: &str| KeyHash::of(kind, value);
+        let mut keys: Vec<KeyHash> =
+            self.addresses.iter().map(|address| key("address", &address.path)).collect();
+        if let Some(title) = &self.title {
+            keys.extend(self.dates().map(|at| key("title", &format!("{at} {title}"))));
+        }
+        keys.extend(self.texts.iter().map(|text| key("text", &text.to_string())));
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+}
+
+impl Address {
+    /// The address that an id or a link is; `None` for a site's front page, which is no entry's own.
+    pub(super) fn of(reference: &str) -> Option<Self> {
+        let is_url = ["http://", "https://"].iter().any(|scheme| reference.starts_with(scheme));
+        let bare = Key::Id(reference.to_owned()).stripped();
+        if !is_url {
+            // RFC 4151: `tag:`, an authority, a date, and behind a colon what is the entry's own.
+            let (host, path) = match bare.strip_prefix("tag:").and_then(|tag| tag.split_once(':')) {
+                Some((authority, own)) => {
+                    let host = authority.split(',').next().unwrap_or(authority);
+                    (Some(host.to_ascii_lowercase()), own)
+                }
+                None => (None, bare.as_str()),
+            };
+            return (!path.is_empty()).then(|| Self { host, path: path.to_owned() });
+        }
+        let (host, path) = bare.split_at(bare.find(['/', '?', '#']).unwrap_or(bare.len()));
+        let host = host.to_ascii_lowercase();
+        let host = host.strip_prefix("www.").unwrap_or(&host);
+        let host = host.strip_suffix(":80").or_else(|| host.strip_suffix(":443")).unwrap_or(host);
+        let path = INDEX_FILES.iter().find_map(|name| path.strip_suffix(name)).unwrap_or(path);
+        let path = path.strip_suffix('/').unwrap_or(path);
+        (!path.is_empty()).then(|| Self { host: Some(host.to_owned()), path: path.to_owned() })
+    }
+}
+
+/// Names of the file that a server sends for a folder.
+const INDEX_FILES: [&str; 4] = ["/index.html", "/index.htm", "/index.php", "/default.aspx"];
+
+/// Keys under which a store keeps an item with this entry.
+pub(super) fn keys(entry: &Entry) -> Vec<KeyHash> {
+    Witnesses::of(entry).keys()
+}
+
+/// Whole seconds of a date: software that is changed often drops the fraction.
+fn secs(date: &Date) -> Option<i64> {
+    date.at_us.map(|at| at.div_euclid(1_000_000))
+}
+
+/// Letters and digits of a title; of one without any, the title itself.
+fn title_of(title: &Text) -> Option<String> {
+    let folded = folded(title, usize::MAX);
+    let whole = || Some(title.value.trim().to_owned()).filter(|title| !title.is_empty());
+    if folded.is_empty() { whole() } else { Some(folded) }
+}
+
+fn short_text(entry: &Entry) -> Option<Digest> {
+    let text = entry.content.as_ref().map(|body| &body.text).or(entry.summary.as_ref())?;
+    let value = text.value.trim();
+    (!value.is_empty()).then(|| Digest::of(value.as_bytes()))
+}
+
+fn digest_of(text: &Text) -> Option<Digest> {
+    let folded = folded(text, TEXT_LETTERS_MAX);
+    (folded.chars().take(TEXT_LETTERS_MIN).count() == TEXT_LETTERS_MIN).then(|| Digest::of(folded.as_bytes()))
+}
+
+/// The letters and digits of a text in lower case, at most so many: markup, entities, white space and punctuation differ from one
+/// software to the next.
+fn folded(text: &Text, letters_max: usize) -> String {
+    let mut folded = String::new();
+    let mut letters = 0;
+    let mut rest = text.value.as_str();
+    while let Some(c) = rest.chars().next() {
+        let skipped = match c {
+            '<' if text.kind != TextKind::Plain => rest.find('>').map_or(rest.len(), |end| end + 1),
+            '&' => entity_bytes(rest),
+            _ => c.len_utf8(),
+        };
+        if c.is_alphanumeric() {
+            folded.extend(c.to_lowercase());
+            letters += 1;
+            if letters >= letters_max {
+                break;
+            }
+        }
+        rest = &rest[skipped..];
+    }
+    folded
+}
+
+/// Length of the entity with which a text begins; 1 if it only begins with an ampersand.
+fn entity_bytes(text: &str) -> usize {
+    let is_of_name = |b: u8| b.is_ascii_alphanumeric() || b == b'#';
+    let name = text.bytes().skip(1).take(ENTITY_BYTES_MAX).take_while(|b| is_of_name(*b)).count();
+    if name > 0 && text.as_bytes().get(1 + name) == Some(&b';') { name + 2 } else { 1 }
+}
+
+/// Bytes of the name of an entity at most.
+const ENTITY_BYTES_MAX: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_loses_what_changes_when_a_blog_moves() {
+        let check = |reference: &str, host: Option<&str>, path: &str| {
+            let found = Address::of(reference);
+            let expect = Address { host: host.map(str::to_owned), path: path.to_owned() };
+            assert_eq!(found, (!path.is_empty()).then_some(expect), "{reference}");
+        };
+        check("http://www.Blog.example:80/2012/a/", Some("blog.example"), "/2012/a");
+        check("https://blog.example/2012/a", Some("blog.example"), "/2012/a");
+        check("https://blog.example/2012/a/index.html", Some("blog.example"), "/2012/a");
+        check("http://blog.example/?p=5&PHPSESSID=0123456789abcdef", Some("blog.example"), "/?p=5");
+        check("http://blog.example/", None, "");
+        check("http://blog.example", None, "");
+        check("tag:blog.example,2005:post-5", Some("blog.example"), "post-5");
+        check("42", None, "42");
+        check("urn:uuid:5", None, "urn:uuid:5");
+    }
+
+    #[test]
+    fn a_text_is_its_letters_and_digits() {
+        let check = |text: Text, expect: &str| assert_eq!(folded(&text, 10), expect, "{text:?}");
+        check(Text::html("<p class=\"a\">It&#8217;s <b>OK</b></p>"), "itsok");
+        check(Text::plain("It’s OK"), "itsok");
+        check(Text::plain("1 < 2 & 3"), "123");
+        check(Text::plain("abcdefghijklmnop"), "abcdefghij");
+        check(Text::html("open <a href"), "open");
+        assert_eq!(title_of(&Text::plain("?!")), Some("?!".into()));
+        assert_eq!(title_of(&Text::plain(" ")), None);
+        assert_eq!(digest_of(&Text::plain("Too short.")), None);
+    }
+}
