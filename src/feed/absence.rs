@@ -31,6 +31,8 @@ mod daily_count;
 
 mod quarantine;
 
+mod control_finding;
+
 mod page_control;
 
 pub mod recent_tombstone;
@@ -42,7 +44,8 @@ mod pinned;
 #[cfg(test)]
 mod tests;
 
-pub use page_control::{ALIKE_MAX, AnsweredPage, ControlFinding, ControlNeed, PageControl};
+pub use control_finding::ControlFinding;
+pub use page_control::{ALIKE_MAX, AnsweredPage, ControlNeed, PageControl};
 pub use permalink_check::{CheckResult, NextCheck, PermalinkCheck};
 pub use proof::{Proof, RequiredProof, Suspect, SuspectBasis};
 pub use recurrence::{AbsenceTrust, DoubtReason, Recurrence};

@@ -81,7 +81,7 @@ impl<'a> Check<'a> {
     ) -> Result<Option<Checked>, Failure> {
         let (context, feed) = (self.context, self.feed);
         let last = context.store.known(feed.no, Vec::new()).await.map_err(store_failure)?.window;
-        let Some(subject) = Subject::due(&last, context.now()) else {
+        let Some(subject) = CheckSubject::due(&last, context.now()) else {
             return Ok(Some(Checked { next_at: last.next_check_at(), ..Checked::default() }));
         };
         let id = subject.id();
@@ -137,11 +137,16 @@ impl<'a> Check<'a> {
     }
 
     /// Keeps and commits the result of a check.
-    async fn concluded(&self, subject: Subject, item: &Item, said: CheckResult) -> Result<Checked, Failure> {
+    async fn concluded(
+        &self,
+        subject: CheckSubject,
+        item: &Item,
+        said: CheckResult,
+    ) -> Result<Checked, Failure> {
         self.record(item, said).await?;
         let next_at = match subject {
-            Subject::Suspect(id) => self.answered(id, said).await?,
-            Subject::Tombstone(id) => self.rechecked(id, said).await?,
+            CheckSubject::Suspect(id) => self.answered(id, said).await?,
+            CheckSubject::Tombstone(id) => self.rechecked(id, said).await?,
         };
         Ok(Checked { next_at, ..Checked::default() })
     }
@@ -213,14 +218,14 @@ impl<'a> Check<'a> {
 
 /// The item whose page is to be asked for.
 #[derive(Clone, Copy)]
-enum Subject {
+enum CheckSubject {
     /// It is missing, and not decided on.
     Suspect(ItemId),
     /// It is a tombstone, and might be back.
     Tombstone(ItemId),
 }
 
-impl Subject {
+impl CheckSubject {
     /// The one that is due, suspects first.
     fn due(last: &WindowState, now: Stamp) -> Option<Self> {
         let tombstone =

@@ -32,7 +32,7 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
 fn from_now(moment: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let secs = moment.signed_duration_since(now).num_seconds();
     let span = match secs.unsigned_abs() {
-        0..60 => return if secs < 0 { "just now".to_owned() } else { "within a minute".to_owned() },
+        0..60 => return if secs <= 0 { "just now".to_owned() } else { "within a minute".to_owned() },
         secs @ 60..7200 => format!("{} min", secs / 60),
         secs @ 7200..172_800 => format!("{} h", secs / 3600),
         secs => format!("{} days", secs / 86_400),

@@ -2,9 +2,8 @@
 //! page of one that is certainly there must be found, and be told apart from that answer; a site that refuses robots, is
 //! down, or has one page for all says nothing of any post. Not the asking.
 
-use super::CheckResult;
+use super::{CheckResult, ControlFinding};
 use crate::feed::{item::ItemId, stamp::Stamp};
-use serde::{Deserialize, Serialize};
 
 /// The last control of a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,26 +20,6 @@ pub struct PageControl {
     pub(crate) alike: Vec<(ItemId, u32)>,
     /// The address at which that page stands, after redirects.
     pub(crate) landing: String,
-}
-
-/// The page of a post that is in the feed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum ControlFinding {
-    /// No post of the feed has a page at the feed's own host.
-    #[default]
-    NoPost,
-    /// It is there and shows its post.
-    Shown,
-    /// It is there, and does not show its post: a shell for scripts, a front page.
-    Silent,
-    /// It is not found (404).
-    NotFound,
-    /// It is gone (410).
-    Gone,
-    /// It is refused, or there is no answer.
-    Refused,
-    /// It leads to another host.
-    Elsewhere,
 }
 
 /// The page that answered a request for the page of an item.
