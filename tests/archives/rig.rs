@@ -4,7 +4,7 @@ use crate::{Fault, blog::Blog};
 use everfeed::{
     clock::System,
     feed::{archive::History, order::Order, page::PageQuery},
-    ingest::{Context, FeedSpec, Import, Poller, Upstream},
+    ingest::{Context, FeedSpec, ImportSettings, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
     store::{memory::Memory, traits::*},
@@ -63,7 +63,7 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
     let upstream = Upstream::new(client, Url::parse("http://me.example/").unwrap(), Arc::new(System));
     let context = Context::new(store.clone(), Arc::new(Notify::new()), Arc::new(System));
     let no = store.register("blog", "blog").await.unwrap().no;
-    let import = Import { serve_after_secs: 25, page_gap_secs: 0, ..Import::default() };
+    let import = ImportSettings { serve_after_secs: 25, page_gap_secs: 0, ..ImportSettings::default() };
     let url = Url::parse(&publisher.url(path)).unwrap();
     let feed = FeedSpec { import: Some(import), ..FeedSpec::new(no, "blog", url) };
     let poller = Poller::load(context, upstream, vec![feed]).await.unwrap();
