@@ -134,7 +134,7 @@ impl WalkTrail {
     pub(super) fn is_first_page(&self, above: u32, seen: &WalkedDocument<'_>) -> bool {
         let second = self.keys_of(above.saturating_add(1));
         let shared = seen.keys.iter().filter(|key| second.contains(key)).count();
-        shared * 2 < seen.keys.len().max(1) && seen.keys.iter().any(|key| self.live.keys.contains(key))
+        shared * 4 < (seen.keys.len() * 3).max(1) && seen.keys.iter().any(|key| self.live.keys.contains(key))
     }
 
     /// True when a document shows an entry that the page of this number showed, or both show none.
