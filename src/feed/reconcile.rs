@@ -34,11 +34,8 @@ mod edit;
 mod flood_limiter;
 
 pub use decide::{
-<<<<<<< HEAD
     ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_probe, release,
-=======
-    ended_in_archives, keys_needed, reconcile, reconcile_again, reconcile_probe, release, witness_keys,
->>>>>>> main
+    witness_keys,
 };
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use observe::observe;

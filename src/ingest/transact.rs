@@ -4,7 +4,6 @@
 use super::{Context, FeedSpec};
 use crate::ingest::store_failure::store_failure;
 use crate::{
-<<<<<<< HEAD
     feed::{
         absence::recent_tombstone::{RecentTombstone, with_recent},
         item::{KeyHash, Reason},
@@ -12,11 +11,7 @@ use crate::{
         record::FeedRecord,
         schedule::Failure,
     },
-    store::{Commit, Receipt},
-=======
-    feed::{item::KeyHash, reconcile::Known, record::FeedRecord, schedule::Failure},
     store::{Commit, Receipt, Witnessed},
->>>>>>> main
 };
 use std::future::Future;
 use tracing::debug;

@@ -17,17 +17,13 @@ use everfeed::{
         schedule::{self, PollState, ValidatorPair},
         stamp::Stamp,
     },
-<<<<<<< HEAD
-    ingest::{Context, Deletions, FeedSpec, Fetched, Upstream, checks::Check, polls::Poll, upstream::Reply},
-    layers::{self, ClientConfig, FetchError, Governor, client::upstream_over},
-=======
     ingest::{
-        Context, DeletionSettings, FeedSpec, Fetched,
+        Context, DeletionSettings, FeedSpec, Fetched, Upstream,
         checks::Check,
         polls::{Poll, PollSaving},
         upstream::Reply,
     },
->>>>>>> main
+    layers::{self, ClientConfig, FetchError, Governor, client::upstream_over},
     notify::Notify,
     store::{memory::Memory, traits::*},
 };
@@ -196,13 +192,8 @@ impl Watcher {
         let polled = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await;
         self.state = polled.state;
         assert_eq!(self.state.health.fault, None, "every document of this publisher can be read");
-<<<<<<< HEAD
-        if polled.is_saved {
-            self.follow().await;
-=======
         if polled.saving == PollSaving::Committed {
-            self.follow(publisher).await;
->>>>>>> main
+            self.follow().await;
         }
         if self.feed.deletions.permalink_checks {
             self.ask(hours).await;

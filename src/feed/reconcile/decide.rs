@@ -172,6 +172,7 @@ pub fn recheck_tombstone(known: &Known, id: ItemId, said: CheckResult, now: Stam
                 entry: Arc::clone(&gone.entry),
                 published_us: gone.published_us,
                 digests: gone.digests,
+                witnesses: witnesses::keys(&gone.entry),
             }));
             last.absence.recurrence.revive(id);
         } else {
