@@ -238,7 +238,7 @@ impl Publisher {
                 .into_iter()
                 .for_each(|id| self.delete(id));
         }
-        if self.hour as u64 % 24 == 0 {
+        if (self.hour as u64).is_multiple_of(24) {
             self.pages_down =
                 self.scenario.pages == Pages::DownForDays && self.page_rng.random::<f64>() < 0.2;
         }

@@ -191,10 +191,9 @@ impl<'a> Binder<'a> {
         };
         self.claimed.insert(target.id());
         // From now on it is found by its date, whatever name it was first known by.
-        if let Some((post, _)) = post.filter(|(post, _)| is_by_post && *post != key) {
-            if !self.known.items.contains_key(&post) {
-                self.aliases.push((post, target.id()));
-            }
+        let post = post.filter(|(post, _)| is_by_post && *post != key);
+        if let Some((post, _)) = post.filter(|(post, _)| !self.known.items.contains_key(post)) {
+            self.aliases.push((post, target.id()));
         }
         Some(BoundEntry { reading, key, target, is_renamed: false })
     }
