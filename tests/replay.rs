@@ -49,19 +49,18 @@ struct Numbers {
 ///   another id, for a day: the id ended, the post did not. Neither title with date nor path shows the two to be one.
 /// - twrl: 14 posts were given other ids, links and dates with another version of their software; they are edits.
 /// - scripting-news: in one document the ids lost their host, and 41 of its posts went by another id for that time.
-/// - skopje: none, and five gaps: four times everything was replaced, and once a window of two grew and was sorted anew.
 /// - theory-report: none. 17 papers left this planet when one of its sources showed those of the next day; a planet does
 ///   not show the first N of one order, so its entries are never taken for deleted because of what stands around them.
-/// - skopje-planet: none. It shows two entries, an order that nobody can follow: its window begins anew after six documents,
-///   after a week in which too much was missing, and whenever two have nothing in common.
+/// - skopje-planet: it shows two entries, an order that nobody can follow: its window begins anew after six documents, after a
+///   week in which too much was missing, and whenever two have nothing in common; only the last leaves a gap (three).
 const EXPECTED: [(&str, Numbers); 11] = [
     ("clambake-rss2", numbers([37, 2, 9, 0, 0, 0, 0])),
     ("culture-files-podcast-rss2", numbers([7, 0, 15, 14, 0, 0, 0])),
-    ("github-trending-go-atom", numbers([361, 0, 21, 0, 0, 0, 17])),
+    ("github-trending-go-atom", numbers([361, 0, 21, 0, 0, 0, 16])),
     ("planetredis-atom", numbers([0, 0, 0, 0, 0, 0, 0])),
     ("scripting-news-2023-rss2", numbers([171, 41, 93, 0, 0, 2, 0])),
-    ("skopje-planet-rss10", numbers([29, 0, 25, 0, 0, 1, 5])),
-    ("sympy-planet-rss2", numbers([56, 0, 16, 0, 0, 0, 1])),
+    ("skopje-planet-rss10", numbers([29, 0, 25, 0, 0, 1, 3])),
+    ("sympy-planet-rss2", numbers([56, 0, 16, 0, 0, 0, 0])),
     ("sympy-test-format-switch", numbers([34, 0, 1, 0, 0, 0, 1])),
     ("theory-report-atom", numbers([52, 0, 16, 0, 0, 0, 0])),
     ("twrl-atom", numbers([19, 14, 34, 2, 0, 0, 0])),
