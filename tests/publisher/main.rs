@@ -89,8 +89,7 @@ fn is_well(scenario: &Scenario, score: &Score, seeds: u64) -> bool {
     let pages = &score.with_pages;
     let false_max = if scenario.pages == Pages::Truthful { 0 } else { score.by_absence.false_ones };
     let with_pages = pages.false_ones <= false_max
-        // But for one that may have rolled off before pinned posts, which is left to its page, and has none.
-        && pages.found + 1 >= score.by_absence.found
+        && pages.found + scenario.lost_with_pages_max >= score.by_absence.found
         && score.found_with_pages() >= scenario.found_with_pages_min;
     if !with_pages {
         println!("    with pages asked {false_max} may be false, and as much must be found as without");
