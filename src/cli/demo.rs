@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::{
     collections::HashMap,
     net::SocketAddr,
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
@@ -18,7 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub mod blog;
 
-/// DemoOptions of the demo.
+/// Options of the demo.
 #[derive(Debug, Args)]
 pub struct DemoOptions {
     /// Seconds between two deeds of the blog.
@@ -50,13 +51,7 @@ pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Resul
     let listen = free(options.listen).await?;
     let admin = free(options.admin_listen).await?;
     let store = folder.path().join("everfeed.redb");
-    let config = format!(
-        "[server]\nlisten = \"{listen}\"\npublic_url = \"http://{listen}\"\nadmin_listen = \"{admin}\"\n\
-         [store]\npath = {:?}\n[hub]\ncallbacks_private = true\n[upstream]\nprobe_gap_secs = 1\n\
-         [[feed]]\nname = \"blog\"\nurl = \"{origin}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
-         deletions = {{ apart_secs = 2, weak_secs = 4, audit_secs = 1 }}\n",
-        store.display().to_string()
-    );
+    let config = configuration(listen, admin, &store, &origin);
     let app = App::start(Config::parse("the demo's configuration", &config)?).await?;
     println!("{}", invitation(&origin, app.address(), app.admin_address()));
     let deeds = Arc::new(Deeds::default());
@@ -70,6 +65,17 @@ pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Resul
     tasks.wait().await;
     println!("\nStopped. The demo's store was temporary and is gone.");
     shown
+}
+
+/// The configuration of the demo: everything happens within seconds.
+fn configuration(listen: SocketAddr, admin: SocketAddr, store: &Path, origin: &str) -> String {
+    format!(
+        "[server]\nlisten = \"{listen}\"\npublic_url = \"http://{listen}\"\nadmin_listen = \"{admin}\"\n\
+         [store]\npath = {:?}\n[hub]\ncallbacks_private = true\n[upstream]\npermalink_check_gap_secs = 1\n\
+         [[feed]]\nname = \"blog\"\nurl = \"{origin}/rss.xml\"\npoll = {{ min_secs = 1, max_secs = 1 }}\n\
+         deletions = {{ apart_secs = 2, weak_secs = 4, audit_secs = 1 }}\n",
+        store.display().to_string()
+    )
 }
 
 /// Follows the feed by long poll, as any consumer would, and prints what arrives.
@@ -190,4 +196,16 @@ Try, in another terminal:
 A deletion is told from rolling off the end of the feed, with proof: the post's own page is asked. Ctrl-C stops it.
 "#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_has_a_configuration_without_a_mistake() {
+        let [listen, admin] = ["127.0.0.1:8080", "127.0.0.1:8079"].map(|address| address.parse().unwrap());
+        let config = configuration(listen, admin, Path::new("demo.redb"), "http://127.0.0.1:8081");
+        Config::parse("the demo's configuration", &config).unwrap();
+    }
 }

@@ -99,7 +99,7 @@ pub trait Listing {
     }
 }
 
-/// ListingRows of a listing, read as they are asked for.
+/// Rows of a listing, read as they are asked for.
 pub type ListingRows<'a, L> =
     Box<dyn Iterator<Item = Result<(ListingPlace, <L as Listing>::ListingRow), <L as Listing>::Error>> + 'a>;
 
@@ -166,7 +166,7 @@ pub enum Unanswerable<E> {
     Listing(#[from] E),
 }
 
-/// ListingRows for which room is made before the walk: no more than a page nearly always has, whatever was asked for.
+/// Rows for which room is made before the walk: no more than a page nearly always has, whatever was asked for.
 const ROWS_EXPECTED: usize = 64;
 
 /// Answers a question with at most two look-ups for checking cursors and one walk.

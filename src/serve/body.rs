@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use tower::BoxError;
 
-/// ServeBody of a request or an answer.
+/// Body of a request or an answer.
 pub type ServeBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// An answer of any mount.

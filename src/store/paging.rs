@@ -10,7 +10,7 @@ use crate::feed::{
 };
 use std::{cell::RefCell, ops::Bound, sync::Arc};
 
-/// ListingRows that a page without tombstones looks at; then it ends, with the cursor of the last one examined.
+/// Rows that a page without tombstones looks at; then it ends, with the cursor of the last one examined.
 pub(super) const SCAN_ROWS_MAX: usize = 10_000;
 
 /// A row of a store.

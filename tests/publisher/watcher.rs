@@ -88,7 +88,7 @@ struct Watcher {
 #[derive(Default)]
 struct Judge {
     told: Told,
-    /// DeletionSettings that were found, by their number.
+    /// Deletions that were found, by their number.
     found: HashSet<usize>,
 }
 

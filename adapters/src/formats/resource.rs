@@ -23,7 +23,7 @@ pub(crate) struct Resource {
     bytes: Box<[u8]>,
 }
 
-/// ResourceKind of a resource by its media type.
+/// Kind of a resource by its media type.
 #[derive(Debug, PartialEq, Eq)]
 enum ResourceKind {
     Plain,

@@ -247,7 +247,7 @@ fn is_in_quotes(text: &str) -> bool {
     open.is_some()
 }
 
-/// TokenKind of markup that is a token.
+/// Kind of markup that is a token.
 #[derive(Clone, Copy)]
 enum TokenKind {
     Tag,

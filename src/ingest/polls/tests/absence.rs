@@ -1,4 +1,4 @@
-//! DeletionSettings by absence, from the request to the tombstone: when the publisher is asked without validators, and what that
+//! Deletions by absence, from the request to the tombstone: when the publisher is asked without validators, and what that
 //! proves.
 
 use super::*;
