@@ -34,7 +34,7 @@ mod edit;
 mod flood_limiter;
 
 pub use decide::{
-    ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_probe, release,
+    ended_in_archives, keys_needed, recheck_tombstone, reconcile, reconcile_again, reconcile_check, release,
     witness_keys,
 };
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
@@ -105,6 +105,18 @@ impl WindowState {
     pub fn next_check_at(&self) -> Option<Stamp> {
         let of_tombstones = self.tombstones.iter().map(|gone| gone.next_at);
         of_tombstones.chain(self.absence.next_check_at()).min()
+    }
+
+    /// Posts of the last document that may be the control of a permalink check, the best first: those from the middle, which
+    /// are neither pinned nor brand-new.
+    pub fn control_candidates(&self) -> Vec<ItemId> {
+        let missing: HashSet<ItemId> =
+            self.absence.items.iter().filter(|row| row.suspect.is_some()).map(|row| row.id).collect();
+        let shown = self.entries.iter().map(|row| row.id).filter(|id| !missing.contains(id));
+        let mut shown: Vec<(usize, ItemId)> = shown.enumerate().collect();
+        let middle = shown.len() / 2;
+        shown.sort_by_key(|(at, _)| at.abs_diff(middle));
+        shown.into_iter().map(|(_, id)| id).collect()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
         archive::OwnOrigins,
         item::{Content, Item, ItemId},
         observation_record::ObservationRecord,
-        reconcile::{WindowState, recheck_tombstone, reconcile_probe},
+        reconcile::{WindowState, recheck_tombstone, reconcile_check},
         schedule::{Failure, PollState, host_pause_until},
         stamp::Stamp,
     },
@@ -200,7 +200,7 @@ impl<'a> Check<'a> {
             let (record, known) = (&snapshot.record, &snapshot.known);
             let policy = feed.deletions.policy_for(record.metadata.is_complete(), profile);
             let now = context.now();
-            let decisions = reconcile_probe(known, id, said, &policy, now);
+            let decisions = reconcile_check(known, id, said, &policy, now);
             let events = decisions.events.clone();
             // Where nobody was asked and nothing came of it there is nothing to tell.
             let tells = said != CheckResult::NoPage || !decisions.changes.is_empty();

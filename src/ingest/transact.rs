@@ -6,7 +6,7 @@ use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::recent_tombstone::{RecentTombstone, with_recent},
-        item::{KeyHash, Reason},
+        item::KeyHash,
         reconcile::{Change, Known},
         record::FeedRecord,
         schedule::Failure,
@@ -117,13 +117,11 @@ async fn remembering(context: &Context, feed: &FeedSpec, mut commit: Commit) -> 
     let Some(last) = commit.last.as_mut().filter(|_| feed.deletions.permalink_checks) else {
         return Ok(commit);
     };
-    let by_absence =
-        |reason: Reason| matches!(reason, Reason::Gone | Reason::AbsentBracketed | Reason::AbsentArchive);
     let now = context.now();
     let mut recent = Vec::new();
     for change in &commit.changes {
         let Change::Delete(delete) = change else { continue };
-        if by_absence(delete.reason) {
+        if RecentTombstone::is_kept_for(delete.reason) {
             let item = context.store.item(feed.no, delete.id).await.map_err(store_failure)?;
             recent.extend(item.and_then(|item| RecentTombstone::of(&item, now)));
         }

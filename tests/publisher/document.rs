@@ -104,7 +104,8 @@ impl Document {
         }
     }
 
-    fn rss(&self) -> String {
+    /// The elements by which a feed tells of its habits, alike in RSS and Atom.
+    fn habit_markup(&self) -> String {
         let complete = if self.habit.is_complete {
             "<complete xmlns=\"http://purl.org/syndication/history/1.0\"/>"
         } else {
@@ -112,8 +113,13 @@ impl Document {
         };
         let generator =
             self.habit.generator.map(|name| format!("<generator>{name}</generator>")).unwrap_or_default();
+        format!("{complete}{generator}")
+    }
+
+    fn rss(&self) -> String {
+        let habit = self.habit_markup();
         let mut text = format!(
-            "<rss version=\"2.0\"><channel><title>Blog</title><link>{}</link><description>Posts</description>{complete}{generator}",
+            "<rss version=\"2.0\"><channel><title>Blog</title><link>{}</link><description>Posts</description>{habit}",
             self.address.site()
         );
         for post in &self.posts {
@@ -133,16 +139,10 @@ impl Document {
 
     fn atom(&self) -> String {
         let newest = self.posts.iter().map(|post| post.updated).fold(0.0, f64::max);
-        let complete = if self.habit.is_complete {
-            "<complete xmlns=\"http://purl.org/syndication/history/1.0\"/>"
-        } else {
-            ""
-        };
-        let generator =
-            self.habit.generator.map(|name| format!("<generator>{name}</generator>")).unwrap_or_default();
+        let habit = self.habit_markup();
         let mut text = format!(
             "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>Blog</title><id>tag:blog.example,2020:feed</id>\
-             <link href=\"{}\"/><updated>{}</updated>{complete}{generator}",
+             <link href=\"{}\"/><updated>{}</updated>{habit}",
             self.address.site(),
             date(newest).to_rfc3339()
         );

@@ -16,7 +16,7 @@ const ROWS_MAX: usize = 1000;
 const UNSTABLE_MAX: u8 = 6;
 
 /// Seconds for which a document that says to be the whole feed is not believed when it lacks much at once.
-const WHOLE_HOLD_SECS: u64 = 86_400;
+const WHOLE_QUARANTINE_SECS: u64 = 86_400;
 
 /// Seconds for which a suspect is remembered when the order of documents cannot be followed.
 const KEPT_SECS: u64 = 7 * 86_400;
@@ -42,13 +42,13 @@ impl AbsenceState {
         // An empty or very short document proves nothing by itself, not even that the feed was replaced.
         if seen.is_empty() || self.documents.is_short(seen) {
             let lacking = self.lacking(view);
-            return memory.hold(self, &lacking, (view, seen), (class, policy), now);
+            return memory.quarantine(self, &lacking, (view, seen), (class, policy), now);
         }
         if view.survivors == 0 && !policy.complete {
             // Where known items take the place of all others, those may have been deleted.
             if policy.checks_permalinks && view.is_joined(seen) {
                 let lacking = self.lacking(view);
-                return memory.hold(self, &lacking, (view, seen), (class, policy), now);
+                return memory.quarantine(self, &lacking, (view, seen), (class, policy), now);
             }
             return memory.begin_anew(self, view, seen, WindowEvent::Gap);
         }
@@ -80,9 +80,9 @@ impl AbsenceState {
         let is_mass = fresh.len() + many > (self.items.len() / 5).max(2);
         // A list that says to be whole is believed after a day.
         let is_believed = policy.complete
-            && self.quarantined_since.is_some_and(|since| now.secs_since(since) >= WHOLE_HOLD_SECS);
+            && self.quarantined_since.is_some_and(|since| now.secs_since(since) >= WHOLE_QUARANTINE_SECS);
         if is_mass && !is_believed {
-            return memory.hold(self, &fresh, (view, seen), (class, policy), now);
+            return memory.quarantine(self, &fresh, (view, seen), (class, policy), now);
         }
         memory.quarantined_since = None;
         let (came, inside, end) = self.moved(seen, view, &missed);

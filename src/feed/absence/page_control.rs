@@ -34,7 +34,7 @@ pub struct AnsweredPage {
 /// Action of a permalink check before it asks for the page of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlNeed {
-    /// A control must be asked for; so many were tried in vain before it.
+    /// A control must be asked for; so many have failed just before.
     Ask(u8),
     /// There is one. The page may be asked for.
     Ready,
@@ -104,7 +104,7 @@ impl PageControl {
         self.alike.iter().find(|(other, _)| *other == id).map_or(0, |(_, count)| *count)
     }
 
-    /// True while controls have failed for so long that waiting for another one is vain: a site that refuses robots.
+    /// True while controls have failed for so long that another one is not waited for, as at a site that refuses robots.
     pub fn is_hopeless(&self, now: Stamp) -> bool {
         let since = self.failing_since.filter(|_| self.failed >= HOPELESS_MIN && self.is_failed());
         let is_lasting = since.is_some_and(|since| self.at.secs_since(since) >= HOPELESS_AFTER_SECS);

@@ -10,7 +10,7 @@ use super::{
 use crate::feed::stamp::Stamp;
 
 /// Longest quarantine, in seconds; then the window begins anew.
-const HOLD_SECS: u64 = 7 * 86_400;
+const QUARANTINE_SECS: u64 = 7 * 86_400;
 
 /// Seconds from the beginning of a quarantine after which pages are believed: a server in trouble loses rows and their pages
 /// for hours.
@@ -32,7 +32,7 @@ impl AbsenceState {
 
     /// Concludes nothing from a document that lacks too much; what is new in it is remembered. `lacking` are the places of
     /// the rows whose pages are asked for.
-    pub(super) fn hold(
+    pub(super) fn quarantine(
         mut self,
         before: &Self,
         lacking: &[usize],
@@ -42,7 +42,7 @@ impl AbsenceState {
     ) -> AbsenceFindings {
         let since = before.quarantined_since.unwrap_or(now);
         // Only the answer to an unconditional request says what the feed is from now on.
-        if class == Coverage::Unconditional && now.secs_since(since) > HOLD_SECS {
+        if class == Coverage::Unconditional && now.secs_since(since) > QUARANTINE_SECS {
             return self.begin_anew(before, view, seen, WindowEvent::QuarantineEnded);
         }
         self.quarantined_since = Some(since);
@@ -159,7 +159,7 @@ impl AbsenceState {
 
     /// Time after which the window begins anew if no page has decided.
     pub fn quarantine_ends_at(&self, now: Stamp) -> Stamp {
-        self.quarantined_since.unwrap_or(now).plus_secs(HOLD_SECS)
+        self.quarantined_since.unwrap_or(now).plus_secs(QUARANTINE_SECS)
     }
 
     /// Time from which on the page of one of many is believed.

@@ -2,7 +2,7 @@
 //! again, whether or not a document shows it. Not the asking.
 
 use crate::feed::{
-    item::{Item, ItemDigests, ItemId},
+    item::{Item, ItemDigests, ItemId, Reason},
     stamp::Stamp,
 };
 use everfeed_adapters::Entry;
@@ -37,6 +37,11 @@ const DAYS: [u64; 4] = [1, 3, 10, 30];
 const DAY_SECS: u64 = 86_400;
 
 impl RecentTombstone {
+    /// True when an item that ended for this reason is asked about again: nobody said so, it was only missing.
+    pub fn is_kept_for(reason: Reason) -> bool {
+        matches!(reason, Reason::Gone | Reason::AbsentBracketed | Reason::AbsentArchive)
+    }
+
     /// Of an item that ends now; `None` for one that is too large, or is gone already.
     pub fn of(item: &Item, now: Stamp) -> Option<Self> {
         let entry = item.shared_entry()?;

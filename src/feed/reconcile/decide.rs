@@ -142,7 +142,7 @@ pub fn reconcile_again(known: &Known, policy: &ProofPolicy, now: Stamp) -> Decis
 }
 
 /// Decides on the result of a permalink check.
-pub fn reconcile_probe(
+pub fn reconcile_check(
     known: &Known,
     id: ItemId,
     said: CheckResult,

@@ -36,7 +36,7 @@ pub struct DeferredEdit {
 pub const CHANGED_POLLS_MAX: u16 = 24;
 
 /// Delay of the edits of an entry that changes in more polls than that, in seconds from the item's last T.
-const HOLD_SECS: u64 = 86_400;
+const DEFERRED_SECS: u64 = 86_400;
 
 /// Time for which an edit must last that is dated before what is held, in seconds: caches forget within a week.
 const STALE_SECS: u64 = 7 * 86_400;
@@ -133,7 +133,7 @@ impl<'a> FloodLimiter<'a> {
             return Some(put);
         }
         // A T that is still to come is of a clock that went back since.
-        let day_is_over = item.modified.min(self.now).plus_secs(HOLD_SECS);
+        let day_is_over = item.modified.min(self.now).plus_secs(DEFERRED_SECS);
         let until = before.map_or(day_is_over, |before| before.until);
         if self.now >= until || self.kept.len() + self.unmet.len() >= HELD_ITEMS_MAX {
             return Some(put);

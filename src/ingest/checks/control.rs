@@ -20,7 +20,7 @@ use crate::{
 };
 use everfeed_adapters::{Entry, Hints, PageText};
 use http::StatusCode;
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Posts of the feed that are looked through for one with a page.
@@ -66,22 +66,16 @@ impl Check<'_> {
         Ok(Some(Checked { host_pause, ..checked }))
     }
 
-    /// A post of the last document that has a page of its own: one from the middle, which is neither pinned nor brand-new,
-    /// or another when that was tried in vain.
+    /// The best of the posts that may be the control and have a page of their own; after controls that failed, the next one.
     async fn post_with_page(
         &self,
         last: &WindowState,
         tried: u8,
     ) -> Result<Option<(String, Arc<Entry>)>, Failure> {
-        let missing: HashSet<ItemId> =
-            last.absence.items.iter().filter(|row| row.suspect.is_some()).map(|row| row.id).collect();
-        let mut shown: Vec<(usize, ItemId)> =
-            last.entries.iter().map(|row| row.id).filter(|id| !missing.contains(id)).enumerate().collect();
-        let middle = shown.len() / 2;
-        shown.sort_by_key(|(at, _)| at.abs_diff(middle));
-        let mut skipped = usize::from(tried) % shown.len().max(1);
+        let candidates = last.control_candidates();
+        let mut skipped = usize::from(tried) % candidates.len().max(1);
         let mut first = None;
-        for (_, id) in shown.into_iter().take(LOOKED_THROUGH_MAX) {
+        for id in candidates.into_iter().take(LOOKED_THROUGH_MAX) {
             let item = self.context.store.item(self.feed.no, id).await.map_err(store_failure)?;
             let Some(found) = item.and_then(|item| {
                 let entry = item.shared_entry()?;

@@ -107,7 +107,8 @@ impl Poll<'_> {
         };
         page.content = deflate(sliced.bytes.clone()).await?;
         self.context.store.stage(feed.no, walk.token(), Some(page)).await.map_err(store_failure)?;
-        info!(feed.name = %feed.name, way = ?walk.strategy(), "Reading the archives of `{}`", feed.name);
+        let way = walk.strategy().map(ToString::to_string).unwrap_or_default();
+        info!(feed.name = %feed.name, way, "Reading the archives of `{}`", feed.name);
         Ok(Ok(walk))
     }
 

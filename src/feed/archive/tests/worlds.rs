@@ -210,18 +210,7 @@ fn number(url: &str) -> u64 {
 /// Plays a world to its end; the walk, the posts that it could have found, the blog at the end and the requests.
 fn play(name: &str, mut blog: Blog, fault: Fault) -> (ArchiveWalk, Blog, Vec<String>) {
     let start: Vec<u32> = blog.posts.clone();
-    let profile = Platforms::embedded().get(blog.profile()).map(|profile| &**profile);
-    let live = blog.live();
-    let seen = WalkedDocument {
-        landed: FEED,
-        body: body(FEED, &live),
-        bytes: 1000,
-        keys: &keys(&live.ids),
-        metadata: &live.metadata,
-        damaged: false,
-        mixed: false,
-    };
-    let mut walk = ArchiveWalk::begin(&Url::parse(FEED).unwrap(), &seen, profile, &rules(), NOW).unwrap();
+    let mut walk = begin_blog(&blog);
     let mut asked: Vec<String> = Vec::new();
     let mut now = NOW;
     for _ in 0..3000 {
