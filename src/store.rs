@@ -46,7 +46,7 @@ pub(crate) mod wrapped;
 pub use catalog::{CatalogStore, StoreCounts};
 pub use error::StoreError;
 pub use feed_lease::FeedLease;
-pub use feeds::{Archives, Commit, Feeds, Outlined, Receipt, Snapshot, Witnessed};
+pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use leases::Leases;
 pub use polls::{HostPause, Polls, Walks};
 pub use subscription_no::SubscriptionNo;
@@ -58,7 +58,7 @@ pub mod traits {
 }
 
 /// The answer of a store, later.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// Reads an item from the bytes that a file keeps of it under T, for tools that look into a file.
 pub fn stored_item(t: Stamp, bytes: &[u8]) -> Result<Item, StoreError> {
@@ -73,11 +73,11 @@ impl<T: CatalogStore + Feeds + Polls + Walks + Subscriptions + Leases + Upkeep +
 /// The state of the store itself.
 pub trait Upkeep: Send + Sync {
     /// Succeeds when changes could be committed now: the writer answers and believes its clock.
-    fn check(&self) -> Answer<'_, ()>;
+    fn check(&self) -> StoreFuture<'_, ()>;
 
     /// Takes the clock for right although it jumped (see [`StoreError::Clock`]).
-    fn accept_clock(&self) -> Answer<'_, ()>;
+    fn accept_clock(&self) -> StoreFuture<'_, ()>;
 
     /// Finishes what was queued and lets go of the file. Later calls fail with `Closed`.
-    fn close(&self) -> Answer<'_, ()>;
+    fn close(&self) -> StoreFuture<'_, ()>;
 }

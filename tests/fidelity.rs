@@ -8,7 +8,7 @@ use everfeed::{
         item::{Content, Item, ItemDigests, KeyHash, PublisherId, iri},
         order::Order,
         page::Page,
-        record::{FeedNo, FeedRecord},
+        record::{Completeness, FeedNo, FeedRecord, ItemCounts},
         stamp::Stamp,
     },
     render::{Document, Representation, Site},
@@ -90,10 +90,9 @@ fn written(sliced: &SlicedDocument, form: Representation) -> String {
     }
     let feed = FeedRecord {
         last_t: Stamp::from_secs(1_900_000_000),
-        total: items.len() as u64,
-        live: items.len() as u64,
+        items: ItemCounts { total: items.len() as u64, live: items.len() as u64 },
         metadata: Arc::new(sliced.metadata.clone()),
-        first_cursor: Some(String::new()),
+        completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
         ..FeedRecord::new(FeedNo(1), "x", NAMESPACE)
     };
     let page =

@@ -129,8 +129,8 @@ impl Process {
         let read = async {
             loop {
                 let record = self.store.feed(self.feed).await.unwrap();
-                if record.is_ready() && record.history != History::Running {
-                    return record.history;
+                if record.is_ready() && record.completeness.history != History::Running {
+                    return record.completeness.history;
                 }
                 sleep(LOOK).await;
             }
@@ -347,7 +347,10 @@ async fn a_process_that_is_killed_in_the_middle_goes_on_where_it_was() {
     let process = Process::start(folder.path(), &publisher.url("/feed"), AT_ONCE).await;
     publisher.asked_for("/a2").await;
     let record = process.store.feed(process.feed).await.unwrap();
-    assert_eq!((record.is_ready(), record.total, record.history), (false, 0, History::Running));
+    assert_eq!(
+        (record.is_ready(), record.items.total, record.completeness.history),
+        (false, 0, History::Running)
+    );
     process.kill().await;
 
     publisher.silence(None);
@@ -377,7 +380,7 @@ async fn a_consumer_that_mirrors_during_the_import_ends_with_all_of_it() {
         }
     };
     timeout(PATIENCE, served).await.expect("the feed is served although its archives are not read");
-    assert_eq!(process.store.feed(process.feed).await.unwrap().history, History::Running);
+    assert_eq!(process.store.feed(process.feed).await.unwrap().completeness.history, History::Running);
     mirror.pull(&*process.store, process.feed).await;
     assert_eq!(mirror.items.len(), 3, "what was read by then");
 

@@ -51,7 +51,7 @@ async fn check(bad: impl Fn(&Publisher) -> Answer, whose: Whose, expect: &str) {
     assert!(house.poll().await.saving == PollSaving::Committed);
     mirror.pull(&*house.store, no).await;
     let (good, record) = (house.state.clone(), house.store.feed(no).await.unwrap());
-    assert_eq!((record.total, record.is_ready()), (2, true));
+    assert_eq!((record.items.total, record.is_ready()), (2, true));
 
     publisher.says(bad(&publisher));
     for failures in 1..=2 {
@@ -245,11 +245,11 @@ async fn a_document_that_merely_ends_early_gives_its_whole_entries() {
     assert_eq!(house.state.health.fault, None);
     let remark = house.state.document.remark.clone().unwrap();
     assert!(remark.contains("ends early"), "{remark}");
-    assert_eq!(house.store.feed(house.feed.no).await.unwrap().total, 2);
+    assert_eq!(house.store.feed(house.feed.no).await.unwrap().items.total, 2);
     publisher.says(ok(RSS, whole.as_bytes()));
     house.poll().await;
     assert_eq!(
-        (house.state.document.remark.clone(), house.store.feed(house.feed.no).await.unwrap().total),
+        (house.state.document.remark.clone(), house.store.feed(house.feed.no).await.unwrap().items.total),
         (None, 3)
     );
 }

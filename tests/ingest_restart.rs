@@ -54,7 +54,7 @@ impl Process {
     async fn wait_for(&self, items: u64) {
         let mut waiter = self.notify.watch(self.feed).expect("a poller announces its feeds");
         let reached = async {
-            while self.store.feed(self.feed).await.unwrap().total < items {
+            while self.store.feed(self.feed).await.unwrap().items.total < items {
                 waiter.changed().await.unwrap();
             }
         };

@@ -7,7 +7,7 @@ use everfeed::{
         item::{Content, Item, ItemDigests, ItemId, Reason},
         order::Order,
         page::Page,
-        record::{FeedNo, FeedRecord},
+        record::{Completeness, FeedNo, FeedRecord, ItemCounts},
         stamp::Stamp,
     },
     render::{Document, Representation, Site},
@@ -247,11 +247,10 @@ fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str)
     let feed = FeedRecord {
         rev: 1,
         last_t: Stamp::from_secs(1_389_003_527),
-        total: 2,
-        live: 1,
+        items: ItemCounts { total: 2, live: 1 },
         metadata: Arc::new(metadata.clone()),
         metadata_rev: 1,
-        first_cursor: Some(String::new()),
+        completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
         ..FeedRecord::new(FeedNo(1), "x", "example.org/")
     };
     let found = Page {

@@ -1,10 +1,10 @@
 //! An entry and its parts, in the words that every format shares; not how any format spells them.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Everything kept of one upstream entry, whatever format it came in. URLs are resolved against `xml:base` or the
 /// document's URL; ids are never touched beyond trimming XML white space.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// `guid`, `atom:id`, `rdf:about`, JSON `id` or CDF `HREF`: trimmed of XML white space, else byte-exact (LEGACY I-2).
     pub id: Option<String>,
@@ -45,7 +45,7 @@ pub struct Entry {
 }
 
 /// The attribute `isPermaLink` of an RSS guid, as its source has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum IsPermaLink {
     /// Not there: RSS 2.0 then means true.
     Unstated,
@@ -56,7 +56,7 @@ pub enum IsPermaLink {
 }
 
 /// Human-readable text and how its markup is to be read (RFC 4287 section 3.1).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Text {
     /// Kind of the markup in `value`.
     pub kind: TextKind,
@@ -71,7 +71,7 @@ pub struct Text {
 }
 
 /// Kind of the markup of a text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub enum TextKind {
     /// No markup: `<` is a less-than sign.
     #[default]
@@ -85,7 +85,7 @@ pub enum TextKind {
 }
 
 /// An entry's content: text, something of another media type, or a reference to it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Body {
     /// The text; of other media types the text form as plain text, or base64; empty when only `src` is given.
     pub text: Text,
@@ -100,7 +100,7 @@ pub struct Body {
 pub const PROXIED: &str = "http://rssnamespace.org/feedburner/ext/1.0#proxied";
 
 /// One link of an entry or a feed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// Resolved URL.
     pub href: String,
@@ -117,7 +117,7 @@ pub struct Link {
 }
 
 /// A person or an organisation. At least one field is present.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Person {
     /// Display name.
     pub name: Option<String>,
@@ -130,7 +130,7 @@ pub struct Person {
 }
 
 /// A tag.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Category {
     /// The tag itself.
     pub term: String,
@@ -141,7 +141,7 @@ pub struct Category {
 }
 
 /// Attached media.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Enclosure {
     /// Resolved URL.
     pub url: String,
@@ -153,12 +153,12 @@ pub struct Enclosure {
     pub title: Option<String>,
     /// True for a picture that only Media RSS names: it illustrates the post, and is no attachment. Never part of the content
     /// digest.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_illustration: bool,
 }
 
 /// A date as written and as understood. The parser reports what it read; whether it is plausible is judged elsewhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Date {
     /// The source's own text, trimmed.
     pub raw: String,
@@ -168,7 +168,7 @@ pub struct Date {
 
 /// Source of an aggregated entry: the metadata of its own feed, as the aggregator copied it (`atom:source`, RFC 4287
 /// section 4.2.11; RSS 2.0 `source`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Source {
     /// Id of the source feed.
     pub id: Option<String>,
@@ -199,7 +199,7 @@ pub struct Source {
 }
 
 /// Software that made a document (RFC 4287 section 4.2.4). At least one field is present.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Generator {
     /// Its name.
     pub name: Option<String>,
@@ -210,7 +210,7 @@ pub struct Generator {
 }
 
 /// One foreign element with its namespace resolved: enough to write it anew, never a slice of bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Element {
     /// Namespace URI, empty for none.
     pub ns: String,
@@ -225,7 +225,7 @@ pub struct Element {
 }
 
 /// One attribute of a foreign element.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Attribute {
     /// Namespace URI, empty for none.
     pub ns: String,
@@ -238,7 +238,7 @@ pub struct Attribute {
 }
 
 /// A child of a foreign element.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Node {
     /// Unescaped character data.
     Text(String),

@@ -1,9 +1,9 @@
 //! The document formats that are told apart.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A document format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Format {
     /// RSS 0.9x and 2.0, versionless included.
     Rss,

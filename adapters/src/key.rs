@@ -1,12 +1,12 @@
 //! The key of an entry, and the tombstone that names one.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::Date;
 use crate::text::session::without_session;
 
 /// The key that identifies an entry, strongest kind first (DESIGN section 3, LEGACY I-2).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Key {
     /// `guid`, `atom:id`, `rdf:about`, JSON `id`, CDF `HREF`, or a resource's URL.
     Id(String),
@@ -41,7 +41,7 @@ impl Key {
 }
 
 /// One `at:deleted-entry` (RFC 6721 section 3).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Deletion {
     /// The id of the deleted entry, trimmed of XML white space, else byte-exact.
     pub reference: String,

@@ -1,6 +1,6 @@
 //! The metadata of a feed: what a document says of itself; not how any format spells it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{Category, Date, Element, Generator, Link, Person, Text};
 
@@ -9,7 +9,7 @@ use crate::{Category, Date, Element, Generator, Link, Person, Text};
 /// A field names its elements in the order in which they count: the format's own first, wherever they stand, then those
 /// of other vocabularies, of each the first that says something. What is mapped is not foreign markup, except where a
 /// field says so.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Metadata {
     /// `atom:id`, or `rdf:about` of the channel.
     pub id: Option<String>,
@@ -54,7 +54,7 @@ pub struct Metadata {
 }
 
 /// In-feed polling hints (POLLING 1.5).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rhythm {
     /// RSS `ttl`, minutes; `None` when absent or unreadable.
     pub ttl_mins: Option<u32>,
@@ -67,7 +67,7 @@ pub struct Rhythm {
 }
 
 /// Feed History -01..-05 and RFC 5005 facts of a feed. Their links are links; `Metadata::older_archive` weighs them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct History {
     /// `fh:stateful` (-01 to -03) or `fh:incremental` (-04), H-1: whether earlier entries are part of the feed; `None`
     /// when absent or unreadable.
@@ -82,7 +82,7 @@ pub struct History {
 
 /// Which part of a longer list the document shows (OpenSearch 1.0 and 1.1, response elements). Blogger, MediaWiki and
 /// search feeds say it; the numbers churn, and they are the publisher's claim.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Paging {
     /// `opensearch:totalResults`: entries in the whole list.
     pub total_items: Option<u64>,
@@ -94,7 +94,7 @@ pub struct Paging {
 
 /// RSS `cloud` (RSS 0.92 on, LEGACY C-4): an rssCloud server that tells when the feed changed. As the source wrote it,
 /// trimmed; `domain` is present.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cloud {
     /// Host name or address.
     pub domain: String,
@@ -109,7 +109,7 @@ pub struct Cloud {
 }
 
 /// A picture that stands for the feed (RSS 2.0 `image`, RFC 4287 section 4.2.8 `logo`, `itunes:image`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Image {
     /// Resolved URL of the picture.
     pub url: String,

@@ -83,7 +83,7 @@ impl House {
 
     /// Commits some more items, and wakes nobody.
     pub(crate) async fn add(&mut self, items: usize) -> Result<Vec<(ItemId, Stamp)>> {
-        let first = u32::try_from(self.record.total)?;
+        let first = u32::try_from(self.record.items.total)?;
         let changes = (first..).take(items).map(added).collect();
         let commit = Commit { changes, ready: true, ..Commit::nothing(&self.record) };
         let Receipt { feed, stamped } = self.store.commit(commit).await?;

@@ -114,7 +114,7 @@ impl Subject {
         }
         // What was published while nobody polled is taken in before the next round.
         self.poll().await?;
-        let total = self.context.store.feed(self.feed.no).await?.total;
+        let total = self.context.store.feed(self.feed.no).await?.items.total;
         ensure!(total == u64::from(ENTRIES + self.polled.borrow().newest), "every entry is in the store");
         Ok(secs)
     }

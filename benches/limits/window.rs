@@ -91,7 +91,7 @@ impl Subject {
     async fn decisions(&self, window: &SlicedDocument) -> Result<Decisions> {
         let record = self.store.register("blog", NAMESPACE).await?;
         let mut known = self.store.known(record.no, Vec::new()).await?;
-        let (seen, _) = observe(&known.window, window, None, Coverage::Unconditional);
+        let seen = observe(&known.window, window, None, Coverage::Unconditional);
         let keys = keys_needed(NAMESPACE, &known.window, &seen);
         if !keys.is_empty() {
             known = self.store.known(record.no, keys).await?;

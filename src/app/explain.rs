@@ -11,7 +11,7 @@ use crate::{
             SuspectBasis,
         },
         item::{Content, Item, ItemId, KeyHash},
-        observation_record::ObservationRecord,
+        observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         page::PageQuery,
         position::Position,
@@ -25,10 +25,10 @@ use crate::{
 };
 use everfeed_adapters::{Key, platforms::Platforms};
 use futures_util::TryStreamExt as _;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 mod archives;
+mod explanation;
 
 pub mod words;
 
@@ -37,241 +37,10 @@ mod tests;
 
 pub(super) use archives::under_way;
 use archives::{archives, history, missed_by_walks};
-
-/// The explanation of a feed. Moments are RFC 3339.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Explanation {
-    /// The feed's name.
-    pub feed: String,
-    /// Its upstream, without credentials.
-    pub url: String,
-    /// The state of its polling, with the reason.
-    pub polling: Polling,
-    /// The software that it is read as, and why.
-    pub platform: Option<String>,
-    /// True when its documents say that they are the whole feed.
-    pub is_complete: bool,
-    /// Items held, tombstones included; and those alive.
-    pub items: (u64, u64),
-    /// Entries in the last document.
-    pub window: usize,
-    /// The reach of its memory into the past.
-    pub history: String,
-    /// Items that change with every poll, and a form of which is held back.
-    pub churning: usize,
-    /// Time at which most of it was last edited at once with no date moved.
-    pub reformatted_at: Option<String>,
-    /// The reading of its archives: how far, by which strategy, with which result, and the time of the next walk.
-    pub archives: Vec<String>,
-    /// Since when too much is missing at once to believe it.
-    pub held_since: Option<String>,
-    /// The quarantine, while too much is missing at once.
-    #[serde(default)]
-    pub quarantine: Option<ExplainedQuarantine>,
-    /// The last control of permalink checks: whether pages tell anything here.
-    #[serde(default)]
-    pub pages: Option<(String, String)>,
-    /// Reason why absence counts for less than usual here, or for nothing.
-    pub doubted: Option<String>,
-    /// True when answers to conditional requests have proven to be partial.
-    pub distrusts_conditional: bool,
-    /// Items that are missed and not decided on, those included whose page shows that they live.
-    pub suspects: Vec<ExplainedItem>,
-    /// Gaps, where items may be missing: found at, why, cursor before, cursor after.
-    pub gaps: Vec<(String, String, String, String)>,
-    /// The last documents, oldest first.
-    pub observations: Vec<ExplainedDocument>,
-    /// The item that was asked for; `None` when none was, or none is known by that name.
-    pub item: Option<ExplainedItem>,
-}
-
-/// The state of polling.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Polling {
-    /// Time of the last poll.
-    pub last_at: Option<String>,
-    /// Time of the last good answer.
-    pub good_at: Option<String>,
-    /// Time of the next poll; `None`: only a hint or a restart polls it.
-    pub next_at: Option<String>,
-    /// Reason for that time.
-    pub why: String,
-    /// From when on the next request carries no validators; `None`: it carries none.
-    pub audit_at: Option<String>,
-    /// True while an unconditional poll could confirm or clear a suspect.
-    pub wants_audit: bool,
-    /// Remark on the last document, if it was odd.
-    pub remark: Option<String>,
-}
-
-/// A window in which too much is missing at once.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExplainedQuarantine {
-    /// Its beginning.
-    pub since: String,
-    /// Items that are missing and not decided on; of how many in the window.
-    pub missing: (usize, usize),
-    /// Pages of them that were asked for.
-    pub asked: usize,
-    /// Time of the next request for a page; `None`: none is asked for.
-    pub next_at: Option<String>,
-    /// Time from which on pages are believed.
-    pub decides_at: String,
-    /// Time after which the window begins anew if nothing has decided by then.
-    pub ends_at: String,
-}
-
-/// One document that was read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ExplainedDocument {
-    /// Its number.
-    pub number: u64,
-    /// Its time.
-    pub at: String,
-    /// `full`, `full, to validators`, `partial`.
-    pub class: String,
-    /// Reason for partial coverage.
-    pub partial: Option<String>,
-    /// True for the last document once more.
-    pub again: bool,
-    /// Entries, new, edited, revived, missing, suspects, rolled off, gone.
-    pub counts: [u32; 8],
-    /// Events of the window.
-    pub events: Vec<String>,
-    /// Remark, if it was odd.
-    pub remark: Option<String>,
-    /// Of the page of a missed item: whose, and what it said.
-    pub page: Option<(String, String)>,
-}
-
-/// One item.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ExplainedItem {
-    /// Our id.
-    pub id: String,
-    /// The text of `atom:id`.
-    pub iri: String,
-    /// Its title, while it is alive.
-    pub title: Option<String>,
-    /// Time at which it was first stored.
-    pub created: String,
-    /// Time of its last change.
-    pub modified: String,
-    /// Its state.
-    pub state: ItemState,
-    /// Number of its tombstones so far.
-    pub tombstone_count: u8,
-    /// The evidence against it, while it is a suspect.
-    pub missing: Option<MissedByDocuments>,
-    /// Its churn, if it changes with every poll.
-    pub churn: Option<Churn>,
-    /// The walks through the archives that missed it.
-    pub missed: Option<MissedByWalks>,
-    /// The proof of each of its tombstones, oldest first.
-    pub evidence: Vec<TombstoneProof>,
-    /// Time at which the page of a tombstone is asked for again, in case it is back.
-    #[serde(default)]
-    pub recheck_at: Option<String>,
-}
-
-/// The state of an item.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ItemState {
-    /// In the last document.
-    #[default]
-    Shown,
-    /// Missed, and not decided on.
-    Suspected,
-    /// Missed, while its own page shows that it lives.
-    Hidden,
-    /// One of many that are missing at once, and not decided on.
-    Quarantined,
-    /// Missed by a walk through the archives, and not decided on.
-    Missed,
-    /// Not in the last document, from which nothing was concluded.
-    Undecided,
-    /// Behind the end of the window: kept.
-    RolledOff,
-    /// A tombstone.
-    Deleted,
-}
-
-/// The evidence against a suspect, and what is still needed to take it for deleted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct MissedByDocuments {
-    /// Time at which it was first missed.
-    pub since: String,
-    /// Time at which it was last seen.
-    pub last_seen: String,
-    /// Documents that lack it, as far as they count; of how many.
-    pub count: (u8, u8),
-    /// No tombstone before that.
-    pub not_before: Option<String>,
-    /// True when one of them answered a request without validators.
-    pub audited: bool,
-    /// True when as many entries came as went when it was first missed.
-    pub strong: bool,
-    /// Items that stood behind it and still do.
-    pub behind: u16,
-    /// True when older items had moved up.
-    pub backfilled: bool,
-    /// True when its page alone decides.
-    #[serde(default)]
-    pub by_page: bool,
-    /// The check of its own page.
-    pub page: ExplainedCheck,
-}
-
-/// The permalink check of a suspect.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ExplainedCheck {
-    /// The last answer, and when it came.
-    pub said: Option<(String, String)>,
-    /// Number of requests so far.
-    pub asked: u8,
-    /// Time of the next request.
-    pub next_at: Option<String>,
-}
-
-/// The churn of an item that changes with every poll, so that its edits are committed once a day.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Churn {
-    /// In how many polls running its content changed.
-    pub polls: u16,
-    /// Until when its newest form is held back, unless it ceases to change before; `None`: none is.
-    pub held_until: Option<String>,
-}
-
-/// The walks through the archives that missed an item.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct MissedByWalks {
-    /// Time at which it was first missed.
-    pub since: String,
-    /// Time at which the archives last showed it.
-    pub last_seen: String,
-    /// Walks that missed it; of how many.
-    pub walks: (u8, u8),
-    /// No tombstone before that.
-    pub not_before: Option<String>,
-}
-
-/// The proof of a tombstone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TombstoneProof {
-    /// T of the tombstone.
-    pub at: String,
-    /// The reason code.
-    pub reason: String,
-    /// Time at which the document that proves it was read.
-    pub observed_at: String,
-    /// The publisher's own statement: time and reason.
-    pub said: Vec<String>,
-    /// The documents that missed it.
-    pub missing: Option<MissedByDocuments>,
-    /// The walks through the archives that missed it.
-    pub missed: Option<MissedByWalks>,
-}
+pub use explanation::{
+    Churn, ExplainedCheck, ExplainedDocument, ExplainedItem, ExplainedQuarantine, Explanation, ItemState,
+    MissedByDocuments, MissedByWalks, Polling, TombstoneProof,
+};
 
 /// Explains feeds and items from what the store remembers.
 pub(super) struct Explainer {
@@ -367,13 +136,13 @@ impl Explainer {
                 .as_ref()
                 .map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
-            items: (record.total, record.live),
+            items: (record.items.total, record.items.live),
             window: known.window.entries.len(),
-            churning: known.window.deferred.len(),
+            deferred: known.window.deferred.len(),
             reformatted_at: known.window.reformatted_at.map(rfc),
             history: history(&record, &feed.import),
             archives: archives(&record, walk.as_ref(), &feed.import, now()),
-            held_since: absence.quarantined_since.map(rfc),
+            quarantined_since: absence.quarantined_since.map(rfc),
             quarantine: absence.quarantined_since.map(|since| quarantine(absence, since)),
             pages: absence
                 .control
@@ -383,6 +152,7 @@ impl Explainer {
             distrusts_conditional: absence.has_caught_conditional(),
             suspects,
             gaps: record
+                .completeness
                 .gaps
                 .iter()
                 .map(|gap| {
@@ -405,7 +175,7 @@ impl Explainer {
         Ok(until)
     }
 
-    /// The item of this name: our id, its publisher's, or its permalink.
+    /// The item of this name: our id, its publisher's as served or as written, or its permalink.
     async fn find(&self, record: &FeedRecord, name: &str) -> Result<Option<Arc<Item>>, StoreError> {
         if let Ok(id) = name.parse::<ItemId>()
             && let Some(item) = self.store.item(record.no, id).await?
@@ -415,7 +185,7 @@ impl Explainer {
         // A link that is a key is hashed as an id is; titles and digests are marked.
         let keys = [Key::Id(name.to_owned()), Key::Title(name.to_owned())];
         let keys: Vec<KeyHash> =
-            keys.iter().map(|key| KeyHash::of(&record.namespace, &key.stripped())).collect();
+            keys.iter().map(|key| KeyHash::of(&record.ids.namespace, &key.stripped())).collect();
         let mut items = self.store.snapshot(record.no, keys.clone()).await?.items;
         if let Some(item) = keys.iter().find_map(|key| items.remove(key)) {
             return Ok(Some(item));
@@ -429,12 +199,10 @@ impl Explainer {
                 until: None,
                 max: SCAN_PAGE_ITEMS,
                 bytes_max: usize::MAX,
-                live_only: true,
+                live_only: false,
             };
             let page = self.store.page(query).await?;
-            let is_it = |item: &&Arc<Item>| {
-                item.iri == name || item.entry().is_some_and(|entry| entry.permalink() == Some(name))
-            };
+            let is_it = |item: &&Arc<Item>| is_named(item, name);
             if let Some(item) = page.items.iter().find(is_it) {
                 return Ok(Some(Arc::clone(item)));
             }
@@ -571,14 +339,23 @@ fn proof(at: Stamp, evidence: &Evidence) -> TombstoneProof {
     }
 }
 
+/// True when this is the publisher's id of an item, as served or as written, or its permalink.
+fn is_named(item: &Item, name: &str) -> bool {
+    let as_written = item.publisher_id.as_ref().and_then(|id| id.text.as_deref());
+    let of_entry = item
+        .entry()
+        .is_some_and(|entry| entry.id.as_deref() == Some(name) || entry.permalink() == Some(name));
+    item.iri == name || as_written == Some(name) || of_entry
+}
+
 fn seen((number, observed): (u64, ObservationRecord)) -> ExplainedDocument {
     let class = match observed.coverage {
         Coverage::Unconditional => "full",
         Coverage::Conditional => "full, to validators",
-        Coverage::Partial => "partial",
+        Coverage::Partial | Coverage::Delta => "partial",
     };
-    let ObservationRecord { entries, new, edited, revived, missing, suspects, rolled_off, gone, .. } =
-        observed;
+    let ObservationCounts { entries, new, edited, revived, missing, suspects, rolled_off, gone } =
+        observed.counts;
     ExplainedDocument {
         number,
         at: observed.at.rfc3339(),

@@ -67,15 +67,15 @@ impl Overview {
                 .platform
                 .as_ref()
                 .map(|found| format!("{}: {}", found.platform, found.why)),
-            history: record.history.to_string(),
+            history: record.completeness.history.to_string(),
             archives: walk.and_then(|walk| under_way(record, walk, explain::now())),
-            gaps: record.gaps.iter().map(gap_status).collect(),
+            gaps: record.completeness.gaps.iter().map(gap_status).collect(),
             quarantined_since: record.window.quarantined_since.map(|since| since.rfc3339()),
             suspects: record.window.suspects as usize,
             deferred_edits: record.window.deferred as usize,
             reformatted_at: record.window.reformatted_at.map(|at| at.rfc3339()),
-            items: record.total,
-            live_items: record.live,
+            items: record.items.total,
+            live_items: record.items.live,
             subscribers,
             waiters: self.notify.watchers(record.no),
         }

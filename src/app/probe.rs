@@ -4,11 +4,12 @@
 use crate::{
     clock::{self, Clock},
     feed::{
+        absence::Coverage,
         record::FeedNo,
         schedule::{Failure, FaultKind, Plan, Policy, PollState},
         stamp::Stamp,
     },
-    ingest::{self, FeedSpec, Upstream, upstream::Reply},
+    ingest::{self, FeedSpec, Upstream, upstream::DocumentReply},
     layers::{self, Governor},
 };
 use bytes::Bytes;
@@ -54,18 +55,20 @@ pub async fn fetch(
     let (no, name, policy) = (FeedNo(0), "probe".to_owned(), Policy::default());
     let feed = FeedSpec { format, policy, ..FeedSpec::new(no, name, url.clone()) };
     match Upstream::new(client, contact_url, clock).fetch(&feed, &plan, &state, 0).await {
-        Reply::Document(fetched) => Ok(ProbedDocument {
+        DocumentReply::Document(fetched) => Ok(ProbedDocument {
             body: fetched.body,
             content_type: fetched.content_type,
             headers: fetched.headers,
             base_url: fetched.base_url,
             resource: fetched.resource,
             moved_to: fetched.answer.moved_to,
-            is_part: fetched.is_part,
+            is_part: fetched.coverage == Coverage::Delta,
         }),
-        Reply::Failed { failure, .. } => Err(failure),
-        Reply::Unchanged(_) => Err(Failure::of(FaultKind::Refused { status: 304, has_credentials: false })),
-        Reply::Deferred { wait_secs } => {
+        DocumentReply::Failed { failure, .. } => Err(failure),
+        DocumentReply::Unchanged(_) => {
+            Err(Failure::of(FaultKind::Refused { status: 304, has_credentials: false }))
+        }
+        DocumentReply::Deferred { wait_secs } => {
             Err(Failure::ours(format!("this host was asked often enough; try again in {wait_secs} s")))
         }
     }

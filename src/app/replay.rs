@@ -5,6 +5,7 @@ use crate::{
     catalog::FeedSettings,
     clock::Manual,
     feed::{
+        absence::Coverage,
         item::{Item, ItemId, Reason},
         observation_record::ObservationRecord,
         order::Order,
@@ -19,7 +20,7 @@ use crate::{
         checks::Check,
         polls::Poll,
         recording::{Recorded, RecordedPage, recorded, recorded_pages},
-        upstream::Reply,
+        upstream::DocumentReply,
     },
     notify::Notify,
     store::{CatalogStore as _, Feeds as _, Upkeep as _, memory::Memory},
@@ -241,7 +242,7 @@ impl Player {
             // Validators of a good document would not be answered by 304 while a bad one is in force.
             if self.is_conditional(at) && self.state.health.failures == 0 {
                 self.set(at).await?;
-                let reply = Reply::Unchanged(Answer { conditional: true, ..Answer::default() });
+                let reply = DocumentReply::Unchanged(Answer { conditional: true, ..Answer::default() });
                 self.state = self.answered(reply).await;
             } else {
                 self.read(path, at, false, None).await?;
@@ -256,7 +257,7 @@ impl Player {
         Ok(self.store.accept_clock().await?)
     }
 
-    async fn answered(&self, reply: Reply) -> PollState {
+    async fn answered(&self, reply: DocumentReply) -> PollState {
         Poll::new(&self.context, &self.feed, &self.state).answered(reply).await.state
     }
 
@@ -269,7 +270,7 @@ impl Player {
     ) -> anyhow::Result<()> {
         let body = std::fs::read(path).with_context(|| path.display().to_string())?;
         self.set(at).await?;
-        self.state = self.answered(Reply::Document(fetched(body, conditional, came))).await;
+        self.state = self.answered(DocumentReply::Document(fetched(body, conditional, came))).await;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let observed = self.observed().await?;
         let failure = self.state.health.fault.as_ref().map(|fault| fault.kind.to_string());
@@ -385,6 +386,9 @@ fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched
         headers: Box::new(HeaderMap::from_iter(headers)),
         base_url: url,
         resource: None,
-        is_part: came.is_some_and(|came| came.is_part),
+        coverage: match came {
+            Some(came) if came.is_part => Coverage::Delta,
+            _ => Coverage::of_whole(conditional),
+        },
     }
 }

@@ -136,10 +136,10 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
             tame(why)
         )
     }));
-    if told.churning > 0 {
+    if told.deferred > 0 {
         lines.push(format!(
             "  churning    {} items change with every poll: they are committed once a day",
-            told.churning
+            told.deferred
         ));
     }
     lines.extend(
@@ -256,7 +256,7 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
             }
             ItemState::Missed =>
                 "missed: the archives lack it where they held it, although its neighbours by date are there",
-            ItemState::Undecided if told.held_since.is_some() => {
+            ItemState::Undecided if told.quarantined_since.is_some() => {
                 "kept: the last document lacks it, and too much else, so nothing is concluded until pages tell, or for a week"
             }
             ItemState::Undecided => "kept: the last document lacks it, and proves nothing",
@@ -389,7 +389,7 @@ mod tests {
             ..ExplainedItem::default()
         };
         let check = |item: ExplainedItem, expect: &str| {
-            let told = Explanation { churning: 1, item: Some(item), ..Explanation::default() };
+            let told = Explanation { deferred: 1, item: Some(item), ..Explanation::default() };
             assert!(lines(&told, true).contains(&format!("  churns: {expect}")), "{:?}", lines(&told, true));
         };
         check(
@@ -400,7 +400,7 @@ mod tests {
             item(None),
             "it changed in 31 polls running; its edits are committed once a day until it rests",
         );
-        let feed = Explanation { churning: 2, reformatted_at: Some("then".into()), ..Explanation::default() };
+        let feed = Explanation { deferred: 2, reformatted_at: Some("then".into()), ..Explanation::default() };
         let told = lines(&feed, false).join("\n");
         assert!(told.contains("  churning    2 items") && told.contains("last at then"), "{told}");
     }

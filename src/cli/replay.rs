@@ -78,12 +78,12 @@ const fn number(name: &'static str) -> Column {
 
 fn row(name: String, steps: &[Step]) -> Vec<String> {
     let observed = || steps.iter().filter_map(|step| step.observed.as_ref());
-    let sum = |of: fn(&crate::feed::observation_record::ObservationRecord) -> u32| {
-        observed().map(of).map(u64::from).sum::<u64>()
+    let sum = |of: fn(&crate::feed::observation_record::ObservationCounts) -> u32| {
+        observed().map(|seen| of(&seen.counts)).map(u64::from).sum::<u64>()
     };
     let held = observed().filter(|seen| seen.events.contains(&WindowEvent::Quarantined)).count() as u64;
     let count = |is: fn(&Step) -> bool| steps.iter().filter(|step| is(step)).count() as u64;
-    let at_first = observed().next().map_or(0, |seen| u64::from(seen.new));
+    let at_first = observed().next().map_or(0, |seen| u64::from(seen.counts.new));
     let numbers = [
         observed().filter(|seen| !seen.again && seen.page.is_none()).count() as u64,
         at_first,
@@ -115,7 +115,7 @@ fn lines(step: &Step, all: bool) -> Vec<String> {
             let again = if seen.again { " again" } else { "" };
             told.push(format!(
                 "{head}{again}: {:?}, entries {}, new {}, edited {}, missing {}, suspects {}, rolled off {}, gone {}",
-                seen.coverage, seen.entries, seen.new, seen.edited, seen.missing, seen.suspects, seen.rolled_off, seen.gone
+                seen.coverage, seen.counts.entries, seen.counts.new, seen.counts.edited, seen.counts.missing, seen.counts.suspects, seen.counts.rolled_off, seen.counts.gone
             ));
         }
         told.extend(seen.events.iter().map(|event| format!("{head}: {}", words::event(*event))));

@@ -65,10 +65,25 @@ pub enum Coverage {
     Unconditional,
     /// The whole document, as far as one knows, to a request with validators: FULL-C.
     Conditional,
-    /// A part of the feed, on purpose (226, an archive page, a push) or by an accident that shows (cut, mended). It shows
-    /// presence only.
+    /// A part of the feed, on purpose (an archive page, a push) or by an accident that shows (cut, mended). It shows presence
+    /// only.
     #[default]
     Partial,
+    /// The entries that the server takes for new (226, RFC 3229). Its order is no order of the feed, and its metadata need
+    /// not be those of the feed, so it is no window either.
+    Delta,
+}
+
+impl Coverage {
+    /// Coverage of a whole document, which answers a request with validators or without.
+    pub fn of_whole(conditional: bool) -> Self {
+        if conditional { Self::Conditional } else { Self::Unconditional }
+    }
+
+    /// True when what it lacks says nothing.
+    pub fn is_partial(self) -> bool {
+        matches!(self, Self::Partial | Self::Delta)
+    }
 }
 
 /// One entry of a document, as far as its place and its item matter.
@@ -369,13 +384,10 @@ impl AbsenceState {
         policy: &ProofPolicy,
         now: Stamp,
     ) -> AbsenceFindings {
-        if class == Coverage::Partial || (class == Coverage::Conditional && self.conditional.is_caught()) {
+        if class.is_partial() || (class == Coverage::Conditional && self.conditional.is_caught()) {
             let mut memory = self.learned(seen, class).cleared(seen);
-            memory.documents.standing = if class == Coverage::Partial {
-                DocumentStanding::SetAside
-            } else {
-                DocumentStanding::Doubted
-            };
+            memory.documents.standing =
+                if class.is_partial() { DocumentStanding::SetAside } else { DocumentStanding::Doubted };
             return AbsenceFindings { state: memory, ..AbsenceFindings::default() };
         }
         let (orientation, ascends) = self.documents.direction.follow(seen, &self.items);

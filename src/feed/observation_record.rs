@@ -21,6 +21,19 @@ pub struct ObservationRecord {
     pub partial: Option<String>,
     /// True when it is the last document again, which confirms what that one lacks.
     pub again: bool,
+    /// Figures of it.
+    pub counts: ObservationCounts,
+    /// Event of a window as a whole.
+    pub events: Vec<WindowEvent>,
+    /// Remark on its oddities.
+    pub remark: Option<String>,
+    /// Set for the page of a missed item: whose, and what it said.
+    pub page: Option<(ItemId, CheckResult)>,
+}
+
+/// Figures of one document: its entries, and the items that it changed or lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObservationCounts {
     /// Entries in it.
     pub entries: u32,
     /// Items that are new.
@@ -37,12 +50,6 @@ pub struct ObservationRecord {
     pub rolled_off: u32,
     /// Items that became tombstones.
     pub gone: u32,
-    /// Event of a window as a whole.
-    pub events: Vec<WindowEvent>,
-    /// Remark on its oddities.
-    pub remark: Option<String>,
-    /// Set for the page of a missed item: whose, and what it said.
-    pub page: Option<(ItemId, CheckResult)>,
 }
 
 impl ObservationRecord {
@@ -62,14 +69,16 @@ impl ObservationRecord {
         Self {
             at: now,
             coverage: decisions.coverage,
-            entries: few(entries),
-            new: puts(PutKind::Added),
-            edited: puts(PutKind::Edited),
-            revived: puts(PutKind::Revived),
-            missing: few(decisions.missing),
-            suspects: few(decisions.window.absence.suspects().count()),
-            rolled_off: few(decisions.rolled_off),
-            gone: few(gone.count()),
+            counts: ObservationCounts {
+                entries: few(entries),
+                new: puts(PutKind::Added),
+                edited: puts(PutKind::Edited),
+                revived: puts(PutKind::Revived),
+                missing: few(decisions.missing),
+                suspects: few(decisions.window.absence.suspects().count()),
+                rolled_off: few(decisions.rolled_off),
+                gone: few(gone.count()),
+            },
             events: decisions.events.clone(),
             ..Self::default()
         }

@@ -7,9 +7,10 @@ use super::{
     },
     item::{Item, ItemDigests, ItemId, KeyHash, Reason},
     record::IdRule,
+    schedule::Repeat,
     stamp::Stamp,
 };
-use everfeed_adapters::{Deletion, Digest, Entry, Key, platforms::Profile};
+use everfeed_adapters::{Deletion, Digest, Entry, Key, Note, platforms::Profile};
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -134,12 +135,14 @@ pub struct Observation {
     pub coverage: Coverage,
     /// Whose scrubbers made the content digests.
     pub profile: Option<Arc<Profile>>,
-    /// True when no entry of it has changed with every poll up to now: a poll that changed nothing came before it, or it is
-    /// there to change, as a resource is.
-    pub after_rest: bool,
+    /// Change, or none, that the poll before it brought. After one without any, no entry of it has changed with every poll up
+    /// to now; a resource, which is there to change, counts as such.
+    pub previous: Repeat,
     /// Items that other documents show at the same time, as the pages of one walk do: no entry of this one is one of them
     /// under another id.
     pub elsewhere: HashSet<ItemId>,
+    /// Oddities of the entries that were parsed.
+    pub notes: Vec<Note>,
 }
 
 /// One entry of a document.

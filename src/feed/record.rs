@@ -15,34 +15,54 @@ pub struct FeedRecord {
     pub no: FeedNo,
     /// Its name, `[a-z0-9][a-z0-9-]{0,62}`.
     pub name: String,
-    /// Namespace that its ids are hashed with; fixed when the feed is first seen.
-    pub namespace: String,
+    /// Scheme by which its items get their ids.
+    pub ids: IdScheme,
     /// Rises with every commit; a commit decided on an older one is a conflict.
     pub rev: u64,
     /// The last T ever given out: that of the newest item, since the holder of the last T keeps it until a later is given.
     pub last_t: Stamp,
-    /// Items held, tombstones included: `totalItems`.
-    pub total: u64,
-    /// Items held that are no tombstones.
-    pub live: u64,
+    /// Number of its items.
+    pub items: ItemCounts,
     /// Metadata of the last good document.
     pub metadata: Arc<Metadata>,
     /// Rises when something rendered of `head` changes.
     pub metadata_rev: u64,
-    /// Rule by which ids are told apart.
-    pub id_rule: IdRule,
+    /// Completeness of what is held.
+    pub completeness: Completeness,
+    /// The window in figures.
+    pub window: WindowFigures,
+}
+
+/// Scheme by which a feed's items get their ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdScheme {
+    /// Namespace that ids are hashed with; fixed when the feed is first seen.
+    pub namespace: String,
+    /// Rule by which ids of the publisher are told apart.
+    pub rule: IdRule,
+}
+
+/// Number of items that a feed holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ItemCounts {
+    /// All of them, tombstones included: `totalItems`.
+    pub total: u64,
+    /// Those that are no tombstones.
+    pub live: u64,
+}
+
+/// Completeness of what is held of a feed: where serving began, how far back it reaches, by which walk, and where items may
+/// be missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completeness {
     /// The cursor of the newest item when serving began; `None` until the first good document (503 until then).
     pub first_cursor: Option<String>,
     /// Reach of the memory into the past.
     pub history: History,
-    /// The last walk through its archives that came to its end; `None` before the first.
+    /// The last walk through the archives that came to its end; `None` before the first.
     pub last_walk: Option<LastWalk>,
     /// Gap markers, oldest first, at most [`GAPS_MAX`].
     pub gaps: Vec<Gap>,
-    /// The window in figures.
-    pub window: WindowFigures,
-    /// Time of the next permalink check; kept here so that nobody reads every window to find out.
-    pub next_check_at: Option<Stamp>,
 }
 
 /// Figures of a window for lists of feeds, so that nobody reads every window for them.
@@ -56,6 +76,8 @@ pub struct WindowFigures {
     pub deferred: u32,
     /// Time of the last document that was being reformatted; `None` once the feed has rested from that.
     pub reformatted_at: Option<Stamp>,
+    /// Time of the next permalink check.
+    pub next_check_at: Option<Stamp>,
 }
 
 /// A place in a feed where items may be missing: what was shown before and what was shown then have nothing in common
@@ -81,26 +103,20 @@ impl FeedRecord {
         Self {
             no,
             name: name.to_owned(),
-            namespace: namespace.to_owned(),
+            ids: IdScheme { namespace: namespace.to_owned(), rule: IdRule::Id },
             rev: 0,
             last_t: Stamp::ZERO,
-            total: 0,
-            live: 0,
+            items: ItemCounts::default(),
             metadata: Arc::default(),
             metadata_rev: 0,
-            id_rule: IdRule::Id,
-            first_cursor: None,
-            history: History::Unknown,
-            last_walk: None,
-            gaps: Vec::new(),
+            completeness: Completeness::default(),
             window: WindowFigures::default(),
-            next_check_at: None,
         }
     }
 
     /// True once the first good document is in.
     pub fn is_ready(&self) -> bool {
-        self.first_cursor.is_some()
+        self.completeness.first_cursor.is_some()
     }
 
     /// Head of the feed: equal heads mean that nothing visible has changed.

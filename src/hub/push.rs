@@ -112,5 +112,5 @@ fn word(delivered: &Delivered) -> &'static str {
 /// The first position of a subscription that was made before its feed was served.
 async fn settle(shared: &Shared, view: View) -> Result<PushOutcome, ReadError> {
     let record = shared.store.feed(view.feed).await.map_err(Arc::<StoreError>::new)?;
-    Ok(record.first_cursor.map_or(PushOutcome::Nothing, PushOutcome::Settled))
+    Ok(record.completeness.first_cursor.map_or(PushOutcome::Nothing, PushOutcome::Settled))
 }

@@ -188,7 +188,7 @@ impl<'a> Check<'a> {
         let (receipt, ()) = committed.await?.expect("every result is committed");
         context.metrics.permalink_check(word(said));
         context.announce(feed, &receipt, started);
-        Ok(receipt.feed.next_check_at)
+        Ok(receipt.feed.window.next_check_at)
     }
 
     /// Commits the result of a check, wherever it is known from, and tells when the next one is due.
@@ -212,7 +212,7 @@ impl<'a> Check<'a> {
         context.metrics.permalink_check(word(said));
         context.announce(feed, &receipt, started);
         events.into_iter().for_each(|event| tell(feed, event));
-        Ok(receipt.feed.next_check_at)
+        Ok(receipt.feed.window.next_check_at)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A document as it came over the wire, and what came with it; not how it was asked for.
 
-use crate::feed::schedule::Answer;
+use crate::feed::{absence::Coverage, schedule::Answer};
 use bytes::Bytes;
 use http::HeaderMap;
 
@@ -21,6 +21,7 @@ pub struct Fetched {
     pub base_url: String,
     /// The URL that names the document, where that is wanted as it is instead of as a feed.
     pub resource: Option<String>,
-    /// True for a 226: only the entries that the server takes for new. Never asked for (POLLING 0.2).
-    pub is_part: bool,
+    /// Coverage of the document, as far as the answer tells: [`Coverage::Delta`] for a 226, which is never asked for
+    /// (POLLING 0.2).
+    pub coverage: Coverage,
 }

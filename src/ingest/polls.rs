@@ -1,6 +1,6 @@
 //! One poll, from the request to the commit and the wake-up; not the time at which it is due.
 
-use super::{Context, FeedSpec, Upstream, upstream::Reply};
+use super::{Context, FeedSpec, Upstream, upstream::DocumentReply};
 use crate::feed::{
     archive::ArchiveWalk,
     schedule::{self, Failure, FaultKind, PollOutcome, PollState, Whose},
@@ -75,19 +75,19 @@ impl<'a> Poll<'a> {
     }
 
     /// Takes in an answer, wherever it came from: from the publisher now, or from a record of what it once sent.
-    pub async fn answered(self, reply: Reply) -> Polled {
+    pub async fn answered(self, reply: DocumentReply) -> Polled {
         let (feed, state) = (self.feed, self.state);
         let polled = match reply {
-            Reply::Unchanged(answer) => self.remember(&PollOutcome::Unchanged(answer)),
-            Reply::Deferred { wait_secs } => self.remember(&PollOutcome::Deferred { wait_secs }),
-            Reply::Document(fetched) => match self.take_in(fetched).await {
+            DocumentReply::Unchanged(answer) => self.remember(&PollOutcome::Unchanged(answer)),
+            DocumentReply::Deferred { wait_secs } => self.remember(&PollOutcome::Deferred { wait_secs }),
+            DocumentReply::Document(fetched) => match self.take_in(fetched).await {
                 Ok(polled) => polled,
                 Err(failure) if matches!(failure.kind, FaultKind::StoreAway { .. }) => {
                     self.store_is_away(&failure)
                 }
                 Err(failure) => self.fail(failure, None),
             },
-            Reply::Failed { failure, host } => self.fail(failure, host),
+            DocumentReply::Failed { failure, host } => self.fail(failure, host),
         };
         let polled = self.release_due(polled).await;
         if state.health.failures > 0 && polled.state.health.failures == 0 {

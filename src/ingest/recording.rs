@@ -2,7 +2,10 @@
 //! what was decided.
 
 use super::{Fetched, RecordSettings};
-use crate::feed::{absence::CheckResult, stamp::Stamp};
+use crate::feed::{
+    absence::{CheckResult, Coverage},
+    stamp::Stamp,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
@@ -117,7 +120,7 @@ impl Recorded {
             at: at.rfc3339(),
             url: fetched.base_url.clone(),
             conditional: fetched.answer.conditional,
-            is_part: fetched.is_part,
+            is_part: fetched.coverage == Coverage::Delta,
             content_type: fetched.content_type.clone(),
             content_language: fetched.content_language.clone(),
             headers: fetched.headers.iter().filter_map(header).collect(),
@@ -196,7 +199,7 @@ mod tests {
             headers: Box::new(HeaderMap::from_iter(headers.map(header))),
             base_url: "http://blog.example/rss.xml".into(),
             resource: None,
-            is_part: false,
+            coverage: Coverage::Conditional,
         }
     }
 

@@ -150,7 +150,7 @@ impl House {
     }
 
     pub(super) async fn total(&self, feed: FeedNo) -> u64 {
-        self.store.feed(feed).await.unwrap().total
+        self.store.feed(feed).await.unwrap().items.total
     }
 }
 

@@ -60,7 +60,7 @@ impl DecisionBasis {
         witnesses: Vec<KeyHash>,
     ) -> Result<Option<Self>, Failure> {
         // A feed that holds nothing has nothing to be found.
-        if witnesses.is_empty() || self.record.total == 0 {
+        if witnesses.is_empty() || self.record.items.total == 0 {
             return Ok(Some(self));
         }
         let Witnessed { rev, items } =

@@ -3,8 +3,9 @@
 use super::{DocumentFormat, FeedSpec, Fetched, feed_spec::without_credentials};
 use crate::{
     clock::Clock,
-    feed::schedule::{
-        self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose,
+    feed::{
+        absence::Coverage,
+        schedule::{self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose},
     },
     layers::{
         Asked, Client, Fault, FetchError, Landing, Trusted, Validators, client::ACCEPT_FEEDS, freshness,
@@ -39,7 +40,7 @@ pub struct Upstream {
 
 /// Answer of a publisher.
 #[derive(Debug)]
-pub enum Reply {
+pub enum DocumentReply {
     /// 304.
     Unchanged(Answer),
     /// A body that may be a feed.
@@ -66,14 +67,20 @@ impl Upstream {
     }
 
     /// Sends one GET for a feed. `subscribers` is who stands behind us.
-    pub async fn fetch(&self, feed: &FeedSpec, plan: &Plan, state: &PollState, subscribers: usize) -> Reply {
+    pub async fn fetch(
+        &self,
+        feed: &FeedSpec,
+        plan: &Plan,
+        state: &PollState,
+        subscribers: usize,
+    ) -> DocumentReply {
         let request = match self.request(feed, plan, state, subscribers) {
             Ok(request) => request,
             Err(error) => return failed(&error),
         };
         match self.client.send(request).await {
             Ok(response) => self.classify(response, feed, plan, state),
-            Err(FetchError::Throttled { wait }) => Reply::Deferred { wait_secs: whole_secs(wait) },
+            Err(FetchError::Throttled { wait }) => DocumentReply::Deferred { wait_secs: whole_secs(wait) },
             Err(error) => failed(&error),
         }
     }
@@ -116,7 +123,13 @@ impl Upstream {
         HeaderValue::try_from(text).expect("a parsed URL is printable ASCII")
     }
 
-    fn classify(&self, response: Response<Bytes>, feed: &FeedSpec, plan: &Plan, state: &PollState) -> Reply {
+    fn classify(
+        &self,
+        response: Response<Bytes>,
+        feed: &FeedSpec,
+        plan: &Plan,
+        state: &PollState,
+    ) -> DocumentReply {
         let (parts, body) = response.into_parts();
         let landing = parts.extensions.get::<Landing>();
         let base_url = landing.map_or(plan.url.clone(), |landing| landing.url.to_string());
@@ -131,9 +144,10 @@ impl Upstream {
         let content_type = text(&parts.headers, CONTENT_TYPE);
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
         let resource = (feed.format == DocumentFormat::Resource).then(|| resource_url(&feed.url));
-        let fetched = |answer, is_part| {
+        let whole = Coverage::of_whole(answer.conditional);
+        let fetched = |answer, coverage| {
             let headers = Box::new(parts.headers.clone());
-            Reply::Document(Fetched {
+            DocumentReply::Document(Fetched {
                 answer,
                 body,
                 content_type,
@@ -141,19 +155,21 @@ impl Upstream {
                 headers,
                 base_url,
                 resource,
-                is_part,
+                coverage,
             })
         };
         match parts.status {
             // 203: a proxy on the way has touched the document, which is what there is to read.
-            StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, false),
+            StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => fetched(answer, whole),
             // What a part was compared with must not be overwritten: a 304 to it would hide the rest.
-            StatusCode::IM_USED => fetched(Answer { validators: None, conditional: true, ..answer }, true),
-            StatusCode::NOT_MODIFIED => Reply::Unchanged(Answer {
+            StatusCode::IM_USED => {
+                fetched(Answer { validators: None, conditional: true, ..answer }, Coverage::Delta)
+            }
+            StatusCode::NOT_MODIFIED => DocumentReply::Unchanged(Answer {
                 validators: answer.validators.and_then(|new| freshened(state, new)),
                 ..answer
             }),
-            status => Reply::Failed {
+            status => DocumentReply::Failed {
                 failure: Failure {
                     kind: FaultKind::Refused {
                         status: status.as_u16(),
@@ -186,7 +202,7 @@ fn whole_secs(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }
 
-fn failed(error: &FetchError) -> Reply {
+fn failed(error: &FetchError) -> DocumentReply {
     tracing::debug!(error.source = ?std::error::Error::source(error), "No answer: {error}");
     let whose = match error.fault() {
         Fault::Peer => Whose::Upstream,
@@ -198,7 +214,7 @@ fn failed(error: &FetchError) -> Reply {
         _ => error.to_string(),
     };
     let failure = Failure::of(FaultKind::NoAnswer { whose, reason, cause: Some(cause_of(error)) });
-    Reply::Failed { failure, host: None }
+    DocumentReply::Failed { failure, host: None }
 }
 
 /// Step of the exchange in which a request failed.

@@ -72,5 +72,5 @@ impl<'a> ArchiveReader<'a> {
 /// True when the end of a walk is committed.
 pub fn is_settled(walk: &ArchiveWalk, record: &FeedRecord) -> bool {
     let of_it = |walked: &LastWalk| walked.began_at == walk.started_at;
-    walk.is_done() && record.is_ready() && record.last_walk.as_ref().is_some_and(of_it)
+    walk.is_done() && record.is_ready() && record.completeness.last_walk.as_ref().is_some_and(of_it)
 }

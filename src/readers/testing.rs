@@ -15,7 +15,7 @@ use crate::{
     notify::Notify,
     render::{Representation, Site},
     store::{
-        Answer, CatalogStore as _, Commit, Feeds as _, Store, StoreError,
+        CatalogStore as _, Commit, Feeds as _, Store, StoreError, StoreFuture,
         memory::Memory,
         wrapped::{Tap, Wrapped},
     },
@@ -204,7 +204,7 @@ impl Watched {
 }
 
 impl Tap for Watch {
-    fn page<'a>(&'a self, inner: &'a dyn Store, query: PageQuery) -> Answer<'a, Page> {
+    fn page<'a>(&'a self, inner: &'a dyn Store, query: PageQuery) -> StoreFuture<'a, Page> {
         self.pages.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             if self.broken.load(Ordering::SeqCst) {

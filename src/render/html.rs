@@ -95,10 +95,10 @@ fn summary(page: &mut Xml, feed: &FeedRecord) {
 }
 
 fn count(feed: &FeedRecord) -> String {
-    let posts = if feed.total == 1 { "post" } else { "posts" };
-    match feed.total.saturating_sub(feed.live) {
-        0 => format!("{} {posts}", feed.total),
-        gone => format!("{} {posts}, {gone} of them deleted", feed.total),
+    let posts = if feed.items.total == 1 { "post" } else { "posts" };
+    match feed.items.total.saturating_sub(feed.items.live) {
+        0 => format!("{} {posts}", feed.items.total),
+        gone => format!("{} {posts}, {gone} of them deleted", feed.items.total),
     }
 }
 
@@ -154,8 +154,8 @@ fn facts(page: &mut Xml, about: &About<'_>) {
         page.close("dd");
     }
     page.leaf("dt", &[], "History");
-    page.leaf("dd", &[], &history(&feed.history));
-    for gap in &feed.gaps {
+    page.leaf("dd", &[], &history(&feed.completeness.history));
+    for gap in &feed.completeness.gaps {
         page.leaf("dt", &[], "May lack");
         page.holding("dd", &[], |out| {
             out.push_str("posts between the cursors ");

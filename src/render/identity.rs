@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// because that names another resource: a feed that forgets, and that somebody may read beside ours.
 pub(super) fn iri(feed: &FeedRecord) -> String {
     // No item's key ends in a line feed, so no item has this IRI.
-    item::uuid_iri(&feed.namespace, "feed\n")
+    item::uuid_iri(&feed.ids.namespace, "feed\n")
 }
 
 /// The title as upstream has it, else the host it comes from.
@@ -29,6 +29,6 @@ pub(super) fn name(feed: &FeedRecord) -> Cow<'_, str> {
 
 /// The host of the upstream, or whatever the namespace starts with.
 pub(super) fn host(feed: &FeedRecord) -> &str {
-    let host = feed.namespace.split('/').next().unwrap_or_default();
+    let host = feed.ids.namespace.split('/').next().unwrap_or_default();
     if host.is_empty() { &feed.name } else { host }
 }

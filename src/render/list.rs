@@ -48,8 +48,8 @@ impl<'a> FeedLine<'a> {
             name: &feed.name,
             title: identity::name(feed).into_owned(),
             state: about::state(feed),
-            items: feed.total,
-            live: feed.live,
+            items: feed.items.total,
+            live: feed.items.live,
             updated: about::updated(feed).map(Stamp::rfc3339),
             access: Access { site, name: &feed.name },
         }

@@ -9,7 +9,7 @@ use crate::feed::{
     item::{Content, Item, ItemDigests, ItemId, Reason},
     order::Order,
     page::Page,
-    record::{FeedNo, FeedRecord},
+    record::{Completeness, FeedNo, FeedRecord, ItemCounts},
     stamp::Stamp,
 };
 use everfeed_adapters::{
@@ -39,11 +39,10 @@ pub(super) fn feed(metadata: Metadata) -> FeedRecord {
     FeedRecord {
         rev: 1,
         last_t: T,
-        total: 3,
-        live: 2,
+        items: ItemCounts { total: 3, live: 2 },
         metadata: Arc::new(metadata),
         metadata_rev: 1,
-        first_cursor: Some(String::new()),
+        completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
         ..FeedRecord::new(FeedNo(1), "x", "example.org/index.rdf")
     }
 }

@@ -1,16 +1,16 @@
 //! Registered feeds, as a store keeps them: names, numbers and counts; not the configuration that they come from.
 
-use super::Answer;
+use super::StoreFuture;
 use crate::feed::record::{FeedNo, FeedRecord};
 
 /// The registered feeds.
 pub trait CatalogStore: Send + Sync {
     /// The feeds of these names, with their namespaces: those that are new are made, and of the others the namespace must
     /// be the one stored. All or none.
-    fn register_all(&self, feeds: Vec<(String, String)>) -> Answer<'_, Vec<FeedRecord>>;
+    fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>>;
 
     /// The same for one feed.
-    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> Answer<'a, FeedRecord> {
+    fn register<'a>(&'a self, name: &'a str, namespace: &'a str) -> StoreFuture<'a, FeedRecord> {
         Box::pin(async move {
             let mut records = self.register_all(vec![(name.to_owned(), namespace.to_owned())]).await?;
             Ok(records.remove(0))
@@ -18,20 +18,20 @@ pub trait CatalogStore: Send + Sync {
     }
 
     /// The feed of this name; `None` if it was never registered, or was forgotten.
-    fn feed_named<'a>(&'a self, name: &'a str) -> Answer<'a, Option<FeedRecord>>;
+    fn feed_named<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<FeedRecord>>;
 
     /// The feeds after this number, by number, at most so many.
-    fn feeds(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<FeedRecord>>;
+    fn feeds(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<FeedRecord>>;
 
     /// The names after this one with their numbers, by name, at most so many; nothing else is read of the feeds.
-    fn feed_names(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<(String, FeedNo)>>;
+    fn feed_names(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<(String, FeedNo)>>;
 
     /// Removes a feed with everything that is kept of it, its subscriptions included. Its number is not given again.
     /// True when there was one.
-    fn forget(&self, feed: FeedNo) -> Answer<'_, bool>;
+    fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool>;
 
     /// The totals of the store, without reading what is counted.
-    fn counts(&self) -> Answer<'_, StoreCounts>;
+    fn counts(&self) -> StoreFuture<'_, StoreCounts>;
 }
 
 /// Totals of a store.

@@ -1,7 +1,7 @@
 //! Feeds as a store keeps them: snapshots to decide on, commits, pages and items; not what a commit comes to (`plan`) and
 //! not which rows make a page (`feed::page::select`).
 
-use super::Answer;
+use super::StoreFuture;
 use crate::feed::{
     archive::{History, LastWalk, StagingChange},
     item::{Item, ItemId, KeyHash},
@@ -18,41 +18,41 @@ use std::{collections::HashMap, sync::Arc};
 /// Feeds and their items.
 pub trait Feeds: Send + Sync {
     /// A feed.
-    fn feed(&self, feed: FeedNo) -> Answer<'_, FeedRecord>;
+    fn feed(&self, feed: FeedNo) -> StoreFuture<'_, FeedRecord>;
 
     /// A feed, its window and the items behind these keys, all of one revision.
-    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot>;
+    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot>;
 
     /// The window and the items behind these keys, at one revision: the part of a snapshot that decisions read.
-    fn known(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Known> {
+    fn known(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Known> {
         Box::pin(async move { Ok(self.snapshot(feed, keys).await?.into_known().1) })
     }
 
     /// The items that were committed with one of these witnesses, each once: of each witness the last
     /// [`WITNESSED_MAX`].
-    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> Answer<'_, Witnessed>;
+    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed>;
 
     /// The ids of the items behind these keys, without the items; unknown keys are left out.
-    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>>;
+    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>>;
 
     /// Applies changes, giving each the next T.
-    fn commit(&self, commit: Commit) -> Answer<'_, Receipt>;
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Receipt>;
 
     /// A page, read at one revision.
-    fn page(&self, query: PageQuery) -> Answer<'_, Page>;
+    fn page(&self, query: PageQuery) -> StoreFuture<'_, Page>;
 
     /// One item.
-    fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>>;
+    fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>>;
 
     /// The items after this T, in order of T, without their contents, at most so many.
-    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> Answer<'_, Vec<Outlined>>;
+    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> StoreFuture<'_, Vec<Outlined>>;
 
     /// The evidence of an item's tombstones, oldest first, with their T.
-    fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>>;
+    fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>>;
 
     /// The last observations of a feed, oldest first, by number; at most
     /// [`OBSERVATIONS_MAX`](crate::feed::observation_record::OBSERVATIONS_MAX).
-    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>>;
+    fn observations(&self, feed: FeedNo) -> StoreFuture<'_, Vec<(u64, ObservationRecord)>>;
 }
 
 /// A feed as it is at one revision, as far as a decision needs it.
@@ -70,7 +70,8 @@ impl Snapshot {
     /// The record, and what [`feed::reconcile`](crate::feed::reconcile) decides on.
     pub fn into_known(self) -> (FeedRecord, Known) {
         let Self { record, window, items } = self;
-        let known = Known { rev: record.rev, id_rule: record.id_rule, window, items, lookalikes: Vec::new() };
+        let known =
+            Known { rev: record.rev, id_rule: record.ids.rule, window, items, lookalikes: Vec::new() };
         (record, known)
     }
 }
@@ -124,12 +125,8 @@ impl Outlined {
 /// Changes of one feed, decided on one revision of it, and what is saved with them.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// The feed.
-    pub feed: FeedNo,
-    /// The revision on which it was decided.
-    pub rev: u64,
-    /// The epoch of the writer's lease; `None` in a store of one process.
-    pub epoch: Option<u64>,
+    /// The state of the feed on which it was decided.
+    pub basis: CommitBasis,
     /// The changes, in the order in which they get their T.
     pub changes: Vec<Change>,
     /// Keys to bind to items that are held already.
@@ -150,18 +147,27 @@ pub struct Commit {
     pub observed: Option<ObservationRecord>,
 }
 
+/// State of a feed on which a commit is decided. On any other, the commit is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitBasis {
+    /// The feed.
+    pub feed: FeedNo,
+    /// Its revision; on another, the commit is a conflict.
+    pub rev: u64,
+    /// The epoch of the writer's lease, when it is held by another the writer is fenced; `None` in a store of one process.
+    pub epoch: Option<u64>,
+}
+
 impl Commit {
     /// A commit that changes nothing of a feed, decided on this record of it.
     pub fn nothing(record: &FeedRecord) -> Self {
         Self {
-            feed: record.no,
-            rev: record.rev,
-            epoch: None,
+            basis: CommitBasis { feed: record.no, rev: record.rev, epoch: None },
             changes: Vec::new(),
             aliases: Vec::new(),
             last: None,
             metadata: None,
-            id_rule: record.id_rule,
+            id_rule: record.ids.rule,
             ready: record.is_ready(),
             poll: None,
             archives: None,

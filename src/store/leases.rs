@@ -1,6 +1,6 @@
 //! Leases: which process drives a feed, so that several may share one store; not how a process chooses its feeds.
 
-use super::{Answer, FeedLease, StoreError};
+use super::{FeedLease, StoreError, StoreFuture};
 use crate::feed::{record::FeedNo, stamp::Stamp};
 
 /// Leases of feeds. At most one process drives a feed: it polls it, walks its archives and commits to it.
@@ -11,16 +11,16 @@ use crate::feed::{record::FeedNo, stamp::Stamp};
 pub trait Leases: Send + Sync {
     /// Takes the lease of a feed for so many seconds, in a new epoch. [`StoreError::Leased`] while another owner holds it;
     /// its own owner may take it again, which fences what it sent before.
-    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> Answer<'a, FeedLease>;
+    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> StoreFuture<'a, FeedLease>;
 
     /// Prolongs a lease to so many seconds from now, in its epoch; [`StoreError::Fenced`] when a later epoch has begun.
-    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> Answer<'_, FeedLease>;
+    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> StoreFuture<'_, FeedLease>;
 
     /// Ends a lease at once, so that others need not wait for its end; [`StoreError::Fenced`] when a later epoch has begun.
-    fn release_lease(&self, feed: FeedNo, epoch: u64) -> Answer<'_, ()>;
+    fn release_lease(&self, feed: FeedNo, epoch: u64) -> StoreFuture<'_, ()>;
 
     /// The last lease of a feed, in force or over; `None` before the first.
-    fn lease(&self, feed: FeedNo) -> Answer<'_, Option<FeedLease>>;
+    fn lease(&self, feed: FeedNo) -> StoreFuture<'_, Option<FeedLease>>;
 }
 
 impl FeedLease {

@@ -1,8 +1,9 @@
 //! The store as plain maps: the model that every other store is tested against; nothing in it outlives the process.
 
 use super::{
-    Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
+    CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
+    StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    Witnessed,
     clock_guard::ClockGuard,
     leases, paging, plan, stored,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -89,7 +90,7 @@ impl Memory {
     fn answer<'a, T: 'a>(
         &'a self,
         work: impl FnOnce(&mut MemoryState, Stamp) -> Result<T, StoreError> + Send + 'a,
-    ) -> Answer<'a, T> {
+    ) -> StoreFuture<'a, T> {
         Box::pin(async move {
             // Nothing below panics halfway through a change, so a poisoned state is still whole.
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,7 +106,7 @@ impl Memory {
         &'a self,
         feed: FeedNo,
         decide: impl FnOnce(Option<FeedLease>, Stamp) -> Result<FeedLease, StoreError> + Send + 'a,
-    ) -> Answer<'a, FeedLease> {
+    ) -> StoreFuture<'a, FeedLease> {
         self.answer(move |state, now| {
             let held = state.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?;
             let lease = decide(held.lease.clone(), now)?;
@@ -116,7 +117,7 @@ impl Memory {
 }
 
 impl CatalogStore for Memory {
-    fn register_all(&self, feeds: Vec<(String, String)>) -> Answer<'_, Vec<FeedRecord>> {
+    fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
         self.answer(move |state, _| {
             for (name, namespace) in &feeds {
                 state.named(name).map_or(Ok(()), |feed| plan::check_namespace(&feed.record, namespace))?;
@@ -125,18 +126,18 @@ impl CatalogStore for Memory {
         })
     }
 
-    fn feed_named<'a>(&'a self, name: &'a str) -> Answer<'a, Option<FeedRecord>> {
+    fn feed_named<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<FeedRecord>> {
         self.answer(move |state, _| Ok(state.named(name).map(|feed| feed.record.clone())))
     }
 
-    fn feeds(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<FeedRecord>> {
+    fn feeds(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<FeedRecord>> {
         self.answer(move |state, _| {
             let feeds = state.feeds.range(following(after)).take(max);
             Ok(feeds.map(|(_, feed)| feed.record.clone()).collect())
         })
     }
 
-    fn feed_names(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<(String, FeedNo)>> {
+    fn feed_names(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
         self.answer(move |state, _| {
             let names = state.feeds.values().map(|feed| (feed.record.name.clone(), feed.record.no));
             let mut names: Vec<_> = names.filter(|(name, _)| after.as_ref() < Some(name)).collect();
@@ -146,14 +147,14 @@ impl CatalogStore for Memory {
         })
     }
 
-    fn forget(&self, feed: FeedNo) -> Answer<'_, bool> {
+    fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
         self.answer(move |state, _| {
             state.subs.retain(|_, (sub, _)| sub.feed() != feed);
             Ok(state.feeds.remove(&feed).is_some())
         })
     }
 
-    fn counts(&self) -> Answer<'_, StoreCounts> {
+    fn counts(&self) -> StoreFuture<'_, StoreCounts> {
         self.answer(|state, _| {
             let items = state.feeds.values().map(|feed| feed.held.items.len() as u64).sum();
             let (feeds, subscriptions) = (state.feeds.len() as u64, state.subs.len() as u64);
@@ -163,15 +164,15 @@ impl CatalogStore for Memory {
 }
 
 impl Feeds for Memory {
-    fn feed(&self, feed: FeedNo) -> Answer<'_, FeedRecord> {
+    fn feed(&self, feed: FeedNo) -> StoreFuture<'_, FeedRecord> {
         self.answer(move |state, _| Ok(state.feed(feed)?.record.clone()))
     }
 
-    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot> {
+    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot> {
         self.answer(move |state, _| Ok(state.feed(feed)?.snapshot(&keys)))
     }
 
-    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> Answer<'_, Witnessed> {
+    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed> {
         self.answer(move |state, _| {
             let feed = state.feed(feed)?;
             let mut met = HashSet::new();
@@ -181,36 +182,36 @@ impl Feeds for Memory {
         })
     }
 
-    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>> {
+    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>> {
         self.answer(move |state, _| {
             let feed = state.feed(feed)?;
             Ok(keys.into_iter().filter_map(|key| Some((key, *feed.held.keys.get(&key)?))).collect())
         })
     }
 
-    fn commit(&self, commit: Commit) -> Answer<'_, Receipt> {
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Receipt> {
         self.answer(move |state, now| state.commit(commit, now))
     }
 
-    fn page(&self, query: PageQuery) -> Answer<'_, Page> {
+    fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
         self.answer(move |state, _| {
             let feed = state.feed(query.feed)?;
             paging::page(MemoryListing { feed, axis: query.order.axis }, &query, &feed.record)
         })
     }
 
-    fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>> {
+    fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
         self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.item(id))))
     }
 
-    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> Answer<'_, Vec<Outlined>> {
+    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> StoreFuture<'_, Vec<Outlined>> {
         self.answer(move |state, _| {
             let items = state.feed(feed)?.held.items.range(following(after)).take(max);
             Ok(items.map(|(_, kept)| Outlined::of(&kept.item)).collect())
         })
     }
 
-    fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>> {
+    fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {
         self.answer(move |state, _| {
             let Some(feed) = state.feeds.get(&feed) else { return Ok(Vec::new()) };
             let of_item = feed.evidence.range((id, Stamp::ZERO)..=(id, Stamp::MAX));
@@ -218,7 +219,7 @@ impl Feeds for Memory {
         })
     }
 
-    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>> {
+    fn observations(&self, feed: FeedNo) -> StoreFuture<'_, Vec<(u64, ObservationRecord)>> {
         self.answer(move |state, _| {
             let Some(feed) = state.feeds.get(&feed) else { return Ok(Vec::new()) };
             Ok(feed.observations.iter().map(|(seq, observed)| (*seq, observed.clone())).collect())
@@ -227,22 +228,22 @@ impl Feeds for Memory {
 }
 
 impl Polls for Memory {
-    fn polls(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, PollState)>> {
+    fn polls(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
         self.answer(move |state, _| {
             let feeds = state.feeds.range(following(after));
             Ok(feeds.filter_map(|(no, feed)| Some((*no, feed.poll.clone()?))).take(max).collect())
         })
     }
 
-    fn poll(&self, feed: FeedNo) -> Answer<'_, Option<PollState>> {
+    fn poll(&self, feed: FeedNo) -> StoreFuture<'_, Option<PollState>> {
         self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.poll.clone())))
     }
 
-    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> Answer<'_, ()> {
+    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> StoreFuture<'_, ()> {
         self.answer(move |state, now| state.save_polls(polls, pauses, now))
     }
 
-    fn host_pauses(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<HostPause>> {
+    fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {
         self.answer(move |state, _| {
             let pauses = state.hosts.range(following(after)).take(max);
             Ok(pauses.map(|(host, until)| (host.clone(), *until)).collect())
@@ -251,22 +252,22 @@ impl Polls for Memory {
 }
 
 impl Walks for Memory {
-    fn walks(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>> {
+    fn walks(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
         self.answer(move |state, _| {
             let feeds = state.feeds.range(following(after));
             Ok(feeds.filter_map(|(no, feed)| Some((*no, feed.walk.clone()?))).take(max).collect())
         })
     }
 
-    fn walk(&self, feed: FeedNo) -> Answer<'_, Option<ArchiveWalk>> {
+    fn walk(&self, feed: FeedNo) -> StoreFuture<'_, Option<ArchiveWalk>> {
         self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|feed| feed.walk.clone())))
     }
 
-    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()> {
+    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> StoreFuture<'_, ()> {
         self.answer(move |state, now| state.stage(feed, walk, page, now))
     }
 
-    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
+    fn staged(&self, feed: FeedNo) -> StoreFuture<'_, StagedWalk> {
         self.answer(move |state, _| {
             let feed = state.feed(feed)?;
             Ok(StagedWalk { walk: feed.walk.clone(), pages: feed.staged.values().cloned().collect() })
@@ -275,15 +276,15 @@ impl Walks for Memory {
 }
 
 impl Subscriptions for Memory {
-    fn subscribe(&self, new: NewSubscription) -> Answer<'_, Subscription> {
+    fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription> {
         self.answer(move |state, _| state.subscribe(new))
     }
 
-    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64> {
+    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> StoreFuture<'_, u64> {
         self.answer(move |state, _| state.change_subscription(sub, progress))
     }
 
-    fn subscription(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>> {
+    fn subscription(&self, sub: SubscriptionNo) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
         self.answer(move |state, _| Ok(state.subs.get(&sub).cloned()))
     }
 
@@ -291,7 +292,7 @@ impl Subscriptions for Memory {
         &'a self,
         topic: &'a str,
         address: &'a str,
-    ) -> Answer<'a, Option<(Subscription, Progress)>> {
+    ) -> StoreFuture<'a, Option<(Subscription, Progress)>> {
         self.answer(move |state, _| Ok(state.find_subscription(topic, address).cloned()))
     }
 
@@ -300,7 +301,7 @@ impl Subscriptions for Memory {
         feed: Option<FeedNo>,
         after: Option<SubscriptionNo>,
         max: usize,
-    ) -> Answer<'_, Vec<(Subscription, Progress)>> {
+    ) -> StoreFuture<'_, Vec<(Subscription, Progress)>> {
         self.answer(move |state, _| {
             let subs = state.subs.range(following(after)).map(|(_, sub)| sub);
             Ok(subs
@@ -311,18 +312,18 @@ impl Subscriptions for Memory {
         })
     }
 
-    fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize> {
+    fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
         self.answer(move |state, _| {
             let due = state.subs.values().filter(|(sub, _)| sub.feed() == feed && sub.is_active(now));
             Ok(due.map(|(_, progress)| progress.readers()).sum())
         })
     }
 
-    fn end_subscription(&self, sub: SubscriptionNo) -> Answer<'_, bool> {
+    fn end_subscription(&self, sub: SubscriptionNo) -> StoreFuture<'_, bool> {
         self.answer(move |state, _| Ok(state.subs.remove(&sub).is_some()))
     }
 
-    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>> {
+    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>> {
         self.answer(move |state, _| {
             let moved = acknowledged.into_iter().map(|acknowledged| {
                 let held = state.subs.get_mut(&acknowledged.subscription);
@@ -332,7 +333,7 @@ impl Subscriptions for Memory {
         })
     }
 
-    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> Answer<'_, ()> {
+    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
         self.answer(move |state, _| {
             for (no, attempts) in attempts {
                 state.subs.entry(no).and_modify(|(_, progress)| progress.attempts = attempts);
@@ -343,37 +344,37 @@ impl Subscriptions for Memory {
 }
 
 impl Leases for Memory {
-    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> Answer<'a, FeedLease> {
+    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> StoreFuture<'a, FeedLease> {
         self.lease_anew(feed, move |last, now| FeedLease::taken(last, feed, owner, now.plus_secs(secs), now))
     }
 
-    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> Answer<'_, FeedLease> {
+    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> StoreFuture<'_, FeedLease> {
         self.lease_anew(feed, move |last, now| FeedLease::ending(last, epoch, now.plus_secs(secs)))
     }
 
-    fn release_lease(&self, feed: FeedNo, epoch: u64) -> Answer<'_, ()> {
+    fn release_lease(&self, feed: FeedNo, epoch: u64) -> StoreFuture<'_, ()> {
         let released = self.lease_anew(feed, move |last, now| FeedLease::ending(last, epoch, now));
         Box::pin(async move { released.await.map(drop) })
     }
 
-    fn lease(&self, feed: FeedNo) -> Answer<'_, Option<FeedLease>> {
+    fn lease(&self, feed: FeedNo) -> StoreFuture<'_, Option<FeedLease>> {
         self.answer(move |state, _| Ok(state.feed(feed)?.lease.clone()))
     }
 }
 
 impl Upkeep for Memory {
-    fn check(&self) -> Answer<'_, ()> {
+    fn check(&self) -> StoreFuture<'_, ()> {
         self.answer(|state, now| state.guard.check(now))
     }
 
-    fn accept_clock(&self) -> Answer<'_, ()> {
+    fn accept_clock(&self) -> StoreFuture<'_, ()> {
         self.answer(|state, now| {
             state.guard.accept(now);
             Ok(())
         })
     }
 
-    fn close(&self) -> Answer<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         self.answer(|state, _| {
             state.closed = true;
             Ok(())
@@ -408,9 +409,10 @@ impl MemoryState {
     }
 
     fn commit(&mut self, commit: Commit, now: Stamp) -> Result<Receipt, StoreError> {
-        let feed = self.feeds.get_mut(&commit.feed).ok_or(StoreError::UnknownFeed(commit.feed))?;
+        let feed =
+            self.feeds.get_mut(&commit.basis.feed).ok_or(StoreError::UnknownFeed(commit.basis.feed))?;
         self.guard.check(now)?;
-        leases::check_epoch(feed.lease.as_ref(), commit.epoch)?;
+        leases::check_epoch(feed.lease.as_ref(), commit.basis.epoch)?;
         let plan = plan::plan(feed.record.clone(), &commit, now, &*feed)?;
         let receipt = feed.apply(plan, commit)?;
         self.guard.record(now);
@@ -592,7 +594,7 @@ impl Listing for MemoryListing<'_> {
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         let ours = id.parse().ok().and_then(|id| self.feed.item(id));
         let item = ours.or_else(|| {
-            let key = KeyHash::of(&self.feed.record.namespace, &Key::Id(id.to_owned()).stripped());
+            let key = KeyHash::of(&self.feed.record.ids.namespace, &Key::Id(id.to_owned()).stripped());
             self.feed.item(*self.feed.held.keys.get(&key)?)
         });
         Ok(item.map(|item| match self.axis {

@@ -44,7 +44,7 @@ pub(super) fn plan(
     now: Stamp,
     held: &impl Held,
 ) -> Result<PlannedCommit, StoreError> {
-    if record.rev != commit.rev {
+    if record.rev != commit.basis.rev {
         return Err(StoreError::Conflict { found: record.rev });
     }
     let before = record.last_t;
@@ -87,13 +87,13 @@ impl PlannedCommit {
             return Err(damaged(&format!("item {}", put.id), &format!("cannot be {:?} as it is", put.kind)));
         }
         let feed = &mut self.receipt.feed;
-        feed.total += u64::from(put.kind == PutKind::Added);
-        feed.live += u64::from(put.kind != PutKind::Edited);
+        feed.items.total += u64::from(put.kind == PutKind::Added);
+        feed.items.live += u64::from(put.kind != PutKind::Edited);
         let revived = (put.kind == PutKind::Revived).then_some(t);
         let before = before.as_deref();
         let publisher_id = match before {
             Some(before) => before.publisher_id.clone(),
-            None => PublisherId::of(&put.entry, &put.iri, &feed.namespace),
+            None => PublisherId::of(&put.entry, &put.iri, &feed.ids.namespace),
         };
         Ok(Item {
             id: put.id,
@@ -114,7 +114,7 @@ impl PlannedCommit {
             .filter(|item| !item.is_gone())
             .ok_or_else(|| damaged(&format!("item {}", delete.id), "cannot be deleted: it is not live"))?;
         // Damage that was not noticed before must not become a panic here.
-        self.receipt.feed.live = self.receipt.feed.live.saturating_sub(1);
+        self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(1);
         self.evidence.push((delete.id, t, delete.evidence.clone()));
         let Delete { reason, first_missing, last_seen, .. } = *delete;
         let content = Content::Gone { reason, first_missing, last_seen };
@@ -140,7 +140,7 @@ impl PlannedCommit {
             |(id, t): &&(ItemId, Stamp)| self.items.get(id).is_some_and(|kept| kept.item.modified == *t);
         let first = self.receipt.stamped.iter().find(stands);
         let after = first.map_or_else(|| before.clone(), |(id, t)| cursor(*t, *id));
-        let gaps = &mut self.receipt.feed.gaps;
+        let gaps = &mut self.receipt.feed.completeness.gaps;
         gaps.push(Gap { at: observed.at, event, before, after });
         gaps.drain(..gaps.len().saturating_sub(GAPS_MAX));
         Ok(())
@@ -150,28 +150,27 @@ impl PlannedCommit {
     fn close(&mut self, commit: &Commit, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         feed.rev += 1;
-        feed.id_rule = commit.id_rule;
+        feed.ids.rule = commit.id_rule;
         if let Some(last) = &commit.last {
-            feed.next_check_at = last.next_check_at();
             feed.window = figures(last);
         }
         if let Some(archives) = &commit.archives {
-            feed.history.clone_from(&archives.history);
+            feed.completeness.history.clone_from(&archives.history);
             if archives.walked.is_some() {
-                feed.last_walk.clone_from(&archives.walked);
+                feed.completeness.last_walk.clone_from(&archives.walked);
             }
         }
         if let Some(metadata) = &commit.metadata {
             feed.metadata_rev += u64::from(renders_otherwise(&feed.metadata, metadata));
             feed.metadata = Arc::clone(metadata);
         }
-        if commit.ready && feed.first_cursor.is_none() {
+        if commit.ready && feed.completeness.first_cursor.is_none() {
             let newest = match self.receipt.stamped.last() {
                 Some((id, _)) => Some(*id),
                 None => held.id_at(feed.last_t)?,
             };
             let cursor = newest.and_then(|id| Toc::of(feed.last_t, [id.to_string()]));
-            feed.first_cursor = Some(cursor.map_or_else(String::new, |toc| toc.to_string()));
+            feed.completeness.first_cursor = Some(cursor.map_or_else(String::new, |toc| toc.to_string()));
         }
         Ok(())
     }
@@ -185,6 +184,7 @@ fn figures(window: &WindowState) -> WindowFigures {
         suspects: count(window.absence.suspects().count()),
         deferred: count(window.deferred.len()),
         reformatted_at: window.reformatted_at,
+        next_check_at: window.next_check_at(),
     }
 }
 
@@ -217,10 +217,10 @@ pub(super) fn witnessed(held: &[ItemId], id: ItemId) -> Option<Vec<ItemId>> {
 
 /// The namespace of a feed is fixed when it is first seen: with another one every id would change.
 pub(super) fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), StoreError> {
-    if record.namespace == given {
+    if record.ids.namespace == given {
         return Ok(());
     }
-    let (feed, stored) = (record.name.clone(), record.namespace.clone());
+    let (feed, stored) = (record.name.clone(), record.ids.namespace.clone());
     Err(StoreError::Namespace { feed, stored, given: given.to_owned() })
 }
 

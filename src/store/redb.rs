@@ -1,8 +1,9 @@
 //! The store in one redb file: one thread writes, a bounded pool reads; the tables are in [`tables`], not here.
 
 use super::{
-    Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    StoreCounts, StoreError, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
+    CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
+    StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -89,125 +90,129 @@ impl Redb {
 }
 
 impl CatalogStore for Redb {
-    fn register_all(&self, feeds: Vec<(String, String)>) -> Answer<'_, Vec<FeedRecord>> {
+    fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
         Box::pin(self.writer.run(move |writing| {
             feeds.iter().map(|(name, namespace)| catalog::register(writing, name, namespace)).collect()
         }))
     }
 
-    fn feed_named<'a>(&'a self, name: &'a str) -> Answer<'a, Option<FeedRecord>> {
+    fn feed_named<'a>(&'a self, name: &'a str) -> StoreFuture<'a, Option<FeedRecord>> {
         let name = name.to_owned();
         Box::pin(self.reader.run(move |snapshot| catalog::named(snapshot, &name)))
     }
 
-    fn feeds(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<FeedRecord>> {
+    fn feeds(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<FeedRecord>> {
         Box::pin(self.reader.run(move |snapshot| rows::records(snapshot, after, max)))
     }
 
-    fn feed_names(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<(String, FeedNo)>> {
+    fn feed_names(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<(String, FeedNo)>> {
         Box::pin(self.reader.run(move |snapshot| catalog::names(snapshot, after.as_deref(), max)))
     }
 
-    fn forget(&self, feed: FeedNo) -> Answer<'_, bool> {
+    fn forget(&self, feed: FeedNo) -> StoreFuture<'_, bool> {
         Box::pin(self.writer.run(move |writing| catalog::forget(writing, feed)))
     }
 
-    fn counts(&self) -> Answer<'_, StoreCounts> {
+    fn counts(&self) -> StoreFuture<'_, StoreCounts> {
         Box::pin(self.reader.run(catalog::counts))
     }
 }
 
 impl Feeds for Redb {
-    fn feed(&self, feed: FeedNo) -> Answer<'_, FeedRecord> {
+    fn feed(&self, feed: FeedNo) -> StoreFuture<'_, FeedRecord> {
         Box::pin(self.reader.run(move |snapshot| rows::record(snapshot, feed)))
     }
 
-    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Snapshot> {
+    fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot> {
         Box::pin(self.reader.run(move |snapshot| rows::snapshot(snapshot, feed, &keys)))
     }
 
-    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> Answer<'_, Witnessed> {
+    fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed> {
         Box::pin(self.reader.run(move |snapshot| rows::witnessed(snapshot, feed, &witnesses)))
     }
 
-    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> Answer<'_, Vec<(KeyHash, ItemId)>> {
+    fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>> {
         Box::pin(self.reader.run(move |snapshot| rows::ids(snapshot, feed, &keys)))
     }
 
-    fn commit(&self, commit: Commit) -> Answer<'_, Receipt> {
+    fn commit(&self, commit: Commit) -> StoreFuture<'_, Receipt> {
         Box::pin(self.writer.run(move |writing| commit::commit(writing, &commit)))
     }
 
-    fn page(&self, query: PageQuery) -> Answer<'_, Page> {
+    fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
         Box::pin(self.reader.run(move |snapshot| listing::page(snapshot, &query)))
     }
 
-    fn item(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Option<Arc<Item>>> {
+    fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
         Box::pin(self.reader.run(move |snapshot| rows::Items::of(snapshot, feed)?.item(id)))
     }
 
-    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> Answer<'_, Vec<Outlined>> {
+    fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> StoreFuture<'_, Vec<Outlined>> {
         Box::pin(self.reader.run(move |snapshot| rows::outline(snapshot, feed, after, max)))
     }
 
-    fn evidence(&self, feed: FeedNo, id: ItemId) -> Answer<'_, Vec<(Stamp, Evidence)>> {
+    fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {
         Box::pin(self.reader.run(move |snapshot| rows::evidence(snapshot, feed, id)))
     }
 
-    fn observations(&self, feed: FeedNo) -> Answer<'_, Vec<(u64, ObservationRecord)>> {
+    fn observations(&self, feed: FeedNo) -> StoreFuture<'_, Vec<(u64, ObservationRecord)>> {
         Box::pin(self.reader.run(move |snapshot| rows::observations(snapshot, feed)))
     }
 }
 
 impl Polls for Redb {
-    fn polls(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, PollState)>> {
+    fn polls(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<(FeedNo, PollState)>> {
         Box::pin(self.reader.run(move |snapshot| rows::polls(snapshot, after, max)))
     }
 
-    fn poll(&self, feed: FeedNo) -> Answer<'_, Option<PollState>> {
+    fn poll(&self, feed: FeedNo) -> StoreFuture<'_, Option<PollState>> {
         Box::pin(self.reader.run(move |snapshot| rows::poll(snapshot, feed)))
     }
 
-    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> Answer<'_, ()> {
+    fn save_polls(&self, polls: Vec<(FeedNo, PollState)>, pauses: Vec<HostPause>) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.run(move |writing| commit::save_polls(writing, &polls, &pauses)))
     }
 
-    fn host_pauses(&self, after: Option<String>, max: usize) -> Answer<'_, Vec<HostPause>> {
+    fn host_pauses(&self, after: Option<String>, max: usize) -> StoreFuture<'_, Vec<HostPause>> {
         Box::pin(self.reader.run(move |snapshot| rows::host_pauses(snapshot, after.as_deref(), max)))
     }
 }
 
 impl Walks for Redb {
-    fn walks(&self, after: Option<FeedNo>, max: usize) -> Answer<'_, Vec<(FeedNo, ArchiveWalk)>> {
+    fn walks(&self, after: Option<FeedNo>, max: usize) -> StoreFuture<'_, Vec<(FeedNo, ArchiveWalk)>> {
         Box::pin(self.reader.run(move |snapshot| rows::walks(snapshot, after, max)))
     }
 
-    fn walk(&self, feed: FeedNo) -> Answer<'_, Option<ArchiveWalk>> {
+    fn walk(&self, feed: FeedNo) -> StoreFuture<'_, Option<ArchiveWalk>> {
         Box::pin(self.reader.run(move |snapshot| rows::walk(snapshot, feed)))
     }
 
-    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> Answer<'_, ()> {
+    fn stage(&self, feed: FeedNo, walk: ArchiveWalk, page: Option<StagedPage>) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.run(move |writing| commit::stage(writing, feed, &walk, page.as_ref())))
     }
 
-    fn staged(&self, feed: FeedNo) -> Answer<'_, StagedWalk> {
+    fn staged(&self, feed: FeedNo) -> StoreFuture<'_, StagedWalk> {
         Box::pin(self.reader.run(move |snapshot| rows::staged(snapshot, feed)))
     }
 }
 
 impl Subscriptions for Redb {
-    fn subscribe(&self, new: NewSubscription) -> Answer<'_, Subscription> {
+    fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription> {
         Box::pin(self.writer.run(move |writing| subscriptions::subscribe(writing, &new)))
     }
 
-    fn change_subscription(&self, subscription: Subscription, progress: Option<Progress>) -> Answer<'_, u64> {
+    fn change_subscription(
+        &self,
+        subscription: Subscription,
+        progress: Option<Progress>,
+    ) -> StoreFuture<'_, u64> {
         Box::pin(
             self.writer
                 .run(move |writing| subscriptions::change(writing, subscription.clone(), progress.as_ref())),
         )
     }
 
-    fn subscription(&self, no: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>> {
+    fn subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, Option<(Subscription, Progress)>> {
         Box::pin(self.reader.run(move |snapshot| subscriptions::subscription(snapshot, no)))
     }
 
@@ -215,7 +220,7 @@ impl Subscriptions for Redb {
         &'a self,
         topic: &'a str,
         address: &'a str,
-    ) -> Answer<'a, Option<(Subscription, Progress)>> {
+    ) -> StoreFuture<'a, Option<(Subscription, Progress)>> {
         let (topic, address) = (topic.to_owned(), address.to_owned());
         Box::pin(self.reader.run(move |snapshot| subscriptions::find(snapshot, &topic, &address)))
     }
@@ -225,59 +230,59 @@ impl Subscriptions for Redb {
         feed: Option<FeedNo>,
         after: Option<SubscriptionNo>,
         max: usize,
-    ) -> Answer<'_, Vec<(Subscription, Progress)>> {
+    ) -> StoreFuture<'_, Vec<(Subscription, Progress)>> {
         Box::pin(self.reader.run(move |snapshot| subscriptions::list(snapshot, feed, after, max)))
     }
 
-    fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize> {
+    fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize> {
         Box::pin(self.reader.run(move |snapshot| subscriptions::count_active(snapshot, feed, now)))
     }
 
-    fn end_subscription(&self, no: SubscriptionNo) -> Answer<'_, bool> {
+    fn end_subscription(&self, no: SubscriptionNo) -> StoreFuture<'_, bool> {
         Box::pin(self.writer.run(move |writing| subscriptions::end(writing, no)))
     }
 
-    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>> {
+    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>> {
         Box::pin(self.writer.run(move |writing| subscriptions::acknowledge(writing, &acknowledged)))
     }
 
-    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> Answer<'_, ()> {
+    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.run(move |writing| subscriptions::save_attempts(writing, &attempts)))
     }
 }
 
 impl Leases for Redb {
-    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> Answer<'a, FeedLease> {
+    fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> StoreFuture<'a, FeedLease> {
         let owner = owner.to_owned();
         Box::pin(self.writer.run(move |writing| leases::take(writing, feed, &owner, secs)))
     }
 
-    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> Answer<'_, FeedLease> {
+    fn renew_lease(&self, feed: FeedNo, epoch: u64, secs: u64) -> StoreFuture<'_, FeedLease> {
         Box::pin(self.writer.run(move |writing| leases::prolong(writing, feed, epoch, secs)))
     }
 
-    fn release_lease(&self, feed: FeedNo, epoch: u64) -> Answer<'_, ()> {
+    fn release_lease(&self, feed: FeedNo, epoch: u64) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.run(move |writing| leases::prolong(writing, feed, epoch, 0).map(drop)))
     }
 
-    fn lease(&self, feed: FeedNo) -> Answer<'_, Option<FeedLease>> {
+    fn lease(&self, feed: FeedNo) -> StoreFuture<'_, Option<FeedLease>> {
         Box::pin(self.reader.run(move |snapshot| leases::lease(snapshot, feed)))
     }
 }
 
 impl Upkeep for Redb {
-    fn check(&self) -> Answer<'_, ()> {
+    fn check(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.run(|writing| writing.check_clock()))
     }
 
-    fn accept_clock(&self) -> Answer<'_, ()> {
+    fn accept_clock(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.run(|writing| {
             writing.accept_clock();
             Ok(())
         }))
     }
 
-    fn close(&self) -> Answer<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async {
             self.writer.close().await?;
             self.reader.close().await;

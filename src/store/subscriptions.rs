@@ -1,6 +1,6 @@
 //! Subscriptions as a store keeps them: a view, a position, a lease and a target; not the protocol that makes or serves them.
 
-use super::{Answer, StoreError, SubscriptionNo};
+use super::{StoreError, StoreFuture, SubscriptionNo};
 use crate::{
     feed::{record::FeedNo, stamp::Stamp, view::View},
     secret::Secret,
@@ -10,22 +10,22 @@ use crate::{
 /// acknowledgement never conflicts with a renewal that is being verified.
 pub trait Subscriptions: Send + Sync {
     /// Makes a subscription; [`StoreError::Subscribed`] when its target is subscribed to the topic already.
-    fn subscribe(&self, new: NewSubscription) -> Answer<'_, Subscription>;
+    fn subscribe(&self, new: NewSubscription) -> StoreFuture<'_, Subscription>;
 
     /// Replaces a subscription if it is still that of `sub.rev`, and its position if one is given, and tells the new
     /// revision. Else [`StoreError::Conflict`], or [`StoreError::UnknownSubscription`] when it has ended, which it also has
     /// when its feed was forgotten.
-    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> Answer<'_, u64>;
+    fn change_subscription(&self, sub: Subscription, progress: Option<Progress>) -> StoreFuture<'_, u64>;
 
     /// A subscription and its position.
-    fn subscription(&self, sub: SubscriptionNo) -> Answer<'_, Option<(Subscription, Progress)>>;
+    fn subscription(&self, sub: SubscriptionNo) -> StoreFuture<'_, Option<(Subscription, Progress)>>;
 
     /// The subscription of the target with this address to this canonical topic.
     fn find_subscription<'a>(
         &'a self,
         topic: &'a str,
         address: &'a str,
-    ) -> Answer<'a, Option<(Subscription, Progress)>>;
+    ) -> StoreFuture<'a, Option<(Subscription, Progress)>>;
 
     /// The subscriptions after this number, of one feed or of all, by number, at most so many.
     fn subscriptions(
@@ -33,21 +33,21 @@ pub trait Subscriptions: Send + Sync {
         feed: Option<FeedNo>,
         after: Option<SubscriptionNo>,
         max: usize,
-    ) -> Answer<'_, Vec<(Subscription, Progress)>>;
+    ) -> StoreFuture<'_, Vec<(Subscription, Progress)>>;
 
     /// The number of readers behind those subscriptions to a feed whose deliveries are due at this time: of each as many as
     /// its subscriber said last, and at least one.
-    fn count_active(&self, feed: FeedNo, now: Stamp) -> Answer<'_, usize>;
+    fn count_active(&self, feed: FeedNo, now: Stamp) -> StoreFuture<'_, usize>;
 
     /// Ends a subscription. True when there was one.
-    fn end_subscription(&self, sub: SubscriptionNo) -> Answer<'_, bool>;
+    fn end_subscription(&self, sub: SubscriptionNo) -> StoreFuture<'_, bool>;
 
     /// Moves positions, each only if it still is where the acknowledgement says, and clears what failed before. Tells of
     /// each whether it moved.
-    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> Answer<'_, Vec<bool>>;
+    fn acknowledge(&self, acknowledged: Vec<Acknowledged>) -> StoreFuture<'_, Vec<bool>>;
 
     /// Saves the state of deliveries without moving their positions; subscriptions that have ended are passed over.
-    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> Answer<'_, ()>;
+    fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()>;
 }
 
 /// A subscription that is to be made.

@@ -1,8 +1,8 @@
 //! A store around another one whose calls can be tapped: counted, kept back, failed. Compiled for tests only.
 
 use super::{
-    Answer, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    Store, StoreCounts, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
+    CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot, Store,
+    StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::feed::{
@@ -29,13 +29,13 @@ macro_rules! tapped {
     ($a:lifetime $($of:ident { $($name:ident($($arg:ident: $kind:ty),*) -> $out:ty;)* })*) => {
         /// Looks at calls, or answers in the place of the store. A call that is not named is passed on.
         pub(crate) trait Tap: Send + Sync + 'static {
-            $($(fn $name<$a>(&$a self, inner: &$a dyn Store, $($arg: $kind),*) -> Answer<$a, $out> {
+            $($(fn $name<$a>(&$a self, inner: &$a dyn Store, $($arg: $kind),*) -> StoreFuture<$a, $out> {
                 inner.$name($($arg),*)
             })*)*
         }
 
         $(impl<T: Tap> $of for Wrapped<T> {
-            $(fn $name<$a>(&$a self, $($arg: $kind),*) -> Answer<$a, $out> {
+            $(fn $name<$a>(&$a self, $($arg: $kind),*) -> StoreFuture<$a, $out> {
                 self.tap.$name(self.inner.as_ref(), $($arg),*)
             })*
         })*

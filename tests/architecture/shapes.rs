@@ -30,9 +30,9 @@ const FIELDS_FREE: &[&str] = &[
 const NAMES_FREE: &[&str] = &["Config", "Error"];
 
 /// Known offenders; the lists only shrink, and end empty.
-const FUNCTIONS_LEFT: &[&str] = &["new"];
-const TYPES_LEFT: &[&str] = &["Commit", "Decided", "FeedRecord", "ObservationRecord"];
-const NAMES_LEFT: &[&str] = &["Answer", "Reply"];
+const FUNCTIONS_LEFT: &[&str] = &[];
+const TYPES_LEFT: &[&str] = &[];
+const NAMES_LEFT: &[&str] = &[];
 
 #[test]
 fn no_function_has_more_than_five_parameters() {

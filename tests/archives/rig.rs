@@ -74,7 +74,7 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
     let mut asked = (0, Instant::now());
     loop {
         let record = store.feed(no).await.unwrap();
-        was_complete |= record.is_ready() && record.history == History::Complete;
+        was_complete |= record.is_ready() && record.completeness.history == History::Complete;
         let requests = publisher.paths().len();
         if requests != asked.0 {
             asked = (requests, Instant::now());
@@ -102,7 +102,7 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
     let now = blog.lock().unwrap().posts.clone();
     let is_lost = |post: &&u32| now.contains(post) && !held.contains(&format!("Post {post}"));
     Seen {
-        history: store.feed(no).await.unwrap().history.to_string(),
+        history: store.feed(no).await.unwrap().completeness.history.to_string(),
         was_complete,
         lost: posts.iter().filter(is_lost).count(),
         held: held.len(),

@@ -38,7 +38,7 @@ fn at_its_own_time(post: &mut Post) {
 }
 
 async fn total(blog: &Blog) -> u64 {
-    blog.store.feed(blog.feed.no).await.unwrap().total
+    blog.store.feed(blog.feed.no).await.unwrap().items.total
 }
 
 /// A scheme of ids, links and dates.

@@ -55,7 +55,7 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     let task = tokio::spawn(async move { poller.run(token).await.unwrap() });
     let mut walked = 0.0;
     // It is served when all is read, and complete when that is proven.
-    while store.feed(no).await.unwrap().history != History::Complete {
+    while store.feed(no).await.unwrap().completeness.history != History::Complete {
         assert!(begun.elapsed() < Duration::from_secs(600), "it comes to an end");
         if publisher.paths().len() <= pages {
             walked = status("VmHWM");
@@ -66,7 +66,7 @@ async fn an_import_takes_a_small_multiple_of_its_archives() {
     stop.cancel();
     task.await.unwrap();
     let record = store.feed(no).await.unwrap();
-    assert_eq!((record.total, record.history), (past.total() as u64, History::Complete));
+    assert_eq!((record.items.total, record.completeness.history), (past.total() as u64, History::Complete));
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let times = (peak - before) / archives as f64;
     println!(

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use everfeed::{
     clock::Manual,
     feed::{
+        absence::Coverage,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -21,7 +22,7 @@ use everfeed::{
         Context, DeletionSettings, FeedSpec, Fetched, Upstream,
         checks::Check,
         polls::{Poll, PollSaving},
-        upstream::Reply,
+        upstream::DocumentReply,
     },
     layers::{self, ClientConfig, FetchError, Governor, client::upstream_over},
     notify::Notify,
@@ -161,14 +162,14 @@ impl Watcher {
             .unwrap()
             .answer(held.map(|(hour, document)| Held { hour: *hour, document }));
         let reply = match answered {
-            Answer::Unchanged => Reply::Unchanged(answer(true)),
+            Answer::Unchanged => DocumentReply::Unchanged(answer(true)),
             Answer::Document(document) => self.document(document, plan.conditional),
         };
         self.by_absence.told.requests += 1;
         self.take(reply, hours).await;
     }
 
-    fn document(&mut self, document: Document, conditional: bool) -> Reply {
+    fn document(&mut self, document: Document, conditional: bool) -> DocumentReply {
         let fetched = Fetched {
             answer: answer(conditional),
             body: Bytes::from(document.render()),
@@ -177,17 +178,17 @@ impl Watcher {
             headers: Box::default(),
             base_url: URL.to_owned(),
             resource: None,
-            is_part: false,
+            coverage: Coverage::of_whole(conditional),
         };
         let [before, last] = &mut self.shown;
         before.extend(last.drain());
         last.extend(document.posts.iter().map(|post| post.id));
         let hour = self.publisher().hour;
         self.held = Some((hour, document));
-        Reply::Document(fetched)
+        DocumentReply::Document(fetched)
     }
 
-    async fn take(&mut self, reply: Reply, hours: u64) {
+    async fn take(&mut self, reply: DocumentReply, hours: u64) {
         self.clock.set(self.now().micros());
         let polled = Poll::new(&self.context, &self.feed, &self.state).answered(reply).await;
         self.state = polled.state;
@@ -204,7 +205,7 @@ impl Watcher {
     async fn ask(&mut self, hours: u64) {
         let stop = CancellationToken::new();
         for _ in 0..PAGES_AN_HOUR * hours {
-            let due = self.store.feed(self.feed.no).await.unwrap().next_check_at;
+            let due = self.store.feed(self.feed.no).await.unwrap().window.next_check_at;
             if due.is_none_or(|at| at > self.now()) {
                 return;
             }
@@ -235,8 +236,8 @@ impl Watcher {
         // Only so many markers are kept, so that their number may stay: the last one tells.
         let record = self.store.feed(self.feed.no).await.unwrap();
         let now = self.now();
-        let is_new =
-            record.gaps.last().is_some_and(|gap| gap.at == now) && self.gaps != now.micros() as usize;
+        let is_new = record.completeness.gaps.last().is_some_and(|gap| gap.at == now)
+            && self.gaps != now.micros() as usize;
         if is_new && !self.shown[0].is_disjoint(&self.shown[1]) {
             self.gaps = now.micros() as usize;
             self.by_absence.told.false_gaps += 1;

@@ -41,7 +41,7 @@ async fn a_killed_writer_leaves_everything_that_it_had_answered() {
         for (n, item) in (1..).zip(&page.items) {
             assert_eq!((item.id, item.modified.micros()), (id(n), START.micros() + u64::from(n) - 1));
         }
-        assert_eq!((feed.rev, feed.total), (u64::from(held), u64::from(held)), "a commit is whole");
+        assert_eq!((feed.rev, feed.items.total), (u64::from(held), u64::from(held)), "a commit is whole");
         let polls = store.polls(None, 9).await.unwrap();
         assert_eq!(polls.first().map_or(0, |(_, poll)| poll.health.failures), held);
         store.close().await.unwrap();
@@ -86,7 +86,7 @@ async fn write_until_killed() {
     let store = Redb::open(&path, &Config::default(), clock()).unwrap();
     let mut feed = register(&store).await;
     loop {
-        let answered = u32::try_from(feed.total).unwrap();
+        let answered = u32::try_from(feed.items.total).unwrap();
         let mut out = std::io::stdout().lock();
         writeln!(out, "\nanswered {answered}").unwrap();
         out.flush().unwrap();

@@ -92,7 +92,7 @@ impl Mirror {
         let page = store.page(query(feed, "", usize::MAX)).await.unwrap();
         assert!(!page.more);
         let held = page.items.iter().all(|item| self.items.get(&item.id) == Some(item));
-        held && page.items.len() == self.items.len() && page.record.total == page.items.len() as u64
+        held && page.items.len() == self.items.len() && page.record.items.total == page.items.len() as u64
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
 
 /// The reach of a feed's memory into the past.
 pub(super) fn history(record: &FeedRecord, import: &ImportSettings) -> String {
-    match &record.history {
+    match &record.completeness.history {
         History::Unknown if import.pages_max == 0 => {
             "unknown: archives are not read (`import.pages_max` is 0), so it begins with the first document".into()
         }
@@ -35,7 +35,7 @@ pub(super) fn archives(
     let by =
         |walk: &ArchiveWalk| walk.strategy().map(|strategy| format!(" by {strategy}")).unwrap_or_default();
     let is_last = |walk: &&ArchiveWalk| is_last(walk, record);
-    if let Some(walked) = &record.last_walk {
+    if let Some(walked) = &record.completeness.last_walk {
         let by = walk.filter(is_last).map(by).unwrap_or_default();
         let proof = walked.proof.as_ref().map(|proof| format!(": {proof}")).unwrap_or_default();
         let ended = when(walked.ended_at, now);
@@ -54,7 +54,7 @@ pub(super) fn archives(
             lines.extend(waiting(walk, now));
         }
         None => {
-            let walked = record.last_walk.as_ref().filter(|_| import.pages_max > 0);
+            let walked = record.completeness.last_walk.as_ref().filter(|_| import.pages_max > 0);
             let again = walked.and_then(|walked| walked.again_at(import.again_secs));
             lines.extend(again.map(|at| format!("read again from {} on", when(at, now))));
         }
@@ -68,7 +68,7 @@ pub(crate) fn under_way(record: &FeedRecord, walk: &ArchiveWalk, now: Stamp) -> 
 }
 
 fn is_last(walk: &ArchiveWalk, record: &FeedRecord) -> bool {
-    record.last_walk.as_ref().is_some_and(|last| last.began_at == walk.started_at)
+    record.completeness.last_walk.as_ref().is_some_and(|last| last.began_at == walk.started_at)
 }
 
 fn waiting(walk: &ArchiveWalk, now: Stamp) -> Option<String> {

@@ -5,3 +5,5 @@ mod churn;
 mod archives;
 
 mod polling;
+
+mod names;

@@ -45,7 +45,7 @@ impl ConditionalTrust {
     pub(super) fn learn(&mut self, seen: &[ShownItem], rows: &[WindowItem], coverage: Coverage) {
         let shown: HashSet<ItemId> = seen.iter().map(|place| place.id).collect();
         match coverage {
-            Coverage::Partial => {}
+            Coverage::Partial | Coverage::Delta => {}
             Coverage::Conditional => {
                 let mut lacked = self.lacked.take().unwrap_or_else(|| LackedItems {
                     answers: 0,

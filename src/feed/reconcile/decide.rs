@@ -16,6 +16,7 @@ use crate::feed::{
     },
     item::{ItemId, KeyHash, Reason, plausible},
     record::IdRule,
+    schedule::Repeat,
     stamp::Stamp,
 };
 use everfeed_adapters::{Deletion, Entry, Key, platforms::Profile};
@@ -110,7 +111,7 @@ pub fn reconcile(
         let WindowEntry { id, dated, tombstone_count, is_weak, .. } = row;
         places.push(ShownItem { id, dated, is_known, tombstone_count, is_weak });
     }
-    puts.extend(guard.release(false).into_iter().filter(|(_, put)| !verdicts.ends(put.id)));
+    puts.extend(guard.release(Repeat::Changed).into_iter().filter(|(_, put)| !verdicts.ends(put.id)));
     let is_reformatted = guard.close(&mut decisions.window);
     decisions.changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();
     decisions.changes.extend(verdicts.tombstones(now));
@@ -182,17 +183,17 @@ pub fn recheck_tombstone(known: &Known, id: ItemId, said: CheckResult, now: Stam
     Decisions { id_rule, window: last, changes, ..Decisions::default() }
 }
 
-/// Commits deferred edits when no document came: all of them after a poll that changed nothing (`at_rest`), since then no entry
+/// Commits deferred edits when no document came: all of them after a poll that changed nothing, since then no entry
 /// changes with every poll; else what is due. `known` holds the items of the keys of `last.held`.
-pub fn release(known: &Known, at_rest: bool, now: Stamp) -> Decisions {
+pub fn release(known: &Known, poll: Repeat, now: Stamp) -> Decisions {
     let nothing = Observation::default();
     let mut guard = FloodLimiter::new(known, &nothing, now);
-    let puts = guard.release(at_rest);
+    let puts = guard.release(poll);
     let (id_rule, mut last) = (known.id_rule, known.window.clone());
     guard.close(&mut last);
     // Nothing was seen that could tell whether a reformatting goes on.
     last.reformatted_at = known.window.reformatted_at;
-    if at_rest {
+    if poll == Repeat::Unchanged {
         last.entries.iter_mut().for_each(|row| row.changed_polls = 0);
     }
     let changes = chronology::oldest_first(puts).into_iter().map(Change::Put).collect();

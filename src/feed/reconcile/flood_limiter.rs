@@ -6,8 +6,8 @@ use super::{
     witnesses,
 };
 use crate::feed::{
-    absence::Coverage,
     item::{Item, ItemDigests, ItemId, KeyHash, plausible},
+    schedule::Repeat,
     stamp::Stamp,
 };
 use everfeed_adapters::{Date, Entry, platforms::Profile};
@@ -67,7 +67,8 @@ pub(super) struct MetEntry<'a> {
 pub(super) struct FloodLimiter<'a> {
     known: &'a Known,
     profile: Option<&'a Profile>,
-    after_rest: bool,
+    /// Change, or none, that the answer before it brought.
+    previous: Repeat,
     /// True when the document shows the feed as it is now.
     is_current: bool,
     now: Stamp,
@@ -86,8 +87,8 @@ impl<'a> FloodLimiter<'a> {
         Self {
             known,
             profile: seen.profile.as_deref(),
-            after_rest: seen.after_rest,
-            is_current: seen.coverage != Coverage::Partial,
+            previous: seen.previous,
+            is_current: !seen.coverage.is_partial(),
             now,
             rows: known.window.entries.iter().map(|row| (row.id, row)).collect(),
             unmet: known.window.deferred.iter().map(|held| (held.id, held)).collect(),
@@ -114,7 +115,7 @@ impl<'a> FloodLimiter<'a> {
         if row.is_some() && (bound.is_renamed || !is_dated_anew(entry, &bound.reading.entry)) {
             self.undated += 1;
         }
-        let before = row.filter(|_| !self.after_rest).map_or(0, |row| row.changed_polls);
+        let before = row.filter(|_| self.previous == Repeat::Changed).map_or(0, |row| row.changed_polls);
         before.saturating_add(1)
     }
 
@@ -162,8 +163,9 @@ impl<'a> FloodLimiter<'a> {
         None
     }
 
-    /// Deferred edits that the document does not show: committed when their day is over, or at once if `all` is set.
-    pub(super) fn release(&mut self, all: bool) -> Vec<(Option<Stamp>, Put)> {
+    /// Deferred edits that the document does not show: committed when their day is over, or at once after a poll
+    /// that changed nothing.
+    pub(super) fn release(&mut self, poll: Repeat) -> Vec<(Option<Stamp>, Put)> {
         let mut puts = Vec::new();
         for held in &self.known.window.deferred {
             if self.unmet.remove(&held.id).is_none() {
@@ -174,7 +176,7 @@ impl<'a> FloodLimiter<'a> {
                 // Nobody may have looked it up.
                 None => self.kept.push(held.clone()),
                 Some(item) if item.is_gone() || item.digests.content == held.digests.content => {}
-                Some(item) if self.now < held.until && (!all || held.is_stale(item)) => {
+                Some(item) if self.now < held.until && (poll == Repeat::Changed || held.is_stale(item)) => {
                     self.kept.push(held.clone());
                 }
                 Some(item) => puts.push((chronology::date(&held.entry), held.put(item))),
@@ -193,7 +195,7 @@ impl<'a> FloodLimiter<'a> {
         let is_one =
             self.undated >= REFORMATTED_ITEMS_MIN && self.undated * 2 > self.known.window.entries.len();
         last.reformatted_at = if is_one { Some(self.now) } else { before.filter(|_| is_recent) };
-        is_one && !is_recent && (before.is_none() || self.after_rest)
+        is_one && !is_recent && (before.is_none() || self.previous == Repeat::Unchanged)
     }
 }
 

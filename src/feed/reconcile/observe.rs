@@ -18,13 +18,13 @@ use std::{
 /// Compares a document with what is remembered of the last one and parses what is new. An entry of the same bytes is not
 /// parsed again unless a deletion names it, whose date must be compared with the entry's, or its key occurs twice in the
 /// document, where the latest must win every time, or a form of it is held back, beside which it must be laid. What
-/// `profile` scrubs is in no content digest. The notes are those of the entries parsed.
+/// `profile` scrubs is in no content digest.
 pub fn observe(
     last: &WindowState,
     document: &SlicedDocument,
     profile: Option<Arc<Profile>>,
     class: Coverage,
-) -> (Observation, Vec<Note>) {
+) -> Observation {
     let held: HashSet<ItemId> = last.deferred.iter().map(|held| held.id).collect();
     let settled = last.entries.iter().filter(|row| !held.contains(&row.id));
     let known: HashMap<Digest, &WindowEntry> = settled.map(|row| (row.raw, row)).collect();
@@ -41,7 +41,7 @@ pub fn observe(
     });
     let entries = entries.collect();
     let deletions = document.deletions.clone();
-    (Observation { entries, deletions, coverage: class, profile, ..Observation::default() }, notes)
+    Observation { entries, deletions, coverage: class, profile, notes, ..Observation::default() }
 }
 
 fn read(raw: &RawEntry, profile: Option<&Profile>, notes: &mut Vec<Note>) -> ParsedEntry {
@@ -85,7 +85,7 @@ mod tests {
     /// Checks each entry: `=` and its window entry, or its title as parsed.
     fn check(window: &[WindowEntry], document: &SlicedDocument, expect: &[&str]) {
         let last = WindowState { entries: window.to_vec(), ..WindowState::default() };
-        let (seen, _) = observe(&last, document, None, Coverage::Unconditional);
+        let seen = observe(&last, document, None, Coverage::Unconditional);
         let told: Vec<String> = seen
             .entries
             .iter()
@@ -122,7 +122,7 @@ mod tests {
         let document = document(&[("b", "B"), ("a", "A")], "");
         let mut last = WindowState { entries: window(&document), ..WindowState::default() };
         let told = |last: &WindowState| {
-            let (seen, _) = observe(last, &document, None, Coverage::Unconditional);
+            let seen = observe(last, &document, None, Coverage::Unconditional);
             seen.entries.iter().map(|sighting| matches!(sighting, ObservedEntry::Same(_))).collect::<Vec<_>>()
         };
         assert_eq!(told(&last), [true, true]);

@@ -1,7 +1,7 @@
 //! Decisions on small documents, each against a store that is a map.
 
 use super::*;
-use crate::feed::{absence::ProofPolicy, item::Content};
+use crate::feed::{absence::ProofPolicy, item::Content, schedule::Repeat};
 use everfeed_adapters::{
     Body, Date, Link, Text,
     platforms::{Platforms, content_digest, digest_version},
@@ -23,8 +23,8 @@ struct Held {
     clock: u64,
     /// Seconds since [`NOW`].
     secs: u64,
-    /// True when the last poll changed nothing.
-    at_rest: bool,
+    /// Change, or none, that the last poll brought.
+    poll: Repeat,
     events: Vec<WindowEvent>,
 }
 
@@ -54,7 +54,7 @@ impl Held {
             deletions: deletions.to_vec(),
             coverage: class,
             profile: None,
-            after_rest: std::mem::take(&mut self.at_rest),
+            previous: std::mem::take(&mut self.poll),
             ..Observation::default()
         };
         let found = |key: KeyHash| self.keys.get(&key).map(|id| (key, self.items[id].clone()));
@@ -72,7 +72,7 @@ impl Held {
 
     /// The publisher answers 304.
     fn rest(&mut self) -> Vec<String> {
-        self.at_rest = true;
+        self.poll = Repeat::Unchanged;
         self.release()
     }
 
@@ -82,7 +82,7 @@ impl Held {
             |held: &DeferredEdit| self.keys.get(&held.key).map(|id| (held.key, self.items[id].clone()));
         let items = self.last.deferred.iter().filter_map(found).collect();
         let known = Known { id_rule: self.id_rule, window: self.last.clone(), items, ..Known::default() };
-        let decisions = release(&known, self.at_rest, self.now());
+        let decisions = release(&known, self.poll, self.now());
         self.take(decisions)
     }
 

@@ -121,7 +121,7 @@ impl Check<'_> {
             control.finding,
             ControlFinding::Shown | ControlFinding::Silent | ControlFinding::NoPost
         );
-        Ok(Checked { next_at: receipt.feed.next_check_at, asked, ..Checked::default() })
+        Ok(Checked { next_at: receipt.feed.window.next_check_at, asked, ..Checked::default() })
     }
 }
 

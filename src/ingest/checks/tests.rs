@@ -317,7 +317,7 @@ async fn what_is_back_lives_again_without_a_document_that_shows_it() {
     let mut revived_at = None;
     for hour in 2..24 * 12 {
         ask(&house, &feed, &state).await;
-        let live = house.store.feed(feed.no).await.unwrap().live;
+        let live = house.store.feed(feed.no).await.unwrap().items.live;
         revived_at = revived_at.or((live == 8).then_some(hour));
         tokio::time::advance(Duration::from_secs(3600)).await;
     }

@@ -14,7 +14,7 @@ use crate::{
             reconcile, witness_keys,
         },
         record::FeedRecord,
-        schedule::Failure,
+        schedule::{Failure, Repeat},
         stamp::Stamp,
     },
     ingest::compute::compute,
@@ -60,9 +60,11 @@ impl Older {
         let elsewhere = self.readings.iter().filter_map(held).collect();
         let entries = settle_known(namespace, known, self.readings);
         // What an archive says is no change from one poll to the next.
-        let (class, after_rest) = (Coverage::Partial, true);
+        let previous = Repeat::Unchanged;
         let deletions = self.deletions;
-        let seen = Observation { entries, deletions, coverage: class, profile, after_rest, elsewhere };
+        let coverage = Coverage::Partial;
+        let rest = Observation::default();
+        let seen = Observation { entries, deletions, coverage, profile, previous, elsewhere, ..rest };
         reconcile(namespace, known, &seen, policy, now)
     }
 
@@ -104,7 +106,7 @@ pub(in crate::ingest) async fn opened(
     profile: Option<Arc<Profile>>,
     now: Stamp,
 ) -> Result<Import, Failure> {
-    let (namespace, before) = (record.namespace.clone(), record.history.clone());
+    let (namespace, before) = (record.ids.namespace.clone(), record.completeness.history.clone());
     compute(move || {
         let history = before.after(staged.walk.as_ref().map_or(History::Unknown, ArchiveWalk::history));
         let walked = staged.walk.as_ref().filter(|walk| walk.is_done()).map(|walk| LastWalk::of(walk, now));
@@ -117,7 +119,7 @@ pub(in crate::ingest) async fn opened(
                 warn!(feed.namespace = %namespace, "A staged page of archives could not be read back");
                 return Some(ArchivedPage::default());
             };
-            let (seen, _) = observe(&WindowState::default(), &document, profile.clone(), Coverage::Partial);
+            let seen = observe(&WindowState::default(), &document, profile.clone(), Coverage::Partial);
             let read = |sighting| match sighting {
                 ObservedEntry::Read(reading) => Some(*reading),
                 ObservedEntry::Same(_) => None,

@@ -3,7 +3,7 @@
 use crate::{
     feed::{
         absence::Coverage,
-        schedule::{BodyKind, Failure, FaultKind},
+        schedule::{BodyKind, Failure, FaultKind, Repeat},
     },
     ingest::{
         Fetched,
@@ -31,17 +31,16 @@ pub(in crate::ingest) struct Sliced {
     pub(in crate::ingest) platform: Option<Detected>,
     /// Profile of that software.
     pub(in crate::ingest) profile: Option<Arc<Profile>>,
-    pub(in crate::ingest) is_part: bool,
     pub(in crate::ingest) bytes: Bytes,
     pub(in crate::ingest) content_type: Option<String>,
-    /// True when no entry of it has changed with every poll up to now.
-    pub(in crate::ingest) after_rest: bool,
+    /// Change, or none, that the poll before it brought.
+    pub(in crate::ingest) previous: Repeat,
 }
 
 impl Sliced {
     /// `None` when the body is the last one again: nothing to parse.
     pub(in crate::ingest) fn new(fetched: &Fetched, last: Option<Digest>) -> Result<Option<Self>, Failure> {
-        let body = (!fetched.is_part).then(|| digest(fetched));
+        let body = (fetched.coverage != Coverage::Delta).then(|| digest(fetched));
         if body.is_some() && body == last {
             return Ok(None);
         }
@@ -58,13 +57,12 @@ impl Sliced {
             window,
             coverage,
             partial,
-            is_part: fetched.is_part,
             bytes: fetched.body.clone(),
             platform: None,
             profile: None,
             content_type: fetched.content_type.clone(),
             // A resource is there to change.
-            after_rest: fetched.resource.is_some(),
+            previous: if fetched.resource.is_some() { Repeat::Unchanged } else { Repeat::Changed },
         }))
     }
 
@@ -88,7 +86,8 @@ impl Sliced {
                 _ => None,
             }
         });
-        let coverage = if of_profile.is_some() { Coverage::Partial } else { self.coverage };
+        let is_partial = of_profile.is_some() && !self.coverage.is_partial();
+        let coverage = if is_partial { Coverage::Partial } else { self.coverage };
         Self { platform, profile, coverage, partial: self.partial.or(of_profile), ..self }
     }
 
@@ -125,14 +124,12 @@ fn digest(fetched: &Fetched) -> Digest {
 /// Coverage of a document (POLLING 2.2), with the reason when it is partial. One that was cut, mended, capped or lost an entry may lack what
 /// its publisher still shows.
 fn coverage_of(window: &SlicedDocument, fetched: &Fetched) -> (Coverage, Option<&'static str>) {
-    if fetched.is_part {
-        (Coverage::Partial, Some("the server sent what it takes for new (226)"))
+    if fetched.coverage == Coverage::Delta {
+        (Coverage::Delta, Some("the server sent what it takes for new (226)"))
     } else if is_damaged(window) {
         (Coverage::Partial, Some("the document is cut, mended or lacks an entry"))
-    } else if fetched.answer.conditional {
-        (Coverage::Conditional, None)
     } else {
-        (Coverage::Unconditional, None)
+        (fetched.coverage, None)
     }
 }
 

@@ -180,7 +180,7 @@ impl<'a> Worker<'a> {
         let feed = record.no;
         if spec.import.is_some() && !self.lanes.walks.is_busy_with(feed) {
             let going = walk.and_then(|walk| Some((goes_on_at(&walk, record)?, walk)));
-            let again = record.last_walk.as_ref().and_then(|walked| spec.walks_again_at(walked));
+            let again = record.completeness.last_walk.as_ref().and_then(|walked| spec.walks_again_at(walked));
             if let Some((at, walk)) = going {
                 self.lanes.walks.put(feed, at);
                 self.agenda.walks.insert(feed, walk);
@@ -188,7 +188,7 @@ impl<'a> Worker<'a> {
                 self.lanes.walks.put(feed, at);
             }
         }
-        if let Some(at) = record.next_check_at {
+        if let Some(at) = record.window.next_check_at {
             self.lanes.checks.put_sooner(feed, at);
         }
     }

@@ -6,14 +6,12 @@ use crate::{
         archive::chronological,
         different_feed::{DifferentFeed, different_feed, is_planet},
         observation_record::ObservationRecord,
-        reconcile::{
-            Change, Decisions, Known, Observation, PutKind, join, reconcile, reconcile_again, release,
-        },
+        reconcile::{Change, Decisions, Observation, PutKind, join, reconcile, reconcile_again, release},
         record::FeedRecord,
-        schedule::PollState,
+        schedule::{PollState, Repeat},
         stamp::Stamp,
     },
-    ingest::{DeletionSettings, documents::Sliced},
+    ingest::{DeletionSettings, documents::Sliced, transact::DecisionBasis},
     store::{Archives, Commit},
 };
 use everfeed_adapters::{Metadata, Note, platforms::Profile};
@@ -22,7 +20,6 @@ use std::{collections::HashSet, sync::Arc};
 /// Decisions on a document, ready to be committed.
 pub(super) struct Decided {
     record: FeedRecord,
-    rev: u64,
     decisions: Decisions,
     /// True when the window stays as it was.
     keeps_last: bool,
@@ -34,8 +31,6 @@ pub(super) struct Decided {
     can_prove: bool,
     /// Change of the feed's archives.
     archives: Option<Archives>,
-    /// Oddities of the document.
-    pub(super) remark: Option<String>,
     /// Record of it for the operator; `None` when there was no document.
     observed: Option<ObservationRecord>,
     /// The other feed that the document belongs to, if it does.
@@ -44,19 +39,19 @@ pub(super) struct Decided {
 
 impl Decided {
     pub(super) fn new(
-        record: FeedRecord,
-        known: &Known,
+        basis: DecisionBasis,
         seen: &Observation,
         sliced: &Sliced,
-        notes: Vec<Note>,
         deletions: &DeletionSettings,
         now: Stamp,
     ) -> Self {
+        let DecisionBasis { record, known } = basis;
         let metadata = &sliced.window.metadata;
+        let is_delta = sliced.coverage == Coverage::Delta;
         let policy = deletions.policy_for(metadata.is_complete(), sliced.profile.as_deref());
         let policy = ProofPolicy { ordered: !is_planet(&sliced.window), ..policy };
-        let mut decisions = reconcile(&record.namespace, known, seen, &policy, now);
-        let (mut notes, mut partial) = (notes, sliced.partial);
+        let mut decisions = reconcile(&record.ids.namespace, &known, seen, &policy, now);
+        let (mut notes, mut partial) = (seen.notes.clone(), sliced.partial);
         if !policy.ordered {
             partial = partial
                 .or(Some("a planet of several sites: what one of them takes out is missing from the middle"));
@@ -64,38 +59,36 @@ impl Decided {
         if seen.coverage == Coverage::Conditional && known.window.absence.has_caught_conditional() {
             partial = Some("answers to conditional requests have proven to be parts");
         }
-        if seen.coverage != Coverage::Partial
+        if !seen.coverage.is_partial()
             && decisions.misses_something()
             && let Some(more) = sliced.overlooked()
         {
             let seen = Observation { coverage: Coverage::Partial, ..seen.clone() };
-            decisions = reconcile(&record.namespace, known, &seen, &policy, now);
+            decisions = reconcile(&record.ids.namespace, &known, &seen, &policy, now);
             notes.push(Note::Other(format!("another reader finds {more} more entries in the document")));
             partial = Some("another reader finds more entries in it");
         }
-        if sliced.is_part {
+        if is_delta {
             decisions.window.entries.clone_from(&known.window.entries);
         }
         let remark = remark(sliced.window.notes.iter().chain(&notes));
         let observed = ObservationRecord {
             partial: partial.map(str::to_owned),
-            remark: remark.clone(),
+            remark,
             ..ObservationRecord::of(&decisions, seen.entries.len(), now)
         };
         let overlaps = !decisions.events.contains(&WindowEvent::Gap);
         let different_feed = if overlaps { None } else { different_feed(&record.metadata, metadata) };
         let speaks_anew =
-            !sliced.is_part && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
+            !is_delta && is_said_otherwise(&record.metadata, metadata, sliced.profile.as_deref());
         Self {
-            rev: known.rev,
             keeps_last: decisions.window == known.window,
             metadata: speaks_anew.then(|| Arc::new(metadata.clone())),
             hides_deletions: sliced.hides_deletions(),
             can_prove: decisions.window.absence.can_prove(&decisions.window.absence.believed(&policy, now)),
             different_feed,
-            makes_ready: !sliced.is_part && !record.is_ready(),
+            makes_ready: !is_delta && !record.is_ready(),
             archives: None,
-            remark,
             observed: Some(observed),
             record,
             decisions,
@@ -104,48 +97,44 @@ impl Decided {
 
     /// A document without any entry after one with some proves nothing, so it changes nothing.
     pub(super) fn emptied(
-        record: FeedRecord,
-        known: &Known,
+        basis: DecisionBasis,
         sliced: &Sliced,
         deletions: &DeletionSettings,
         now: Stamp,
     ) -> Self {
+        let DecisionBasis { record, known } = &basis;
         let held = known.window.entries.len();
         let remark = format!("the document holds no entries; the one before held {held}");
         let nothing = Observation { coverage: sliced.coverage, ..Observation::default() };
         let policy = deletions.policy(record.metadata.is_complete());
-        let mut decisions = reconcile(&record.namespace, known, &nothing, &policy, now);
+        let mut decisions = reconcile(&record.ids.namespace, known, &nothing, &policy, now);
         decisions.window.entries.clone_from(&known.window.entries);
         let hides_deletions = sliced.hides_deletions();
         let observed =
-            ObservationRecord { remark: Some(remark.clone()), ..ObservationRecord::of(&decisions, 0, now) };
-        let of_document = Self::unheaded(record, known, decisions, Some(observed));
-        Self { remark: Some(remark), hides_deletions, ..of_document }
+            ObservationRecord { remark: Some(remark), ..ObservationRecord::of(&decisions, 0, now) };
+        let of_document = Self::unheaded(basis, decisions, Some(observed));
+        Self { hides_deletions, ..of_document }
     }
 
     /// The last document once more, as the answer to an unconditional request.
-    pub(super) fn again(record: FeedRecord, known: &Known, deletions: &DeletionSettings, now: Stamp) -> Self {
-        let policy = deletions.policy(record.metadata.is_complete());
-        let decisions = reconcile_again(known, &policy, now);
-        let entries = known.window.entries.len();
+    pub(super) fn again(basis: DecisionBasis, deletions: &DeletionSettings, now: Stamp) -> Self {
+        let policy = deletions.policy(basis.record.metadata.is_complete());
+        let decisions = reconcile_again(&basis.known, &policy, now);
+        let entries = basis.known.window.entries.len();
         let observed = ObservationRecord { again: true, ..ObservationRecord::of(&decisions, entries, now) };
-        Self::unheaded(record, known, decisions, Some(observed))
+        Self::unheaded(basis, decisions, Some(observed))
     }
 
     /// Commit of deferred edits, without a document.
-    pub(super) fn released(record: FeedRecord, known: &Known, at_rest: bool, now: Stamp) -> Self {
-        Self::unheaded(record, known, release(known, at_rest, now), None)
+    pub(super) fn released(basis: DecisionBasis, poll: Repeat, now: Stamp) -> Self {
+        let decisions = release(&basis.known, poll, now);
+        Self::unheaded(basis, decisions, None)
     }
 
     /// Decisions of a document that says nothing of the feed.
-    fn unheaded(
-        record: FeedRecord,
-        known: &Known,
-        decisions: Decisions,
-        observed: Option<ObservationRecord>,
-    ) -> Self {
+    fn unheaded(basis: DecisionBasis, decisions: Decisions, observed: Option<ObservationRecord>) -> Self {
+        let DecisionBasis { record, known } = basis;
         Self {
-            rev: known.rev,
             keeps_last: decisions.window == known.window,
             decisions,
             metadata: None,
@@ -154,7 +143,6 @@ impl Decided {
             makes_ready: false,
             archives: None,
             different_feed: None,
-            remark: None,
             observed,
             record,
         }
@@ -175,7 +163,9 @@ impl Decided {
     /// The same, with a word on the feed's archives, if it is a new one.
     pub(super) fn saying(mut self, archives: Option<Archives>) -> Self {
         let says_more = |said: &Archives| {
-            said.unstage.is_some() || said.walked.is_some() || said.history != self.record.history
+            said.unstage.is_some()
+                || said.walked.is_some()
+                || said.history != self.record.completeness.history
         };
         self.archives = archives.filter(says_more);
         self
@@ -196,6 +186,11 @@ impl Decided {
         self.decisions.window.deferred.iter().map(|held| held.until).min()
     }
 
+    /// Oddities of the document.
+    pub(super) fn remark(&self) -> Option<&str> {
+        self.observed.as_ref()?.remark.as_deref()
+    }
+
     pub(super) fn events(&self) -> &[WindowEvent] {
         &self.decisions.events
     }
@@ -207,9 +202,6 @@ impl Decided {
 
     pub(super) fn commit(self, poll: &PollState) -> Commit {
         Commit {
-            feed: self.record.no,
-            rev: self.rev,
-            epoch: None,
             changes: self.decisions.changes,
             aliases: self.decisions.aliases,
             last: (!self.keeps_last).then_some(self.decisions.window),
@@ -219,6 +211,7 @@ impl Decided {
             poll: Some(poll.clone()),
             archives: self.archives,
             observed: self.observed,
+            ..Commit::nothing(&self.record)
         }
     }
 }

@@ -77,7 +77,7 @@ impl Poll<'_> {
                     body: sliced.body,
                     rhythm: &sliced.window.metadata.rhythm,
                     arrived: decided.arrived(),
-                    remark: decided.remark.clone(),
+                    remark: decided.remark().map(str::to_owned),
                     wants_audit: decided.wants_audit(),
                     deferred_until: decided.deferred_until(),
                     platform: sliced.platform.clone(),
@@ -102,7 +102,9 @@ impl Poll<'_> {
             let sliced = Sliced::new(&document, last_body)?;
             Ok(sliced.map(|sliced| {
                 let mut sliced = sliced.recognised(&choice, &platforms, known.as_ref(), &document);
-                sliced.after_rest |= repeat == Repeat::Unchanged;
+                if repeat == Repeat::Unchanged {
+                    sliced.previous = repeat;
+                }
                 Arc::new(sliced)
             }))
         })
@@ -137,8 +139,7 @@ impl Poll<'_> {
             self.context.profile(self.state).as_deref().is_some_and(platform::hides_deletions);
         let settled =
             transact(self.context, self.feed, "its document was confirmed", |snapshot| async move {
-                let DecisionBasis { record, known } = snapshot;
-                let decided = Decided::again(record, &known, &self.feed.deletions, self.context.now());
+                let decided = Decided::again(snapshot, &self.feed.deletions, self.context.now());
                 let mut polled = self.remember(unchanged);
                 polled.state.timetable.wants_audit = hides_deletions || decided.wants_audit();
                 Ok(Settled::of(decided, polled))
@@ -150,19 +151,19 @@ impl Poll<'_> {
     /// ceased to change with every poll. What cannot be committed now is tried again with the next poll.
     pub(super) async fn release_due(&self, polled: Polled) -> Polled {
         let now = self.context.now();
-        let at_rest = polled.state.document.repeat == Repeat::Unchanged;
-        if !polled.state.document.deferred_until.is_some_and(|until| at_rest || until <= now) {
+        let poll = polled.state.document.repeat;
+        let is_due = |until| poll == Repeat::Unchanged || until <= now;
+        if !polled.state.document.deferred_until.is_some_and(is_due) {
             return polled;
         }
         let before = &polled;
         let released =
             transact(self.context, self.feed, "its deferred edits were committed", |snapshot| async move {
                 let keys = snapshot.known.window.deferred.iter().map(|held| held.key).collect();
-                let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await?
-                else {
+                let Some(basis) = snapshot.with_keys(self.context, keys).await? else {
                     return Ok(Decision::Moved);
                 };
-                let decided = Decided::released(record, &known, at_rest, self.context.now());
+                let decided = Decided::released(basis, poll, self.context.now());
                 let mut polled = before.clone();
                 polled.state.document.deferred_until = decided.deferred_until();
                 Ok(Settled::of(decided, polled))
@@ -182,12 +183,12 @@ impl Poll<'_> {
     fn settled(&self, (receipt, settled): (Receipt, Settled)) -> Polled {
         self.context.announce(self.feed, &receipt, self.started);
         settled.events.into_iter().for_each(|event| tell(self.feed, event));
-        let walked = receipt.feed.last_walk.as_ref().filter(|_| settled.ends_walk);
+        let walked = receipt.feed.completeness.last_walk.as_ref().filter(|_| settled.ends_walk);
         let again_at = walked.and_then(|walked| self.feed.walks_again_at(walked));
         Polled {
             saving: PollSaving::Committed,
             again_at,
-            check_at: receipt.feed.next_check_at,
+            check_at: receipt.feed.window.next_check_at,
             ..settled.polled
         }
     }
@@ -201,26 +202,25 @@ impl Poll<'_> {
     ) -> Result<Option<Decided>, Failure> {
         let deletions = self.feed.deletions;
         if sliced.says_nothing() && !snapshot.known.window.entries.is_empty() {
-            let DecisionBasis { record, known } = snapshot;
-            return Ok(Some(Decided::emptied(record, &known, sliced, &deletions, self.context.now())));
+            return Ok(Some(Decided::emptied(snapshot, sliced, &deletions, self.context.now())));
         }
         let (last, document) = (snapshot.known.window.clone(), Arc::clone(sliced));
-        let namespace = snapshot.record.namespace.clone();
+        let namespace = snapshot.record.ids.namespace.clone();
         let pages = Arc::clone(&import.pages);
-        let (seen, older, keys, notes) = compute(move || {
+        let (seen, older, keys) = compute(move || {
             let profile = document.profile.clone();
-            let (mut seen, notes) = observe(&last, &document.window, profile, document.coverage);
-            seen.after_rest = document.after_rest;
+            let mut seen = observe(&last, &document.window, profile, document.coverage);
+            seen.previous = document.previous;
             let older = documents::older(&mut seen, &pages);
             let mut keys = keys_needed(&namespace, &last, &seen);
             keys.extend(documents::keys(&namespace, &last, &older));
-            (seen, older, keys, notes)
+            (seen, older, keys)
         })
         .await?;
         let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
             return Ok(None);
         };
-        let namespace = record.namespace.clone();
+        let namespace = record.ids.namespace.clone();
         let (seen, older, known, witnesses) = compute(move || {
             let mut witnesses = witness_keys(&namespace, &known, &seen);
             witnesses.extend(documents::witnesses(&namespace, &known, &older));
@@ -228,15 +228,15 @@ impl Poll<'_> {
         })
         .await?;
         let basis = DecisionBasis { record, known };
-        let Some(DecisionBasis { record, known }) = basis.with_lookalikes(self.context, witnesses).await?
-        else {
+        let Some(basis) = basis.with_lookalikes(self.context, witnesses).await? else {
             return Ok(None);
         };
         let (now, sliced, said) = (self.context.now(), Arc::clone(sliced), import.said.clone());
         compute(move || {
             let policy = deletions.policy(false);
-            let older = older.decide(&record.namespace, &known, sliced.profile.clone(), &policy, now);
-            let decided = Decided::new(record, &known, &seen, &sliced, notes, &deletions, now);
+            let older =
+                older.decide(&basis.record.ids.namespace, &basis.known, sliced.profile.clone(), &policy, now);
+            let decided = Decided::new(basis, &seen, &sliced, &deletions, now);
             Some(decided.with_older(older).saying(said))
         })
         .await

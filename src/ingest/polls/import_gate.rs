@@ -37,12 +37,14 @@ impl Poll<'_> {
     ) -> Result<Gate, Failure> {
         let (feed, store) = (self.feed, &self.context.store);
         let open = |said| Ok(Gate::Open(None, Import { said, ..Import::default() }));
-        let Some(import) = feed.import.filter(|_| !sliced.is_part && fetched.resource.is_none()) else {
+        let Some(import) =
+            feed.import.filter(|_| sliced.coverage != Coverage::Delta && fetched.resource.is_none())
+        else {
             return open(None);
         };
         let record = store.feed(feed.no).await.map_err(store_failure)?;
         // Of another feed's document under this URL no archives are read.
-        let is_settled = record.history != History::Unknown
+        let is_settled = record.completeness.history != History::Unknown
             || different_feed(&record.metadata, &sliced.window.metadata).is_some();
         if record.is_ready() && is_settled {
             return open(None);
@@ -88,7 +90,7 @@ impl Poll<'_> {
         let asked = feed.bare_url();
         let mut page = unread(asked.as_str(), fetched.base_url.clone(), fetched, now);
         page.address.landed = landed.to_owned();
-        page.keys = keys_of(&record.namespace, &sliced.window);
+        page.keys = keys_of(&record.ids.namespace, &sliced.window);
         page.strong = strong_of(&sliced.window);
         let seen = WalkedDocument {
             landed,
@@ -96,7 +98,7 @@ impl Poll<'_> {
             bytes: sliced.bytes.len() as u64,
             keys: &page.keys,
             metadata: &sliced.window.metadata,
-            damaged: sliced.coverage == Coverage::Partial,
+            damaged: sliced.coverage.is_partial(),
             // A first walk proves nothing by its silence.
             mixed: false,
         };

@@ -56,7 +56,7 @@ async fn a_failure_changes_nothing_but_the_poll_state_and_the_next_good_document
     let feed = house.feed("blog", URL, 1, 5).await;
     let states = polls(&house, &feed, 5).await;
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!((record.rev, record.total), (1, 1));
+    assert_eq!((record.rev, record.items.total), (1, 1));
     for (n, expect) in ["HTML", "empty", "500", "404"].iter().enumerate() {
         let fault = states[n + 1].health.fault.clone().unwrap();
         assert!(fault.kind.to_string().contains(expect), "{}", fault.kind.to_string());
@@ -191,7 +191,7 @@ async fn a_resource_is_one_item_that_is_edited_and_never_replaced() {
         state = house.poll(&feed, &state).await.state;
         assert_eq!(state.health.failures, 0, "{:?}", state.health.fault);
         let record = house.store.feed(feed.no).await.unwrap();
-        revisions.push((record.total, record.rev));
+        revisions.push((record.items.total, record.rev));
     }
     assert_eq!(revisions, [(1, 1), (1, 1), (1, 2), (1, 3), (1, 4)]);
     let seen = house.seen.lock().unwrap();

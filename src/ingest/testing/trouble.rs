@@ -2,7 +2,7 @@
 
 use crate::{
     feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
-    store::{Answer, Commit, HostPause, Receipt, Store, StoreError, wrapped::Tap},
+    store::{Commit, HostPause, Receipt, Store, StoreError, StoreFuture, wrapped::Tap},
 };
 use std::{
     sync::{
@@ -37,7 +37,7 @@ fn take(count: &AtomicUsize) -> bool {
 }
 
 impl Tap for Arc<Trouble> {
-    fn commit<'a>(&'a self, inner: &'a dyn Store, commit: Commit) -> Answer<'a, Receipt> {
+    fn commit<'a>(&'a self, inner: &'a dyn Store, commit: Commit) -> StoreFuture<'a, Receipt> {
         Box::pin(async move {
             if take(&self.failing_commits) {
                 return Err(StoreError::Failed("no space left on device".into()));
@@ -46,7 +46,7 @@ impl Tap for Arc<Trouble> {
                 return Err(StoreError::Away("the queue is full".into()));
             }
             if take(&self.conflicts) {
-                let record = inner.feed(commit.feed).await?;
+                let record = inner.feed(commit.basis.feed).await?;
                 inner.commit(Commit::nothing(&record)).await?;
             }
             inner.commit(commit).await
@@ -58,7 +58,7 @@ impl Tap for Arc<Trouble> {
         inner: &'a dyn Store,
         polls: Vec<(FeedNo, PollState)>,
         pauses: Vec<HostPause>,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         self.saves.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             if take(&self.failing_saves) {
@@ -70,7 +70,7 @@ impl Tap for Arc<Trouble> {
         })
     }
 
-    fn count_active<'a>(&'a self, inner: &'a dyn Store, feed: FeedNo, now: Stamp) -> Answer<'a, usize> {
+    fn count_active<'a>(&'a self, inner: &'a dyn Store, feed: FeedNo, now: Stamp) -> StoreFuture<'a, usize> {
         assert!(!take(&self.panics), "told to");
         inner.count_active(feed, now)
     }

@@ -4,6 +4,7 @@ use super::{ArchiveReader, Stepped};
 use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
+        absence::Coverage,
         archive::{ArchiveWalk, History, LastWalk, PreviousWalk, WalkedDocument},
         different_feed::{different_feed, is_planet},
         record::FeedRecord,
@@ -14,7 +15,7 @@ use crate::{
         Fetched,
         compute::compute,
         documents::{keys_of, may_lack, strong_of, unread, window},
-        upstream::Reply,
+        upstream::DocumentReply,
     },
     store::{Archives, Commit},
 };
@@ -35,7 +36,7 @@ impl ArchiveReader<'_> {
             return Some(later);
         }
         let Ok(record) = context.store.feed(feed.no).await else { return Some(later) };
-        let due = record.last_walk.as_ref().and_then(|walked| feed.walks_again_at(walked));
+        let due = record.completeness.last_walk.as_ref().and_then(|walked| feed.walks_again_at(walked));
         if due.is_none_or(|due| due > context.now()) {
             return Some(Stepped { next_at: due, ..later });
         }
@@ -46,12 +47,12 @@ impl ArchiveReader<'_> {
             () = stop.cancelled() => return None,
         };
         let fetched = match reply {
-            Reply::Document(fetched) => fetched,
-            Reply::Unchanged(_) => return Some(later),
-            Reply::Deferred { wait_secs } => {
+            DocumentReply::Document(fetched) => fetched,
+            DocumentReply::Unchanged(_) => return Some(later),
+            DocumentReply::Deferred { wait_secs } => {
                 return Some(Stepped::without_walk(Some(context.now().plus_secs(wait_secs.max(1)))));
             }
-            Reply::Failed { failure, host } => {
+            DocumentReply::Failed { failure, host } => {
                 debug!(feed.name = %feed.name, "No walk through archives yet: {failure}");
                 let host_pause = host.zip(context.host_pause(feed, self.state, &failure));
                 return Some(Stepped { host_pause, ..later });
@@ -82,10 +83,11 @@ impl ArchiveReader<'_> {
         let Some((window, damaged)) = read.await?.filter(|(window, _)| !window.entries.is_empty()) else {
             return Ok(None);
         };
-        if fetched.is_part || different_feed(&record.metadata, &window.metadata).is_some() {
+        if fetched.coverage == Coverage::Delta || different_feed(&record.metadata, &window.metadata).is_some()
+        {
             return Ok(None);
         }
-        page.keys = keys_of(&record.namespace, &window);
+        page.keys = keys_of(&record.ids.namespace, &window);
         page.strong = strong_of(&window);
         let seen = WalkedDocument {
             landed: &page.address.landed,
@@ -106,7 +108,7 @@ impl ArchiveReader<'_> {
         let base = staged.pages.last().map_or(0, |page| page.no.saturating_add(1));
         let before = staged.walk.as_ref().map_or(PreviousWalk::WithoutStrategy, ArchiveWalk::as_previous);
         let is_log = profile.is_some_and(|profile| profile.event_log);
-        let walk = walk.after(before, base).holding(&record.history).doubted(is_log);
+        let walk = walk.after(before, base).holding(&record.completeness.history).doubted(is_log);
         let gap_secs = self.rules(&walk).page_gap_secs;
         let walk = walk.paced(gap_secs, now);
         page.no = base;
@@ -126,7 +128,11 @@ impl ArchiveReader<'_> {
     ) -> Result<Stepped, Failure> {
         let walked = LastWalk::at_once(found.clone(), now);
         let next_at = self.feed.walks_again_at(&walked);
-        let archives = Archives { history: record.history.after(found), unstage: None, walked: Some(walked) };
+        let archives = Archives {
+            history: record.completeness.history.after(found),
+            unstage: None,
+            walked: Some(walked),
+        };
         let commit = Commit { archives: Some(archives), ..Commit::nothing(record) };
         match self.context.store.commit(commit).await {
             Ok(_) => Ok(Stepped::without_walk(next_at)),

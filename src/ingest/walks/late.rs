@@ -29,7 +29,7 @@ impl ArchiveReader<'_> {
         });
         if let Some((receipt, ())) = committed.await? {
             self.context.announce(feed, &receipt, started);
-            let (name, history) = (&feed.name, &receipt.feed.history);
+            let (name, history) = (&feed.name, &receipt.feed.completeness.history);
             info!(feed.name = %name, "The archives of `{name}` were read: {history}");
         }
         Ok(())
@@ -39,13 +39,14 @@ impl ArchiveReader<'_> {
         let (feed, profile) = (self.feed, self.context.profile(self.state));
         let record = &snapshot.record;
         let staged = self.context.store.staged(feed.no).await.map_err(store_failure)?;
-        let history = record.history.after(walk.history());
-        let is_told = if walk.is_done() { is_settled(walk, record) } else { history == record.history };
+        let history = record.completeness.history.after(walk.history());
+        let is_told =
+            if walk.is_done() { is_settled(walk, record) } else { history == record.completeness.history };
         if !staged.waits() && is_told {
             return Ok(Decision::Nothing);
         }
         let (before, shown) = (staged.before(), staged.shown());
-        let (last, namespace) = (snapshot.known.window.clone(), record.namespace.clone());
+        let (last, namespace) = (snapshot.known.window.clone(), record.ids.namespace.clone());
         let import = opened(record, staged, profile.clone(), self.context.now()).await?;
         let pages = Arc::clone(&import.pages);
         let (older, keys) = compute(move || {
@@ -57,7 +58,7 @@ impl ArchiveReader<'_> {
         let Some(DecisionBasis { record, known }) = snapshot.with_keys(self.context, keys).await? else {
             return Ok(Decision::Moved);
         };
-        let namespace = record.namespace.clone();
+        let namespace = record.ids.namespace.clone();
         let (older, known, witnesses) = compute(move || {
             let witnesses = witnesses(&namespace, &known, &older);
             (older, known, witnesses)
@@ -70,7 +71,7 @@ impl ArchiveReader<'_> {
         };
         let (now, policy) = (self.context.now(), feed.deletions.policy(false));
         let (decisions, record, known) = compute(move || {
-            let decisions = older.decide(&record.namespace, &known, profile, &policy, now);
+            let decisions = older.decide(&record.ids.namespace, &known, profile, &policy, now);
             (decisions, record, known)
         })
         .await?;

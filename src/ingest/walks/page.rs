@@ -27,22 +27,22 @@ impl ArchiveReader<'_> {
         &self,
         walk: &mut ArchiveWalk,
         url: &str,
-        reply: upstream::Reply,
+        reply: upstream::DocumentReply,
     ) -> Result<(Option<StagedPage>, Option<(String, Stamp)>), Failure> {
         let (feed, rules, now) = (self.feed, self.rules(walk), self.context.now());
         let fetched = match reply {
-            upstream::Reply::Document(fetched) => fetched,
-            upstream::Reply::Deferred { wait_secs } => {
+            upstream::DocumentReply::Document(fetched) => fetched,
+            upstream::DocumentReply::Deferred { wait_secs } => {
                 walk.answer(WalkReply::Deferred { wait_secs }, &rules, now);
                 return Ok((None, None));
             }
             // Nobody asked what is new.
-            upstream::Reply::Unchanged(_) => {
+            upstream::DocumentReply::Unchanged(_) => {
                 let why = "the publisher answered 304";
                 walk.answer(WalkReply::Failed { why, retry_after_secs: None }, &rules, now);
                 return Ok((None, None));
             }
-            upstream::Reply::Failed { failure, host } => {
+            upstream::DocumentReply::Failed { failure, host } => {
                 let why = failure.to_string();
                 let reply = match failure.status() {
                     Some(status @ (403 | 404 | 410)) => WalkReply::Missing { status },
@@ -68,7 +68,7 @@ impl ArchiveReader<'_> {
             walk.answer(WalkReply::NoFeed, &rules, now);
             return Ok((None, None));
         };
-        let keys = keys_of(&record.namespace, &window);
+        let keys = keys_of(&record.ids.namespace, &window);
         let seen = WalkedDocument {
             landed: &page.address.landed,
             body: page.body,
@@ -101,9 +101,9 @@ impl ArchiveReader<'_> {
             return Ok(true);
         }
         let (store, feed, profile) = (&self.context.store, self.feed.no, self.context.profile(self.state));
-        let namespace = store.feed(feed).await.map_err(store_failure)?.namespace;
+        let namespace = store.feed(feed).await.map_err(store_failure)?.ids.namespace;
         let (seen, keys, namespace) = compute(move || {
-            let (seen, _) = observe(&WindowState::default(), &window, profile, Coverage::Partial);
+            let seen = observe(&WindowState::default(), &window, profile, Coverage::Partial);
             let keys = keys_needed(&namespace, &WindowState::default(), &seen);
             (seen, keys, namespace)
         })

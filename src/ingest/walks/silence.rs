@@ -166,9 +166,9 @@ impl ArchiveReader<'_> {
         let mut behind = HashMap::new();
         for some in keys.chunks(KEYS_MAX) {
             let asked = some.iter().map(|(key, _)| *key).collect();
-            let known = self.context.store.known(self.feed.no, asked).await.map_err(store_failure)?;
-            let found = some.iter().filter_map(|(key, at)| Some((known.items.get(key)?.id, *at)));
-            behind.extend(found);
+            let ids = self.context.store.ids(self.feed.no, asked).await.map_err(store_failure)?;
+            let ids: HashMap<KeyHash, ItemId> = ids.into_iter().collect();
+            behind.extend(some.iter().filter_map(|(key, at)| Some((*ids.get(key)?, *at))));
         }
         Ok(behind)
     }

@@ -61,7 +61,7 @@ impl ArchiveReader<'_> {
         if !walk.is_done() {
             return Ok(Some(Stepped { walk: Some(walk), next_at, wants_poll, host_pause }));
         }
-        let walked = store.feed(feed.no).await.map_err(store_failure)?.last_walk;
+        let walked = store.feed(feed.no).await.map_err(store_failure)?.completeness.last_walk;
         let next_at = walked.and_then(|walked| feed.walks_again_at(&walked));
         Ok(Some(Stepped { walk: None, next_at, wants_poll, host_pause }))
     }

@@ -16,7 +16,7 @@ const CAPS: Caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 
 fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     // SF-132..SF-134, D-1.
     let (mut feed, site) = (feed(metadata()), site());
-    feed.history = History::Complete;
+    feed.completeness.history = History::Complete;
     let about =
         About { feed: &feed, site: &site, upstream: Some("http://example.org/index.rdf"), caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
@@ -60,7 +60,7 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
 #[test]
 fn a_feed_that_waits_for_its_first_document_says_so() {
     let (mut feed, site) = (feed(metadata()), site());
-    feed.first_cursor = None;
+    feed.completeness.first_cursor = None;
     feed.last_t = crate::feed::stamp::Stamp::ZERO;
     let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
@@ -69,7 +69,8 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     for absent in ["updated", "upstream"] {
         assert_eq!(found.get(absent), None);
     }
-    feed.history = History::Partial(crate::feed::history::PartialReason::MissingPage { status: 404 });
+    feed.completeness.history =
+        History::Partial(crate::feed::history::PartialReason::MissingPage { status: 404 });
     let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["history"], "partial");
@@ -97,7 +98,7 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
     let (mut feed, site) = (feed(metadata()), site());
     let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
     let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
-    feed.gaps = vec![Gap { at, event: WindowEvent::Gap, before, after }];
+    feed.completeness.gaps = vec![Gap { at, event: WindowEvent::Gap, before, after }];
     let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     let expect = value!([{"before": "1_0_2", "after": "3_0_4", "found": "2014-01-06T10:18:47Z"}]);

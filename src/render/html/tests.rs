@@ -2,7 +2,7 @@
 
 use super::{CONTENT_SECURITY_POLICY, STYLE, about, list};
 use crate::{
-    feed::record::FeedRecord,
+    feed::record::{Completeness, FeedRecord},
     render::{
         about::{About, Caps},
         list::List,
@@ -54,7 +54,7 @@ fn the_list_leads_readers_to_the_classic_views() {
 
 #[test]
 fn a_feed_that_waits_and_a_list_without_feeds_say_so() {
-    let waiting = FeedRecord { first_cursor: None, ..feed(Metadata::default()) };
+    let waiting = FeedRecord { completeness: Completeness::default(), ..feed(Metadata::default()) };
     check(&list_of(&[waiting]), &["waiting for its first document", "example.org</a>"]);
     check(&list_of(&[]), &["No feed is configured yet."]);
 }

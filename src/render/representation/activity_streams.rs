@@ -27,7 +27,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let service = Actor::service(feed);
     let collection = Collection {
         count: page.items.len(),
-        total_items: feed.total,
+        total_items: feed.items.total,
         url: &links.base,
         links: Hubs { hub: [&links.hub] },
         prev_cursor,

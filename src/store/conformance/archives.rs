@@ -109,7 +109,7 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
         let record = rig.feed(feed).await.unwrap();
         let archives = say(history.clone(), unstage);
         let receipt = rig.commit(Commit { archives, ..commit(&record, vec![]) }).await.unwrap();
-        assert_eq!((receipt.feed.history, receipt.feed.last_walk), (history, None));
+        assert_eq!((receipt.feed.completeness.history, receipt.feed.completeness.last_walk), (history, None));
         let staged = rig.staged(feed).await.unwrap();
         assert_eq!(shown(&staged), expect, "{unstage:?}");
         assert!(staged.walk.is_some(), "how the archives were reached is remembered");
@@ -123,7 +123,7 @@ async fn committed_pages_leave_their_traces_until_the_walk_ends(rig: Rig) {
     let rig = rig.reopen();
     let record = rig.feed(feed).await.unwrap();
     assert_eq!(
-        (record.history, record.last_walk),
+        (record.completeness.history, record.completeness.last_walk),
         (History::Complete, Some(walked)),
         "other commits leave it"
     );
@@ -140,7 +140,7 @@ async fn a_refused_commit_leaves_the_staged_pages(rig: Rig) {
     let refused = rig.commit(Commit { archives, ..commit(&record, vec![add(1)]) }).await;
     assert!(matches!(refused, Err(StoreError::Conflict { found: 0 })));
     assert_eq!(shown(&rig.staged(feed).await.unwrap()), [(0, true)]);
-    assert_eq!(rig.feed(feed).await.unwrap().history, History::Unknown);
+    assert_eq!(rig.feed(feed).await.unwrap().completeness.history, History::Unknown);
 }
 
 async fn pages_of_an_unknown_feed_are_refused(rig: Rig) {

@@ -8,7 +8,7 @@ use crate::{
     feed::{
         absence::{AbsenceState, Coverage, ProofPolicy, ShownItem, WindowEvent},
         item::{Content, ItemId, KeyHash, Reason},
-        observation_record::{OBSERVATIONS_MAX, ObservationRecord},
+        observation_record::{OBSERVATIONS_MAX, ObservationCounts, ObservationRecord},
         order::Order,
         reconcile::{Change, DeferredEdit, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState},
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
@@ -84,7 +84,7 @@ async fn nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted(ri
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(rig.feed(feed).await.unwrap().total, 2);
+    assert_eq!(rig.feed(feed).await.unwrap().items.total, 2);
     assert!(matches!(rig.check().await, Err(StoreError::Clock { .. })));
     rig.accept_clock().await.unwrap();
     rig.check().await.unwrap();
@@ -146,7 +146,7 @@ async fn a_tombstone_keeps_its_dates_loses_its_content_and_moves_to_the_end(rig:
     let feed = rig.blog().await;
     rig.change(feed, vec![add(1), add(2)]).await.unwrap();
     let receipt = rig.change(feed, vec![delete(1)]).await.unwrap();
-    assert_eq!((receipt.feed.total, receipt.feed.live), (2, 1));
+    assert_eq!((receipt.feed.items.total, receipt.feed.items.live), (2, 1));
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
     let gone = Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: Some(START) };
     assert_eq!((&item.content, item.created, item.modified), (&gone, START, receipt.stamped[0].1));
@@ -161,7 +161,7 @@ async fn a_tombstone_comes_back_to_life_under_the_same_id(rig: Rig) {
     rig.change(feed, vec![delete(1)]).await.unwrap();
     let receipt = rig.change(feed, vec![revive(1)]).await.unwrap();
     let (t, feed_now) = (receipt.stamped[0].1, receipt.feed);
-    assert_eq!((feed_now.total, feed_now.live), (1, 1));
+    assert_eq!((feed_now.items.total, feed_now.items.live), (1, 1));
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
     assert_eq!((title(&item), item.created, item.revived, item.modified), (Some("again"), START, Some(t), t));
     rig.change(feed, vec![edit(1, "later")]).await.unwrap();
@@ -172,7 +172,7 @@ async fn an_item_may_change_twice_in_one_commit(rig: Rig) {
     let feed = rig.blog().await;
     let receipt = rig.change(feed, vec![add(1), add(2), edit(1, "x"), delete(1), revive(1)]).await.unwrap();
     assert_eq!(receipt.stamped.len(), 5);
-    assert_eq!((receipt.feed.total, receipt.feed.live), (2, 2));
+    assert_eq!((receipt.feed.items.total, receipt.feed.items.live), (2, 2));
     let page = rig.list(feed, Order::MODIFIED, None).await;
     assert_eq!(ids(&page), ids_of(&[2, 1]));
     assert_eq!((page.items[1].modified, page.items[1].created), (receipt.feed.last_t, START));
@@ -245,15 +245,15 @@ async fn the_record_says_when_the_page_of_a_missed_item_is_due(rig: Rig) {
     let remembers = async |absence: AbsenceState| {
         let last = Some(WindowState { absence, ..WindowState::default() });
         let commit = crate::store::Commit { last, ..commit(&rig.feed(feed).await.unwrap(), vec![]) };
-        rig.commit(commit).await.unwrap().feed.next_check_at
+        rig.commit(commit).await.unwrap().feed.window.next_check_at
     };
-    assert_eq!(rig.feed(feed).await.unwrap().next_check_at, None);
+    assert_eq!(rig.feed(feed).await.unwrap().window.next_check_at, None);
     let due = START.plus_secs(60);
     assert_eq!(remembers(missing_one(due)).await, Some(due));
     let untouched = commit(&rig.feed(feed).await.unwrap(), vec![]);
     rig.commit(untouched).await.unwrap();
     assert_eq!(
-        rig.reopen().feed(feed).await.unwrap().next_check_at,
+        rig.reopen().feed(feed).await.unwrap().window.next_check_at,
         Some(due),
         "a commit that says nothing leaves it"
     );
@@ -383,18 +383,21 @@ async fn serving_begins_at_the_newest_item_of_the_commit_that_makes_the_feed_rea
     let mut staged = commit(&rig.feed(feed).await.unwrap(), vec![add(1), add(2)]);
     staged.ready = false;
     let record = rig.commit(staged).await.unwrap().feed;
-    assert_eq!((record.first_cursor.as_deref(), record.head().ready), (None, false));
+    assert_eq!((record.completeness.first_cursor.as_deref(), record.head().ready), (None, false));
     let ready = rig.change(feed, vec![]).await.unwrap().feed;
     let metadata = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
-    assert_eq!(ready.first_cursor.as_deref(), Some(&*metadata));
+    assert_eq!(ready.completeness.first_cursor.as_deref(), Some(&*metadata));
     let later = rig.change(feed, vec![add(3)]).await.unwrap().feed;
-    assert_eq!(later.first_cursor, ready.first_cursor, "it stays");
+    assert_eq!(later.completeness.first_cursor, ready.completeness.first_cursor, "it stays");
 
     let other = rig.register("other", NAMESPACE).await.unwrap().no;
     let both = rig.change(other, vec![add(1), add(2)]).await.unwrap().feed;
-    assert_eq!(both.first_cursor, Some(rig.list(other, Order::MODIFIED, None).await.last_cursor));
+    assert_eq!(
+        both.completeness.first_cursor,
+        Some(rig.list(other, Order::MODIFIED, None).await.last_cursor)
+    );
     let empty = rig.register("empty", "empty").await.unwrap().no;
-    assert_eq!(rig.change(empty, vec![]).await.unwrap().feed.first_cursor.as_deref(), Some(""));
+    assert_eq!(rig.change(empty, vec![]).await.unwrap().feed.completeness.first_cursor.as_deref(), Some(""));
 }
 
 async fn an_edit_without_a_date_keeps_the_one_that_was_known(rig: Rig) {
@@ -419,15 +422,19 @@ async fn observe(rig: &Rig, feed: FeedNo, changes: Vec<Change>, observed: Observ
 async fn the_last_observations_are_kept_with_the_commits_that_they_came_with(rig: Rig) {
     let feed = rig.blog().await;
     let other = rig.register("other", "other").await.unwrap().no;
-    let observed =
-        |entries| ObservationRecord { entries, remark: Some("odd".into()), ..ObservationRecord::default() };
+    let observed = |entries| ObservationRecord {
+        counts: ObservationCounts { entries, ..ObservationCounts::default() },
+        remark: Some("odd".into()),
+        ..ObservationRecord::default()
+    };
     observe(&rig, other, vec![], observed(9)).await;
     observe(&rig, feed, vec![add(1)], observed(1)).await;
     rig.change(feed, vec![add(2)]).await.unwrap();
+    let record = rig.feed(feed).await.unwrap();
     let stale = crate::store::Commit {
-        rev: 0,
+        basis: crate::store::CommitBasis { rev: 0, ..commit(&record, vec![]).basis },
         observed: Some(observed(7)),
-        ..commit(&rig.feed(feed).await.unwrap(), vec![])
+        ..commit(&record, vec![])
     };
     rig.commit(stale).await.unwrap_err();
     assert_eq!(rig.observations(feed).await.unwrap(), [(1, observed(1))], "with a commit, or not at all");
@@ -447,24 +454,24 @@ async fn a_window_that_begins_anew_leaves_a_marker_between_two_cursors(rig: Rig)
     rig.change(feed, vec![add(1), add(2)]).await.unwrap();
     let before = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
     observe(&rig, feed, vec![edit(1, "x")], seen(WindowEvent::Quarantined)).await;
-    assert_eq!(rig.feed(feed).await.unwrap().gaps, [], "what is held may still come back");
+    assert_eq!(rig.feed(feed).await.unwrap().completeness.gaps, [], "what is held may still come back");
     let held = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
     assert_ne!(held, before);
     let gapped = observe(&rig, feed, vec![add(3), add(4)], seen(WindowEvent::Gap)).await.feed;
-    let Gap { at, event, before, after } = &gapped.gaps[0];
+    let Gap { at, event, before, after } = &gapped.completeness.gaps[0];
     assert_eq!((*at, *event, before), (START, WindowEvent::Gap, &held));
     // What stands after the first cursor begins with the item of the second.
     let page = rig.list(feed, Order::MODIFIED, Some(before)).await;
     assert_eq!(ids(&page), ids_of(&[3, 4]));
     assert_eq!(ids(&rig.list(feed, Order::MODIFIED, Some(after)).await), ids_of(&[4]));
     let joined = observe(&rig, feed, vec![], seen(WindowEvent::QuarantineEnded)).await.feed;
-    assert_eq!(joined.gaps.len(), 1, "a window may begin anew with what was known before");
+    assert_eq!(joined.completeness.gaps.len(), 1, "a window may begin anew with what was known before");
     let again = observe(&rig, feed, vec![], seen(WindowEvent::Gap)).await.feed;
-    assert_eq!(again.gaps.len(), 2);
-    assert_eq!(again.gaps[1].before, again.gaps[1].after, "nothing new came");
+    assert_eq!(again.completeness.gaps.len(), 2);
+    assert_eq!(again.completeness.gaps[1].before, again.completeness.gaps[1].after, "nothing new came");
     let empty = rig.register("empty", "empty").await.unwrap().no;
     let first = observe(&rig, empty, vec![], seen(WindowEvent::Gap)).await.feed;
-    assert_eq!((&*first.gaps[0].before, &*first.gaps[0].after), ("", ""));
+    assert_eq!((&*first.completeness.gaps[0].before, &*first.completeness.gaps[0].after), ("", ""));
 }
 
 async fn only_the_last_gaps_are_remembered(rig: Rig) {
@@ -477,6 +484,6 @@ async fn only_the_last_gaps_are_remembered(rig: Rig) {
         };
         observe(&rig, feed, vec![], observed).await;
     }
-    let gaps = rig.reopen().feed(feed).await.unwrap().gaps;
+    let gaps = rig.reopen().feed(feed).await.unwrap().completeness.gaps;
     assert_eq!((gaps.len(), gaps[0].at), (GAPS_MAX, START.plus_secs(4)));
 }

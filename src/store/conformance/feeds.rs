@@ -26,7 +26,7 @@ async fn a_feed_keeps_its_number_and_its_namespace(rig: Rig) {
     let first = rig.register("blog", "a.example/feed").await.unwrap();
     let second = rig.register("other", "b.example/feed").await.unwrap();
     assert_ne!(first.no, second.no);
-    assert_eq!((first.rev, first.total, first.is_ready()), (0, 0, false));
+    assert_eq!((first.rev, first.items.total, first.is_ready()), (0, 0, false));
     let rig = rig.reopen();
     assert_eq!(rig.register("blog", "a.example/feed").await.unwrap(), first);
     assert_eq!(rig.feed(second.no).await.unwrap(), second);
@@ -127,12 +127,12 @@ async fn what_was_asked_before_closing_is_done(rig: Rig) {
         ),
         rig.close(),
     );
-    assert_eq!(done.unwrap().feed.total, 1);
+    assert_eq!(done.unwrap().feed.items.total, 1);
     closed.unwrap();
     if let Some(path) = rig.path() {
         // The file is free at once, and holds what was answered.
         let again = super::rig::open(path, rig.clock.clone()).unwrap();
-        assert_eq!(again.feed(feed).await.unwrap().total, 1);
+        assert_eq!(again.feed(feed).await.unwrap().items.total, 1);
         assert_eq!(again.polls(None, 9).await.unwrap()[0].1.timetable.next_at, Stamp::MAX);
     }
 }

@@ -27,13 +27,13 @@ async fn a_page_tells_the_state_of_the_feed_it_was_read_from(rig: Rig) {
     let feed = rig.blog().await;
     let empty = rig.list(feed, Order::MODIFIED, None).await;
     assert_eq!(
-        (empty.record.total, empty.record.is_ready(), empty.more, &*empty.last_cursor),
+        (empty.record.items.total, empty.record.is_ready(), empty.more, &*empty.last_cursor),
         (0, false, false, "")
     );
     let record = rig.change(feed, vec![add(1), add(2), delete(1)]).await.unwrap().feed;
     let page = rig.list(feed, Order::MODIFIED, None).await;
     assert_eq!(
-        (page.record.total, page.record.head(), page.more, page.degraded),
+        (page.record.items.total, page.record.head(), page.more, page.degraded),
         (2, record.head(), false, None)
     );
 }
@@ -119,7 +119,7 @@ async fn tombstones_are_left_out_of_live_pages_and_of_their_budget(rig: Rig) {
     rig.change(feed, (1..=6).map(add).chain([delete(2), delete(5), delete(6)]).collect()).await.unwrap();
     let query = PageQuery { live_only: true, max: 2, ..all(feed, Order::CREATED_REVERSE) };
     let first = rig.page(query.clone()).await.unwrap();
-    assert_eq!((ids(&first), first.more, first.record.total), (ids_of(&[4, 3]), true, 6));
+    assert_eq!((ids(&first), first.more, first.record.items.total), (ids_of(&[4, 3]), true, 6));
     let since = Some(Position::of_cursor(&first.last_cursor));
     let rest = rig.page(PageQuery { since, ..query }).await.unwrap();
     assert_eq!((ids(&rest), rest.more), (ids_of(&[1]), false));

@@ -11,7 +11,7 @@ use crate::{
         absence::{AbsenceState, WindowEvent},
         archive::History,
         item::{Item, ItemId},
-        observation_record::ObservationRecord,
+        observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         page::{Page, PageQuery},
         position::Position,
@@ -375,7 +375,7 @@ async fn random_commit(
     let mut tried = Entries { live: entries.live.clone(), gone: entries.gone.clone() };
     let changes = match feed {
         FeedNo(1) => acts.iter().filter_map(|act| tried.take(*act)).collect(),
-        _ => vec![add(100 + u32::try_from(record.total).unwrap())],
+        _ => vec![add(100 + u32::try_from(record.items.total).unwrap())],
     };
     let mut commit = commit(&record, changes);
     commit.ready = extras & 1 == 1;
@@ -400,7 +400,7 @@ async fn random_commit(
     });
     commit.observed = (extras & 32 == 32).then(|| ObservationRecord {
         at: START,
-        entries: u32::from(extras),
+        counts: ObservationCounts { entries: u32::from(extras), ..ObservationCounts::default() },
         events: if extras & 64 == 64 { vec![WindowEvent::Gap] } else { Vec::new() },
         ..ObservationRecord::default()
     });

@@ -30,10 +30,10 @@ use redb::{ReadableTable, WriteTransaction};
 
 /// Applies a commit, whole or not at all.
 pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Receipt, StoreError> {
-    let feed = commit.feed;
+    let feed = commit.basis.feed;
     let record = rows::record(writing.look(), feed)?;
     writing.check_clock()?;
-    check_epoch(lease(writing.look(), feed)?.as_ref(), commit.epoch)?;
+    check_epoch(lease(writing.look(), feed)?.as_ref(), commit.basis.epoch)?;
     let plan = plan::plan(record, commit, writing.now, &rows::Items::of(writing.look(), feed)?)?;
     let tx = writing.change();
     write_items(tx, feed, &plan)?;
@@ -86,7 +86,7 @@ fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Res
 fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
     let mut keys = tx.open_table(KEYS)?;
     for (key, ItemId(id)) in plan::bindings(commit) {
-        let key = hash_key(commit.feed, key);
+        let key = hash_key(commit.basis.feed, key);
         if keys.get(&key)?.is_none() {
             keys.insert(&key, &id)?;
         }
@@ -97,7 +97,7 @@ fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
 fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
     let mut table = tx.open_table(WITNESSES)?;
     for (witness, id) in plan::witnesses(commit) {
-        let key = hash_key(commit.feed, witness);
+        let key = hash_key(commit.basis.feed, witness);
         let held = table.get(&key)?.map(|ids| witnessed_ids(ids.value())).unwrap_or_default();
         if let Some(more) = plan::witnessed(&held, id) {
             let bytes: Vec<u8> = more.iter().flat_map(|id| id.0).collect();

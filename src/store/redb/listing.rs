@@ -82,7 +82,7 @@ impl FileListing<'_> {
 
     /// The item with the upstream's id.
     fn by_upstream_id(&self, id: &str) -> Result<Option<Raw>, StoreError> {
-        let key = KeyHash::of(&self.record.namespace, &Key::Id(id.to_owned()).stripped());
+        let key = KeyHash::of(&self.record.ids.namespace, &Key::Id(id.to_owned()).stripped());
         let bound = self.snapshot.open_table(KEYS)?.get(&hash_key(self.feed(), key))?;
         bound.map_or(Ok(None), |id| self.by_id(ItemId(*id.value())))
     }

@@ -66,7 +66,7 @@ pub(super) fn records(
 
 fn read_record(feed: FeedNo, bytes: &[u8]) -> Result<FeedRecord, StoreError> {
     let record: FeedRecord = decode(&format!("feed {feed}"), bytes)?;
-    if record.no != feed || record.live > record.total {
+    if record.no != feed || record.items.live > record.items.total {
         return Err(damaged(&format!("feed {feed}"), "does not agree with itself"));
     }
     Ok(record)

@@ -7,7 +7,7 @@ use super::{
 use crate::feed::{
     history::{EndProof, History, PartialReason},
     last_walk::LastWalk,
-    record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
+    record::{Completeness, FeedNo, FeedRecord, Gap, IdRule, IdScheme, ItemCounts, WindowFigures},
 };
 
 impl StoredKind for FeedRecord {
@@ -26,10 +26,12 @@ stored_newtypes! { FeedNo }
 
 stored_structs! {
     FeedRecord {
-        no, name, namespace, rev, last_t, total, live, metadata, metadata_rev, id_rule, first_cursor, history, last_walk,
-        gaps, window, next_check_at,
+        no, name, ids, rev, last_t, items, metadata, metadata_rev, completeness, window,
     }
-    WindowFigures { quarantined_since, suspects, deferred, reformatted_at }
+    IdScheme { namespace, rule }
+    ItemCounts { total, live }
+    Completeness { first_cursor, history, last_walk, gaps }
+    WindowFigures { quarantined_since, suspects, deferred, reformatted_at, next_check_at }
     Gap { at, event, before, after }
     LastWalk { began_at, ended_at, pages, found, missed, remark, proof }
 }

@@ -22,10 +22,10 @@ use crate::{
         history::{EndProof, History, PartialReason},
         item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
         last_walk::LastWalk,
-        observation_record::ObservationRecord,
+        observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
-        record::{FeedNo, FeedRecord, Gap, IdRule, WindowFigures},
+        record::{Completeness, FeedNo, FeedRecord, Gap, IdRule, IdScheme, ItemCounts, WindowFigures},
         schedule::{
             DocumentFacts, FaultKind, FaultNote, Health, PermanentMove, PollState, Timetable, ValidatorPair,
         },
@@ -298,30 +298,36 @@ fn samples() -> Vec<Sample> {
     let record = FeedRecord {
         rev: 4,
         last_t: AT,
-        total: 9,
-        live: 8,
+        items: ItemCounts { total: 9, live: 8 },
         metadata: Arc::new(metadata()),
         metadata_rev: 2,
-        id_rule: IdRule::IdAndLink,
-        first_cursor: some("1_0_1"),
-        history: History::Complete,
-        last_walk: Some(LastWalk {
-            began_at: AT,
-            ended_at: AT,
-            pages: 3,
-            found: History::Running,
-            missed: 1,
-            remark: some("odd"),
-            proof: None,
-        }),
-        gaps: vec![Gap { at: AT, event: WindowEvent::Gap, before: "1_0_1".into(), after: "2_0_2".into() }],
+        ids: IdScheme { namespace: "example.org/feed".into(), rule: IdRule::IdAndLink },
+        completeness: Completeness {
+            first_cursor: some("1_0_1"),
+            history: History::Complete,
+            last_walk: Some(LastWalk {
+                began_at: AT,
+                ended_at: AT,
+                pages: 3,
+                found: History::Running,
+                missed: 1,
+                remark: some("odd"),
+                proof: None,
+            }),
+            gaps: vec![Gap {
+                at: AT,
+                event: WindowEvent::Gap,
+                before: "1_0_1".into(),
+                after: "2_0_2".into(),
+            }],
+        },
         window: WindowFigures {
             quarantined_since: Some(AT),
             suspects: 1,
             deferred: 2,
             reformatted_at: Some(AT),
+            next_check_at: Some(AT),
         },
-        next_check_at: Some(AT),
         ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
     };
     let shown =
@@ -395,14 +401,16 @@ fn samples() -> Vec<Sample> {
         coverage: Coverage::Conditional,
         partial: some("cut"),
         again: true,
-        entries: 1,
-        new: 2,
-        edited: 3,
-        revived: 4,
-        missing: 5,
-        suspects: 6,
-        rolled_off: 7,
-        gone: 8,
+        counts: ObservationCounts {
+            entries: 1,
+            new: 2,
+            edited: 3,
+            revived: 4,
+            missing: 5,
+            suspects: 6,
+            rolled_off: 7,
+            gone: 8,
+        },
         events: vec![WindowEvent::Reformatted, WindowEvent::Pinned],
         remark: some("odd"),
         page: Some((ID, CheckResult::Elsewhere)),
@@ -507,10 +515,13 @@ fn samples() -> Vec<Sample> {
         content: StagedBody::Waiting(vec![1, 2, 3]),
     };
     let proven = FeedRecord {
-        last_walk: Some(LastWalk {
-            proof: Some(EndProof::LastPage),
-            ..LastWalk::at_once(History::Complete, AT)
-        }),
+        completeness: Completeness {
+            last_walk: Some(LastWalk {
+                proof: Some(EndProof::LastPage),
+                ..LastWalk::at_once(History::Complete, AT)
+            }),
+            ..Completeness::default()
+        },
         ..FeedRecord::new(FeedNo(3), "blog", "example.org/feed")
     };
     let subscription = Subscription {

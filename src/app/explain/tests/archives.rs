@@ -150,7 +150,7 @@ fn a_walk_is_told_with_what_it_waits_for_until_when_and_how_its_end_was_proven()
     );
     walk.answer(WalkReply::Page(last), &rules, START.plus_secs(140));
     assert_eq!((walk.history(), walk.proof()), (History::Complete, Some(&EndProof::LastArchive)));
-    record.last_walk = Some(LastWalk::of(&walk, START.plus_secs(140)));
+    record.completeness.last_walk = Some(LastWalk::of(&walk, START.plus_secs(140)));
     let lines = archives::archives(&record, Some(&walk), &import, START.plus_secs(7400));
     assert_eq!(
         lines[0],

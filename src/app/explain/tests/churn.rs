@@ -81,7 +81,7 @@ async fn an_item_that_changes_with_every_poll_says_so_and_until_when_its_newest_
         (0, Some(until), false, Some((0, Some(until.rfc3339())))),
     ] {
         let told = told(changed, held_until, at_rest).await;
-        assert_eq!(told.churning, usize::from(held_until.is_some()));
+        assert_eq!(told.deferred, usize::from(held_until.is_some()));
         assert_eq!(told.reformatted_at, Some(AT.rfc3339()));
         let churn = told.item.unwrap().churn.map(|churn| (churn.polls, churn.held_until));
         assert_eq!(churn, expect);

@@ -143,7 +143,7 @@ fn archives_asked(house: &House, since: u64) -> Vec<(u64, String)> {
 }
 
 async fn history(house: &House, feed: &FeedSpec) -> String {
-    house.store.feed(feed.no).await.unwrap().history.to_string()
+    house.store.feed(feed.no).await.unwrap().completeness.history.to_string()
 }
 
 #[tokio::test(start_paused = true)]
@@ -174,7 +174,10 @@ async fn archives_are_walked_again_after_a_month_a_page_a_minute_and_over_restar
     assert!(again.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 60), "{again:?}");
     assert_eq!(house.total(feed.no).await, 12);
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!((record.last_t, record.history), (items(&house, &feed).await[11].modified, History::Complete));
+    assert_eq!(
+        (record.last_t, record.completeness.history),
+        (items(&house, &feed).await[11].modified, History::Complete)
+    );
     let staged = house.store.staged(feed.no).await.unwrap();
     assert!(!staged.waits(), "a page that brings nothing keeps its traces only");
     // And again.
@@ -215,7 +218,7 @@ async fn what_two_walks_a_day_apart_lack_is_gone_and_lives_again_when_it_is_back
     assert_eq!((evidence.reason, proof.walks), (Reason::AbsentArchive, 2));
     assert!(proof.last_seen < proof.since && evidence.observed_at.secs_since(proof.since) >= DAY);
     let observed = house.store.observations(feed.no).await.unwrap().pop().unwrap().1;
-    assert_eq!((observed.gone, observed.entries), (1, 11), "{observed:?}");
+    assert_eq!((observed.counts.gone, observed.counts.entries), (1, 11), "{observed:?}");
     assert_eq!(observed.partial.as_deref(), Some("archives, complete; pages read: 5"));
     // Nothing is missed any more, so the next walk comes in its time.
     let walks = archives_asked(&house, 0).len();
@@ -276,8 +279,8 @@ async fn a_walk_that_fails_midway_or_meets_damage_proves_nothing_and_takes_nothi
         pass(AGAIN).await;
         assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![]), "{why}");
         let record = house.store.feed(feed.no).await.unwrap();
-        assert_eq!(record.history, History::Complete, "what was complete stays so");
-        let walked = record.last_walk.unwrap();
+        assert_eq!(record.completeness.history, History::Complete, "what was complete stays so");
+        let walked = record.completeness.last_walk.unwrap();
         assert!(walked.found.to_string().contains(why), "{walked:?}");
         assert_eq!(archives_asked(&house, DAY).len(), requests, "{why}");
         assert_eq!(house.total(feed.no).await, 12, "{why}");
@@ -301,7 +304,7 @@ async fn too_much_missing_at_once_is_told_and_not_believed() {
     pass(AGAIN).await;
     assert_eq!((missed(&house, &feed).await, gone(&house, &feed).await), (0, vec![]));
     let record = house.store.feed(feed.no).await.unwrap();
-    let remark = record.last_walk.unwrap().remark.unwrap();
+    let remark = record.completeness.last_walk.unwrap().remark.unwrap();
     assert!(remark.contains("lack 3 of 10"), "{remark}");
     let observed = house.store.observations(feed.no).await.unwrap().pop().unwrap().1;
     assert_eq!(observed.remark, Some(remark));
@@ -343,7 +346,7 @@ async fn a_history_with_a_gap_is_mended_by_the_next_walk_and_what_it_finds_comes
     let titles = alive(&house, &feed).await;
     assert_eq!(titles[8..], ["p1", "p2", "p3", "p4"], "the next T, oldest first");
     let observed = house.store.observations(feed.no).await.unwrap().pop().unwrap().1;
-    assert_eq!((observed.new, observed.missing), (4, 0), "{observed:?}");
+    assert_eq!((observed.counts.new, observed.counts.missing), (4, 0), "{observed:?}");
     running.stop().await;
 }
 

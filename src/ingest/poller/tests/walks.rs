@@ -57,7 +57,10 @@ async fn a_page_is_a_gap_behind_the_one_before_and_the_live_document_is_read_las
     let running = house.start([&feed]).await;
     pass(13).await;
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!((record.is_ready(), record.total, &record.history), (false, 0, &History::Running));
+    assert_eq!(
+        (record.is_ready(), record.items.total, &record.completeness.history),
+        (false, 0, &History::Running)
+    );
     // A ping in the middle reads the live document, and commits nothing.
     house.notify.hint(feed.no);
     pass(50).await;
@@ -66,11 +69,11 @@ async fn a_page_is_a_gap_behind_the_one_before_and_the_live_document_is_read_las
     is(&asked(&house), &read);
     assert_eq!(titles(&house, feed.no).await, ["one", "two", "three"]);
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!(record.history, History::Running, "the end is not proven yet");
+    assert_eq!(record.completeness.history, History::Running, "the end is not proven yet");
     pass(240).await;
     assert_eq!(asked(&house).last().unwrap(), &(238, "/a3".to_owned()));
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!(record.history, History::Complete);
+    assert_eq!(record.completeness.history, History::Complete);
     assert!(house.seen.lock().unwrap().iter().all(|seen| !seen.headers.contains_key("if-none-match")));
     running.stop().await;
     // Nothing of it is done again.
@@ -93,7 +96,10 @@ async fn a_feed_is_served_in_time_though_an_archive_fails_and_what_comes_late_co
     assert!(!house.store.feed(feed.no).await.unwrap().is_ready());
     pass(2).await;
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!((record.is_ready(), record.total, record.history), (true, 2, History::Running));
+    assert_eq!(
+        (record.is_ready(), record.items.total, record.completeness.history),
+        (true, 2, History::Running)
+    );
     assert_eq!(titles(&house, feed.no).await, ["two", "three"]);
     running.stop().await;
     let running = house.start([&feed]).await;
@@ -113,7 +119,7 @@ async fn a_feed_is_served_in_time_though_an_archive_fails_and_what_comes_late_co
         ],
     );
     assert_eq!(titles(&house, feed.no).await, ["two", "three", "one"]);
-    assert_eq!(house.store.feed(feed.no).await.unwrap().history, History::Complete);
+    assert_eq!(house.store.feed(feed.no).await.unwrap().completeness.history, History::Complete);
     assert_eq!(
         house.store.known(feed.no, vec![]).await.unwrap().window.entries.len(),
         1,
@@ -146,7 +152,7 @@ async fn a_feed_whose_operator_wants_no_archives_is_served_at_once() {
     pass(30).await;
     is(&asked(&house), &[(0, "/rss")]);
     assert_eq!(
-        (house.total(feed.no).await, house.store.feed(feed.no).await.unwrap().history),
+        (house.total(feed.no).await, house.store.feed(feed.no).await.unwrap().completeness.history),
         (1, History::Unknown)
     );
     running.stop().await;
@@ -173,7 +179,7 @@ async fn a_feed_that_was_served_before_gets_its_past_with_its_next_document() {
     pass(HOUR + 60).await;
     is(&asked(&house), &[(0, "/rss"), (HOUR, "/rss"), (HOUR + 1, "/a2"), (HOUR + 31, "/a2")]);
     assert_eq!(titles(&house, feed.no).await, ["three", "four", "one"]);
-    assert_eq!(house.store.feed(feed.no).await.unwrap().history, History::Complete);
+    assert_eq!(house.store.feed(feed.no).await.unwrap().completeness.history, History::Complete);
     running.stop().await;
 }
 

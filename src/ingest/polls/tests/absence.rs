@@ -53,7 +53,7 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> (PollState, String
 
 /// Asks for every page that is due, as the poller does.
 async fn probe(house: &House, feed: &FeedSpec, state: &PollState) {
-    while let Some(at) = house.store.feed(feed.no).await.unwrap().next_check_at
+    while let Some(at) = house.store.feed(feed.no).await.unwrap().window.next_check_at
         && at <= house.context.now()
     {
         house.check(feed, state).await;
@@ -152,7 +152,7 @@ async fn a_feed_that_stays_empty_begins_anew_after_a_week() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     let (_, told) = watch(&house, &feed, 9 * 24).await;
     assert_eq!(told, "uvwxyz gone 0");
-    assert_eq!(house.store.feed(feed.no).await.unwrap().gaps.len(), 1);
+    assert_eq!(house.store.feed(feed.no).await.unwrap().completeness.gaps.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,7 +207,17 @@ async fn every_document_read_leaves_an_observation_and_a_304_leaves_none() {
     let kept: Vec<_> =
         house.store.observations(feed.no).await.unwrap().into_iter().map(|row| row.1).collect();
     let told = |seen: &ObservationRecord| {
-        (seen.coverage, seen.again, [seen.entries, seen.new, seen.missing, seen.suspects, seen.gone])
+        (
+            seen.coverage,
+            seen.again,
+            [
+                seen.counts.entries,
+                seen.counts.new,
+                seen.counts.missing,
+                seen.counts.suspects,
+                seen.counts.gone,
+            ],
+        )
     };
     assert_eq!(
         kept.iter().map(told).collect::<Vec<_>>(),
@@ -227,15 +237,18 @@ async fn a_document_that_shares_nothing_with_the_last_leaves_a_gap_marker() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     watch(&house, &feed, 3).await;
     let record = house.store.feed(feed.no).await.unwrap();
-    assert_eq!(record.gaps.len(), 1);
+    assert_eq!(record.completeness.gaps.len(), 1);
     let since = |cursor: &str| PageQuery {
         since: Some(crate::feed::position::Position::of_cursor(cursor)),
         ..all(&feed)
     };
-    assert_eq!(house.store.page(since(&record.gaps[0].before)).await.unwrap().items.len(), 9);
-    assert_eq!(house.store.page(since(&record.gaps[0].after)).await.unwrap().items.len(), 8);
+    assert_eq!(house.store.page(since(&record.completeness.gaps[0].before)).await.unwrap().items.len(), 9);
+    assert_eq!(house.store.page(since(&record.completeness.gaps[0].after)).await.unwrap().items.len(), 8);
     let kept = house.store.observations(feed.no).await.unwrap();
-    assert_eq!((kept[1].1.events.as_slice(), kept[1].1.rolled_off), ([WindowEvent::Gap].as_slice(), 9));
+    assert_eq!(
+        (kept[1].1.events.as_slice(), kept[1].1.counts.rolled_off),
+        ([WindowEvent::Gap].as_slice(), 9)
+    );
 }
 
 /// A feed of this name at this site, whose posts are these.

@@ -145,8 +145,8 @@ async fn a_reformatted_feed_leaves_the_event_in_one_observation_and_no_gap() {
     let feed = house.feed("blog", URL, 3600, 3600).await;
     hourly(&house, &feed, PollState::unpolled(URL), 4).await;
     let kept = house.store.observations(feed.no).await.unwrap();
-    let told: Vec<_> = kept.iter().map(|(_, seen)| (seen.edited, seen.events.as_slice())).collect();
+    let told: Vec<_> = kept.iter().map(|(_, seen)| (seen.counts.edited, seen.events.as_slice())).collect();
     let none: &[WindowEvent] = &[];
     assert_eq!(told, [(0, none), (8, &[WindowEvent::Reformatted]), (8, none), (8, none)]);
-    assert!(house.store.feed(feed.no).await.unwrap().gaps.is_empty());
+    assert!(house.store.feed(feed.no).await.unwrap().completeness.gaps.is_empty());
 }

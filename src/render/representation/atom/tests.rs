@@ -366,7 +366,7 @@ fn the_id_of_a_feed_outlives_its_name() {
     let before = id(|_| {});
     assert_eq!(before, id(|around| around.feed.name = "renamed".into()));
     assert_eq!(before, id(|around| around.links.base = "http://elsewhere/".into()));
-    assert_ne!(before, id(|around| around.feed.namespace = "example.com/".into()));
+    assert_ne!(before, id(|around| around.feed.ids.namespace = "example.com/".into()));
 }
 
 #[test]
