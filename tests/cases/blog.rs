@@ -136,6 +136,11 @@ impl Blog {
         self.publisher.lock().unwrap().pages.insert(format!("/{name}.html"), (status, text.to_owned()));
     }
 
+    /// Sets the status of the front page.
+    pub(crate) fn front_page(&self, status: u16) {
+        self.publisher.lock().unwrap().pages.insert("/".to_owned(), (status, String::new()));
+    }
+
     /// From now on the feed answers elsewhere, and says so where it was.
     pub(crate) fn moves_to(&self, url: &str) {
         self.publisher.lock().unwrap().moved_to = Some(url.to_owned());
@@ -162,7 +167,7 @@ impl Blog {
             .await
             .expect("nobody stops it");
         self.state = polled.state;
-        while let Some(at) = self.store.feed(self.feed.no).await.unwrap().next_check_at
+        while let Some(at) = self.store.feed(self.feed.no).await.unwrap().window.next_check_at
             && at <= self.now()
         {
             Check::new(&self.context, &self.feed, &self.state).run(&self.upstream, &stop).await.unwrap();
@@ -184,7 +189,7 @@ impl Blog {
             self.told.0 = number;
             told.extend(observed.events.iter().filter_map(|event| word(*event)).map(str::to_owned));
         }
-        let gaps = self.store.feed(self.feed.no).await.unwrap().gaps.len();
+        let gaps = self.store.feed(self.feed.no).await.unwrap().completeness.gaps.len();
         told.extend((self.told.1..gaps).map(|_| "gap".to_owned()));
         self.told.1 = gaps;
         told

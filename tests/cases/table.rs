@@ -84,6 +84,34 @@ async fn truncated_once_or_empty_document() {
     assert_eq!(blog.absence().await.quarantined_since, None);
 }
 
+/// Everything is deleted: no post is left whose page could be the control, so the front page is.
+#[tokio::test(start_paused = true)]
+async fn everything_deleted_and_an_empty_document() {
+    let gone = |blog: &Blog| {
+        for name in ["z", "y", "x", "w", "v"] {
+            blog.page(name, 404, "no such post");
+        }
+    };
+    let mut blog = Blog::probed(rss("zyxwv")).await;
+    gone(&blog);
+    assert_eq!(blog.shows(rss("")).await, "held");
+    let told = blog.stays(24).await;
+    let deleted = told.split(' ').filter(|word| word.starts_with('-')).count();
+    assert_eq!(deleted, 5, "within a day: {told}");
+
+    // Where the front page is not there either, the site is down, and nothing is concluded.
+    let mut blog = Blog::probed(rss("zyxwv")).await;
+    gone(&blog);
+    blog.front_page(404);
+    assert_eq!(blog.shows(rss("")).await, "held");
+    assert_eq!(blog.stays(48).await, "");
+
+    // Nor where every page answers alike.
+    let mut blog = Blog::probed(rss("zyxwv")).await;
+    assert_eq!(blog.shows(rss("")).await, "held");
+    assert_eq!(blog.stays(48).await, "");
+}
+
 /// "1/3 of rows missing for hours (shard, cache): mass guard; below the threshold false tombstones possible without probe;
 /// resurrect when back"
 #[tokio::test(start_paused = true)]

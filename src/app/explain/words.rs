@@ -59,6 +59,9 @@ pub const fn control(finding: ControlFinding) -> &'static str {
             "pages prove nothing: that of a post in the feed is refused, or does not answer"
         }
         ControlFinding::Elsewhere => "pages prove nothing: that of a post in the feed leads to another host",
+        ControlFinding::FrontPage => {
+            "a page that is not found (404) counts: the feed shows no post, and the front page is there"
+        }
     }
 }
 
@@ -92,6 +95,7 @@ const fn uninformative(finding: ControlFinding) -> &'static str {
             "it says nothing: the page of a post that is in the feed is said to be gone, too"
         }
         ControlFinding::Refused => "it says nothing: the page of a post that is in the feed is refused, too",
+        ControlFinding::FrontPage => "it says nothing: the front page of the site looks the same",
         ControlFinding::Elsewhere => {
             "it says nothing: the page of a post that is in the feed leads to another host, too"
         }

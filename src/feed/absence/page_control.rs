@@ -1,6 +1,7 @@
 //! Control of permalink checks: the page of a post that the feed shows now. Before an answer about a missing item counts, the
 //! page of one that is certainly there must be found, and be told apart from that answer; a site that refuses robots, is
-//! down, or has one page for all says nothing of any post. Not the asking.
+//! down, or has one page for all says nothing of any post. Of a feed without posts it is the front page of its site. Not the
+//! asking.
 
 use super::{CheckResult, ControlFinding};
 use crate::feed::{item::ItemId, stamp::Stamp};
@@ -96,7 +97,7 @@ impl PageControl {
     /// True when it tells nothing apart, so that no other page counts.
     fn is_failed(&self) -> bool {
         // A shell without the words of its post is found all the same: a 404 can be told apart from it.
-        !matches!(self.finding, ControlFinding::Shown | ControlFinding::Silent)
+        !matches!(self.finding, ControlFinding::Shown | ControlFinding::Silent | ControlFinding::FrontPage)
     }
 
     /// Number of times that the words of an item stand on the page of another post.
@@ -158,6 +159,12 @@ mod tests {
             assert_eq!(weigh(finding, Shown), Shown, "nothing speaks against the words of the post");
         }
         assert_eq!(weigh(ControlFinding::Silent, NotFound), NotFound, "a shell is found, and this is not");
+        assert_eq!(
+            weigh(ControlFinding::FrontPage, NotFound),
+            NotFound,
+            "the site is up, and this is not there"
+        );
+        assert_eq!(weigh(ControlFinding::FrontPage, Another), Uninformative(ControlFinding::Silent));
         assert_eq!(weigh(ControlFinding::Silent, Another), Uninformative(ControlFinding::Silent));
     }
 

@@ -5,12 +5,13 @@ use super::{Check, Checked, few, page_of, pause};
 use crate::{
     feed::{
         absence::{ALIKE_MAX, ControlFinding, PageControl},
+        archive::OwnOrigins,
         item::ItemId,
         reconcile::WindowState,
         schedule::Failure,
     },
     ingest::{
-        Upstream,
+        FeedSpec, Upstream,
         compute::compute,
         store_failure::store_failure,
         transact::{Decision, transact},
@@ -18,7 +19,7 @@ use crate::{
     },
     store::Commit,
 };
-use everfeed_adapters::{Entry, Hints, PageText};
+use everfeed_adapters::{Entry, Hints, Metadata, PageText};
 use http::StatusCode;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +37,7 @@ impl Check<'_> {
         stop: &CancellationToken,
     ) -> Result<Option<Checked>, Failure> {
         let now = self.context.now();
-        let Some((url, entry)) = self.post_with_page(last, tried).await? else {
+        let Some((url, entry)) = self.control_page(last, tried).await? else {
             let control = PageControl { at: now, finding: ControlFinding::NoPost, ..PageControl::default() };
             return self.controlled(control).await.map(Some);
         };
@@ -58,12 +59,26 @@ impl Check<'_> {
                 let host_pause = answer.host.clone().zip(pause(&answer, self.feed, self.state, now));
                 let others = self.others(last).await?;
                 let landing = answer.landing.as_ref().map_or_else(|| url.clone(), ToString::to_string);
-                let (finding, alike) = compute(move || compared(&answer, &entry, &others)).await?;
+                let (finding, alike) = compute(move || compared(&answer, entry.as_deref(), &others)).await?;
                 (PageControl { landing, alike, ..found(finding) }, host_pause)
             }
         };
         let checked = self.controlled(control).await?;
         Ok(Some(Checked { host_pause, ..checked }))
+    }
+
+    /// The page that is asked for as the control, and the post that it must show: one that is in the feed. A feed without
+    /// posts has none, and the front page of its site shows at least that the site is up.
+    async fn control_page(
+        &self,
+        last: &WindowState,
+        tried: u8,
+    ) -> Result<Option<(String, Option<Arc<Entry>>)>, Failure> {
+        if last.control_candidates().is_empty() {
+            let metadata = self.context.store.feed(self.feed.no).await.map_err(store_failure)?.metadata;
+            return Ok(front_page(self.feed, &metadata).map(|url| (url, None)));
+        }
+        Ok(self.post_with_page(last, tried).await?.map(|(url, entry)| (url, Some(entry))))
     }
 
     /// The best of the posts that may be the control and have a page of their own; after controls that failed, the next one.
@@ -119,16 +134,32 @@ impl Check<'_> {
         // A control that went well and the page that it was asked for are one question to the host, a second apart.
         let asked = !matches!(
             control.finding,
-            ControlFinding::Shown | ControlFinding::Silent | ControlFinding::NoPost
+            ControlFinding::Shown
+                | ControlFinding::Silent
+                | ControlFinding::FrontPage
+                | ControlFinding::NoPost
         );
         Ok(Checked { next_at: receipt.feed.window.next_check_at, asked, ..Checked::default() })
     }
 }
 
-/// The finding of an answer about a post that is in the feed, and the other items whose words stand on its page.
+/// The front page of the site of a feed, at the feed's own origin: the one that the feed names, or the root.
+fn front_page(feed: &FeedSpec, metadata: &Metadata) -> Option<String> {
+    let reach = OwnOrigins::new(feed.url.clone(), feed.aliases.clone());
+    let named = metadata.link("alternate").and_then(|url| reach.mapped(url));
+    let root = || feed.url.join("/").ok().and_then(|url| reach.mapped(url.as_str()));
+    let of_feed = reach.mapped(feed.url.as_str());
+    named
+        .filter(|url| Some(url) != of_feed.as_ref())
+        .or_else(root)
+        .filter(|url| Some(url) != of_feed.as_ref())
+}
+
+/// The finding of an answer about a post that is in the feed, or about the front page, and the other items whose words stand
+/// on it.
 fn compared(
     answer: &PageAnswer,
-    entry: &Entry,
+    post: Option<&Entry>,
     others: &[(ItemId, Arc<Entry>)],
 ) -> (ControlFinding, Vec<(ItemId, u32)>) {
     let finding = match answer.status {
@@ -139,7 +170,11 @@ fn compared(
             let page = PageText::new(&answer.body, &hints);
             let counts = others.iter().map(|(id, other)| (*id, few(page.count(other))));
             let alike = counts.filter(|(_, count)| *count > 0).take(ALIKE_MAX).collect();
-            let finding = if page.shows(entry) { ControlFinding::Shown } else { ControlFinding::Silent };
+            let finding = match post {
+                None => ControlFinding::FrontPage,
+                Some(post) if page.shows(post) => ControlFinding::Shown,
+                Some(_) => ControlFinding::Silent,
+            };
             return (finding, alike);
         }
         _ => ControlFinding::Refused,

@@ -76,7 +76,7 @@ stored_enums! {
     }
     DoubtReason { 0 Returned, 1 Revived }
     CheckResult { 0 Gone, 1 NotFound, 2 Shown, 3 Another, 4 Elsewhere, 5 Nothing, 6 NoPage, 7 Uninformative(why) }
-    ControlFinding { 0 NoPost, 1 Shown, 2 Silent, 3 NotFound, 4 Gone, 5 Refused, 6 Elsewhere }
+    ControlFinding { 0 NoPost, 1 Shown, 2 Silent, 3 NotFound, 4 Gone, 5 Refused, 6 Elsewhere, 7 FrontPage }
     StoredFinding { 0 Open, 1 Hidden, 2 Gone }
     NewestEnd { 0 First, 1 Last }
 }
