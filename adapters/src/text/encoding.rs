@@ -37,13 +37,16 @@ const SEQUENCES_CERTAIN: usize = 8;
 /// text that was certainly encoded twice is decoded twice.
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     let Decoded { text, encoding, note } = characters(bytes, content_type);
+    let survey = Survey::of(text.as_bytes());
     if encoding == UTF_8.name()
-        && let Some(repaired) = mojibake::repair(&text)
+        && let Some(from) = survey.ascii_until
+        && let Some(repaired) = mojibake::repair(&text, from)
     {
         let note = Some(Note::Other("its characters were encoded twice; that was undone".to_owned()));
-        return Decoded { text: Cow::Owned(normalise(repaired.into()).into_owned()), encoding, note };
+        let survey = Survey::of(repaired.as_bytes());
+        return Decoded { text: normalise(repaired.into(), survey), encoding, note };
     }
-    Decoded { text: normalise(text), encoding, note }
+    Decoded { text: normalise(text, survey), encoding, note }
 }
 
 fn characters<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
@@ -221,23 +224,50 @@ fn labelled(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label_no_replacement(label).filter(|encoding| *encoding != X_USER_DEFINED)
 }
 
+/// One look at all bytes of a text, which decides for nearly every document that no character has to be looked at.
+#[derive(Clone, Copy, Debug)]
+struct Survey {
+    /// True when a control stands in it that is neither a line feed nor a tab.
+    holds_controls: bool,
+    /// Number of bytes, in whole blocks, before the first block with a byte that is no ASCII; `None` when there is none.
+    ascii_until: Option<usize>,
+}
+
+impl Survey {
+    fn of(bytes: &[u8]) -> Self {
+        let mut survey = Self { holds_controls: false, ascii_until: None };
+        // Whole blocks are looked at without a way out in the middle, so that the processor can look at many bytes at once.
+        for (number, block) in bytes.chunks(BLOCK_BYTES).enumerate() {
+            let (odd, high) =
+                block.iter().fold((false, 0), |(odd, high), &b| (odd | is_control(b), high | b));
+            survey.holds_controls |= odd;
+            if high >= 0x80 && survey.ascii_until.is_none() {
+                survey.ascii_until = Some(number * BLOCK_BYTES);
+            }
+        }
+        survey
+    }
+}
+
+/// True for an ASCII control that is neither a line feed nor a tab, DEL aside.
+fn is_control(b: u8) -> bool {
+    b < 0x20 && b != b'\n' && b != b'\t'
+}
+
 /// Legal characters and line feeds only.
-fn normalise(text: Cow<'_, str>) -> Cow<'_, str> {
-    // One look at the bytes decides for nearly every document; U+FFFE and U+FFFF begin with EF BF, controls of C1 with C2.
-    // Whole blocks are looked at without a way out in the middle, so that the processor can look at many bytes at once.
-    let is_odd = |b: u8| b < 0x20 && b != b'\n' && b != b'\t';
-    let bytes = text.as_bytes();
-    let is_plain = |block: &[u8]| !block.iter().fold(false, |odd, &b| odd | is_odd(b));
-    let is_c1 = |at: usize| bytes.get(at + 1).is_some_and(|next| *next < 0xA0);
-    if bytes.chunks(BLOCK_BYTES).all(is_plain)
-        && memchr::memmem::find(bytes, b"\xEF\xBF").is_none()
-        && !memchr::memchr_iter(0xC2, bytes).any(is_c1)
+fn normalise(text: Cow<'_, str>, survey: Survey) -> Cow<'_, str> {
+    // U+FFFE and U+FFFF begin with EF BF, controls of C1 with C2.
+    let high = survey.ascii_until.map_or(&[][..], |from| &text.as_bytes()[from..]);
+    let is_c1 = |at: usize| high.get(at + 1).is_some_and(|next| *next < 0xA0);
+    if !survey.holds_controls
+        && memchr::memmem::find(high, b"\xEF\xBF").is_none()
+        && !memchr::memchr_iter(0xC2, high).any(is_c1)
     {
         return text;
     }
     let mut normal = String::with_capacity(text.len());
     let mut rest = &*text;
-    while let Some(at) = rest.bytes().position(|b| is_odd(b) || b == 0xEF || b == 0xC2) {
+    while let Some(at) = rest.bytes().position(|b| is_control(b) || b == 0xEF || b == 0xC2) {
         normal.push_str(&rest[..at]);
         let mut characters = rest[at..].chars();
         let first = characters.next();

@@ -45,12 +45,10 @@ pub fn without_session(url: &str) -> Cow<'_, str> {
     }
     let (rest, fragment) = split_before(url, '#');
     let (path, query) = split_before(rest, '?');
-    let kept_path = without_in_path(path);
-    let kept_query = without_in_query(query);
-    if kept_path.len() == path.len() && kept_query.len() == query.len() {
-        return Cow::Borrowed(url);
+    match (without_in_path(path), without_in_query(query)) {
+        (Cow::Borrowed(_), Cow::Borrowed(_)) => Cow::Borrowed(url),
+        (path, query) => Cow::Owned(path.into_owned() + &query + fragment),
     }
-    Cow::Owned(format!("{kept_path}{kept_query}{fragment}"))
 }
 
 /// The text before a character, and the rest that begins with it.
@@ -59,8 +57,12 @@ fn split_before(text: &str, at: char) -> (&str, &str) {
 }
 
 /// A path without `;jsessionid=…` and the `(S(…))` of ASP.NET.
-fn without_in_path(path: &str) -> String {
-    let is_aspnet = |segment: &&str| segment.starts_with("(S(") && segment.ends_with("))");
+fn without_in_path(path: &str) -> Cow<'_, str> {
+    let is_aspnet = |segment: &str| segment.starts_with("(S(") && segment.ends_with("))");
+    let holds_session = |segment: &str| is_aspnet(segment) || segment.split(';').skip(1).any(is_session);
+    if !path.contains([';', '(']) || !path.split('/').any(holds_session) {
+        return Cow::Borrowed(path);
+    }
     let plain = |segment: &str| {
         let mut parts = segment.split(';');
         let mut kept = parts.next().unwrap_or_default().to_owned();
@@ -71,28 +73,27 @@ fn without_in_path(path: &str) -> String {
         kept
     };
     let segments: Vec<String> = path.split('/').filter(|segment| !is_aspnet(segment)).map(plain).collect();
-    segments.join("/")
+    Cow::Owned(segments.join("/"))
 }
 
 /// A query, with its question mark, without the parameters of a session.
-fn without_in_query(query: &str) -> String {
-    let Some(pairs) = query.strip_prefix('?') else { return query.to_owned() };
-    let kept: Vec<&str> = pairs.split('&').filter(|pair| !is_session(pair)).collect();
-    if kept.len() == pairs.split('&').count() {
-        query.to_owned()
-    } else if kept.is_empty() {
-        String::new()
-    } else {
-        format!("?{}", kept.join("&"))
+fn without_in_query(query: &str) -> Cow<'_, str> {
+    let Some(pairs) = query.strip_prefix('?') else { return Cow::Borrowed(query) };
+    if !pairs.split('&').any(is_session) {
+        return Cow::Borrowed(query);
     }
+    let kept: Vec<&str> = pairs.split('&').filter(|pair| !is_session(pair)).collect();
+    Cow::Owned(if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) })
 }
 
 fn is_session(pair: &str) -> bool {
+    const ASP: &str = "aspsessionid";
     let Some((name, value)) = pair.split_once('=') else { return false };
-    let name = name.strip_prefix("amp;").unwrap_or(name).to_ascii_lowercase();
-    ALWAYS.contains(&name.as_str())
-        || name.starts_with("aspsessionid")
-        || (IF_TOKEN.contains(&name.as_str()) && is_token(value))
+    let name = name.strip_prefix("amp;").unwrap_or(name);
+    let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
+    is_one_of(&ALWAYS)
+        || name.get(..ASP.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(ASP))
+        || (is_one_of(&IF_TOKEN) && is_token(value))
 }
 
 /// True for a long run of letters and digits in which both occur, or which is longer than a number.

@@ -59,25 +59,41 @@ fn numbers(word: &str) -> Option<(u32, u32, i32)> {
 /// Limit of the words in front of a date: a weekday.
 const WORDS_BEFORE_MAX: usize = 1;
 
-/// Length of the markup around a start tag's end that is looked at, bytes: so that markup of nothing but such ends costs no
-/// more than its length.
-const AROUND_BYTES_MAX: usize = 256;
+/// Length of the markup in front of a date, and in front of the end of its tag, that is looked at, bytes: so that markup of
+/// nothing but such ends costs no more than its length.
+const BEFORE_BYTES_MAX: usize = 256;
 
 /// The first two numbers of the dates with slashes that elements with the name of a date hold.
 fn dates(markup: &str) -> impl Iterator<Item = (u32, u32)> + '_ {
-    memchr::memchr_iter(b'>', markup.as_bytes()).filter_map(|end| {
-        let behind = &markup[end + 1..];
-        let limit = (0..=behind.len().min(AROUND_BYTES_MAX)).rev().find(|at| behind.is_char_boundary(*at))?;
-        let text = behind[..limit].trim_start().trim_start_matches("<![CDATA[");
-        // Most of what stands behind a tag is told from a date by its first bytes.
-        let mut words = text.split(char::is_whitespace).take(WORDS_BEFORE_MAX + 1);
-        let date = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('/'))?;
-        let (first, second, _) = numbers(date.split(['<', ']', ',']).next()?)?;
-        let from = (end.saturating_sub(AROUND_BYTES_MAX)..end).find(|at| markup.is_char_boundary(*at))?;
-        let tag = &markup[from..end];
-        let name = tag[tag.rfind('<')? + 1..].split(char::is_whitespace).next()?;
-        is_date(name).then_some((first, second))
-    })
+    memchr::memchr_iter(b'/', markup.as_bytes()).filter_map(|slash| date_around(markup, slash))
+}
+
+/// The first two numbers of the date whose first slash stands at this place, if it is one. Nearly every slash of a feed is told
+/// from one by the two bytes beside it.
+fn date_around(markup: &str, slash: usize) -> Option<(u32, u32)> {
+    let bytes = markup.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let before = slash.checked_sub(1).filter(|before| is_digit(*before) && is_digit(slash + 1))?;
+    let start = before.checked_sub(1).filter(|start| is_digit(*start)).unwrap_or(before);
+    let word = &markup[start..];
+    let word = &word[..word.find(|c: char| !c.is_ascii_digit() && c != '/').unwrap_or(word.len())];
+    let (first, second, _) = numbers(word)?;
+    let is_end =
+        |next: &u8| matches!(next, b'<' | b']' | b',') || next.is_ascii_whitespace() || !next.is_ascii();
+    bytes.get(start + word.len()).is_none_or(is_end).then_some(())?;
+
+    let end = last_before(bytes, b'>', start)?;
+    let lead = markup[end + 1..start].trim_start().trim_start_matches("<![CDATA[");
+    let begins_word = lead.is_empty() || lead.ends_with(char::is_whitespace);
+    let is_lead = begins_word && !lead.contains('<') && lead.split_whitespace().count() <= WORDS_BEFORE_MAX;
+    let name = markup[last_before(bytes, b'<', end)? + 1..end].split(char::is_whitespace).next()?;
+    (is_lead && is_date(name)).then_some((first, second))
+}
+
+/// The last such byte in front of a place, not too far from it.
+fn last_before(bytes: &[u8], byte: u8, place: usize) -> Option<usize> {
+    let from = place.saturating_sub(BEFORE_BYTES_MAX);
+    memchr::memrchr(byte, &bytes[from..place]).map(|at| from + at)
 }
 
 /// True for the names of elements that hold dates in any of the formats and vocabularies.
@@ -123,5 +139,20 @@ mod tests {
         );
         assert_eq!(order(&[american, "<pubDate>13/1/2006</pubDate>"]), None);
         assert_eq!(order(&["<title>13/1/2006</title>"]), None);
+        assert_eq!(order(&["<pubDate><![CDATA[ Fri, 13/1/2006]]></pubDate>"]), Some(SlashOrder::DayFirst));
+        let none = [
+            "<date>of 13/1/2006</date>13/1/2006",
+            "<date>on the 13/1/2006</date>",
+            "<date>13/1/2006T10</date>",
+            "<date>2006/13/1/2006</date>",
+            "<date>x13/1/2006</date>",
+            "<date><b>13/1/2006</b></date>",
+            "<link>http://x/13/1/2006</link>",
+            "/13/1/2006",
+            "13/1/",
+            "<date>é13/1/2006</date>",
+        ];
+        assert_eq!(order(&none[1..]), None);
+        assert_eq!(order(&none[..1]), Some(SlashOrder::DayFirst), "one word is a weekday in some language");
     }
 }

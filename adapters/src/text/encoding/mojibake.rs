@@ -7,10 +7,11 @@ use encoding_rs::{Encoding, WINDOWS_1252};
 const WEIGHT_CERTAIN: usize = 4;
 
 /// The text as it was before it was encoded a second time. `None` unless every single character that is no ASCII is part of
-/// such a sequence: where one is right as it stands, the others may be meant as they are, too.
-pub(super) fn repair(text: &str) -> Option<String> {
+/// such a sequence: where one is right as it stands, the others may be meant as they are, too. The
+/// first `ascii` bytes are known to be ASCII.
+pub(super) fn repair(text: &str, ascii: usize) -> Option<String> {
     let bytes = text.as_bytes();
-    let first = Encoding::ascii_valid_up_to(bytes);
+    let first = ascii + Encoding::ascii_valid_up_to(&bytes[ascii..]);
     // Nearly every document is told by its first character.
     let mut characters = text[first..].chars();
     let lead = byte_of(characters.next()?)?;
