@@ -78,8 +78,11 @@ impl Config {
             source::typed::<OfFile>(file, &table, wanted::wanted).ok()
         };
         let text = source::read(file).unwrap_or_default();
-        let found = read(&text).or_else(|| read("")).and_then(|found| found.server.admin_listen);
-        found.unwrap_or_else(|| serve::Config::default().admin_listen)
+        let found = read(&text).and_then(|found| found.server.admin_listen);
+        let overridden = || read("").and_then(|found| found.server.admin_listen);
+        // Of a file that is no TOML, or has another mistake there, the line is read by itself.
+        let of_line = || text.lines().find_map(admin_listen_of);
+        found.or_else(overridden).or_else(of_line).unwrap_or_else(|| serve::Config::default().admin_listen)
     }
 
     /// Reads a text that stands in no file; `name` is what errors call it.
@@ -226,6 +229,12 @@ pub struct ConfigSource {
     pub file: PathBuf,
     /// Variables of the environment: those that begin with `EVERFEED__` override the file.
     pub environment: Vec<(String, String)>,
+}
+
+/// The address in a line such as `admin_listen = "127.0.0.1:8079"`.
+fn admin_listen_of(line: &str) -> Option<SocketAddr> {
+    let value = line.trim_start().strip_prefix("admin_listen")?.trim_start().strip_prefix('=')?;
+    value.split('#').next()?.trim().trim_matches(['"', '\'']).parse().ok()
 }
 
 impl ConfigSource {

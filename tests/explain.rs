@@ -102,7 +102,7 @@ async fn a_deletion_is_explained_while_serving_and_after_and_its_documents_play_
     let gone = until(&["quick", "http://blog.example/?p=w"], "deleted at").await;
     assert!(gone.contains("absent-bracketed") && gone.contains("2 documents without it"), "{gone}");
     let open = until(&["usual", "http://blog.example/w.html"], "suspected").await;
-    assert!(open.contains("for a deletion: 1 more documents without it (1 of 2); not before 20"), "{open}");
+    assert!(open.contains("for a deletion: 1 more document without it (1 of 2); not before 20"), "{open}");
     let kept = until(&["usual", "http://blog.example/?p=v"], "it is in the last document").await;
     assert!(kept.contains("http://blog.example/?p=v"), "{kept}");
     let feed = until(&["usual"], "suspected   ").await;

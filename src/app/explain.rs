@@ -15,7 +15,7 @@ use crate::{
         order::Order,
         page::PageQuery,
         position::Position,
-        reconcile::{CHANGED_POLLS_MAX, Evidence, WindowState},
+        reconcile::{CHANGED_POLLS_MAX, Evidence, WindowState, address_witness},
         record::{FeedNo, FeedRecord},
         schedule::{PollState, Repeat, ValidatorPair},
         stamp::Stamp,
@@ -137,7 +137,7 @@ impl Explainer {
                 .map(|found| format!("{}: {}", found.platform, found.why)),
             is_complete: record.metadata.is_complete(),
             items: (record.items.total, record.items.live),
-            window: known.window.entries.len(),
+            window: if absence.is_of_empty_document() { 0 } else { known.window.entries.len() },
             deferred: known.window.deferred.len(),
             reformatted_at: known.window.reformatted_at.map(rfc),
             history: history(&record, &feed.import),
@@ -189,6 +189,13 @@ impl Explainer {
         let mut items = self.store.snapshot(record.no, keys.clone()).await?.items;
         if let Some(item) = keys.iter().find_map(|key| items.remove(key)) {
             return Ok(Some(item));
+        }
+        // A tombstone holds no permalink any more, but it is still found by the one that its item had.
+        let witness: Vec<KeyHash> = address_witness(name).into_iter().collect();
+        let alike = self.store.witnessed(record.no, witness).await?.items;
+        let found = alike.iter().find(|item| is_named(item, name));
+        if let Some(item) = found.or_else(|| alike.iter().rev().find(|item| item.is_gone())) {
+            return Ok(Some(Arc::clone(item)));
         }
         let mut since = None;
         for _ in 0..SCAN_ITEMS_MAX / SCAN_PAGE_ITEMS {
@@ -296,7 +303,10 @@ fn quarantine(absence: &AbsenceState, since: Stamp) -> ExplainedQuarantine {
     let checks = || absence.items.iter().filter_map(|row| row.suspect.map(|missing| missing.permalink_check));
     ExplainedQuarantine {
         since: since.rfc3339(),
-        missing: (checks().count(), absence.items.len()),
+        missing: (
+            if absence.is_of_empty_document() { absence.items.len() } else { checks().count() },
+            absence.items.len(),
+        ),
         asked: checks().filter(|check| check.asked > 0).count(),
         next_at: checks().filter_map(|check| check.due()).min().map(|at| at.rfc3339()),
         decides_at: absence.decides_at(since).rfc3339(),
@@ -394,15 +404,18 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
             format!("the publisher has said since {} that the feed is gone (410)", since.rfc3339())
         }
         (Some(fault), ..) => format!(
-            "the last {} polls failed, since {}: {}; {}",
-            poll.health.failures,
+            "{} failed, since {}: {}; {}",
+            match poll.health.failures {
+                0 | 1 => "the last poll".to_owned(),
+                failures => format!("the last {failures} polls"),
+            },
             fault.since.rfc3339(),
             fault.kind,
-            words::whose(fault.kind.whose())
+            words::whose(&fault.kind)
         ),
         (.., None) => "it was never polled".to_owned(),
         (.., Some(_)) => format!(
-            "it answers well; {} arrivals of new items are remembered to go by{}",
+            "it answers well; by the times of the last new items, {} remembered{}",
             poll.timetable.arrivals.len(),
             poll.timetable
                 .hinted_secs

@@ -104,6 +104,7 @@ impl Overview {
             waiters: self.waiters.held(),
             config: self.reloader.status(),
             feeds,
+            removed: catalog.all_withdrawn().map(|(name, _)| name.to_owned()).collect(),
         })
     }
 }

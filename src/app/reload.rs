@@ -77,10 +77,15 @@ pub enum ForgetRefused {
     Store(#[from] StoreError),
 }
 
+/// The file of a configuration, in full: a reload is asked for from other folders, too.
+fn shown_file(source: &ConfigSource) -> String {
+    std::path::absolute(&source.file).unwrap_or_else(|_| source.file.clone()).display().to_string()
+}
+
 impl Reloader {
     pub(super) fn new(parts: ReloadParts) -> Self {
         let status = ConfigStatus {
-            file: parts.source.as_ref().map(|source| source.file.display().to_string()),
+            file: parts.source.as_ref().map(shown_file),
             loaded_at: now(),
             ..ConfigStatus::default()
         };

@@ -42,7 +42,10 @@ pub struct ExplainOptions {
 pub(super) async fn run(options: &ExplainOptions, config: &Config) -> anyhow::Result<()> {
     let told = answer(options, config).await?;
     let Some(told) = told else {
-        bail!("no feed `{}` is configured, or it was never served", tame(&options.feed));
+        let feed = tame(&options.feed);
+        bail!(
+            "no feed `{feed}`: it is not configured, or was never served with this configuration; the items of a feed that was removed are kept until `everfeed forget {feed}`"
+        );
     };
     let mut out = io::stdout().lock();
     if options.json {
@@ -328,12 +331,18 @@ fn circumstances(missing: &MissedByDocuments) -> Vec<String> {
         format!("last seen {}, missed since {}", missing.last_seen, missing.since),
         format!("{} items that stood behind it were still there, {behind}", missing.behind),
         format!(
-            "{} documents without it, {audited} the answer to a request without validators; {window} at first",
-            missing.count.0
+            "{} without it counted, {audited} the answer to a request without validators; {window} at first",
+            counted(missing.count.0, "document")
         ),
     ];
     lines.extend(page_line(&missing.page));
     lines
+}
+
+/// A number of things: `1 document`, `2 documents`.
+fn counted(count: impl Into<u64>, thing: &str) -> String {
+    let count = count.into();
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Line on the permalink check.
@@ -363,7 +372,8 @@ fn needed(missing: &MissedByDocuments, told: &Explanation) -> Vec<String> {
         ));
     }
     if count < of {
-        open.push(format!("{} more documents without it ({count} of {of})", of - count));
+        let more = counted(of - count, "more document");
+        open.push(format!("{more} without it ({count} of {of})"));
     }
     open.extend(missing.not_before.iter().map(|at| format!("not before {at}")));
     if !missing.audited {

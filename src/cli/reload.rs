@@ -14,6 +14,12 @@ pub(super) struct ReloadFailed(String);
 /// Asks for a reload. The file is read here only for the address of the process: whether it is good is for that to say.
 pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     let address = Config::admin_address(file, config::environment());
+    if let Ok((StatusCode::OK, status)) = ask(Method::GET, &format!("http://{address}/status")).await
+        && let Some(other) = other_file(&status, file)
+    {
+        let why = format!("nothing was reloaded: the everfeed at {address} was started with {other}");
+        return Err(ReloadFailed(format!("{why}, not with {}", file.display())).into());
+    }
     let answered = ask(Method::POST, &format!("http://{address}/reload")).await;
     // A file that cannot be read does not tell the address either, so its mistake comes first.
     if let (Err(_), Err(mistake)) = (&answered, Config::load(file, config::environment())) {
@@ -33,6 +39,15 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// The file that the running process was started with, by its status, if it is another one than this.
+fn other_file(status: &str, file: &Path) -> Option<String> {
+    let status: serde_json::Value = serde_json::from_str(status).ok()?;
+    let theirs = status["config"]["file"].as_str()?;
+    // A file that is gone is still known by its name.
+    let full = |file: &Path| file.canonicalize().or_else(|_| std::path::absolute(file)).ok();
+    (full(Path::new(theirs)) != full(file)).then(|| theirs.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,9 +59,29 @@ mod tests {
         std::fs::write(&file, "[server]\nadmin_listen = \"127.0.0.1:1\"\nwaiters = 3\n").unwrap();
         let error = run(&file).await.unwrap_err();
         assert!(error.is::<ReloadFailed>() && error.to_string().contains("waiters"), "{error}");
+        // The address is found in a file that is no TOML, too: nobody else may be asked.
+        std::fs::write(&file, "[server]\nadmin_listen = '127.0.0.1:1' # here\nx = [\n").unwrap();
+        let error = run(&file).await.unwrap_err();
+        assert!(
+            error.is::<ReloadFailed>() && error.to_string().contains("answers at 127.0.0.1:1"),
+            "{error}"
+        );
         let good = "[server]\nadmin_listen = \"127.0.0.1:1\"\n[[feed]]\nname = \"a\"\nurl = \"http://127.0.0.1:1/\"\n";
         std::fs::write(&file, good).unwrap();
         let error = run(&file).await.unwrap_err();
         assert!(!error.is::<ReloadFailed>() && error.to_string().contains("127.0.0.1:1"), "{error}");
+    }
+
+    #[test]
+    fn a_process_that_runs_with_another_file_is_not_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("everfeed.toml");
+        std::fs::write(&file, "").unwrap();
+        let status = |file: &Path| format!("{{\"config\":{{\"file\":{:?}}}}}", file.display().to_string());
+        assert_eq!(other_file(&status(&file), &file), None);
+        assert_eq!(other_file(&status(&folder.path().join("./everfeed.toml")), &file), None);
+        let other = folder.path().join("other.toml");
+        assert_eq!(other_file(&status(&other), &file), Some(other.display().to_string()));
+        assert_eq!(other_file("{}", &file), None);
     }
 }

@@ -222,6 +222,11 @@ impl AbsenceState {
         self.items.iter().filter(|row| !shown.contains(&row.id)).count()
     }
 
+    /// True when the last document held no entry, after one that did; the window is that of the one before.
+    pub fn is_of_empty_document(&self) -> bool {
+        self.documents.standing == DocumentStanding::Empty
+    }
+
     /// True when answers to conditional requests have proven to be parts of the feed, so that they show presence only.
     pub fn has_caught_conditional(&self) -> bool {
         self.conditional.is_caught()

@@ -41,6 +41,7 @@ pub use decide::{
 pub use flood_limiter::{CHANGED_POLLS_MAX, DeferredEdit};
 pub use observe::observe;
 pub use rename::join;
+pub use witnesses::address_witness;
 
 /// The date by which its publisher sorts an entry, microseconds since 1970, if it is plausible.
 pub fn dated(entry: &Entry) -> Option<i64> {

@@ -82,6 +82,8 @@ pub struct Status {
     pub config: ConfigStatus,
     /// Each feed.
     pub feeds: Vec<FeedStatus>,
+    /// Names of feeds that were removed from the configuration and are kept until they are forgotten.
+    pub removed: Vec<String>,
 }
 
 /// The configuration in force, and the last reload.

@@ -2,7 +2,7 @@
 
 use crate::feed::{
     absence::{CheckResult, ControlFinding, WindowEvent},
-    schedule::Whose,
+    schedule::{FaultKind, Whose},
 };
 
 /// An event of a window as a whole.
@@ -34,10 +34,14 @@ pub const fn event(event: WindowEvent) -> &'static str {
 }
 
 /// The owner of a fault.
-pub const fn whose(whose: Whose) -> &'static str {
-    match whose {
-        Whose::Upstream => "that is the publisher's fault",
-        Whose::Ours => "that is our own fault, not the publisher's",
+pub fn whose(kind: &FaultKind) -> &'static str {
+    match (kind.whose(), kind) {
+        (_, FaultKind::Refused { status: 401, .. }) => "that is for you to mend, in the configuration",
+        (Whose::Upstream, FaultKind::NoAnswer { .. }) => {
+            "that is the publisher's fault, or lies in the network on the way"
+        }
+        (Whose::Upstream, _) => "that is the publisher's fault",
+        (Whose::Ours, _) => "that is our own fault, not the publisher's",
     }
 }
 

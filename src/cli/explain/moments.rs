@@ -16,9 +16,11 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
         let text = from.get(..end).filter(|text| text.len() >= MOMENT_BYTES_MIN && text.is_ascii());
         if let Some(moment) = text.and_then(|text| DateTime::parse_from_rfc3339(text).ok()) {
             let moment = moment.with_timezone(&Utc);
-            out +=
-                &format!("{} ({})", moment.to_rfc3339_opts(SecondsFormat::Secs, true), from_now(moment, now));
             rest = &from[end..];
+            out += &moment.to_rfc3339_opts(SecondsFormat::Secs, true);
+            if !is_told_from_now(rest) {
+                out += &format!(" ({})", from_now(moment, now));
+            }
         } else {
             let digits = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
             out.push_str(&from[..digits]);
@@ -26,6 +28,12 @@ pub(super) fn relative(line: &str, now: DateTime<Utc>) -> String {
         }
     }
     out + rest
+}
+
+/// True when the text behind a moment says already how far away it is.
+fn is_told_from_now(behind: &str) -> bool {
+    let told = behind.strip_prefix(" (").and_then(|behind| behind.split(')').next());
+    told.is_some_and(|told| told.starts_with("in ") || told.ends_with(" ago"))
 }
 
 /// Time from now, in the largest unit that counts at least two of it.
@@ -54,6 +62,8 @@ mod tests {
             "2026-06-01T23:59:30Z (just now); not before 2026-06-09T00:00:00Z (in 7 days).",
         );
         check("2026-06-02T00:30:00Z", "2026-06-02T00:30:00Z (in 30 min)");
+        check("2026-06-02T00:30:00Z (in 30 minutes)", "2026-06-02T00:30:00Z (in 30 minutes)");
+        check("2026-06-02T00:30:00Z (odd)", "2026-06-02T00:30:00Z (in 30 min) (odd)");
         check("post 17 of 2026-06-01, \u{fc}ber 3 Zeilen", "post 17 of 2026-06-01, \u{fc}ber 3 Zeilen");
         check("1_0_1 2026-99-99T00:00:00Z", "1_0_1 2026-99-99T00:00:00Z");
     }

@@ -37,6 +37,9 @@ pub(super) fn renamed(
     claimed: &HashSet<ItemId>,
     unknown: &[UnknownEntry<'_>],
 ) -> HashMap<usize, Arc<Item>> {
+    if unknown.is_empty() {
+        return HashMap::new();
+    }
     let items: Vec<(&Arc<Item>, &Entry)> =
         held_items(known, claimed).into_iter().filter_map(|item| Some((item, item.entry()?))).collect();
     let held: Vec<Named> = items.iter().map(|(_, entry)| Named::by_own_id(entry)).collect();

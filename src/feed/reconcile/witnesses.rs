@@ -73,8 +73,7 @@ impl Witnesses {
     /// the title at each date, each text.
     pub(super) fn keys(&self) -> Vec<KeyHash> {
         let key = |kind: &str, value: &str| KeyHash::of(kind, value);
-        let mut keys: Vec<KeyHash> =
-            self.addresses.iter().map(|address| key("address", &address.path)).collect();
+        let mut keys: Vec<KeyHash> = self.addresses.iter().map(Address::key).collect();
         if let Some(title) = &self.title {
             keys.extend(self.dates().map(|at| key("title", &format!("{at} {title}"))));
         }
@@ -86,6 +85,10 @@ impl Witnesses {
 }
 
 impl Address {
+    fn key(&self) -> KeyHash {
+        KeyHash::of("address", &self.path)
+    }
+
     /// The address that an id or a link is; `None` for a site's front page, which is no entry's own.
     pub(super) fn of(reference: &str) -> Option<Self> {
         let is_url = ["http://", "https://"].iter().any(|scheme| reference.starts_with(scheme));
@@ -113,6 +116,11 @@ impl Address {
 
 /// Names of the file that a server sends for a folder.
 const INDEX_FILES: [&str; 4] = ["/index.html", "/index.htm", "/index.php", "/default.aspx"];
+
+/// The key under which a store keeps the items that once had this id or permalink, at any host; `None` for a front page.
+pub fn address_witness(reference: &str) -> Option<KeyHash> {
+    Address::of(reference).map(|address| address.key())
+}
 
 /// Keys under which a store keeps an item with this entry.
 pub(super) fn keys(entry: &Entry) -> Vec<KeyHash> {
@@ -145,7 +153,7 @@ fn digest_of(text: &Text) -> Option<Digest> {
 /// The letters and digits of a text in lower case, at most so many: markup, entities, white space and punctuation differ from one
 /// software to the next.
 fn folded(text: &Text, letters_max: usize) -> String {
-    let mut folded = String::new();
+    let mut folded = String::with_capacity(text.value.len().min(letters_max));
     let mut letters = 0;
     let mut rest = text.value.as_str();
     while let Some(c) = rest.chars().next() {
@@ -155,7 +163,12 @@ fn folded(text: &Text, letters_max: usize) -> String {
             _ => c.len_utf8(),
         };
         if c.is_alphanumeric() {
-            folded.extend(c.to_lowercase());
+            // Most letters are ASCII, whose lower case is a single letter.
+            if c.is_ascii() {
+                folded.push(c.to_ascii_lowercase());
+            } else {
+                folded.extend(c.to_lowercase());
+            }
             letters += 1;
             if letters >= letters_max {
                 break;

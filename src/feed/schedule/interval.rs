@@ -1,6 +1,6 @@
 //! Length of the wait between polls: the feed's own rhythm, back-off, and jitter; not what an answer means.
 
-use super::{Policy, PollState};
+use super::{FaultKind, FaultNote, Policy, PollState, Whose};
 use crate::feed::stamp::{SECOND_US, Stamp};
 
 /// Seconds between polls at least, unless the configuration or the feed lowers it (DESIGN section 9).
@@ -9,6 +9,8 @@ pub const FLOOR_SECS: u64 = 3600;
 const HINTED_FLOOR_SECS: u64 = 900;
 /// The first step of a back-off (POLLING 1.5).
 const BACK_OFF_SECS: u64 = 300;
+/// The first step while a feed was never read and its server does not answer: in a sidecar the two start together.
+const UNREACHED_SECS: u64 = 15;
 /// The first step after a 429 that names no time (POLLING 1.5).
 const THROTTLED_SECS: u64 = 3600;
 /// 403 and 404 are slower than other failures (FRB 112).
@@ -52,10 +54,21 @@ pub(super) fn back_off_secs(state: &PollState, status: Option<u16>, policy: &Pol
     let floor = floor_secs(state, policy);
     // Who lowered the floor to seconds wants to know in seconds, too.
     let first = BACK_OFF_SECS.min(floor);
+    let mut failures = state.health.failures;
+    let is_unreached =
+        |fault: &FaultNote| matches!(fault.kind, FaultKind::NoAnswer { whose: Whose::Upstream, .. });
+    if state.document.body.is_none() && state.health.fault.as_ref().is_some_and(is_unreached) {
+        let wait_secs = |tries: u32| doubled(UNREACHED_SECS, tries);
+        let soon = (0..u32::BITS).find(|tries| wait_secs(*tries) >= floor).unwrap_or(u32::BITS);
+        if (1..=soon).contains(&failures) {
+            return wait_secs(failures - 1);
+        }
+        failures = failures.saturating_sub(soon);
+    }
     let backed_off = match status {
-        Some(429) => doubled(THROTTLED_SECS, state.health.failures),
-        Some(403 | 404) => doubled(first, state.health.failures).saturating_mul(REFUSED_FACTOR),
-        _ => doubled(first, state.health.failures),
+        Some(429) => doubled(THROTTLED_SECS, failures),
+        Some(403 | 404) => doubled(first, failures).saturating_mul(REFUSED_FACTOR),
+        _ => doubled(first, failures),
     };
     backed_off.max(state.timetable.hinted_secs.unwrap_or(0)).clamp(floor, policy.max_secs)
 }

@@ -178,6 +178,11 @@ fn failures_back_off_exponentially_between_the_floor_and_the_maximum() {
     check_back_off(Some(500), 8, &USUAL, 76_800);
     check_back_off(Some(500), 9, &USUAL, DAY);
     check_back_off(None, 80, &USUAL, DAY);
+    // A server that does not answer yet has just been started, as in a sidecar; one that never answers is a failure as any other.
+    check_back_off(None, 1, &USUAL, 15);
+    check_back_off(None, 8, &USUAL, 1920);
+    check_back_off(None, 9, &USUAL, HOUR);
+    check_back_off(None, 12, &USUAL, 4800);
     check_back_off(None, 1, &QUICK, 2);
     check_back_off(None, 3, &QUICK, 8);
     check_back_off(None, 9, &Policy { min_secs: Some(1), max_secs: 5 }, 5);

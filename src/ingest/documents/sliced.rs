@@ -31,7 +31,8 @@ pub(in crate::ingest) struct Sliced {
     pub(in crate::ingest) platform: Option<Detected>,
     /// Profile of that software.
     pub(in crate::ingest) profile: Option<Arc<Profile>>,
-    pub(in crate::ingest) bytes: Bytes,
+    /// The document as it came, for another reader to count its entries; `None` of one too large to be kept for that.
+    pub(in crate::ingest) bytes: Option<Bytes>,
     pub(in crate::ingest) content_type: Option<String>,
     /// Change, or none, that the poll before it brought.
     pub(in crate::ingest) previous: Repeat,
@@ -57,7 +58,7 @@ impl Sliced {
             window,
             coverage,
             partial,
-            bytes: fetched.body.clone(),
+            bytes: (fetched.body.len() <= CROSS_CHECK_BYTES_MAX).then(|| fetched.body.clone()),
             platform: None,
             profile: None,
             content_type: fetched.content_type.clone(),
@@ -106,10 +107,14 @@ impl Sliced {
     /// Number of entries that another reader finds and we do not: then what seems to be missing may be our own mistake.
     pub(in crate::ingest) fn overlooked(&self) -> Option<usize> {
         let hints = Hints { content_type: self.content_type.as_deref(), ..Hints::default() };
-        let found = cross_check_count(&self.bytes, &hints)?;
+        let found = cross_check_count(self.bytes.as_ref()?, &hints)?;
         found.checked_sub(self.window.entries.len()).filter(|more| *more > 0)
     }
 }
+
+/// Length of a document, in bytes, up to which another reader counts its entries: a larger one would be in memory several
+/// times while what it changes is written.
+const CROSS_CHECK_BYTES_MAX: usize = 8 << 20;
 
 /// Digest that is the same for the same document. Of a resource the media type is part.
 fn digest(fetched: &Fetched) -> Digest {

@@ -61,6 +61,8 @@ impl Poll<'_> {
                 return Ok(self.held_back(&sliced, answer, begun.map(|walk| *walk), until));
             }
         };
+        // Its bytes are not held while what it changes is written.
+        drop(fetched);
         let (sliced, import, answer) = (&sliced, &import, &answer);
         let settled =
             transact(self.context, self.feed, "its document was decided on", |snapshot| async move {

@@ -95,7 +95,7 @@ impl Poll<'_> {
         let seen = WalkedDocument {
             landed,
             body: page.body,
-            bytes: sliced.bytes.len() as u64,
+            bytes: fetched.body.len() as u64,
             keys: &page.keys,
             metadata: &sliced.window.metadata,
             damaged: sliced.coverage.is_partial(),
@@ -107,7 +107,7 @@ impl Poll<'_> {
             Ok(walk) => walk,
             Err(history) => return Ok(Err(history)),
         };
-        page.content = deflate(sliced.bytes.clone()).await?;
+        page.content = deflate(fetched.body.clone()).await?;
         self.context.store.stage(feed.no, walk.token(), Some(page)).await.map_err(store_failure)?;
         let way = walk.strategy().map(ToString::to_string).unwrap_or_default();
         info!(feed.name = %feed.name, way, "Reading the archives of `{}`", feed.name);

@@ -31,7 +31,7 @@ async fn an_item_is_found_by_its_publishers_id_as_written_alive_and_deleted() {
         entry: Arc::new(entry),
         published_us: None,
         digests: ItemDigests::default(),
-        witnesses: Vec::new(),
+        witnesses: address_witness("http://blog.example/1").into_iter().collect(),
     };
     let commit = Commit { changes: vec![Change::Put(put)], ready: true, ..Commit::nothing(&record) };
     let record = store.commit(commit).await.unwrap().feed;
@@ -59,7 +59,7 @@ async fn an_item_is_found_by_its_publishers_id_as_written_alive_and_deleted() {
     let gone = Delete { id, reason, first_missing: None, last_seen: None, evidence };
     let commit = Commit { changes: vec![Change::Delete(gone)], ready: true, ..Commit::nothing(&record) };
     store.commit(commit).await.unwrap();
-    for name in ["Post 1", &iri, &ours] {
+    for name in ["Post 1", &iri, &ours, "http://blog.example/1"] {
         let told = explainer.explain("blog", Some(name), |_| None).await.unwrap().unwrap();
         assert_eq!(told.item.map(|item| item.state), Some(ItemState::Deleted), "{name}");
     }
