@@ -6,8 +6,8 @@ use crate::text::markup::{XHTML, write_nodes};
 use crate::text::{entities, references, visible};
 use crate::{Element, Text, TextKind};
 
-/// A title. RSS never says whether it is HTML: it is taken for HTML only if, read as XML, it still holds a tag or a reference
-/// that means something: "AT&T" and "a < b" are plain, "&lt;i>" and "Q&amp;amp;A" in the source are not.
+/// A title. RSS never says whether it is HTML: it is taken for HTML only if, read as XML, it still holds an element or a
+/// reference that means something: "AT&T", "a < b" and `Vec<T>` are plain, "&lt;i>x&lt;/i>" and "Q&amp;amp;A" in the source are not.
 pub(crate) fn title(element: &Element, scope: &Scope) -> Option<Text> {
     let text = if element.elements().next().is_none() {
         visible(element.characters()).map(|text| scope.html(text))
@@ -19,13 +19,23 @@ pub(crate) fn title(element: &Element, scope: &Scope) -> Option<Text> {
 }
 
 fn holds_markup(text: &str) -> bool {
-    let opens = |at: usize| {
-        let after = text[at + 1..].trim_start_matches('/');
-        after.starts_with(|c: char| c.is_ascii_alphabetic()) || after.starts_with("!--")
-    };
-    let tag = memchr::memchr_iter(b'<', text.as_bytes()).find(|&at| opens(at));
+    let tag = memchr::memchr_iter(b'<', text.as_bytes()).find(|&at| is_of_element(&text[at + 1..]));
     tag.is_some_and(|at| memchr::memchr(b'>', &text.as_bytes()[at..]).is_some())
         || entities::holds_reference(text)
+}
+
+/// Elements that need no end tag.
+const WITHOUT_END: [&str; 10] = ["br", "hr", "img", "wbr", "p", "li", "dt", "dd", "embed", "input"];
+
+/// True when an element, or a comment, is written with the tag that begins with this text, behind its `<`. A start tag that
+/// needs an end tag tells nothing by itself: in a title it is what the title speaks of, `<div>` or `Vec<T>`.
+fn is_of_element(tag: &str) -> bool {
+    let name = |tag: &str| tag.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tag.len());
+    let is_standalone = || WITHOUT_END.iter().any(|known| known.eq_ignore_ascii_case(&tag[..name(tag)]));
+    match tag.strip_prefix('/') {
+        Some(end) => end.starts_with(|c: char| c.is_ascii_alphabetic()),
+        None => tag.starts_with("!--") || is_standalone(),
+    }
 }
 
 /// A text as HTML.
@@ -59,6 +69,14 @@ mod tests {
             ("a <b", false),
             ("<i>x</i>", true),
             ("x<br/>", true),
+            ("x<BR>y", true),
+            ("<img src='a'>", true),
+            ("How to use <div> & a < b", false),
+            ("Option<T> in Rust", false),
+            ("Post 6 <b>", false),
+            ("<bring>", false),
+            ("<b>bold</B>", true),
+            ("<p", false),
             ("</p>x", true),
             ("Q&amp;A", true),
             ("&#8217;s", true),
