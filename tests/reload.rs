@@ -180,6 +180,7 @@ async fn reload_under_load(long_polls: usize, requests_per_sec: u32, reloads: us
     assert_eq!((ended.status, page["items"].as_array().unwrap().len()), (200, 0));
     assert_eq!(get(at, "/feeds/leaving.json").await.status, 410);
     assert_eq!(get(at, "/feeds/leaving/about").await.status, 410);
+    assert_eq!(status(&app).await["removed"], serde_json::json!(["leaving"]));
     assert_eq!(get(at, "/feeds/never.json").await.status, 404);
     answers(at, "coming", 200).await;
     holds(&app, long_polls).await;

@@ -415,7 +415,7 @@ fn why_then(poll: &PollState, left_alone: Option<Stamp>) -> String {
         ),
         (.., None) => "it was never polled".to_owned(),
         (.., Some(_)) => format!(
-            "it answers well; by the times of the last new items, {} remembered{}",
+            "it answers well; the interval follows the times of the last new items ({} remembered){}",
             poll.timetable.arrivals.len(),
             poll.timetable
                 .hinted_secs

@@ -154,7 +154,8 @@ pub struct CommitBasis {
     pub feed: FeedNo,
     /// Its revision; on another, the commit is a conflict.
     pub rev: u64,
-    /// The epoch of the writer's lease, when it is held by another the writer is fenced; `None` in a store of one process.
+    /// The epoch of the writer's lease; once another writer holds the lease, the commit is refused. `None` in a store of one
+    /// process.
     pub epoch: Option<u64>,
 }
 

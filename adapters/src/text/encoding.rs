@@ -249,7 +249,7 @@ impl Survey {
     }
 }
 
-/// True for an ASCII control that is neither a line feed nor a tab, DEL aside.
+/// True for a control below the space that is neither a line feed nor a tab.
 fn is_control(b: u8) -> bool {
     b < 0x20 && b != b'\n' && b != b'\t'
 }

@@ -35,6 +35,15 @@ impl OwnOrigins {
         Some(url.into())
     }
 
+    /// The front page of the feed's site: the one that its document names, if it is at the feed's own origin, else the root.
+    /// `None` where that is the feed itself.
+    pub fn front_page(&self, named: Option<&str>) -> Option<String> {
+        let of_feed = self.mapped(self.configured.as_str());
+        let named = named.and_then(|url| self.mapped(url)).filter(|url| Some(url) != of_feed.as_ref());
+        let root = || self.mapped(self.configured.join("/").ok()?.as_str());
+        named.or_else(root).filter(|url| Some(url) != of_feed.as_ref())
+    }
+
     /// True when an answer came from the feed's own origin.
     pub fn holds(&self, landed: &str) -> bool {
         let Ok(url) = Url::parse(landed) else { return false };
@@ -49,4 +58,28 @@ fn is_same(one: &Url, other: &Url) -> bool {
     let bare = |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
     one.origin() == other.origin()
         || bare(one).is_some() && bare(one) == bare(other) && is_usual(one) && is_usual(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_front_page_is_the_one_that_the_feed_names_at_its_own_origin() {
+        let url = |url: &str| Url::parse(url).unwrap();
+        let feed = OwnOrigins::new(url("http://127.0.0.1:8081/a/feed"), vec![url("https://blog.example/")]);
+        let root = Some("http://127.0.0.1:8081/");
+        for (named, expect) in [
+            (Some("http://127.0.0.1:8081/a/"), Some("http://127.0.0.1:8081/a/")),
+            (Some("https://blog.example/a/"), Some("http://127.0.0.1:8081/a/")),
+            (Some("https://other.example/"), root),
+            (Some("https://blog.example/a/feed"), root),
+            (Some("no URL"), root),
+            (None, root),
+        ] {
+            assert_eq!(feed.front_page(named).as_deref(), expect, "{named:?}");
+        }
+        let at_root = OwnOrigins::new(url("http://127.0.0.1:8081/"), Vec::new());
+        assert_eq!(at_root.front_page(None), None, "the root is the feed itself");
+    }
 }

@@ -11,7 +11,7 @@ use crate::{
         schedule::Failure,
     },
     ingest::{
-        FeedSpec, Upstream,
+        Upstream,
         compute::compute,
         store_failure::store_failure,
         transact::{Decision, transact},
@@ -19,7 +19,7 @@ use crate::{
     },
     store::Commit,
 };
-use everfeed_adapters::{Entry, Hints, Metadata, PageText};
+use everfeed_adapters::{Entry, Hints, PageText};
 use http::StatusCode;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -76,7 +76,8 @@ impl Check<'_> {
     ) -> Result<Option<(String, Option<Arc<Entry>>)>, Failure> {
         if last.control_candidates().is_empty() {
             let metadata = self.context.store.feed(self.feed.no).await.map_err(store_failure)?.metadata;
-            return Ok(front_page(self.feed, &metadata).map(|url| (url, None)));
+            let reach = OwnOrigins::new(self.feed.url.clone(), self.feed.aliases.clone());
+            return Ok(reach.front_page(metadata.link("alternate")).map(|url| (url, None)));
         }
         Ok(self.post_with_page(last, tried).await?.map(|(url, entry)| (url, Some(entry))))
     }
@@ -141,18 +142,6 @@ impl Check<'_> {
         );
         Ok(Checked { next_at: receipt.feed.window.next_check_at, asked, ..Checked::default() })
     }
-}
-
-/// The front page of the site of a feed, at the feed's own origin: the one that the feed names, or the root.
-fn front_page(feed: &FeedSpec, metadata: &Metadata) -> Option<String> {
-    let reach = OwnOrigins::new(feed.url.clone(), feed.aliases.clone());
-    let named = metadata.link("alternate").and_then(|url| reach.mapped(url));
-    let root = || feed.url.join("/").ok().and_then(|url| reach.mapped(url.as_str()));
-    let of_feed = reach.mapped(feed.url.as_str());
-    named
-        .filter(|url| Some(url) != of_feed.as_ref())
-        .or_else(root)
-        .filter(|url| Some(url) != of_feed.as_ref())
 }
 
 /// The finding of an answer about a post that is in the feed, or about the front page, and the other items whose words stand

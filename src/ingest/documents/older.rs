@@ -63,8 +63,15 @@ impl Older {
         let previous = Repeat::Unchanged;
         let deletions = self.deletions;
         let coverage = Coverage::Partial;
-        let rest = Observation::default();
-        let seen = Observation { entries, deletions, coverage, profile, previous, elsewhere, ..rest };
+        let seen = Observation {
+            entries,
+            deletions,
+            coverage,
+            profile,
+            previous,
+            elsewhere,
+            ..Observation::default()
+        };
         reconcile(namespace, known, &seen, policy, now)
     }
 
