@@ -213,6 +213,62 @@ async fn other_dates_with_ids_and_links_new() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn dates_given_anew_to_each_post() {
+    let later: Scheme = |post| {
+        post.id = format!("item-{}", number(post) * 7919);
+        post.published = post.published.map(|at| at + 5000 + number(post) * 977);
+        post.updated = post.published;
+    };
+    let imported: Scheme = |post| {
+        anew(post);
+        // Software that reads in an archive writes it in a minute.
+        post.published = post.published.map(|_| 1_790_000_000 + number(post));
+        post.updated = post.published;
+    };
+    for (format, document) in FORMATS {
+        for (what, after) in [("ids new", later), ("ids and links new", imported)] {
+            let by = |letters: &str, scheme: Scheme| {
+                document(Posts::from(letters).each(at_its_own_time).each(scheme))
+            };
+            let mut blog = Blog::of(by("ponmlkjihg", unchanged)).await;
+            let told = blog.shows(by("qponmlkjih", after)).await;
+            assert_eq!(told.matches('+').count(), 1, "{what}, {format}: {told}");
+            assert_eq!(blog.stays(9 * 24).await, "", "{what}, {format}: afterwards");
+            assert_eq!(total(&blog).await, 11, "{what}, {format}");
+        }
+    }
+}
+
+/// A list that is made anew each day shows some of the same things at another date: they are entries of their own.
+#[tokio::test(start_paused = true)]
+async fn lists_made_anew_are_no_change_of_scheme() {
+    let list = |letters: &str, day: i64| {
+        let mut posts = Posts::from(letters);
+        for post in &mut posts.0 {
+            post.id = format!("{}#{day}", post.id);
+            post.published = Some(1_780_000_000 + day * 86_400);
+            post.updated = post.published;
+        }
+        rss(posts)
+    };
+    let mut blog = Blog::of(list("abcdefgh", 1)).await;
+    let told = blog.shows(list("abcdefgh", 2)).await;
+    assert_eq!(told.matches('+').count(), 8, "one date for all tells no order: {told}");
+    let ranked = |letters: &str, day: i64| {
+        let mut posts = Posts::from(letters);
+        for (rank, post) in (0..).zip(&mut posts.0) {
+            post.id = format!("{}#{day}", post.id);
+            post.published = Some(1_780_000_000 + day * 86_400 - rank * 61);
+            post.updated = post.published;
+        }
+        rss(posts)
+    };
+    let mut blog = Blog::of(ranked("abcdefgh", 1)).await;
+    let told = blog.shows(ranked("hcafbgde", 2)).await;
+    assert_eq!(told.matches('+').count(), 8, "another order: {told}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn other_texts_with_ids_and_links_new() {
     check("excerpts", unchanged, |post| {
         anew(post);

@@ -34,6 +34,8 @@ pub(super) struct Likeness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SchemeChange {
     Shown,
+    /// All dates were given anew, too, in the order of the old ones.
+    ShownWithNewDates,
     NotShown,
 }
 
@@ -85,8 +87,13 @@ impl Likeness {
 
     /// True when the two are one post: two witnesses agree and none contradicts. One of them must be the date unless the feed
     /// has changed its scheme: a title, a link and a text may all come again in another post, as those of a weekly thread
-    /// do. A text may differ, since posts are edited, but then title and midnight alone are too little.
+    /// do. A text may differ, since posts are edited, but then title and midnight alone are too little. Where all dates were
+    /// given anew, they say nothing, and the text must not say otherwise.
     pub(super) fn is_one(&self, scheme_change: SchemeChange) -> bool {
+        if scheme_change == SchemeChange::ShownWithNewDates && self.date != Word::Agrees {
+            let agreed = self.agreed() >= 2 || self.has_same_id;
+            return agreed && self.title != Word::Contradicts && self.text != Word::Contradicts;
+        }
         if self.date == Word::Contradicts {
             return self.has_same_id && self.title != Word::Contradicts;
         }
@@ -101,7 +108,7 @@ impl Likeness {
         let may_be_others =
             self.is_day_only && self.address != Word::Agrees && self.text == Word::Contradicts;
         self.agreed() >= 2
-            && (scheme_change == SchemeChange::Shown || (self.date == Word::Agrees && !may_be_others))
+            && (scheme_change != SchemeChange::NotShown || (self.date == Word::Agrees && !may_be_others))
     }
 }
 

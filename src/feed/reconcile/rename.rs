@@ -100,8 +100,44 @@ fn matches(held: &[Named], given: &[Named]) -> Vec<(usize, usize)> {
     let dated_anew: HashSet<(usize, usize)> =
         moved.iter().filter(|pair| pair.likeness.is_dated_anew).map(|pair| (pair.old, pair.new)).collect();
     let shown = scheme_change.iter().filter(|pair| !dated_anew.contains(pair)).count();
-    let is_shown = shown >= SCHEME_CHANGE_MIN && shown * 2 >= given.len();
-    if is_shown { scheme_change } else { one_to_one(&plain, SchemeChange::NotShown) }
+    if shown >= SCHEME_CHANGE_MIN && shown * 2 >= given.len() {
+        return scheme_change;
+    }
+    let with_new_dates = one_to_one(&plain, SchemeChange::ShownWithNewDates);
+    let is_most = with_new_dates.len() >= SCHEME_CHANGE_MIN && with_new_dates.len() * 4 >= given.len() * 3;
+    if is_most && is_in_order_of_dates(held, &with_new_dates) {
+        return with_new_dates;
+    }
+    one_to_one(&plain, SchemeChange::NotShown)
+}
+
+/// True when the document shows nine of ten matched posts in the order of their old dates, the newest first or the oldest first:
+/// their publisher dated the posts of a blog anew. A list that is made anew each day has one date for all its entries, or
+/// another order.
+fn is_in_order_of_dates(held: &[Named], matched: &[(usize, usize)]) -> bool {
+    let mut by_place: Vec<(usize, usize)> = matched.iter().map(|(old, new)| (*new, *old)).collect();
+    by_place.sort_unstable();
+    let is_ordered = |date: fn(&Witnesses) -> Option<i64>| {
+        let dates: Vec<i64> = by_place.iter().filter_map(|(_, old)| date(&held[*old].witnesses)).collect();
+        let backwards: Vec<i64> = dates.iter().rev().copied().collect();
+        longest_rise(&dates).max(longest_rise(&backwards)) * 10 >= matched.len() * 9
+    };
+    is_ordered(|held| held.published) || is_ordered(|held| held.updated)
+}
+
+/// Length of the longest subsequence of which each number is greater than the one before it.
+fn longest_rise(numbers: &[i64]) -> usize {
+    // The least number with which a rise of each length ends.
+    let mut ends: Vec<i64> = Vec::new();
+    for number in numbers {
+        let at = ends.partition_point(|end| end < number);
+        if at == ends.len() {
+            ends.push(*number);
+        } else {
+            ends[at] = *number;
+        }
+    }
+    ends.len()
 }
 
 /// Live items that a document may show under another name: those of the window that it lacks, and those that the store found
