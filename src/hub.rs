@@ -38,7 +38,9 @@ mod signature;
 mod lease;
 mod retry_schedule;
 
-mod limits;
+mod destination;
+mod health;
+mod places;
 mod roster;
 
 #[cfg(test)]
@@ -48,7 +50,7 @@ pub use client::Callbacks;
 pub use roster::SubscriptionCounts;
 
 use client::CallbackClient;
-use limits::Limits;
+use places::Places;
 use roster::{Key, Room, Roster, Standing, Way};
 use subscription_task::{SubscriptionTask, TaskPlace};
 
@@ -74,9 +76,9 @@ pub struct Config {
     pub subscriptions_max: usize,
     /// Subscriptions that were never verified, at most; one more is answered 503.
     pub unverified_max: usize,
-    /// Requests to callbacks under way at once at most.
+    /// Requests to callbacks under way at once at most. Those without an answer after 2 s count apart, up to half as many.
     pub in_flight_max: usize,
-    /// Requests to the callbacks of one host under way at once at most.
+    /// Requests to the callbacks of one host and port under way at once at most.
     pub in_flight_per_host_max: usize,
 }
 
@@ -93,7 +95,7 @@ impl Default for Config {
             deliver_secs: 10,
             subscriptions_max: 20_000,
             unverified_max: 2_000,
-            in_flight_max: 200,
+            in_flight_max: 300,
             in_flight_per_host_max: 20,
         }
     }
@@ -175,7 +177,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     client: CallbackClient,
     catalog: Catalog,
-    limits: Limits,
+    places: Places,
     metrics: Metrics,
     roster: Roster,
     stop: CancellationToken,
@@ -192,11 +194,11 @@ impl Hub {
     /// A hub at rest. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
         let Parts { config, readers, store, notify, clock, callbacks, user_agent, catalog, metrics } = parts;
-        let limits = Limits::new(config.in_flight_max, config.in_flight_per_host_max);
+        let places = Places::new(config.in_flight_max, config.in_flight_per_host_max);
         let within = Duration::from_secs(config.deliver_secs);
         let client = CallbackClient { service: callbacks, user_agent, within };
         let (roster, stop) = (Roster::default(), CancellationToken::new());
-        let shared = Shared { config, readers, store, clock, client, catalog, limits, metrics, roster, stop };
+        let shared = Shared { config, readers, store, clock, client, catalog, places, metrics, roster, stop };
         Self {
             shared: Arc::new(shared),
             notify,

@@ -1,9 +1,13 @@
-//! Requests to callbacks: sent once, with an end to their wait; not what they say, and not how many there are at once.
+//! Requests to callbacks: sent once, with an end to their wait, and their place told how they end; not what they say.
 
+use super::{
+    health::{Ending, SLOW_AFTER},
+    places::Place,
+};
 use crate::layers::{FetchError, Request};
 use bytes::Bytes;
 use http::{HeaderValue, Response};
-use std::time::Duration;
+use std::{pin::pin, time::Duration};
 use tower::{ServiceExt as _, util::BoxCloneSyncService};
 
 /// Service for requests to callbacks: no redirects, guarded addresses, a bounded answer. [`crate::layers::callback`]
@@ -21,8 +25,22 @@ pub(super) struct CallbackClient {
 
 impl CallbackClient {
     /// Sends a request.
-    pub(super) async fn send(&self, request: Request) -> Result<Response<Bytes>, FetchError> {
-        let answer = tokio::time::timeout(self.within, self.service.clone().oneshot(request)).await;
-        answer.unwrap_or(Err(FetchError::Timeout { after: self.within }))
+    pub(super) async fn send(
+        &self,
+        request: Request,
+        place: &mut Place,
+    ) -> Result<Response<Bytes>, FetchError> {
+        let mut sent = pin!(tokio::time::timeout(self.within, self.service.clone().oneshot(request)));
+        let early = tokio::time::timeout(SLOW_AFTER, sent.as_mut()).await;
+        let (answer, answered) = match early {
+            Ok(answer) => (answer, Ending::Answered),
+            Err(_) => {
+                place.slowed();
+                (sent.await, Ending::AnsweredSlowly)
+            }
+        };
+        let answer = answer.unwrap_or(Err(FetchError::Timeout { after: self.within }));
+        place.ended(if answer.is_ok() { answered } else { Ending::Silent });
+        answer
     }
 }

@@ -1,7 +1,7 @@
 //! The contract of a protocol that takes deliveries: one delivery in, what came of it out. When one is made, and when one is
 //! tried again, is the same for all of them and decided elsewhere.
 
-use super::Shared;
+use super::{Shared, destination::Destination, places::Place};
 use crate::{clock::Clock, readers::Rendered, render::Representation, store::subscriptions::Target};
 use futures_util::future::BoxFuture;
 use std::{sync::Arc, time::Duration};
@@ -43,11 +43,11 @@ pub(super) enum Delivered {
 
 /// Carries deliveries to one target.
 pub(super) trait Deliver: Send + Sync {
-    /// The host that is loaded by a delivery: its share of what is under way at once is limited.
-    fn host(&self) -> String;
+    /// The destination that is loaded by a delivery: its share of what is under way at once is limited.
+    fn destination(&self) -> Destination;
 
-    /// Makes a delivery once. The wait for its end is bounded.
-    fn deliver(&self, delivery: Delivery) -> BoxFuture<'_, Delivered>;
+    /// Makes a delivery once, in its place. The wait for its end is bounded.
+    fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered>;
 }
 
 /// The way to a target.

@@ -4,6 +4,7 @@
 use super::{
     Shared,
     deliver::{Deliver, Delivered, Delivery},
+    places::Errand,
 };
 use crate::{
     feed::view::View,
@@ -39,6 +40,8 @@ pub(super) enum PushOutcome {
     Gone,
     /// It did not take the push.
     Failed { why: String, retry_after: Option<Duration>, too_large: bool },
+    /// Nobody answers at its destination, so it was not tried.
+    Postponed { wait: Duration },
     /// We could not even try.
     Ours(String),
     /// We are stopping.
@@ -69,11 +72,18 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their leases.
     let Some(link) = shared.link(push.view, push.representation) else { return Ok(PushOutcome::Nothing) };
     let Some(acked) = push.acked else { return settle(shared, push.view).await };
-    let host = push.way.host();
-    let _permit = tokio::select! {
+    let destination = push.way.destination();
+    let entered = tokio::select! {
         biased;
         () = shared.stop.cancelled() => return Ok(PushOutcome::Stopped),
-        permit = shared.limits.enter(&host) => permit,
+        entered = shared.places.enter(&destination, Errand::Push) => entered,
+    };
+    let mut place = match entered {
+        Ok(place) => place,
+        Err(closed) => {
+            shared.metrics.push("postponed");
+            return Ok(PushOutcome::Postponed { wait: closed.wait });
+        }
     };
     // Read only now: what was newest when we queued may be old by the time there is room.
     let reading = ReadRequest::push(push.view, push.representation, &acked, push.items_max);
@@ -88,7 +98,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
         return Ok(PushOutcome::Advanced(advance));
     }
     let delivery = Delivery { representation: push.representation, link, prev: acked, page };
-    let delivered = push.way.deliver(delivery).await;
+    let delivered = push.way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
     Ok(match delivered {
         Delivered::Taken { on_behalf_of } => PushOutcome::Advanced(Advance { on_behalf_of, ..advance }),

@@ -24,6 +24,12 @@ pub(super) fn verify_at(now: Stamp, failures: u32, retry_after: Option<Duration>
     after(now, &VERIFY_SECS, failures, retry_after)
 }
 
+/// Time at which a delivery is tried again that was not made, as nobody answers at its destination.
+pub(super) fn postponed_until(now: Stamp, wait: Duration) -> Stamp {
+    let wait = wait.mul_f64(1.0 + JITTER * rand::random::<f64>());
+    Stamp::from_micros(now.micros().saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)))
+}
+
 fn after(now: Stamp, schedule: &[u64], failures: u32, retry_after: Option<Duration>) -> Stamp {
     let step = (failures.max(1) as usize - 1).min(schedule.len() - 1);
     let wait = Duration::from_secs(schedule[step]).mul_f64(1.0 + JITTER * rand::random::<f64>());

@@ -2,6 +2,7 @@
 
 mod converging;
 mod delivering;
+mod fairness;
 mod rig;
 mod staying;
 mod subscribing;

@@ -1,6 +1,6 @@
 //! The question whether a callback wants what was asked in its name, and what its answer means; not what follows.
 
-use super::Shared;
+use super::{Shared, destination::Destination, places::Errand};
 use crate::{
     clock::Clock as _,
     feed::stamp::Stamp,
@@ -71,9 +71,10 @@ pub(super) struct Answered {
 
 /// Puts a question, with a challenge that is used this once (HUB-14).
 pub(super) async fn ask(shared: Arc<Shared>, question: Question) -> Answered {
-    let host = super::host_of(&question.target.url);
+    let destination = Destination::of(&question.target.url);
     let room = if question.awaited { Duration::from_secs(ROOM_SECS) } else { Duration::MAX };
-    let Ok(_permit) = tokio::time::timeout(room, shared.limits.enter(&host)).await else {
+    let entering = shared.places.enter(&destination, Errand::Question);
+    let Ok(Ok(mut place)) = tokio::time::timeout(room, entering).await else {
         return Answered { verdict: Verdict::Busy, sent_at: shared.now() };
     };
     let sent_at = shared.now();
@@ -81,7 +82,7 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question) -> Answered {
     let Some(request) = request(&shared, &question, &challenge) else {
         return Answered { verdict: Verdict::Refused("it is no URL that can be asked".into()), sent_at };
     };
-    let answer = shared.client.send(request).await;
+    let answer = shared.client.send(request, &mut place).await;
     let lenient = question.target.dialect == Dialect::Legacy && !question.awaited;
     Answered { verdict: judge(&answer, &challenge, lenient, shared.clock.now()), sent_at }
 }
@@ -92,9 +93,10 @@ pub(super) async fn deny(shared: &Shared, target: &CallbackTarget, reason: &str)
     let params =
         [("hub.mode", "denied"), ("hub.topic", target.topic_as_sent.as_str()), ("hub.reason", reason)];
     let request = url(&target.url, &params).and_then(|url| get(shared, url));
-    if let Some(request) = request {
-        let _permit = shared.limits.enter(&super::host_of(&target.url)).await;
-        let _ = shared.client.send(request).await;
+    if let Some(request) = request
+        && let Ok(mut place) = shared.places.enter(&Destination::of(&target.url), Errand::Push).await
+    {
+        let _ = shared.client.send(request, &mut place).await;
     }
 }
 

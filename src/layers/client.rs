@@ -184,7 +184,7 @@ where
     let whole = ServiceBuilder::new()
         .layer(Trace::callback())
         .layer(Deadline::layer(Duration::from_secs(config.total_secs)))
-        .layer(Collect::layer())
+        .layer(Collect::heads_of_posts()) // Who answered a push has taken it or not, whatever becomes of the rest.
         .service(BoxCloneSyncService::new(hop));
     Client(BoxCloneSyncService::new(whole))
 }

@@ -3,7 +3,7 @@
 use super::{Deliver, Delivered, Delivery};
 use crate::{
     clock::Clock,
-    hub::{client::CallbackClient, host_of, signature},
+    hub::{client::CallbackClient, destination::Destination, places::Place, signature},
     layers::{FetchError, Request, parse_retry_after},
     store::subscriptions::CallbackTarget,
 };
@@ -23,14 +23,14 @@ pub(super) struct CallbackWay {
 }
 
 impl Deliver for CallbackWay {
-    fn host(&self) -> String {
-        host_of(&self.target.url)
+    fn destination(&self) -> Destination {
+        Destination::of(&self.target.url)
     }
 
-    fn deliver(&self, delivery: Delivery) -> BoxFuture<'_, Delivered> {
+    fn deliver<'a>(&'a self, delivery: Delivery, place: &'a mut Place) -> BoxFuture<'a, Delivered> {
         async move {
             let Some(request) = self.request(&delivery) else { return Delivered::Unsendable };
-            judge(&self.client.send(request).await, self.clock.now())
+            judge(&self.client.send(request, place).await, self.clock.now())
         }
         .boxed()
     }

@@ -114,6 +114,11 @@ impl SubscriptionTask {
             PushOutcome::Failed { why, retry_after, too_large } => {
                 self.failed(why, retry_after, too_large).await;
             }
+            PushOutcome::Postponed { wait } => {
+                // Kept in memory only: it says nothing of this subscription.
+                let at = retry_schedule::postponed_until(self.place.shared.now(), wait);
+                self.row.progress.attempts.next_try = at;
+            }
             PushOutcome::Ours(why) => {
                 warn!("A push of `{}` could not be made: {why}", self.row.sub.topic);
                 self.row.pause();

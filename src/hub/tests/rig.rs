@@ -38,7 +38,9 @@ pub(super) const DAY_SECS: u64 = 86_400;
 /// A request that reached a callback.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// Seconds since the test began, rounded down.
+    /// Time since the test began.
+    pub(super) at: Duration,
+    /// Seconds of that, rounded down.
     pub(super) at_secs: u64,
     pub(super) method: http::Method,
     pub(super) url: String,
@@ -71,7 +73,7 @@ impl Call {
 
 /// The answer of a callback to a request.
 pub(super) struct Reply {
-    pub(super) after_secs: u64,
+    pub(super) after: Duration,
     pub(super) result: Result<Response<Bytes>, FetchError>,
 }
 
@@ -79,11 +81,11 @@ impl Reply {
     pub(super) fn status(status: u16) -> Self {
         let mut response = Response::new(Bytes::from_static(b"whatever"));
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        Self { after_secs: 0, result: Ok(response) }
+        Self { after: Duration::ZERO, result: Ok(response) }
     }
 
     pub(super) fn fail(error: FetchError) -> Self {
-        Self { after_secs: 0, result: Err(error) }
+        Self { after: Duration::ZERO, result: Err(error) }
     }
 
     pub(super) fn down() -> Self {
@@ -91,11 +93,15 @@ impl Reply {
     }
 
     pub(super) fn body(body: impl Into<Bytes>) -> Self {
-        Self { after_secs: 0, result: Ok(Response::new(body.into())) }
+        Self { after: Duration::ZERO, result: Ok(Response::new(body.into())) }
     }
 
     pub(super) fn after(self, after_secs: u64) -> Self {
-        Self { after_secs, ..self }
+        self.after_ms(after_secs * 1000)
+    }
+
+    pub(super) fn after_ms(self, after_ms: u64) -> Self {
+        Self { after: Duration::from_millis(after_ms), ..self }
     }
 
     pub(super) fn with(mut self, name: &'static str, value: &'static str) -> Self {
@@ -162,6 +168,11 @@ impl Net {
         self.on(Reply::willing);
     }
 
+    /// Time since the test began.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.0.lock().unwrap().start.elapsed()
+    }
+
     /// The requests since this was last asked.
     pub(super) fn taken(&self) -> Vec<Call> {
         std::mem::take(&mut self.0.lock().unwrap().calls)
@@ -181,6 +192,7 @@ impl Net {
             let mut traffic = self.0.lock().unwrap();
             let (parts, body) = request.into_parts();
             let call = Call {
+                at: traffic.start.elapsed(),
                 at_secs: traffic.start.elapsed().as_secs(),
                 method: parts.method,
                 url: parts.uri.to_string(),
@@ -198,7 +210,7 @@ impl Net {
             // Last, so that it is not dropped, and the lock not asked for, while a script panics under the lock.
             (reply, call.is_push().then(|| Flight(self.clone(), call.url.clone())))
         };
-        tokio::time::sleep(Duration::from_secs(reply.after_secs)).await;
+        tokio::time::sleep(reply.after).await;
         reply.result
     }
 

@@ -177,3 +177,23 @@ async fn a_private_callback_is_refused_unless_the_operator_allows_it() {
         callback_over(&lax, wire.clone()).send(get(url)).await.unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_answered_a_push_has_answered_whatever_becomes_of_the_body() {
+    let cut = || http::Response::builder().header("content-length", "9").body(body_of(&["1"])).unwrap();
+    let bodies: [fn() -> Reply; 2] = [
+        || http::Response::new(stalling_body("x")),
+        || http::Response::builder().body(body_of(&["x"])).unwrap(),
+    ];
+    for reply in bodies.into_iter().chain([cut as fn() -> Reply]) {
+        let wire = answering(move |_| Ok(reply()));
+        let client = callback_over(&ClientConfig::for_callbacks(), wire);
+        let start = Instant::now();
+        let push = http::Request::post("http://a.example/cb").body(Bytes::from_static(b"page")).unwrap();
+        assert_eq!(client.send(push).await.unwrap().status(), 200);
+        assert!(start.elapsed().as_secs() < 1, "nobody waits for the end of it");
+    }
+    // A question is answered by its body.
+    let client = callback_over(&ClientConfig::for_callbacks(), answering(move |_| Ok(cut())));
+    assert!(matches!(client.send(get("http://a.example/cb")).await, Err(FetchError::Cut(_))));
+}
