@@ -5,7 +5,7 @@ use crate::{
     clock::{self, Clock},
     config::{Config, ConfigSource},
     hub::Hub,
-    serve::admin::Admin,
+    serve::{admin::Admin, listen},
     store::{Store, redb::Redb},
 };
 use anyhow::Context as _;
@@ -83,8 +83,10 @@ impl App {
         };
 
         let tasks = Tasks::new(server.shutdown_secs);
+        let budget = readers.budget().clone();
+        let limits = listen::Limits::new(server.connections_max, server.answers_bytes_max, budget);
         let mounts = wiring.mounts(readers, &hub, waiters, tasks.serving_ends());
-        tasks.serve(listener, mounts, wiring.metrics.clone(), server.connections_max);
+        tasks.serve(listener, mounts, wiring.metrics.clone(), limits);
         tasks.serve_operator(admin_listener, Admin::new(Arc::new(overview), wiring.metrics.clone()));
         tasks.poll(poller);
         let count = wiring.catalog.snapshot().feeds().len();

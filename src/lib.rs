@@ -1,6 +1,7 @@
 //! everfeed gives an old feed a memory and a voice: it polls a legacy feed, keeps every item for ever and offers the
 //! result as a Smart Feed by pull, long poll and push.
 
+pub mod byte_budget;
 pub mod clock;
 pub mod secret;
 pub mod setting;

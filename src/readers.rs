@@ -2,6 +2,7 @@
 //! reader pulls, polls long or is pushed; not the protocols they speak.
 
 use crate::{
+    byte_budget::{ByteBudget, ByteLease},
     clock::Clock,
     feed::{
         order::Order,
@@ -20,7 +21,10 @@ use futures_util::StreamExt as _;
 use moka::future::Cache;
 use std::{sync::Arc, time::Duration};
 use thiserror::Error;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 pub mod coding;
@@ -45,6 +49,8 @@ pub struct Config {
     pub page_bytes_max: usize,
     /// Bytes of rendered bodies kept at most.
     pub render_cache_bytes: u64,
+    /// Bytes of rendered bodies that are not kept, but not read to their end yet, at most.
+    pub answers_bytes_max: usize,
     /// Items in a view for ordinary readers.
     pub classic_items: usize,
     /// Items in a push at most.
@@ -59,6 +65,7 @@ impl Default for Config {
             page_items_max: 1000,
             page_bytes_max: 8 << 20,
             render_cache_bytes: 64 << 20,
+            answers_bytes_max: 256 << 20,
             classic_items: 15,
             push_items_max: 200,
             push_bytes_max: 1 << 20,
@@ -219,6 +226,9 @@ pub enum ReadError {
     /// No such feed: 404.
     #[error("there is no such feed")]
     UnknownFeed,
+    /// Others have not read their answers yet, and no memory is left for more: 503 with `Retry-After`.
+    #[error("too many answers are being sent; try again soon")]
+    Busy,
     /// The store could not answer.
     #[error(transparent)]
     Store(#[from] Arc<StoreError>),
@@ -233,6 +243,8 @@ pub struct Readers {
     config: Config,
     ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
+    budget: Arc<ByteBudget>,
+    rendering: Semaphore,
 }
 
 /// The `ttl` of a feed in RSS, minutes; `None` for none.
@@ -251,17 +263,31 @@ impl Readers {
         config: Config,
     ) -> Self {
         let weigh = |(reading, _): &(ReadRequest, Head), body: &Arc<Rendered>| {
-            let bytes = body.body.len() * 2 + reading.spelt_bytes() + BODY_OVERHEAD_BYTES;
+            let bytes = weight(body.body.len()) + reading.spelt_bytes() + BODY_OVERHEAD_BYTES;
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
+        let kept = usize::try_from(config.render_cache_bytes).unwrap_or(usize::MAX);
+        let budget = Arc::new(ByteBudget::new(config.answers_bytes_max.saturating_add(kept)));
+        let rendering = Semaphore::new(renders_max());
         let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
-        Self { store, notify, clock, site, config, ttl_mins: Box::new(|_| None), bodies }
+        Self { store, notify, clock, site, config, ttl_mins: Box::new(|_| None), bodies, budget, rendering }
     }
 
     /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.
     #[must_use]
     pub fn with_ttl_mins(self, ttl_mins: impl Fn(FeedNo) -> Option<u32> + Send + Sync + 'static) -> Self {
         Self { ttl_mins: Box::new(ttl_mins), ..self }
+    }
+
+    /// The budget for rendered bodies.
+    pub fn budget(&self) -> &Arc<ByteBudget> {
+        &self.budget
+    }
+
+    /// A body that is made for one consumer alone, within the budget.
+    pub async fn held(&self, body: Vec<u8>) -> Result<Bytes, ReadError> {
+        let lease = self.budget.lease(body.len(), BUSY_WAIT).await.ok_or(ReadError::Busy)?;
+        Ok(Bytes::from_owner(HeldBody { bytes: body.into(), _lease: Some(Arc::new(lease)) }))
     }
 
     /// The bounds in force.
@@ -292,7 +318,7 @@ impl Readers {
         }
         let key = (reading.clone(), head);
         let made = self.bodies.try_get_with_by_ref(&key, self.make(reading)).await;
-        made.map_err(|error: Arc<Arc<StoreError>>| ReadError::Store((*error).clone()))
+        made.map_err(|error: Arc<ReadError>| (*error).clone())
     }
 
     /// The body of a read, held while its range is empty and can still grow (D-11), at the longest until `deadline` or
@@ -348,7 +374,9 @@ impl Readers {
     }
 
     /// Reads the store and renders.
-    async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, Arc<StoreError>> {
+    async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, ReadError> {
+        // What a page costs before its size is known is bounded by the number of pages that are made at once.
+        let _place = self.rendering.acquire().await.map_err(|_| ReadError::Busy)?;
         let bytes_max = match reading.purpose {
             Purpose::Page => self.config.page_bytes_max,
             Purpose::Push => self.config.push_bytes_max,
@@ -362,7 +390,7 @@ impl Readers {
             bytes_max,
             live_only: reading.representation.is_classic() && reading.purpose == Purpose::Page,
         };
-        let mut page = self.store.page(query).await.map_err(Arc::new)?;
+        let mut page = self.store.page(query).await.map_err(|error| ReadError::Store(Arc::new(error)))?;
         if reading.representation.is_classic() {
             // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
             page.items.retain(|item| !item.is_gone());
@@ -378,16 +406,53 @@ impl Readers {
         let page = Arc::new(page);
         let ttl_mins = (self.ttl_mins)(reading.view.feed);
         let body = rendered(page.clone(), reading.representation, links, (prev_cursor, ttl_mins)).await;
+        let lease = match reading.purpose {
+            Purpose::Page => {
+                Some(self.budget.lease(weight(body.len()), BUSY_WAIT).await.ok_or(ReadError::Busy)?)
+            }
+            // Pushes are few at once and small, and must not wait for consumers that do not read.
+            Purpose::Push => None,
+        };
+        let lease = lease.map(Arc::new);
         let page = Arc::unwrap_or_clone(page);
         Ok(Arc::new(Rendered {
-            body,
+            body: Bytes::from_owner(HeldBody { bytes: body, _lease: lease.clone() }),
             count: page.items.len(),
             more: page.more,
             head: page.record.head(),
             last_cursor: page.last_cursor,
             degraded: page.degraded,
-            codings: coding::Codings::default(),
+            codings: coding::Codings::within(lease),
         }))
+    }
+}
+
+/// Bytes of memory that a body is taken to need: as it is, and compressed.
+fn weight(bytes: usize) -> usize {
+    bytes.saturating_mul(2)
+}
+
+/// Pages that are made at once at most: enough for every processor while some wait for the disk.
+fn renders_max() -> usize {
+    std::thread::available_parallelism()
+        .map_or(RENDERS_MIN, |cores| (cores.get() * 2).clamp(RENDERS_MIN, RENDERS_MAX))
+}
+
+const RENDERS_MIN: usize = 4;
+const RENDERS_MAX: usize = 16;
+
+/// Time for which a body waits at most for memory that other answers hold.
+const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// Bytes that hold a part of the budget until nobody has them any more.
+struct HeldBody {
+    bytes: Bytes,
+    _lease: Option<Arc<ByteLease>>,
+}
+
+impl AsRef<[u8]> for HeldBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

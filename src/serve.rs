@@ -7,6 +7,7 @@ use url::Url;
 
 pub mod accept;
 pub mod body;
+mod connection;
 pub mod context;
 pub mod discovery;
 pub mod listen;
@@ -48,6 +49,8 @@ pub struct Config {
     pub page_bytes_max: usize,
     /// Bytes of rendered bodies kept at most.
     pub render_cache_bytes: u64,
+    /// Bytes of answers at most that consumers have not read to their end, beside those kept.
+    pub answers_bytes_max: usize,
     /// Items in a view for ordinary readers.
     pub classic_items: usize,
     /// Seconds that a shutdown may take at most.
@@ -69,6 +72,7 @@ impl Default for Config {
             page_items_max: readers.page_items_max,
             page_bytes_max: readers.page_bytes_max,
             render_cache_bytes: readers.render_cache_bytes,
+            answers_bytes_max: readers.answers_bytes_max,
             classic_items: readers.classic_items,
             shutdown_secs: 10,
         }

@@ -124,8 +124,11 @@ impl House {
         let waiters = Waiters::new(PLACES_MAX, HOLD_MAX);
         let stop = CancellationToken::new();
         let clock: Arc<dyn Clock> = Arc::new(System);
+        let readers = Arc::new(self.readers()?);
+        let budget = readers.budget().clone();
+        let limits = listen::Limits::new(PLACES_MAX, readers.config().answers_bytes_max, budget);
         let context = ServeContext {
-            readers: Arc::new(self.readers()?),
+            readers,
             store: self.store.clone(),
             clock,
             catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
@@ -135,7 +138,7 @@ impl House {
         let service = stack::stack(Router::new(own_mounts(Arc::new(context), no_hub())), Metrics::default());
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        tokio::spawn(listen::serve(listener, service, PLACES_MAX, stop.clone()));
+        tokio::spawn(listen::serve(listener, service, limits, stop.clone()));
         Ok(Served { address, waiters, _stop: stop.drop_guard() })
     }
 }

@@ -1,16 +1,19 @@
 //! The tasks of the application: two listeners and the poller, and the order in which they end.
 
 use crate::{
+    byte_budget::ByteBudget,
     ingest::Poller,
     serve::{admin::Admin, listen, mount::Mount, router::Router, stack},
     telemetry::Metrics,
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Connections of operators at most: they are few.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
+/// Bytes of answers to operators at most that they have not read.
+const ADMIN_ANSWERS_BYTES_MAX: usize = 64 << 20;
 
 /// Tasks that run until they are told to stop.
 pub(super) struct Tasks {
@@ -50,16 +53,18 @@ impl Tasks {
         listener: TcpListener,
         mounts: Vec<Mount>,
         metrics: Metrics,
-        connections_max: usize,
+        limits: listen::Limits,
     ) {
         let service = stack::stack(Router::new(mounts), metrics);
-        self.serving.spawn(listen::serve(listener, service, connections_max, self.stop_serving.clone()));
+        self.serving.spawn(listen::serve(listener, service, limits, self.stop_serving.clone()));
     }
 
     /// Serves the operator.
     pub(super) fn serve_operator(&self, listener: TcpListener, admin: Admin) {
         let stop = self.stop_serving.clone();
-        self.serving.spawn(listen::serve(listener, admin, ADMIN_CONNECTIONS_MAX, stop));
+        let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
+        let limits = listen::Limits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
+        self.serving.spawn(listen::serve(listener, admin, limits, stop));
     }
 
     /// Polls.

@@ -70,6 +70,7 @@ impl Wiring {
             page_items_max: server.page_items_max,
             page_bytes_max: server.page_bytes_max,
             render_cache_bytes: server.render_cache_bytes,
+            answers_bytes_max: server.answers_bytes_max,
             classic_items: server.classic_items,
             push_items_max: hub.push_items_max,
             push_bytes_max: hub.push_bytes_max,

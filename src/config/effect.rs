@@ -26,6 +26,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("server.page_items_max", Restart),
     ("server.page_bytes_max", Restart),
     ("server.render_cache_bytes", Restart),
+    ("server.answers_bytes_max", Restart),
     ("server.classic_items", Restart),
     ("server.shutdown_secs", Restart),
     ("store.path", Restart),

@@ -1,8 +1,10 @@
 //! Content codings of a rendered body, each made once; not the choice between them.
 
+use super::HeldBody;
+use crate::byte_budget::ByteLease;
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
-use std::io::Write as _;
+use std::{io::Write as _, sync::Arc};
 use tokio::{sync::OnceCell, task::spawn_blocking};
 
 /// A content coding on offer.
@@ -32,6 +34,8 @@ impl Coding {
 pub(super) struct Codings {
     gzip: OnceCell<Bytes>,
     brotli: OnceCell<Bytes>,
+    /// The memory that is leased for the body counts for these, too.
+    lease: Option<Arc<ByteLease>>,
 }
 
 /// Middle of the road: a page is compressed once and sent often, but somebody waits for the first.
@@ -42,12 +46,22 @@ const BROTLI_WINDOW_LOG: u32 = 22;
 const BROTLI_BUFFER_BYTES: usize = 16 << 10;
 
 impl Codings {
+    /// None yet, of a body with this lease.
+    pub(super) fn within(lease: Option<Arc<ByteLease>>) -> Self {
+        Self { lease, ..Self::default() }
+    }
+
     pub(super) async fn get(&self, coding: Coding, body: &Bytes) -> Bytes {
         match coding {
             Coding::Identity => body.clone(),
-            Coding::Gzip => self.gzip.get_or_init(|| made(gzip, body)).await.clone(),
-            Coding::Brotli => self.brotli.get_or_init(|| made(brotli, body)).await.clone(),
+            Coding::Gzip => self.gzip.get_or_init(|| self.made(gzip, body)).await.clone(),
+            Coding::Brotli => self.brotli.get_or_init(|| self.made(brotli, body)).await.clone(),
         }
+    }
+
+    async fn made(&self, code: fn(&[u8]) -> Bytes, body: &Bytes) -> Bytes {
+        let bytes = made(code, body).await;
+        Bytes::from_owner(HeldBody { bytes, _lease: self.lease.clone() })
     }
 }
 

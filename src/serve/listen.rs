@@ -1,7 +1,12 @@
 //! A listener and its connections, ended in order; not what they are asked.
 
+use super::connection::{CountedBody, Unread, length};
+use crate::byte_budget::ByteBudget;
 use bytes::Bytes;
-use http::Request;
+use http::{
+    HeaderValue, Request, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -9,9 +14,11 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use std::{
+    collections::HashMap,
     convert::Infallible,
+    pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -22,25 +29,99 @@ use tokio::{
     sync::Semaphore,
 };
 use tokio_io_timeout::TimeoutStream;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 use tower::{BoxError, Service, ServiceBuilder};
 
 /// Seconds that a consumer may take to send the head of a request; a connection without one is idle as long.
 const HEAD_SECS: u64 = 30;
-/// Seconds that a consumer may go without reading what it asked for.
+/// Seconds that a consumer may go without reading 64 KiB of what it asked for, or all that is left of it.
 const STALL_SECS: u64 = 30;
+/// Seconds between two looks at what was read.
+const STALL_CHECK_SECS: u64 = 10;
+/// Time that a consumer may go without reading while others wait for the memory that its answers hold.
+const STALL_WHILE_SHORT: Duration = Duration::from_secs(2);
+/// Pause between two looks for connections that hold memory that others wait for.
+const SHORT_CHECK: Duration = Duration::from_secs(1);
+/// Part of the memory for answers that those on one connection may hold.
+const CONNECTION_SHARE: usize = 8;
+/// Time for which an answer waits at most until those before it on its connection were read.
+const ROOM_WAIT: Duration = Duration::from_secs(10);
+/// Streams of an HTTP/2 connection at once.
+const STREAMS_MAX: u32 = 128;
+/// Streams that the peer of an HTTP/2 connection may reset before they were accepted; more end it (rapid reset).
+const RESETS_MAX: usize = 32;
+/// Bytes of the head of a request.
+const HEAD_BYTES_MAX: usize = 32 << 10;
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Limits of a listener.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Connections at once; one more waits to be accepted.
+    pub connections_max: usize,
+    /// Bytes of answers on one connection that its peer has not read.
+    pub connection_bytes_max: usize,
+    /// The memory of all answers: while it is short, connections that do not read are ended.
+    pub budget: Arc<ByteBudget>,
+}
+
+impl Limits {
+    /// Limits for so many connections and so many bytes of answers.
+    pub fn new(connections_max: usize, answers_bytes_max: usize, budget: Arc<ByteBudget>) -> Self {
+        Self { connections_max, connection_bytes_max: answers_bytes_max / CONNECTION_SHARE, budget }
+    }
+}
+
+/// Connections that are open.
+#[derive(Default)]
+struct Connections(Mutex<HashMap<u64, Arc<Unread>>>);
+
+impl Connections {
+    fn with<T>(&self, act: impl FnOnce(&mut HashMap<u64, Arc<Unread>>) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ends the connections that read nothing while others wait for memory.
+    async fn give_way(&self, budget: &ByteBudget) {
+        loop {
+            tokio::time::sleep(SHORT_CHECK).await;
+            if budget.is_short() {
+                let is_stalled =
+                    |unread: &Unread| unread.stalled().is_some_and(|stalled| stalled >= STALL_WHILE_SHORT);
+                let cut = self.with(|open| {
+                    open.values().filter(|unread| is_stalled(unread)).map(|unread| unread.cut()).count()
+                });
+                if cut > 0 {
+                    tracing::warn!(
+                        connections = cut,
+                        "Memory for answers is short: ended connections that did not read theirs: {cut}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// Serves until `stop`, then lets every connection finish what it is doing. Whoever calls bounds that wait.
-pub async fn serve<S, B>(listener: TcpListener, service: S, connections_max: usize, stop: CancellationToken)
+pub async fn serve<S, B>(listener: TcpListener, service: S, limits: Limits, stop: CancellationToken)
 where
     S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
+    let places = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
     let connections = TaskTracker::new();
+    let open = Arc::new(Connections::default());
+    let giving_way = {
+        let (open, budget) = (open.clone(), limits.budget.clone());
+        async move { open.give_way(&budget).await }
+    };
+    let _giving_way = AbortOnDropHandle::new(tokio::spawn(giving_way));
+    let mut number = 0;
     loop {
         let accept = async {
             let place = places.clone().acquire_owned().await;
@@ -54,9 +135,14 @@ where
             Ok((stream, _)) => {
                 // Answers are small and written whole: waiting for more to send would only delay them.
                 let _ = stream.set_nodelay(true);
-                let (service, stop) = (service.clone(), stop.clone());
+                let (service, stop, open, unread) =
+                    (service.clone(), stop.clone(), open.clone(), Unread::new());
+                let bytes_max = limits.connection_bytes_max;
+                number += 1;
+                open.with(|open| open.insert(number, unread.clone()));
                 connections.spawn(async move {
-                    converse(stream, service, stop).await;
+                    converse(stream, service, (unread, bytes_max), stop).await;
+                    open.with(|open| open.remove(&number));
                     drop(place);
                 });
             }
@@ -72,8 +158,12 @@ where
 }
 
 /// One connection, from its first request to its last.
-async fn converse<I, S, B>(stream: I, service: S, stop: CancellationToken)
-where
+async fn converse<I, S, B>(
+    stream: I,
+    service: S,
+    (unread, bytes_max): (Arc<Unread>, usize),
+    stop: CancellationToken,
+) where
     I: AsyncRead + AsyncWrite + Send + 'static,
     S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
@@ -81,18 +171,33 @@ where
 {
     let asked = Arc::new(AtomicBool::new(false));
     let asks = asked.clone();
+    let counts = unread.clone();
     let service = ServiceBuilder::new()
         .map_request(move |request: Request<Incoming>| {
             asks.store(true, Ordering::Relaxed);
             request
         })
+        .then(move |answer: Result<http::Response<B>, Infallible>| {
+            let unread = counts.clone();
+            async move { Ok::<_, Infallible>(counted(answer?, unread, bytes_max).await) }
+        })
         .service(service);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(HEAD_SECS));
-    // A peer that has gone without a word is found out by the ping.
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(HEAD_SECS));
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(HEAD_SECS))
+        .max_buf_size(HEAD_BYTES_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        // A peer that has gone without a word is found out by the ping.
+        .keep_alive_interval(Duration::from_secs(HEAD_SECS))
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESETS_MAX)
+        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX));
     let connection =
         builder.serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
@@ -103,8 +208,22 @@ where
             std::future::pending::<()>().await;
         }
     };
+    // Writing alone is no progress: the pings of HTTP/2 leave while its answers do not.
+    let stalled = async {
+        loop {
+            tokio::time::sleep(Duration::from_secs(STALL_CHECK_SECS)).await;
+            if unread.stalled().is_some_and(|stalled| stalled >= Duration::from_secs(STALL_SECS)) {
+                break;
+            }
+        }
+    };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
+        () = unread.is_cut() => return,
+        () = stalled => {
+            tracing::debug!("A connection read nothing of its answers in {STALL_SECS} seconds");
+            return;
+        }
         () = speechless => {
             tracing::debug!("A connection asked for nothing in {HEAD_SECS} seconds");
             return;
@@ -117,6 +236,28 @@ where
     if let Err(error) = ended {
         tracing::debug!(error = %error, "A connection ended early: {error}");
     }
+}
+
+/// An answer whose body is counted as unread; 503 when those before it on its connection are not read.
+async fn counted<B>(
+    answer: http::Response<B>,
+    unread: Arc<Unread>,
+    bytes_max: usize,
+) -> http::Response<CountedBody<Pin<Box<B>>>>
+where
+    B: http_body::Body<Data = Bytes, Error = BoxError>,
+{
+    if unread.has_room(length(answer.body()), bytes_max, ROOM_WAIT).await {
+        return answer.map(|body| CountedBody::new(Box::pin(body), unread));
+    }
+    let text = "the answers before this one on the same connection were not read\n";
+    let mut response = http::Response::new(CountedBody::whole(Bytes::from_static(text.as_bytes()), unread));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(RETRY_AFTER, HeaderValue::from(ROOM_WAIT.as_secs()));
+    response
 }
 
 #[cfg(test)]
@@ -141,13 +282,17 @@ mod tests {
         })
     }
 
+    fn limits(connections_max: usize) -> Limits {
+        Limits::new(connections_max, usize::MAX, Arc::new(ByteBudget::new(usize::MAX)))
+    }
+
     async fn listening(
         count: usize,
         stop: &CancellationToken,
     ) -> (std::net::SocketAddr, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        (address, tokio::spawn(serve(listener, bytes(count), 1, stop.clone())))
+        (address, tokio::spawn(serve(listener, bytes(count), limits(1), stop.clone())))
     }
 
     #[tokio::test]
@@ -188,7 +333,8 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(300)).await;
             bytes(3).call(request).await
         });
-        let talk = tokio::spawn(converse(ours, slow, CancellationToken::new()));
+        let unread = (Unread::new(), usize::MAX);
+        let talk = tokio::spawn(converse(ours, slow, unread, CancellationToken::new()));
         let started = Instant::now();
         theirs.write_all(says.as_bytes()).await.unwrap();
         let mut answer = String::new();
@@ -196,6 +342,47 @@ mod tests {
         end.expect("it is hung up on").unwrap();
         talk.await.unwrap();
         (started.elapsed().as_secs(), answer)
+    }
+
+    /// Seconds after which an HTTP/2 consumer is hung up on that answers pings and takes nothing of its answer.
+    #[tokio::test(start_paused = true)]
+    async fn pings_keep_no_connection_whose_answers_are_not_read() {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let unread = (Unread::new(), usize::MAX);
+        tokio::spawn(converse(ours, bytes(1 << 20), unread, CancellationToken::new()));
+        let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        client.timer(TokioTimer::new()).initial_stream_window_size(1000);
+        let (mut asks, connection) = client.handshake(TokioIo::new(theirs)).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let request = Request::get("http://x/").body(String::new()).unwrap();
+        let started = Instant::now();
+        let answer = asks.send_request(request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        let _ = tokio::time::timeout(Duration::from_secs(3600), connection).await.expect("it is hung up on");
+        let secs = started.elapsed().as_secs();
+        assert!((STALL_SECS..=STALL_SECS + STALL_CHECK_SECS).contains(&secs), "{secs}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_that_do_not_read_give_way_while_memory_is_short() {
+        let (open, budget) = (Arc::new(Connections::default()), ByteBudget::new(1024));
+        let [stalled, done] = [Unread::new(), Unread::new()];
+        let body = CountedBody::new(Box::pin(body::whole("unread")), stalled.clone());
+        open.with(|open| open.extend([(1, stalled.clone()), (2, done.clone())]));
+        let held = budget.try_lease(1024).unwrap();
+        let look = Duration::from_secs(60);
+        assert!(tokio::time::timeout(look, open.give_way(&budget)).await.is_err());
+        assert!(!stalled.was_cut(), "nobody waits for its memory");
+        let asked = async {
+            tokio::select! {
+                _ = budget.lease(1, look) => {}
+                () = open.give_way(&budget) => {}
+                () = stalled.is_cut() => {}
+            }
+        };
+        asked.await;
+        assert!(stalled.was_cut() && !done.was_cut());
+        drop((body, held));
     }
 
     #[tokio::test(start_paused = true)]

@@ -50,7 +50,7 @@ pub(super) async fn smart(
     let answer = PullAnswer { context, request, name, view, representation, negotiated: named.is_none() };
     if query.is_personal() {
         let body = read_or_hold(context, request, &query, &reading).await?;
-        return Ok(answer.personal(&body, query.callback.as_deref()).await);
+        return answer.personal(&body, query.callback.as_deref()).await;
     }
     answer.shared(&reading).await
 }
@@ -132,11 +132,12 @@ impl PullAnswer<'_> {
     }
 
     /// A page for one consumer: a range, a held answer, or a script.
-    async fn personal(&self, body: &Rendered, callback: Option<&str>) -> Response {
+    async fn personal(&self, body: &Rendered, callback: Option<&str>) -> Result<Response, Refusal> {
         let mut response = match callback {
             None => self.coded(body).await,
             Some(name) => {
                 let script = render::jsonp::wrap(name, self.representation.media_type(), &body.body);
+                let script = self.context.readers.held(script).await?;
                 let mut response = Response::new(body::whole(script));
                 let headers = response.headers_mut();
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::jsonp::CONTENT_TYPE));
@@ -150,7 +151,7 @@ impl PullAnswer<'_> {
         if let Some(degraded) = body.degraded {
             headers.insert("smart-feed-cursor", HeaderValue::from_static(degraded.name()));
         }
-        response
+        Ok(response)
     }
 
     /// The body in the coding that the consumer prefers.

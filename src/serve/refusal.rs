@@ -137,6 +137,10 @@ impl From<ReadError> for Refusal {
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
             },
             ReadError::UnknownFeed => Self::unknown(error.to_string()),
+            ReadError::Busy => Self {
+                retry_after_secs: Some(BUSY_SECS),
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            },
             ReadError::Store(error) => Self::from(&*error),
         }
     }

@@ -40,6 +40,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ),
     // `render` for the words of a title: `probe` shows them as the outputs do.
     ("cli", &["adapters", "feed", "render", "store", "config", "app"]),
+    ("byte_budget", &[]),
     ("clock", &[]),
     ("secret", &[]),
     ("setting", &["secret"]),
@@ -47,7 +48,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
 ];
 
 /// Nameable by every component, because they name none but each other.
-const FOUNDATIONS: &[&str] = &["clock", "secret", "setting", "telemetry"];
+const FOUNDATIONS: &[&str] = &["byte_budget", "clock", "secret", "setting", "telemetry"];
 
 /// In the table already, but not in the tree.
 const COMING: &[&str] = &["auth", "proxy", "xmpp"];
