@@ -9,6 +9,7 @@ use crate::{
     store::{Store, redb::Redb},
 };
 use anyhow::Context as _;
+use descriptors::Descriptors;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
 use std::{net::SocketAddr, sync::Arc};
@@ -19,6 +20,8 @@ use wiring::Wiring;
 mod wiring;
 
 mod tasks;
+
+mod descriptors;
 
 mod insight;
 
@@ -53,7 +56,9 @@ impl App {
     pub async fn start_with(config: Config, source: Option<ConfigSource>) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
         let store = open(&config, clock.clone()).await?;
-        let wiring = Wiring::new(config, store, clock).await?;
+        let descriptors = Descriptors::raised();
+        let wiring =
+            Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock).await? };
         let server = &wiring.config.server;
         let listener = bind(server.listen, "consumers").await?;
         let admin_listener = bind(server.admin_listen, "the operator").await?;
@@ -84,7 +89,8 @@ impl App {
 
         let tasks = Tasks::new(server.shutdown_secs);
         let budget = readers.budget().clone();
-        let limits = listen::Limits::new(server.connections_max, server.answers_bytes_max, budget);
+        let connections_max = descriptors.connections_max(&wiring.config);
+        let limits = listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget);
         let mounts = wiring.mounts(readers, &hub, waiters, tasks.serving_ends());
         tasks.serve(listener, mounts, wiring.metrics.clone(), limits);
         tasks.serve_operator(admin_listener, Admin::new(Arc::new(overview), wiring.metrics.clone()));

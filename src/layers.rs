@@ -21,6 +21,7 @@ pub mod wire;
 pub use address_guard::{AddressClass, Trusted};
 pub use body_cap::WireBytes;
 pub use client::{Client, ClientConfig, callback, upstream};
+pub use collect::BodyMemory;
 pub use conditional::{Asked, Validators};
 pub use error::{Fault, FetchError};
 pub use inflate_cap::FirstBytes;

@@ -126,7 +126,7 @@ impl House {
         let clock: Arc<dyn Clock> = Arc::new(System);
         let readers = Arc::new(self.readers()?);
         let budget = readers.budget().clone();
-        let limits = listen::Limits::new(PLACES_MAX, readers.config().answers_bytes_max, budget);
+        let limits = listen::ListenerLimits::new(PLACES_MAX, readers.config().answers_bytes_max, budget);
         let context = ServeContext {
             readers,
             store: self.store.clone(),

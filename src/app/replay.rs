@@ -386,6 +386,7 @@ fn fetched(body: Vec<u8>, conditional: bool, came: Option<&Recorded>) -> Fetched
         headers: Box::new(HeaderMap::from_iter(headers)),
         base_url: url,
         resource: None,
+        memory: None,
         coverage: match came {
             Some(came) if came.is_part => Coverage::Delta,
             _ => Coverage::of_whole(conditional),

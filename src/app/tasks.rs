@@ -53,7 +53,7 @@ impl Tasks {
         listener: TcpListener,
         mounts: Vec<Mount>,
         metrics: Metrics,
-        limits: listen::Limits,
+        limits: listen::ListenerLimits,
     ) {
         let service = stack::stack(Router::new(mounts), metrics);
         self.serving.spawn(listen::serve(listener, service, limits, self.stop_serving.clone()));
@@ -63,7 +63,7 @@ impl Tasks {
     pub(super) fn serve_operator(&self, listener: TcpListener, admin: Admin) {
         let stop = self.stop_serving.clone();
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
-        let limits = listen::Limits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
+        let limits = listen::ListenerLimits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
         self.serving.spawn(listen::serve(listener, admin, limits, stop));
     }
 

@@ -33,6 +33,8 @@ pub(super) struct Wiring {
     pub(super) notify: Arc<Notify>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) metrics: Metrics,
+    /// Idle connections kept for each host of publishers and callbacks.
+    pub(super) idle_per_host: usize,
 }
 
 impl Wiring {
@@ -43,11 +45,14 @@ impl Wiring {
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
         let catalog = Catalog::new(catalog::register(&*store, config.feed.clone()).await?);
-        Ok(Self { config, catalog, store, notify: Arc::default(), clock, metrics: Metrics::default() })
+        let (notify, metrics) = (Arc::default(), Metrics::default());
+        let idle_per_host = ClientConfig::default().idle_per_host;
+        Ok(Self { config, catalog, store, notify, clock, metrics, idle_per_host })
     }
 
     pub(super) async fn poller(&self) -> anyhow::Result<Poller> {
-        let client = layers::upstream(&self.config.upstream.client(), Governor::default())?;
+        let client = ClientConfig { idle_per_host: self.idle_per_host, ..self.config.upstream.client() };
+        let client = layers::upstream(&client, Governor::default())?;
         let own = &self.config.server.public_url;
         let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
         let context = Context {
@@ -87,6 +92,7 @@ impl Wiring {
         let client = ClientConfig {
             total_secs: config.deliver_secs,
             private_ok: config.callbacks_private,
+            idle_per_host: self.idle_per_host,
             ..ClientConfig::for_callbacks()
         };
         let user_agent =

@@ -34,6 +34,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("upstream.contact_url", Restart),
     ("upstream.total_secs", Restart),
     ("upstream.wire_bytes_max", Restart),
+    ("upstream.documents_bytes_max", Restart),
     ("upstream.body_bytes_max", Restart),
     ("upstream.redirects_max", Restart),
     ("upstream.permalink_check_gap_secs", Restart),

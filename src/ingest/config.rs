@@ -19,6 +19,8 @@ pub struct Config {
     pub wire_bytes_max: u64,
     /// Bytes of a document at most, once inflated.
     pub body_bytes_max: u64,
+    /// Bytes of larger documents (256 KiB and more) at most that are read and taken in at once.
+    pub documents_bytes_max: usize,
     /// Redirects followed at most.
     pub redirects_max: usize,
     /// Seconds between two requests to one host, at least, for pages of posts that left their feed.
@@ -33,6 +35,7 @@ impl Default for Config {
             total_secs: client.total_secs,
             wire_bytes_max: client.wire_bytes_max,
             body_bytes_max: client.body_bytes_max,
+            documents_bytes_max: client.documents_bytes_max,
             redirects_max: client.redirects_max,
             // POLLING 2.3: at most one a minute and host.
             permalink_check_gap_secs: 60,
@@ -68,6 +71,7 @@ impl Config {
             host_wait_secs: usual.host_wait_secs.min(self.total_secs),
             wire_bytes_max: self.wire_bytes_max,
             body_bytes_max: self.body_bytes_max,
+            documents_bytes_max: self.documents_bytes_max,
             redirects_max: self.redirects_max,
             ..usual
         }

@@ -1,6 +1,9 @@
 //! A document as it came over the wire, and what came with it; not how it was asked for.
 
-use crate::feed::{absence::Coverage, schedule::Answer};
+use crate::{
+    feed::{absence::Coverage, schedule::Answer},
+    layers::BodyMemory,
+};
 use bytes::Bytes;
 use http::HeaderMap;
 
@@ -24,4 +27,6 @@ pub struct Fetched {
     /// Coverage of the document, as far as the answer tells: [`Coverage::Delta`] for a 226, which is never asked for
     /// (POLLING 0.2).
     pub coverage: Coverage,
+    /// The memory of a large body, kept until everything that was made of it is committed.
+    pub memory: Option<BodyMemory>,
 }

@@ -198,6 +198,7 @@ mod tests {
             content_language: None,
             headers: Box::new(HeaderMap::from_iter(headers.map(header))),
             base_url: "http://blog.example/rss.xml".into(),
+            memory: None,
             resource: None,
             coverage: Coverage::Conditional,
         }

@@ -8,8 +8,8 @@ use crate::{
         schedule::{self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose},
     },
     layers::{
-        Asked, Client, Fault, FetchError, Landing, Trusted, Validators, client::ACCEPT_FEEDS, freshness,
-        parse_retry_after,
+        Asked, BodyMemory, Client, Fault, FetchError, Landing, Trusted, Validators, client::ACCEPT_FEEDS,
+        freshness, parse_retry_after,
     },
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -24,11 +24,15 @@ use std::{
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
+use tracing::info;
 use url::Url;
 
 mod page;
 
 pub use page::{PageAnswer, PageReply};
+
+/// Seconds after which a document is asked for again for which there was no memory.
+const CROWDED_SECS: u64 = 20;
 
 /// Asks publishers, and introduces itself.
 #[derive(Clone)]
@@ -81,6 +85,11 @@ impl Upstream {
         match self.client.send(request).await {
             Ok(response) => self.classify(response, feed, plan, state),
             Err(FetchError::Throttled { wait }) => DocumentReply::Deferred { wait_secs: whole_secs(wait) },
+            Err(crowded @ FetchError::Crowded) => {
+                let (name, secs) = (&feed.name, CROWDED_SECS);
+                info!(feed.name = %name, "`{name}` is polled again in {secs} seconds: {crowded}");
+                DocumentReply::Deferred { wait_secs: CROWDED_SECS }
+            }
             Err(error) => failed(&error),
         }
     }
@@ -145,6 +154,7 @@ impl Upstream {
         let content_language = text(&parts.headers, CONTENT_LANGUAGE);
         let resource = (feed.format == DocumentFormat::Resource).then(|| resource_url(&feed.url));
         let whole = Coverage::of_whole(answer.conditional);
+        let memory = parts.extensions.get::<BodyMemory>().cloned();
         let fetched = |answer, coverage| {
             let headers = Box::new(parts.headers.clone());
             DocumentReply::Document(Fetched {
@@ -156,6 +166,7 @@ impl Upstream {
                 base_url,
                 resource,
                 coverage,
+                memory,
             })
         };
         match parts.status {
@@ -228,7 +239,9 @@ fn cause_of(error: &FetchError) -> NoAnswerCause {
         }
         FetchError::TooLarge { .. } => NoAnswerCause::TooLarge,
         FetchError::Inflate(_) | FetchError::Cut(_) | FetchError::Protocol(_) => NoAnswerCause::Broken,
-        FetchError::BadUrl | FetchError::Throttled { .. } | FetchError::Local(_) => NoAnswerCause::Local,
+        FetchError::BadUrl | FetchError::Throttled { .. } | FetchError::Crowded | FetchError::Local(_) => {
+            NoAnswerCause::Local
+        }
     }
 }
 

@@ -50,6 +50,10 @@ pub struct ClientConfig {
     pub wire_bytes_max: u64,
     /// Bytes of one body once inflated. 32 MiB.
     pub body_bytes_max: u64,
+    /// Bytes of larger bodies (256 KiB and more) that are read, or made more of, at once. 64 MiB.
+    pub documents_bytes_max: usize,
+    /// Idle connections kept for each host. 2; they are kept for two seconds.
+    pub idle_per_host: usize,
     /// Redirects of one call. 5; callbacks follow none.
     pub redirects_max: usize,
     /// `User-Agent` of requests that bring none, for publishers to know whom to talk to.
@@ -67,6 +71,8 @@ impl Default for ClientConfig {
             host_wait_secs: 10,
             wire_bytes_max: 10 << 20,
             body_bytes_max: 32 << 20,
+            documents_bytes_max: 64 << 20,
+            idle_per_host: 2,
             redirects_max: 5,
             user_agent: HeaderValue::from_static(concat!("everfeed/", env!("CARGO_PKG_VERSION"))),
             private_ok: false,
@@ -82,7 +88,8 @@ impl ClientConfig {
 
     fn wire(&self, resolver: Arc<dyn Resolve>, accept: HeaderValue) -> Result<Wire, BuildError> {
         let headers = HeaderMap::from_iter([(USER_AGENT, self.user_agent.clone()), (ACCEPT, accept)]);
-        Wire::new(&WireConfig { connect: Duration::from_secs(self.connect_secs), headers }, resolver)
+        let connect = Duration::from_secs(self.connect_secs);
+        Wire::new(&WireConfig { connect, headers, idle_per_host: self.idle_per_host }, resolver)
     }
 }
 
@@ -149,7 +156,7 @@ where
     let whole = ServiceBuilder::new()
         .layer(Trace::upstream()) // Outermost: its span covers waits and retries.
         .layer(Deadline::layer(Duration::from_secs(config.total_secs))) // The whole call, body included.
-        .layer(Collect::layer()) // Bodies arrive below, and are whole above.
+        .layer(Collect::layer(config.documents_bytes_max, config.body_bytes_max)) // Bodies arrive below, and are whole above.
         .layer(Redirect::layer(config.redirects_max)) // Each hop passes everything below again.
         .service(BoxCloneSyncService::new(hop));
     Client(BoxCloneSyncService::new(whole))
@@ -184,7 +191,7 @@ where
     let whole = ServiceBuilder::new()
         .layer(Trace::callback())
         .layer(Deadline::layer(Duration::from_secs(config.total_secs)))
-        .layer(Collect::heads_of_posts()) // Who answered a push has taken it or not, whatever becomes of the rest.
+        .layer(Collect::heads_of_posts(config.wire_bytes_max)) // Who answered a push has taken it or not, whatever becomes of the rest.
         .service(BoxCloneSyncService::new(hop));
     Client(BoxCloneSyncService::new(whole))
 }

@@ -1,30 +1,56 @@
 //! Reads an arriving body to its end, so that the outer half of a stack deals in whole bodies. Not a cap: the
 //! body it reads has its caps already.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 use tower::{Layer, Service};
 
 use super::deadline::Expiry;
-use super::{Exchange, FetchError, Request};
+use super::{Body, Exchange, FetchError, Request};
+use crate::byte_budget::{ByteBudget, ByteLease};
 
 /// Answers only when the last byte is there. Stands inside the deadline, which so covers the body too.
 #[derive(Debug, Clone)]
 pub struct Collect<S> {
     inner: S,
     read: Reading,
+    memory: BodyBudget,
 }
 
 /// Makes [`Collect`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct CollectLayer {
     read: Reading,
+    memory: BodyBudget,
 }
+
+/// Response extension: the memory that a large body was read into. Whoever makes more of the body, as a parser does, keeps it
+/// until that is done.
+#[derive(Debug, Clone)]
+pub struct BodyMemory {
+    _leases: Arc<Vec<ByteLease>>,
+}
+
+/// The memory for bodies.
+#[derive(Debug, Clone)]
+struct BodyBudget {
+    budget: Arc<ByteBudget>,
+    /// Bytes of a body at most.
+    body_bytes_max: usize,
+}
+
+/// Bytes of a body that need no lease: nearly all feeds are smaller.
+const SMALL_BYTES: usize = 256 << 10;
+/// Bytes of a body of middle size, leased at once.
+const MIDDLE_BYTES: usize = 2 << 20;
+/// Time for which a body waits at most for the memory that others hold.
+const MEMORY_WAIT: Duration = Duration::from_secs(10);
 
 /// The bodies that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +65,47 @@ const POST_BODY: Duration = Duration::from_millis(250);
 const BEFORE_EXPIRY: Duration = Duration::from_millis(20);
 
 impl Collect<()> {
-    /// Reads every body whole.
-    pub fn layer() -> CollectLayer {
-        CollectLayer { read: Reading::Whole }
+    /// Reads every body whole. Of larger ones only so many are read at once that their bytes fit in `bytes_max`; one that
+    /// waits for its place too long is given up, and the fault is ours. `body_bytes_max` is what one may have at most.
+    pub fn layer(bytes_max: usize, body_bytes_max: u64) -> CollectLayer {
+        CollectLayer { read: Reading::Whole, memory: BodyBudget::new(bytes_max, body_bytes_max) }
     }
 
     /// Reads every body whole but those of answers to POSTs: what these say is in their heads. Of their bodies comes what
     /// comes at once, and nothing that becomes of them is an error.
-    pub fn heads_of_posts() -> CollectLayer {
-        CollectLayer { read: Reading::WholeButOfPosts }
+    pub fn heads_of_posts(body_bytes_max: u64) -> CollectLayer {
+        CollectLayer { read: Reading::WholeButOfPosts, memory: BodyBudget::new(0, body_bytes_max) }
+    }
+}
+
+impl BodyBudget {
+    fn new(bytes_max: usize, body_bytes_max: u64) -> Self {
+        let body_bytes_max = usize::try_from(body_bytes_max).unwrap_or(usize::MAX);
+        // One of any size fits, or it would wait for itself.
+        let budget = Arc::new(ByteBudget::new(bytes_max.max(body_bytes_max).max(MIDDLE_BYTES)));
+        Self { budget, body_bytes_max }
+    }
+
+    /// Reads a body to its end, in one piece of memory however it was cut on its way.
+    async fn read(&self, mut body: Body) -> Result<(Bytes, Option<BodyMemory>), FetchError> {
+        let (mut whole, mut leases) = (BytesMut::new(), Vec::new());
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame?.into_data() else { continue };
+            let bytes = whole.len() + data.len();
+            if bytes > SMALL_BYTES && leases.is_empty() {
+                leases.push(self.lease(MIDDLE_BYTES).await?);
+            }
+            if bytes > MIDDLE_BYTES && leases.len() == 1 {
+                leases.push(self.lease(self.body_bytes_max.saturating_sub(MIDDLE_BYTES)).await?);
+            }
+            whole.extend_from_slice(&data);
+        }
+        let memory = (!leases.is_empty()).then(|| BodyMemory { _leases: Arc::new(leases) });
+        Ok((whole.freeze(), memory))
+    }
+
+    async fn lease(&self, bytes: usize) -> Result<ByteLease, FetchError> {
+        self.budget.lease(bytes, MEMORY_WAIT).await.ok_or(FetchError::Crowded)
     }
 }
 
@@ -55,7 +113,7 @@ impl<S> Layer<S> for CollectLayer {
     type Service = Collect<S>;
 
     fn layer(&self, inner: S) -> Collect<S> {
-        Collect { inner, read: self.read }
+        Collect { inner, read: self.read, memory: self.memory.clone() }
     }
 }
 
@@ -71,10 +129,10 @@ impl<S: Exchange> Service<Request> for Collect<S> {
     fn call(&mut self, request: Request) -> Self::Future {
         let is_post = request.method() == http::Method::POST;
         let expiry = request.extensions().get().map(|Expiry(at)| *at - BEFORE_EXPIRY);
-        let read = self.read;
+        let (read, memory) = (self.read, self.memory.clone());
         let answer = self.inner.call(request);
         Box::pin(async move {
-            let (parts, body) = answer.await?.into_parts();
+            let (mut parts, body) = answer.await?.into_parts();
             if is_post && read == Reading::WholeButOfPosts {
                 let until = Instant::now() + POST_BODY;
                 let until = expiry.map_or(until, |expiry| until.min(expiry));
@@ -84,8 +142,44 @@ impl<S: Exchange> Service<Request> for Collect<S> {
                 };
                 return Ok(http::Response::from_parts(parts, whole));
             }
-            let whole = body.collect().await?.to_bytes();
+            let (whole, memory) = memory.read(body).await?;
+            if let Some(memory) = memory {
+                parts.extensions.insert(memory);
+            }
             Ok(http::Response::from_parts(parts, whole))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{answering, chunked, get};
+    use super::*;
+    use tower::{ServiceBuilder, ServiceExt};
+
+    const LARGE_BYTES: usize = 3 << 20;
+
+    #[tokio::test(start_paused = true)]
+    async fn large_bodies_are_read_one_after_the_other() {
+        let large = answering(|_| Ok(http::Response::new(chunked(vec![b'x'; LARGE_BYTES], 64 << 10))));
+        let stack =
+            ServiceBuilder::new().layer(Collect::layer(LARGE_BYTES, LARGE_BYTES as u64)).service(large);
+        let first = stack.clone().oneshot(get("http://a.example/")).await.unwrap();
+        assert_eq!(first.body().len(), LARGE_BYTES);
+        let crowded = stack.clone().oneshot(get("http://a.example/")).await.unwrap_err();
+        assert!(matches!(crowded, FetchError::Crowded), "{crowded:?}");
+        let (parts, body) = first.into_parts();
+        drop(body);
+        assert!(stack.clone().oneshot(get("http://a.example/")).await.is_err(), "it is still being parsed");
+        drop(parts);
+        assert!(stack.oneshot(get("http://a.example/")).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_body_is_one_piece_however_it_was_cut() {
+        let small = answering(|_| Ok(http::Response::new(chunked(vec![b'x'; 1000], 1))));
+        let stack = ServiceBuilder::new().layer(Collect::layer(1, 1)).service(small);
+        let reply = stack.oneshot(get("http://a.example/")).await.unwrap();
+        assert!(reply.body().len() == 1000 && reply.extensions().get::<BodyMemory>().is_none());
     }
 }

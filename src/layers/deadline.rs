@@ -89,7 +89,7 @@ mod tests {
     async fn the_deadline_covers_a_body_that_never_ends() {
         let stack = ServiceBuilder::new()
             .layer(Deadline::layer(Duration::from_secs(30)))
-            .layer(Collect::layer())
+            .layer(Collect::layer(1 << 20, 1 << 20))
             .service(answering(|_| Ok(http::Response::new(stalling_body("<rss>")))));
         let start = Instant::now();
         let error = stack.oneshot(get("http://a.example/")).await.unwrap_err();

@@ -52,6 +52,8 @@ pub enum FetchError {
     Protocol(#[source] BoxError),
     #[error("held back: this host was asked often enough, room in {} s", .wait.as_secs_f32())]
     Throttled { wait: Duration },
+    #[error("other large documents are being read, and there was no memory left for this one")]
+    Crowded,
     #[error("the request could not be sent from here")]
     Local(#[source] BoxError),
 }
@@ -60,7 +62,7 @@ impl FetchError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::BadUrl | Self::Throttled { .. } | Self::Local(_) => Fault::Ours,
+            Self::BadUrl | Self::Throttled { .. } | Self::Crowded | Self::Local(_) => Fault::Ours,
             Self::Resolve(_)
             | Self::Connect(_)
             | Self::Tls(_)
@@ -86,6 +88,7 @@ impl FetchError {
             | Self::Cut(_)
             | Self::Protocol(_)
             | Self::Throttled { .. }
+            | Self::Crowded
             | Self::Local(_) => true,
             Self::BadUrl
             | Self::Refused(_)
@@ -120,6 +123,7 @@ impl FetchError {
             Self::Cut(_) => "cut",
             Self::Protocol(_) => "protocol",
             Self::Throttled { .. } => "throttled",
+            Self::Crowded => "crowded",
             Self::Local(_) => "local",
         }
     }

@@ -62,6 +62,11 @@ pub(super) fn bytes_body(chunks: Vec<Bytes>) -> Body {
     StreamBody::new(stream::iter(chunks).map(|chunk| Ok(Frame::data(chunk)))).boxed_unsync()
 }
 
+/// A body that comes in chunks of so many bytes.
+pub(super) fn chunked(bytes: Vec<u8>, chunk: usize) -> Body {
+    bytes_body(bytes.chunks(chunk).map(Bytes::copy_from_slice).collect())
+}
+
 /// A body that says `start` and then nothing for ever.
 pub(super) fn stalling_body(start: &'static str) -> Body {
     let start = stream::iter([Ok(Frame::data(Bytes::from_static(start.as_bytes())))]);

@@ -34,6 +34,8 @@ pub struct WireConfig {
     pub connect: Duration,
     /// Headers for every request that does not bring its own.
     pub headers: HeaderMap,
+    /// Idle connections kept for each host.
+    pub idle_per_host: usize,
 }
 
 /// The HTTP client could not be set up.
@@ -61,9 +63,9 @@ fn connections(config: &WireConfig, resolver: Arc<dyn Resolve>) -> Result<reqwes
             .default_headers(config.headers.clone())
             .connect_timeout(config.connect)
             // A host is polled once an hour: connections are kept for the redirects and archive pages of one
-            // visit and not for the next.
-            .pool_idle_timeout(Duration::from_secs(10))
-            .pool_max_idle_per_host(2)
+            // visit, a second apart, and not for the next.
+            .pool_idle_timeout(Duration::from_secs(2))
+            .pool_max_idle_per_host(config.idle_per_host)
             .dns_resolver(resolver.clone())
     };
     builder().build().or_else(|error| {

@@ -58,9 +58,9 @@ const HEAD_BYTES_MAX: usize = 32 << 10;
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Limits of a listener.
+/// ListenerLimits of a listener.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct ListenerLimits {
     /// Connections at once; one more waits to be accepted.
     pub connections_max: usize,
     /// Bytes of answers on one connection that its peer has not read.
@@ -69,8 +69,8 @@ pub struct Limits {
     pub budget: Arc<ByteBudget>,
 }
 
-impl Limits {
-    /// Limits for so many connections and so many bytes of answers.
+impl ListenerLimits {
+    /// ListenerLimits for so many connections and so many bytes of answers.
     pub fn new(connections_max: usize, answers_bytes_max: usize, budget: Arc<ByteBudget>) -> Self {
         Self { connections_max, connection_bytes_max: answers_bytes_max / CONNECTION_SHARE, budget }
     }
@@ -107,7 +107,7 @@ impl Connections {
 }
 
 /// Serves until `stop`, then lets every connection finish what it is doing. Whoever calls bounds that wait.
-pub async fn serve<S, B>(listener: TcpListener, service: S, limits: Limits, stop: CancellationToken)
+pub async fn serve<S, B>(listener: TcpListener, service: S, limits: ListenerLimits, stop: CancellationToken)
 where
     S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
@@ -282,8 +282,8 @@ mod tests {
         })
     }
 
-    fn limits(connections_max: usize) -> Limits {
-        Limits::new(connections_max, usize::MAX, Arc::new(ByteBudget::new(usize::MAX)))
+    fn limits(connections_max: usize) -> ListenerLimits {
+        ListenerLimits::new(connections_max, usize::MAX, Arc::new(ByteBudget::new(usize::MAX)))
     }
 
     async fn listening(

@@ -171,6 +171,7 @@ impl Watcher {
 
     fn document(&mut self, document: Document, conditional: bool) -> DocumentReply {
         let fetched = Fetched {
+            memory: None,
             answer: answer(conditional),
             body: Bytes::from(document.render()),
             content_type: None,

@@ -9,7 +9,8 @@ pub const FLOOR_SECS: u64 = 3600;
 const HINTED_FLOOR_SECS: u64 = 900;
 /// The first step of a back-off (POLLING 1.5).
 const BACK_OFF_SECS: u64 = 300;
-/// The first step while a feed was never read and its server does not answer: in a sidecar the two start together.
+/// The first step while no request reaches the publisher for a reason of ours, and while a feed was never read and its server
+/// does not answer: in a sidecar the two start together.
 const UNREACHED_SECS: u64 = 15;
 /// The first step after a 429 that names no time (POLLING 1.5).
 const THROTTLED_SECS: u64 = 3600;
@@ -55,9 +56,12 @@ pub(super) fn back_off_secs(state: &PollState, status: Option<u16>, policy: &Pol
     // Who lowered the floor to seconds wants to know in seconds, too.
     let first = BACK_OFF_SECS.min(floor);
     let mut failures = state.health.failures;
-    let is_unreached =
-        |fault: &FaultNote| matches!(fault.kind, FaultKind::NoAnswer { whose: Whose::Upstream, .. });
-    if state.document.body.is_none() && state.health.fault.as_ref().is_some_and(is_unreached) {
+    let is_unread = state.document.body.is_none();
+    let is_unreached = |fault: &FaultNote| match fault.kind {
+        FaultKind::NoAnswer { whose, .. } => whose == Whose::Ours || is_unread,
+        _ => false,
+    };
+    if state.health.fault.as_ref().is_some_and(is_unreached) {
         let wait_secs = |tries: u32| doubled(UNREACHED_SECS, tries);
         let soon = (0..u32::BITS).find(|tries| wait_secs(*tries) >= floor).unwrap_or(u32::BITS);
         if (1..=soon).contains(&failures) {

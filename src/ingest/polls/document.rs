@@ -43,7 +43,7 @@ impl Settled {
 impl Poll<'_> {
     /// Reads a document and commits what it changes, together with the poll state.
     pub(super) async fn take_in(&self, fetched: Fetched) -> Result<Polled, Failure> {
-        let answer = fetched.answer.clone();
+        let (answer, _memory) = (fetched.answer.clone(), fetched.memory.clone());
         let fetched = self.record(fetched).await?;
         // Behind a sidecar the document came from a place that only we can reach.
         let base_url = self.feed.public_url().map_or_else(|| fetched.base_url.clone(), Url::to_string);

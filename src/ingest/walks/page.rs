@@ -56,7 +56,7 @@ impl ArchiveReader<'_> {
         };
         let record = self.context.store.feed(feed.no).await.map_err(store_failure)?;
         let page = unread(url, self.base_url(&fetched.base_url), &fetched, now);
-        let body = fetched.body;
+        let (body, _memory) = (fetched.body, fetched.memory);
         let judges = walk.is_repeated();
         let (read, page) = compute(move || {
             let window = window(&page, &body);

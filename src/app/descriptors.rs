@@ -1,0 +1,71 @@
+//! Open files of the process: how many there may be, and how many of them consumers may have; not who they are.
+
+use crate::config::Config;
+
+/// Files that the process has open besides connections: the store, listeners, logs, what the runtime needs.
+const OWN_FILES: u64 = 64;
+/// Connections of the operator.
+const OPERATOR_FILES: u64 = 64;
+/// Connections to publishers: every job in flight may have one of its own host and one of another that it was sent to.
+const PUBLISHER_FILES: u64 = 2 * 100;
+/// Connections of consumers that there is room for at least, whatever else is short.
+const CONSUMERS_MIN: u64 = 16;
+/// Files from which on connections to publishers and callbacks are kept for the next request of the same visit.
+const IDLE_FILES_MIN: u64 = 8192;
+
+/// Open files that the process may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Descriptors {
+    files_max: u64,
+}
+
+impl Descriptors {
+    /// Raises the limit to what the system allows.
+    pub(super) fn raised() -> Self {
+        let files_max = rlimit::increase_nofile_limit(u64::MAX).unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "The limit on open files could not be raised: {error}");
+            rlimit::getrlimit(rlimit::Resource::NOFILE).map_or(1024, |(soft, _)| soft)
+        });
+        Self { files_max }
+    }
+
+    /// Connections of consumers at once: those that are configured, or as many as leave room for the store, publishers,
+    /// callbacks and the operator.
+    pub(super) fn connections_max(self, config: &Config) -> usize {
+        let callbacks = u64::try_from(config.hub.in_flight_max).unwrap_or(u64::MAX);
+        let reserved = (OWN_FILES + OPERATOR_FILES + PUBLISHER_FILES).saturating_add(callbacks);
+        let room = self.files_max.saturating_sub(reserved).max(CONSUMERS_MIN);
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        let wanted = config.server.connections_max;
+        if room < wanted {
+            tracing::warn!(
+                files = self.files_max,
+                connections = room,
+                "server.connections_max is {wanted}, but this process may have only {} open files: {room} connections \
+                 will be served at once, and others wait; raise the limit (LimitNOFILE in systemd, ulimits in Docker)",
+                self.files_max
+            );
+        }
+        room.min(wanted)
+    }
+
+    /// Idle connections kept for each host of publishers and callbacks.
+    pub(super) fn idle_per_host(self) -> usize {
+        if self.files_max < IDLE_FILES_MIN { 0 } else { 2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consumers_get_what_the_others_leave() {
+        let config = Config::default();
+        let connections = |files_max| Descriptors { files_max }.connections_max(&config);
+        assert_eq!(connections(1_048_576), config.server.connections_max);
+        assert_eq!(connections(1024), 1024 - 328 - config.hub.in_flight_max);
+        assert_eq!(connections(100), 16);
+        assert_eq!([1024, 65_536].map(|files_max| Descriptors { files_max }.idle_per_host()), [0, 2]);
+    }
+}
