@@ -6,15 +6,15 @@ use crate::{
     config::{Config, ConfigSource},
     hub::Hub,
     serve::{admin::Admin, listen},
-    store::{Store, redb::Redb},
+    store::{Remedy, Store, redb::Redb},
 };
 use anyhow::Context as _;
 use descriptors::Descriptors;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tasks::Tasks;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::Instant};
 use wiring::Wiring;
 
 mod wiring;
@@ -34,6 +34,17 @@ pub mod probe;
 pub mod replay;
 
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
+
+/// Time between two looks at the condition of the store.
+const LOOK_AT_STORE: Duration = Duration::from_secs(1);
+
+/// Time for which the file of the store may be impossible to open before the process ends, so that its supervisor starts
+/// another.
+const CLOSED_MAX: Duration = Duration::from_secs(60);
+
+/// Time after which the process ends because another file is in the place of its store: whoever put it there may still be
+/// at work.
+const REPLACED_MAX: Duration = Duration::from_secs(10);
 
 /// The running application; [`App::stop`] ends it.
 pub struct App {
@@ -117,6 +128,30 @@ impl App {
     /// log and `/status` say what came of it.
     pub async fn reload(&self) -> Result<ReloadReport, ReloadRefused> {
         self.reloader.reload().await
+    }
+
+    /// Waits until only another process can go on with the store, and tells the reason.
+    pub async fn needs_restart(&self) -> String {
+        let mut look = tokio::time::interval(LOOK_AT_STORE);
+        let mut since = None;
+        loop {
+            look.tick().await;
+            let condition = self.store.condition();
+            let Some((outage, patience)) = condition.outage().and_then(|outage| {
+                let patience = match outage.remedy {
+                    Remedy::TriesAgain => return None,
+                    Remedy::OpensAgain => CLOSED_MAX,
+                    Remedy::Restart => REPLACED_MAX,
+                };
+                Some((outage, patience))
+            }) else {
+                since = None;
+                continue;
+            };
+            if since.get_or_insert_with(Instant::now).elapsed() >= patience {
+                return outage.cause.clone();
+            }
+        }
     }
 
     /// Stops in order, within the configured time: no new requests and held ones answered, commits finished, pushes

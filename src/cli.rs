@@ -179,6 +179,12 @@ async fn serve(config: Config, source: ConfigSource) -> anyhow::Result<()> {
             () = stop.cancelled() => return app.stop().await,
             // What came of it is in the log and in the status.
             Some(()) = hangup.recv() => drop(app.reload().await),
+            cause = app.needs_restart() => {
+                tracing::error!("Stopping, so that another process is started: {cause}");
+                // What the store refuses now it refuses in the end, too.
+                let _ = app.stop().await;
+                anyhow::bail!("the store cannot be used: {cause}");
+            }
         }
     }
 }

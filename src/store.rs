@@ -23,6 +23,8 @@ mod subscription_no;
 
 pub mod error;
 
+pub mod condition;
+
 pub mod listing;
 
 pub mod memory;
@@ -44,6 +46,7 @@ mod conformance;
 pub(crate) mod wrapped;
 
 pub use catalog::{CatalogStore, StoreCounts};
+pub use condition::{Outage, Remedy, StoreCondition, Watched};
 pub use error::StoreError;
 pub use feed_lease::FeedLease;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
@@ -54,7 +57,7 @@ pub use subscriptions::{Subscription, Subscriptions};
 
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
-    pub use super::{CatalogStore, Feeds, Leases, Polls, Store, Subscriptions, Upkeep, Walks};
+    pub use super::{CatalogStore, Feeds, Leases, Polls, Store, Subscriptions, Upkeep, Walks, Watched};
 }
 
 /// The answer of a store, later.
@@ -66,9 +69,15 @@ pub fn stored_item(t: Stamp, bytes: &[u8]) -> Result<Item, StoreError> {
 }
 
 /// A whole store.
-pub trait Store: CatalogStore + Feeds + Polls + Walks + Subscriptions + Leases + Upkeep + 'static {}
+pub trait Store:
+    CatalogStore + Feeds + Polls + Walks + Subscriptions + Leases + Upkeep + Watched + 'static
+{
+}
 
-impl<T: CatalogStore + Feeds + Polls + Walks + Subscriptions + Leases + Upkeep + 'static> Store for T {}
+impl<T: CatalogStore + Feeds + Polls + Walks + Subscriptions + Leases + Upkeep + Watched + 'static> Store
+    for T
+{
+}
 
 /// The state of the store itself.
 pub trait Upkeep: Send + Sync {

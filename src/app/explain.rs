@@ -21,7 +21,7 @@ use crate::{
         stamp::Stamp,
     },
     ingest::{hosts_of, platform},
-    store::{Store, StoreError, listing},
+    store::{Outage, Store, StoreError, listing},
 };
 use everfeed_adapters::{Key, platforms::Platforms};
 use futures_util::TryStreamExt as _;
@@ -88,6 +88,18 @@ pub(super) fn now() -> Stamp {
 }
 
 impl Explainer {
+    /// The state of polling, which waits while nothing can be stored.
+    fn while_stored(&self, polling: Polling) -> Polling {
+        match self.store.condition().outage() {
+            Some(Outage { cause, since, .. }) => {
+                let why =
+                    format!("nothing can be stored since {}, so nothing is polled: {cause}", since.rfc3339());
+                Polling { why, ..polling }
+            }
+            None => polling,
+        }
+    }
+
     /// `None` for a feed that is not configured, or was never polled.
     pub(super) async fn explain(
         &self,
@@ -129,7 +141,11 @@ impl Explainer {
         Ok(Some(Explanation {
             feed: record.name.clone(),
             url: registered.shown_url(),
-            polling: polling(&poll, feed.deletions.audit_secs, self.left_alone(&poll, feed).await?),
+            polling: self.while_stored(polling(
+                &poll,
+                feed.deletions.audit_secs,
+                self.left_alone(&poll, feed).await?,
+            )),
             platform: poll
                 .document
                 .platform

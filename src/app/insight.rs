@@ -13,10 +13,12 @@ use crate::{
     ingest::Poller,
     notify::Notify,
     serve::{
-        admin::{FeedStatus, ForgetAnswer, GapStatus, Insight, ReloadAnswer, Status, SubscriberStatus},
+        admin::{
+            FeedStatus, ForgetAnswer, GapStatus, Insight, ReloadAnswer, Status, StoreStatus, SubscriberStatus,
+        },
         long_poll::Waiters,
     },
-    store::listing,
+    store::{StoreError, listing},
 };
 use chrono::{SecondsFormat, Utc};
 use futures_util::{TryStreamExt as _, future::BoxFuture};
@@ -81,14 +83,52 @@ impl Overview {
         }
     }
 
+    /// The state of the store.
+    fn store_status(&self) -> StoreStatus {
+        let store = &self.explainer.store;
+        let (condition, figures) = (store.condition(), store.figures());
+        let outage = condition.outage();
+        StoreStatus {
+            fault: outage.map(|outage| outage.cause.clone()),
+            since: outage.map(|outage| outage.since.rfc3339()),
+            bytes: figures.bytes,
+            faults: figures.faults,
+        }
+    }
+
     async fn gather(&self) -> Result<Status, String> {
+        let store = self.store_status();
+        let feeds = match self.feeds().await {
+            Ok(feeds) => feeds,
+            // The operator is told of the fault, whatever else cannot be read.
+            Err(_) if store.fault.is_some() => Vec::new(),
+            Err(error) => return Err(error.to_string()),
+        };
+        Ok(Status {
+            version: env!("CARGO_PKG_VERSION"),
+            started_at: self.started_at.clone(),
+            waiters: self.waiters.held(),
+            config: self.reloader.status(),
+            store,
+            feeds,
+            removed: self
+                .explainer
+                .catalog
+                .snapshot()
+                .all_withdrawn()
+                .map(|(name, _)| name.to_owned())
+                .collect(),
+        })
+    }
+
+    async fn feeds(&self) -> Result<Vec<FeedStatus>, StoreError> {
         let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
         let mut feeds = Vec::new();
         let walks: HashMap<FeedNo, ArchiveWalk> =
-            listing::walks(&*self.explainer.store).try_collect().await.map_err(|error| error.to_string())?;
+            listing::walks(&*self.explainer.store).try_collect().await?;
         let mut records = listing::feeds(&*self.explainer.store);
-        while let Some(record) = records.try_next().await.map_err(|error| error.to_string())? {
+        while let Some(record) = records.try_next().await? {
             let Some(registered) = catalog.feed_no(record.no) else { continue };
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
@@ -98,18 +138,18 @@ impl Overview {
             });
             feeds.push(self.feed(&record, walks.get(&record.no), &registered.shown_url(), subscribers));
         }
-        Ok(Status {
-            version: env!("CARGO_PKG_VERSION"),
-            started_at: self.started_at.clone(),
-            waiters: self.waiters.held(),
-            config: self.reloader.status(),
-            feeds,
-            removed: catalog.all_withdrawn().map(|(name, _)| name.to_owned()).collect(),
-        })
+        Ok(feeds)
     }
 }
 
 impl Insight for Overview {
+    fn live(&self) -> Result<(), String> {
+        let condition = self.explainer.store.condition();
+        condition.outage().map_or(Ok(()), |outage| {
+            Err(format!("nothing can be stored since {}: {}", outage.since.rfc3339(), outage.cause))
+        })
+    }
+
     fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async { self.explainer.store.check().await.map_err(|error| error.to_string()) })
     }

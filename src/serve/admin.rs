@@ -14,7 +14,7 @@ use http::{
 use percent_encoding::percent_decode_str;
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{family::Family, gauge::Gauge},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 use serde::Serialize;
@@ -27,6 +27,8 @@ use tower::Service;
 
 /// Questions and requests of the operator to the rest of the application.
 pub trait Insight: Send + Sync + 'static {
+    /// Ok while changes can be stored; else the reason.
+    fn live(&self) -> Result<(), String>;
     /// Ok while consumers can be served; else the reason.
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
     /// The state of the application.
@@ -80,6 +82,8 @@ pub struct Status {
     pub waiters: usize,
     /// The configuration in force.
     pub config: ConfigStatus,
+    /// The store.
+    pub store: StoreStatus,
     /// Each feed.
     pub feeds: Vec<FeedStatus>,
     /// Names of feeds that were removed from the configuration and are kept until they are forgotten.
@@ -97,6 +101,19 @@ pub struct ConfigStatus {
     pub reload: Option<ReloadStatus>,
     /// Keys of the file that take effect at the next start.
     pub waiting_for_restart: Vec<String>,
+}
+
+/// The state of the store.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StoreStatus {
+    /// The reason for which nothing can be stored and nothing is polled; `None` while all is well.
+    pub fault: Option<String>,
+    /// Since when.
+    pub since: Option<String>,
+    /// Length of its file, in bytes.
+    pub bytes: u64,
+    /// Faults of the disk or of the file since the start.
+    pub faults: u64,
 }
 
 /// The last reload.
@@ -216,7 +233,10 @@ impl Admin {
         const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         let failed = |why: String| (StatusCode::SERVICE_UNAVAILABLE, TEXT, why + "\n");
         match (method.as_str(), path) {
-            ("GET" | "HEAD", "/live") => (StatusCode::OK, TEXT, "live\n".into()),
+            ("GET" | "HEAD", "/live") => match self.insight.live() {
+                Ok(()) => (StatusCode::OK, TEXT, "live\n".into()),
+                Err(why) => failed(why),
+            },
             ("GET" | "HEAD", "/ready") => match self.insight.ready().await {
                 Ok(()) => (StatusCode::OK, TEXT, "ready\n".into()),
                 Err(why) => failed(why),
@@ -281,6 +301,7 @@ impl Admin {
         waiters.set(whole(status.waiters));
         registry.register("held_requests", "Requests held now", waiters);
         gauge_config(&mut registry, &status.config);
+        gauge_store(&mut registry, &status.store);
         exposition(&registry)
     }
 }
@@ -349,6 +370,22 @@ fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
     registry.register("config_keys_waiting_for_restart", help, waiting);
 }
 
+/// Gauges of the store.
+fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
+    let gauges = [
+        ("store_up", "1 while changes can be stored", i64::from(store.fault.is_none())),
+        ("store_bytes", "Length of the file of the store", whole(store.bytes)),
+    ];
+    for (name, help, value) in gauges {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    }
+    let faults = Counter::<u64>::default();
+    faults.inc_by(store.faults);
+    registry.register("store_faults", "Faults of the disk or of the file of the store", faults);
+}
+
 fn whole<T: TryInto<i64>>(count: T) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
@@ -394,6 +431,13 @@ mod tests {
     }
 
     impl Insight for House {
+        fn live(&self) -> Result<(), String> {
+            match &self.ready {
+                Err(why) if why.contains("room") => Err(why.clone()),
+                _ => Ok(()),
+            }
+        }
+
         fn ready(&self) -> BoxFuture<'_, Result<(), String>> {
             Box::pin(async { self.ready.clone() })
         }
@@ -457,6 +501,8 @@ mod tests {
         assert_eq!(ask(broken.clone(), Method::GET, "/live").await.0, 200);
         assert_eq!(ask(broken, Method::GET, "/ready").await, (503, "the clock jumped\n".into()));
         assert_eq!(ask(Ok(()), Method::GET, "/ready").await.0, 200);
+        let full = Err("no room on the disk".to_owned());
+        assert_eq!(ask(full, Method::GET, "/live").await, (503, "no room on the disk\n".into()));
     }
 
     #[tokio::test]

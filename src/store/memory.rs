@@ -3,7 +3,7 @@
 use super::{
     CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
     StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    Witnessed,
+    Watched, Witnessed,
     clock_guard::ClockGuard,
     leases, paging, plan, stored,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -361,6 +361,8 @@ impl Leases for Memory {
         self.answer(move |state, _| Ok(state.feed(feed)?.lease.clone()))
     }
 }
+
+impl Watched for Memory {}
 
 impl Upkeep for Memory {
     fn check(&self) -> StoreFuture<'_, ()> {

@@ -3,7 +3,8 @@
 use super::{
     CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
     StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    Witnessed,
+    Watched, Witnessed,
+    condition::{FileFigures, StoreCondition},
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -19,6 +20,9 @@ use crate::{
         stamp::Stamp,
     },
 };
+use file::StoreFile;
+use guarded::guarded;
+use open_file::OpenFile;
 use reader::Reader;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -28,6 +32,12 @@ use std::{
 use writer::Writer;
 
 mod tables;
+
+mod guarded;
+
+mod watched_backend;
+
+mod open_file;
 
 mod file;
 
@@ -72,6 +82,7 @@ pub struct Redb {
     // Above the reader, and so dropped first: it ends with a commit, for which the file must still be open.
     writer: Writer,
     reader: Reader,
+    file: Arc<OpenFile>,
 }
 
 impl Redb {
@@ -79,13 +90,27 @@ impl Redb {
     ///
     /// `Schema` when the file is none of ours or a newer everfeed's, `Failed` when another process has it open.
     pub fn open(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        Self::over(file::open(path, config.cache_bytes)?, clock)
+        let file = StoreFile::new(path, config.cache_bytes);
+        let database = guarded(|| file.open_or_make());
+        let database = database.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
+        Self::over(OpenFile::new(Box::new(file), database, clock.clone()), clock)
     }
 
-    fn over(database: ::redb::Database, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let database = Arc::new(database);
-        let writer = Writer::start(Arc::clone(&database), clock)?;
-        Ok(Self { writer, reader: Reader::new(database) })
+    fn over(file: OpenFile, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let file = Arc::new(file);
+        let writer = guarded(|| Writer::start(Arc::clone(&file), clock));
+        let writer = writer.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
+        Ok(Self { writer, reader: Reader::new(Arc::clone(&file)), file })
+    }
+}
+
+impl Watched for Redb {
+    fn condition(&self) -> StoreCondition {
+        self.file.condition()
+    }
+
+    fn figures(&self) -> FileFigures {
+        self.file.figures()
     }
 }
 

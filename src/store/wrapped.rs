@@ -2,7 +2,8 @@
 
 use super::{
     CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot, Store,
-    StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Witnessed,
+    StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
+    Watched, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::feed::{
@@ -32,6 +33,16 @@ macro_rules! tapped {
             $($(fn $name<$a>(&$a self, inner: &$a dyn Store, $($arg: $kind),*) -> StoreFuture<$a, $out> {
                 inner.$name($($arg),*)
             })*)*
+
+            fn condition(&self, inner: &dyn Store) -> StoreCondition {
+                inner.condition()
+            }
+        }
+
+        impl<T: Tap> Watched for Wrapped<T> {
+            fn condition(&self) -> StoreCondition {
+                self.tap.condition(self.inner.as_ref())
+            }
         }
 
         $(impl<T: Tap> $of for Wrapped<T> {

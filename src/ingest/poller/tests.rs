@@ -343,6 +343,25 @@ async fn a_save_that_failed_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nobody_is_asked_for_what_could_not_be_stored() {
+    let trouble = Arc::new(Trouble::default());
+    let house = House::in_trouble(|_, _| ready(ok(ONE)), &trouble);
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    trouble.outage.store(true, Ordering::Relaxed);
+    let before = trouble.saves.load(Ordering::Relaxed);
+    house.notify.hint(feed.no);
+    pass(5 * HOUR).await;
+    assert_eq!(house.requests_at(), [0], "nothing is polled meanwhile, not even on a hint");
+    assert_eq!(trouble.saves.load(Ordering::Relaxed), before, "nor is anything saved in vain");
+    trouble.outage.store(false, Ordering::Relaxed);
+    pass(2).await;
+    assert_eq!(house.requests_at().len(), 2, "what was due is polled at once");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_disk_that_is_full_is_our_fault_and_loses_nothing() {
     let trouble = Arc::new(Trouble::default());
     let house = House::in_trouble(|_, _| ready(ok_with(ONE, &[("etag", "\"1\"")])), &trouble);

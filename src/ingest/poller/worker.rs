@@ -39,6 +39,9 @@ use tracing::{debug, warn};
 /// Seconds after which the queues are looked at again at least, in case the clock was set.
 const LOOK_SECS: u64 = 60;
 
+/// Seconds between two looks at a store that cannot commit.
+const STORE_LOOK_SECS: u64 = 1;
+
 /// Seconds for which jobs in flight may finish when we stop. What they fetched is lost, what they commit is not.
 const DRAIN_SECS: u64 = 10;
 
@@ -199,6 +202,10 @@ impl<'a> Worker<'a> {
         if self.wanted.has_changed().unwrap_or(false) {
             self.change_feeds();
         }
+        // Nobody is asked for what could not be kept.
+        if self.is_store_away() {
+            return;
+        }
         let now = self.now();
         while let Some(due) = self.lanes.recalls.next_due(now) {
             let Some(spec) = self.feeds.get(&due.feed).cloned() else { continue };
@@ -288,6 +295,9 @@ impl<'a> Worker<'a> {
 
     /// Time to look at the queues again though nothing happened.
     fn wake_at(&self) -> Instant {
+        if self.is_store_away() {
+            return Instant::now() + Duration::from_secs(STORE_LOOK_SECS);
+        }
         let wait_us = self.lanes.next_at().micros().saturating_sub(self.now().micros());
         let due = Instant::now() + Duration::from_micros(wait_us.min(LOOK_SECS * SECOND_US));
         self.saving.due_at(&self.pauses).map_or(due, |at| due.min(at))
@@ -490,6 +500,10 @@ impl<'a> Worker<'a> {
         self.saving.finish(&mut self.pauses).await?;
         debug!("The poller has stopped");
         Ok(())
+    }
+
+    fn is_store_away(&self) -> bool {
+        self.poller.parts.context.store.condition().outage().is_some()
     }
 
     fn now(&self) -> Stamp {

@@ -2,12 +2,15 @@
 
 use crate::{
     feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
-    store::{Commit, HostPause, Receipt, Store, StoreError, StoreFuture, wrapped::Tap},
+    store::{
+        Commit, HostPause, Outage, Receipt, Remedy, Store, StoreCondition, StoreError, StoreFuture,
+        wrapped::Tap,
+    },
 };
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -29,6 +32,8 @@ pub(in crate::ingest) struct Trouble {
     pub(in crate::ingest) save_secs: AtomicU64,
     /// Saves so far.
     pub(in crate::ingest) saves: AtomicUsize,
+    /// True while nothing can be committed.
+    pub(in crate::ingest) outage: AtomicBool,
 }
 
 /// Takes one from a count, if there is one.
@@ -67,6 +72,17 @@ impl Tap for Arc<Trouble> {
             let secs = self.save_secs.load(Ordering::Relaxed);
             tokio::time::sleep(Duration::from_secs(secs)).await;
             inner.save_polls(polls, pauses).await
+        })
+    }
+
+    fn condition(&self, inner: &dyn Store) -> StoreCondition {
+        if !self.outage.load(Ordering::Relaxed) {
+            return inner.condition();
+        }
+        StoreCondition::Away(Outage {
+            cause: "told to".into(),
+            since: Stamp::ZERO,
+            remedy: Remedy::TriesAgain,
         })
     }
 

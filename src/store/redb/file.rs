@@ -1,33 +1,118 @@
 //! Making and opening the file, and whether it is one of ours; nothing of what it holds.
 
-use super::tables::{META, SCHEMA, WITNESSES, make_all};
+use super::{
+    open_file::{Astray, FileOpener, OpenDatabase},
+    tables::{META, SCHEMA, WITNESSES, make_all},
+    watched_backend::{IoFault, WatchedBackend},
+};
 use crate::store::StoreError;
 use redb::{
     Builder, Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageError, TableError,
-    TableHandle,
+    TableHandle, backends::FileBackend,
 };
 use std::{
-    fs::File,
+    fs::{File, OpenOptions},
     io::ErrorKind,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// Key in META of the schema: four bytes, big-endian, in every schema to come.
 const SCHEMA_KEY: &str = "schema";
 
-/// Opens the store at `path`, or makes it.
-pub(super) fn open(path: &Path, cache_bytes: usize) -> Result<Database, StoreError> {
-    let mut builder = Builder::new();
-    builder.set_cache_size(cache_bytes);
-    let failed = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", path.display()));
-    if !path.try_exists().map_err(failed)? {
-        make(path, &builder)?;
+/// The file of a store, by its path.
+pub(super) struct StoreFile {
+    path: PathBuf,
+    cache_bytes: usize,
+    /// Device and number of the file that is open.
+    identity: Mutex<Option<(u64, u64)>>,
+}
+
+impl StoreFile {
+    pub(super) fn new(path: &Path, cache_bytes: usize) -> Self {
+        Self { path: path.to_owned(), cache_bytes, identity: Mutex::default() }
     }
-    let empty = path.metadata().map_err(failed)?.len() == 0;
-    let opened = if empty { builder.create(path) } else { builder.open(path) };
-    let database = opened.map_err(|error| refusal(path, error))?;
-    check_schema(path, &database)?;
-    Ok(database)
+
+    fn builder(&self) -> Builder {
+        let mut builder = Builder::new();
+        builder.set_cache_size(self.cache_bytes);
+        builder
+    }
+
+    fn failed(&self, error: &std::io::Error) -> StoreError {
+        StoreError::Failed(format!("{}: {error}", self.path.display()))
+    }
+
+    /// Opens the store, or makes it.
+    pub(super) fn open_or_make(&self) -> Result<OpenDatabase, StoreError> {
+        if !self.path.try_exists().map_err(|error| self.failed(&error))? {
+            make(&self.path, &self.builder())?;
+        }
+        self.open_at_path()
+    }
+
+    fn open_at_path(&self) -> Result<OpenDatabase, StoreError> {
+        let file = OpenOptions::new().read(true).write(true).open(&self.path);
+        let file = file.map_err(|error| self.failed(&error))?;
+        let identity = identity(&file.metadata().map_err(|error| self.failed(&error))?);
+        let file = FileBackend::new(file).map_err(|error| refusal(&self.path, error))?;
+        let (backend, fault) = WatchedBackend::new(file);
+        let open = whole(&self.path, &fault, || self.builder().create_with_backend(backend))?;
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity);
+        Ok(open)
+    }
+}
+
+/// Opens a database that is to be one of ours. A fault of its storage says more than the error that redb makes of it.
+pub(super) fn whole(
+    path: &Path,
+    fault: &Arc<IoFault>,
+    open: impl FnOnce() -> Result<Database, DatabaseError>,
+) -> Result<OpenDatabase, StoreError> {
+    let opened = open().map_err(|error| refusal(path, error)).and_then(|database| {
+        check_schema(path, &database)?;
+        Ok(OpenDatabase::new(database, Arc::clone(fault)))
+    });
+    opened.map_err(|error| match (error, fault.cause()) {
+        (StoreError::Failed(_), Some(cause)) => StoreError::Failed(format!("{}: {cause}", path.display())),
+        (error, _) => error,
+    })
+}
+
+impl FileOpener for StoreFile {
+    fn open(&self) -> Result<OpenDatabase, StoreError> {
+        match self.astray() {
+            Some(Astray::Missing) => Err(StoreError::Failed(format!("{} is gone", self.path.display()))),
+            Some(Astray::Replaced) => {
+                Err(StoreError::Failed(format!("{} is another file by now", self.path.display())))
+            }
+            None => self.open_at_path(),
+        }
+    }
+
+    fn astray(&self) -> Option<Astray> {
+        let known = *self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::fs::metadata(&self.path) {
+            Ok(found) => (known != Some(identity(&found))).then_some(Astray::Replaced),
+            Err(error) => (error.kind() == ErrorKind::NotFound).then_some(Astray::Missing),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        std::fs::metadata(&self.path).map_or(0, |found| found.len())
+    }
+}
+
+#[cfg(unix)]
+fn identity(file: &std::fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (file.dev(), file.ino())
+}
+
+/// Elsewhere files have no numbers that the standard library tells: one file is taken for another only when it is missing.
+#[cfg(not(unix))]
+fn identity(_: &std::fs::Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 /// Makes a store beside its place and moves it there whole: redb does not take up a file that a kill left half made.

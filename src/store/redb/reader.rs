@@ -1,36 +1,42 @@
 //! Reading the file off the runtime: a bounded number of blocking reads, each in one snapshot; not what is read.
 
+use super::{guarded::guarded, open_file::OpenFile};
 use crate::store::StoreError;
-use redb::{Database, ReadTransaction, ReadableDatabase};
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    task::spawn_blocking,
-};
+use redb::{ReadTransaction, ReadableDatabase as _};
+use std::sync::Arc;
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 /// Reads at a time; more wait their turn. Above the number of cores, because a read may wait for the disk.
 const READS_MAX: u32 = 32;
 
+/// Times that one read is done, when the storage fails in it.
+const TRIES_MAX: usize = 2;
+
 /// Reads snapshots until it is closed.
 pub(super) struct Reader {
-    database: Mutex<Option<Arc<Database>>>,
+    file: Arc<OpenFile>,
     permits: Arc<Semaphore>,
 }
 
 impl Reader {
-    pub(super) fn new(database: Arc<Database>) -> Self {
-        let permits = Arc::new(Semaphore::new(READS_MAX as usize));
-        Self { database: Mutex::new(Some(database)), permits }
+    pub(super) fn new(file: Arc<OpenFile>) -> Self {
+        Self { file, permits: Arc::new(Semaphore::new(READS_MAX as usize)) }
     }
 
-    /// Does this with a snapshot.
+    /// Does this with a snapshot; once more in a file that was opened anew, when its storage failed.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
+        work: impl Fn(&ReadTransaction) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| StoreError::Closed)?;
-        let database = self.held().clone().ok_or(StoreError::Closed)?;
-        let read = spawn_blocking(move || read(database, permit, work));
+        let file = Arc::clone(&self.file);
+        let read = spawn_blocking(move || {
+            let answer = read(&file, &work);
+            // Lets go of the file before it lets the next one in, so that `close` leaves nothing behind.
+            drop(file);
+            drop(permit);
+            answer
+        });
         read.await.unwrap_or_else(|error| Err(StoreError::Failed(format!("a read ended early: {error}"))))
     }
 
@@ -38,25 +44,33 @@ impl Reader {
     pub(super) async fn close(&self) {
         let last = self.permits.acquire_many(READS_MAX).await;
         self.permits.close();
-        let database = self.held().take();
+        let file = Arc::clone(&self.file);
         drop(last);
         // Closing writes to the file. Nothing is lost when the runtime ends before.
-        let _ = spawn_blocking(move || drop(database)).await;
-    }
-
-    fn held(&self) -> std::sync::MutexGuard<'_, Option<Arc<Database>>> {
-        self.database.lock().unwrap_or_else(PoisonError::into_inner)
+        let _ = spawn_blocking(move || file.close()).await;
     }
 }
 
-/// Lets go of the file before it lets the next one in, so that `close` leaves nothing behind.
 fn read<T>(
-    database: Arc<Database>,
-    permit: OwnedSemaphorePermit,
-    work: impl FnOnce(&ReadTransaction) -> Result<T, StoreError>,
+    file: &OpenFile,
+    work: &impl Fn(&ReadTransaction) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let answer = database.begin_read().map_err(StoreError::from).and_then(|snapshot| work(&snapshot));
-    drop(database);
-    drop(permit);
-    answer
+    let mut cause = String::new();
+    for _ in 0..TRIES_MAX {
+        let open = file.readable()?;
+        let answer =
+            guarded(|| open.begin_read().map_err(StoreError::from).and_then(|snapshot| work(&snapshot)));
+        let answer = answer.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
+        let fault = open.fault().map(str::to_owned);
+        let generation = open.generation();
+        drop(open);
+        match (answer, fault) {
+            (Err(_), Some(fault)) => {
+                file.read_failed(generation, &fault);
+                cause = fault;
+            }
+            (answer, _) => return answer,
+        }
+    }
+    Err(StoreError::Away(cause))
 }

@@ -1,7 +1,11 @@
 //! The one thread that writes: it drains a bounded queue into transactions, each one made durable before anybody is
 //! answered (group commit); not what is written.
 
-use super::tables::META;
+use super::{
+    guarded::guarded,
+    open_file::{OpenDatabase, OpenFile},
+    tables::META,
+};
 use crate::{
     clock::Clock,
     feed::stamp::Stamp,
@@ -16,9 +20,10 @@ use std::{
     mem,
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 use tokio::{sync::oneshot, task::spawn_blocking};
 
@@ -31,6 +36,15 @@ const GROUP_JOBS_MAX: usize = 128;
 /// Key in META of the last time recorded.
 const CLOCK_KEY: &str = "clock";
 
+/// Key in META of a value that is written to see whether there is room again, and taken out at once.
+const ROOM_KEY: &str = "room";
+
+/// Bytes of that value: as many as an ordinary group of changes, so that an outage does not end only to begin again.
+const ROOM_BYTES: usize = 1 << 20;
+
+/// Time after which the file is looked after though nothing is to be written.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
 /// The near end of the queue.
 pub(super) struct Writer {
     queue: Mutex<Option<SyncSender<Box<dyn Job>>>>,
@@ -39,10 +53,10 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(database: Arc<Database>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let guard = stored_guard(&database)?;
+    pub(super) fn start(file: Arc<OpenFile>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let guard = stored_guard(&*file.readable()?)?;
         let (queue, jobs) = sync_channel(QUEUE_JOBS_MAX);
-        let far = Far { database, clock, guard };
+        let far = Far { file, clock, guard };
         let thread = thread::Builder::new().name("store-writer".into()).spawn(move || far.drain(&jobs));
         let thread = thread.map_err(|error| StoreError::Failed(format!("no writer thread: {error}")))?;
         Ok(Self { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
@@ -175,7 +189,7 @@ where
 
 /// The far end of the queue.
 struct Far {
-    database: Arc<Database>,
+    file: Arc<OpenFile>,
     clock: Arc<dyn Clock>,
     guard: ClockGuard,
 }
@@ -184,10 +198,12 @@ struct Far {
 enum GivenUp {
     /// One job failed when it had begun to write.
     Job(usize),
+    /// One job met damage that redb did not expect; the others are done again on a file that was opened anew.
+    Panic(usize, String),
     /// The transaction failed before it was to be made durable: nothing of it is there.
     All(StoreError),
     /// Making it durable failed: it is there as a whole or not at all.
-    Unseen(redb::CommitError),
+    Unseen(String),
 }
 
 impl From<StoreError> for GivenUp {
@@ -202,41 +218,106 @@ fn answer_all(group: Vec<Box<dyn Job>>, why: impl Fn() -> StoreError) {
 
 impl Far {
     fn drain(mut self, jobs: &Receiver<Box<dyn Job>>) {
-        while let Ok(first) = jobs.recv() {
-            let mut group = vec![first];
-            group.extend(jobs.try_iter().take(GROUP_JOBS_MAX - 1));
-            self.settle(group);
+        loop {
+            match jobs.recv_timeout(LOOK_AFTER) {
+                Ok(first) => {
+                    let mut group = vec![first];
+                    group.extend(jobs.try_iter().take(GROUP_JOBS_MAX - 1));
+                    self.look_after();
+                    self.settle(group);
+                }
+                Err(RecvTimeoutError::Timeout) => self.look_after(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Looks whether the file is still at its place, and tries to end an outage when that is due.
+    fn look_after(&mut self) {
+        self.file.look();
+        if !self.file.is_attempt_due() || !self.file.is_in_place() {
+            return;
+        }
+        // An opening that fails has been noted.
+        let Ok(open) = self.file.readable() else { return };
+        let proven = guarded(|| prove_room(&open)).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)));
+        let (generation, fault) = (open.generation(), open.fault().map(str::to_owned));
+        drop(open);
+        match proven {
+            Ok(guard) => {
+                self.guard = guard;
+                self.file.proven();
+            }
+            Err(error) => {
+                let cause = fault.unwrap_or_else(|| error.to_string());
+                self.file.write_failed(generation, &cause);
+            }
         }
     }
 
     /// Brings a group to an end. A job that fails halfway is thrown out, and the others are done again without it.
     fn settle(&mut self, mut group: Vec<Box<dyn Job>>) {
-        loop {
-            match self.attempt(&mut group) {
-                Ok(()) => return group.into_iter().for_each(|job| job.answer(None)),
-                Err(GivenUp::Job(at)) => group.remove(at).answer(None),
-                Err(GivenUp::All(error)) => {
+        while !group.is_empty() {
+            let open = match self.file.writable() {
+                Ok(open) => open,
+                Err(error) => {
                     let text = error.to_string();
-                    return answer_all(group, || StoreError::Failed(text.clone()));
+                    return answer_all(group, || match &error {
+                        StoreError::Away(cause) => StoreError::Away(cause.clone()),
+                        StoreError::Closed => StoreError::Closed,
+                        _ => StoreError::Failed(text.clone()),
+                    });
+                }
+            };
+            let attempted = guarded(|| self.attempt(&open, &mut group));
+            // Outside of a job, a panic comes from making the transaction durable or from letting it go.
+            let attempted = attempted.unwrap_or_else(|panic| Err(GivenUp::Unseen(panic)));
+            let (generation, fault) = (open.generation(), open.fault().map(str::to_owned));
+            drop(open);
+            match attempted {
+                Ok(()) => {
+                    self.file.committed();
+                    return group.into_iter().for_each(|job| job.answer(None));
+                }
+                Err(GivenUp::Job(at)) => group.remove(at).answer(None),
+                Err(GivenUp::Panic(at, panic)) => {
+                    group.remove(at).answer(Some(StoreError::Damaged(panic.clone())));
+                    self.renew(generation, &panic);
+                }
+                Err(GivenUp::All(error)) => {
+                    let cause = fault.unwrap_or_else(|| error.to_string());
+                    self.renew(generation, &cause);
+                    return answer_all(group, || StoreError::Away(cause.clone()));
                 }
                 Err(GivenUp::Unseen(error)) => {
-                    let text = error.to_string();
-                    return answer_all(group, || StoreError::OutcomeUnknown(text.clone()));
+                    let cause = fault.unwrap_or(error);
+                    self.renew(generation, &cause);
+                    return answer_all(group, || StoreError::OutcomeUnknown(cause.clone()));
                 }
             }
         }
     }
 
+    /// Opens the file anew after a fault.
+    fn renew(&mut self, generation: u64, cause: &str) {
+        self.file.write_failed(generation, cause);
+        self.file.attempt_now();
+        self.look_after();
+    }
+
     /// One transaction for all.
-    fn attempt(&mut self, group: &mut [Box<dyn Job>]) -> Result<(), GivenUp> {
-        let mut tx = self.database.begin_write().map_err(StoreError::from)?;
+    fn attempt(&mut self, open: &OpenDatabase, group: &mut [Box<dyn Job>]) -> Result<(), GivenUp> {
+        let mut tx = open.begin_write().map_err(StoreError::from)?;
         // Opening after a kill then takes no walk over the whole file.
         tx.set_quick_repair(true);
         let mut touched = false;
         let mut writing = Writing { tx: &tx, now: Stamp::ZERO, guard: self.guard, touched: false };
         for (at, job) in group.iter_mut().enumerate() {
             writing.now = Stamp::from_micros(self.clock.now_us());
-            let done = job.run(&mut writing);
+            let done = guarded(|| job.run(&mut writing)).map_err(|panic| GivenUp::Panic(at, panic))?;
+            if let Some(cause) = open.fault() {
+                return Err(GivenUp::All(StoreError::Away(cause.to_owned())));
+            }
             let wrote = mem::take(&mut writing.touched);
             if wrote && !done {
                 return Err(GivenUp::Job(at));
@@ -246,11 +327,24 @@ impl Far {
         let guard = writing.guard;
         if touched || guard != self.guard {
             write_guard(&tx, guard)?;
-            tx.commit().map_err(GivenUp::Unseen)?;
+            tx.commit().map_err(|error| GivenUp::Unseen(error.to_string()))?;
             self.guard = guard;
         }
         Ok(())
     }
+}
+
+/// Commits something of the size of an ordinary group and takes it out again. Tells the last time recorded.
+fn prove_room(database: &Database) -> Result<ClockGuard, StoreError> {
+    let mut tx = database.begin_write()?;
+    tx.set_quick_repair(true);
+    tx.open_table(META)?.insert(ROOM_KEY, vec![0; ROOM_BYTES].as_slice())?;
+    tx.commit()?;
+    let mut tx = database.begin_write()?;
+    tx.set_quick_repair(true);
+    tx.open_table(META)?.remove(ROOM_KEY)?;
+    tx.commit()?;
+    stored_guard(database)
 }
 
 fn write_guard(tx: &WriteTransaction, guard: ClockGuard) -> Result<(), StoreError> {

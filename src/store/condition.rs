@@ -1,0 +1,67 @@
+//! The condition of a store: can changes be committed, and if not, for which reason and since when; not how it recovers.
+
+use crate::feed::stamp::Stamp;
+
+/// The condition of a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StoreCondition {
+    /// Changes can be committed.
+    #[default]
+    Sound,
+    /// Nothing can be committed.
+    Away(Outage),
+}
+
+/// A time in which nothing can be committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// The cause and what to do, for the operator.
+    pub cause: String,
+    /// Time of its discovery.
+    pub since: Stamp,
+    /// Step that ends it.
+    pub remedy: Remedy,
+}
+
+/// Step that ends an outage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// The store tries again by itself, and reads what it holds meanwhile.
+    TriesAgain,
+    /// The store tries again by itself, and cannot read meanwhile.
+    OpensAgain,
+    /// Another file is at the path of the store by now: only a new process can take it up.
+    Restart,
+}
+
+impl StoreCondition {
+    /// The outage, if there is one.
+    pub fn outage(&self) -> Option<&Outage> {
+        match self {
+            Self::Sound => None,
+            Self::Away(outage) => Some(outage),
+        }
+    }
+}
+
+/// Figures of the file of a store, for the operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileFigures {
+    /// Its length, in bytes.
+    pub bytes: u64,
+    /// Faults of the disk or of the file since the start.
+    pub faults: u64,
+}
+
+/// A store that tells its condition without being asked for anything else.
+pub trait Watched: Send + Sync {
+    /// Its condition now. Never waits.
+    fn condition(&self) -> StoreCondition {
+        StoreCondition::Sound
+    }
+
+    /// Figures of its file; zeros for a store without one. Never waits for the disk.
+    fn figures(&self) -> FileFigures {
+        FileFigures::default()
+    }
+}

@@ -1,0 +1,341 @@
+//! The file that is open now, and its opening anew after a fault: redb fails every call on a file after one. Not what is
+//! read or written.
+
+use super::{guarded::guarded, watched_backend::IoFault};
+use crate::{
+    clock::Clock,
+    feed::stamp::Stamp,
+    store::{
+        StoreError,
+        condition::{FileFigures, Outage, Remedy, StoreCondition},
+    },
+};
+use redb::Database;
+use std::{
+    ops::Deref,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Seconds between two attempts at the end of an outage, from the first to the last.
+const AGAIN_SECS: std::ops::RangeInclusive<u64> = 1..=10;
+
+/// Time for which an opening waits for reads of the former one.
+const READS_END: Duration = Duration::from_secs(1);
+
+/// Seconds between two lines of the log on reads that failed.
+const WARN_SECS: u64 = 60;
+
+/// Seconds between two looks at the path of the file.
+const LOOK_SECS: u64 = 1;
+
+/// Way to the file.
+pub(super) trait FileOpener: Send + Sync + 'static {
+    /// Opens the file that was opened before; never makes one.
+    fn open(&self) -> Result<OpenDatabase, StoreError>;
+
+    /// The reason for which the open file is not the one at its path; asks the file system.
+    fn astray(&self) -> Option<Astray> {
+        None
+    }
+
+    /// Its length in bytes.
+    fn bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// An open file that is not at its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Astray {
+    /// No file is there.
+    Missing,
+    /// Another file is there.
+    Replaced,
+}
+
+/// A database and the faults of its storage.
+pub(super) struct OpenDatabase {
+    /// `None` only while it is dropped.
+    database: Option<Database>,
+    fault: Arc<IoFault>,
+    /// Number of the opening.
+    generation: u64,
+}
+
+impl OpenDatabase {
+    pub(super) fn new(database: Database, fault: Arc<IoFault>) -> Self {
+        Self { database: Some(database), fault, generation: 0 }
+    }
+
+    /// The first fault of its storage. After one nothing more can be done with it.
+    pub(super) fn fault(&self) -> Option<&str> {
+        self.fault.cause()
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+}
+
+impl Deref for OpenDatabase {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        self.database.as_ref().expect("a database is taken out only when it is dropped")
+    }
+}
+
+impl Drop for OpenDatabase {
+    fn drop(&mut self) {
+        // Closing reads and writes the file, which may be damaged.
+        let database = self.database.take();
+        let _ = guarded(|| drop(database));
+    }
+}
+
+/// The file that is open now.
+pub(super) struct OpenFile {
+    opener: Box<dyn FileOpener>,
+    clock: Arc<dyn Clock>,
+    slot: Mutex<Slot>,
+    state: Mutex<State>,
+}
+
+/// The database that is open now, or may be opened again.
+struct Slot {
+    database: Option<Arc<OpenDatabase>>,
+    /// The one before it, as long as a read goes on in it.
+    former: Weak<OpenDatabase>,
+    generation: u64,
+    is_closed: bool,
+}
+
+/// What the operator is told, and when the next attempt is due.
+struct State {
+    condition: StoreCondition,
+    figures: FileFigures,
+    again_at: Instant,
+    again_secs: u64,
+    looked_at: Instant,
+    warned_at: Option<Instant>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl OpenFile {
+    /// The file of this opener, open already.
+    pub(super) fn new(opener: Box<dyn FileOpener>, database: OpenDatabase, clock: Arc<dyn Clock>) -> Self {
+        let slot = Slot {
+            generation: database.generation,
+            database: Some(Arc::new(database)),
+            former: Weak::new(),
+            is_closed: false,
+        };
+        let now = Instant::now();
+        let figures = FileFigures { bytes: opener.bytes(), faults: 0 };
+        let state = State {
+            condition: StoreCondition::Sound,
+            figures,
+            again_at: now,
+            again_secs: *AGAIN_SECS.start(),
+            looked_at: now,
+            warned_at: None,
+        };
+        Self { opener, clock, slot: Mutex::new(slot), state: Mutex::new(state) }
+    }
+
+    /// Its condition.
+    pub(super) fn condition(&self) -> StoreCondition {
+        locked(&self.state).condition.clone()
+    }
+
+    /// Its figures, at most some seconds old.
+    pub(super) fn figures(&self) -> FileFigures {
+        locked(&self.state).figures
+    }
+
+    /// The database for reading; opens it when it is not open. Blocks.
+    pub(super) fn readable(&self) -> Result<Arc<OpenDatabase>, StoreError> {
+        let mut slot = locked(&self.slot);
+        if slot.is_closed {
+            return Err(StoreError::Closed);
+        }
+        if let Some(database) = &slot.database {
+            return Ok(Arc::clone(database));
+        }
+        self.open(&mut slot)
+    }
+
+    /// The database for writing; refuses while nothing can be committed. Blocks.
+    pub(super) fn writable(&self) -> Result<Arc<OpenDatabase>, StoreError> {
+        if let StoreCondition::Away(outage) = self.condition() {
+            return Err(StoreError::Away(outage.cause));
+        }
+        self.readable()
+    }
+
+    fn open(&self, slot: &mut Slot) -> Result<Arc<OpenDatabase>, StoreError> {
+        // redb locks the file, also against ourselves.
+        let began = Instant::now();
+        while slot.former.strong_count() > 0 {
+            if began.elapsed() > READS_END {
+                return Err(StoreError::Away("reads of it still end after a fault".into()));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let opened = guarded(|| self.opener.open());
+        match opened.unwrap_or_else(|panic| Err(StoreError::Damaged(panic))) {
+            Ok(mut database) => {
+                slot.generation += 1;
+                database.generation = slot.generation;
+                let database = Arc::new(database);
+                slot.database = Some(Arc::clone(&database));
+                self.readable_again();
+                Ok(database)
+            }
+            Err(error) => {
+                let cause = format!("the file cannot be opened again: {error}");
+                self.away(&cause, Remedy::OpensAgain);
+                Err(StoreError::Away(cause))
+            }
+        }
+    }
+
+    /// Lets go of the database after a write that failed: nothing is written before an attempt has shown that it can be. The
+    /// caller holds nothing of the database any more.
+    pub(super) fn write_failed(&self, generation: u64, cause: &str) {
+        self.let_go(generation);
+        self.away(cause, Remedy::TriesAgain);
+    }
+
+    /// Lets go of the database after a read that failed; the next one opens the file anew. The caller holds nothing of the
+    /// database any more.
+    pub(super) fn read_failed(&self, generation: u64, cause: &str) {
+        if !self.let_go(generation) {
+            return;
+        }
+        let mut state = locked(&self.state);
+        if state.warned_at.is_none_or(|at| at.elapsed() > Duration::from_secs(WARN_SECS)) {
+            state.warned_at = Some(Instant::now());
+            tracing::warn!("The store failed in a read, and its file is opened anew: {cause}");
+        }
+    }
+
+    /// Lets go of the database, unless that was done already.
+    fn let_go(&self, generation: u64) -> bool {
+        let mut slot = locked(&self.slot);
+        if slot.generation != generation || slot.database.is_none() {
+            return false;
+        }
+        let database = slot.database.take();
+        slot.former = database.as_ref().map(Arc::downgrade).unwrap_or_default();
+        drop(database);
+        locked(&self.state).figures.faults += 1;
+        true
+    }
+
+    /// Says that nothing can be committed now, once for each outage, and plans the next attempt.
+    fn away(&self, cause: &str, remedy: Remedy) {
+        let mut state = locked(&self.state);
+        let now = Stamp::from_micros(self.clock.now_us());
+        let known = state.condition.outage().map(|outage| (outage.since, outage.remedy));
+        if known.is_none() {
+            tracing::error!(
+                "Nothing can be stored, and nothing is polled until that ends; it is tried again by itself: {cause}"
+            );
+        }
+        let (since, before) = known.unwrap_or((now, remedy));
+        let remedy = if before == Remedy::Restart { before } else { remedy };
+        state.condition = StoreCondition::Away(Outage { cause: cause.to_owned(), since, remedy });
+        state.again_at = Instant::now() + Duration::from_secs(state.again_secs);
+        state.again_secs = (state.again_secs * 2).min(*AGAIN_SECS.end());
+    }
+
+    /// The file that is open is at its path again: what it was can go on.
+    fn back_in_place(&self) {
+        if let StoreCondition::Away(outage) = &mut locked(&self.state).condition
+            && outage.remedy == Remedy::Restart
+        {
+            outage.remedy = Remedy::TriesAgain;
+        }
+    }
+
+    fn readable_again(&self) {
+        if let StoreCondition::Away(outage) = &mut locked(&self.state).condition
+            && outage.remedy == Remedy::OpensAgain
+        {
+            outage.remedy = Remedy::TriesAgain;
+        }
+    }
+
+    /// True when an attempt at the end of an outage is due.
+    pub(super) fn is_attempt_due(&self) -> bool {
+        let state = locked(&self.state);
+        state.condition.outage().is_some_and(|outage| outage.remedy != Remedy::Restart)
+            && state.again_at <= Instant::now()
+    }
+
+    /// Makes the first attempt at the end of an outage due at once.
+    pub(super) fn attempt_now(&self) {
+        let mut state = locked(&self.state);
+        if state.again_secs <= *AGAIN_SECS.start() * 2 {
+            state.again_at = Instant::now();
+        }
+    }
+
+    /// Takes note that changes can be committed: an outage is over.
+    pub(super) fn proven(&self) {
+        let mut state = locked(&self.state);
+        if let StoreCondition::Away(outage) = &state.condition {
+            tracing::info!(
+                "Changes can be stored again, and feeds are polled again; that was not so since {}",
+                outage.since.rfc3339()
+            );
+        }
+        state.condition = StoreCondition::Sound;
+    }
+
+    /// Takes note that a change was committed: the next outage begins with short waits again.
+    pub(super) fn committed(&self) {
+        locked(&self.state).again_secs = *AGAIN_SECS.start();
+    }
+
+    /// Looks at the path of the file when it is time to.
+    pub(super) fn look(&self) {
+        {
+            let mut state = locked(&self.state);
+            if state.looked_at.elapsed() < Duration::from_secs(LOOK_SECS) {
+                return;
+            }
+            state.looked_at = Instant::now();
+            state.figures.bytes = self.opener.bytes();
+        }
+        match self.opener.astray() {
+            None => self.back_in_place(),
+            Some(Astray::Missing) => self.away(
+                "its file was moved or deleted while it is open; put it back, or restore a backup and restart",
+                Remedy::TriesAgain,
+            ),
+            Some(Astray::Replaced) => self.away(
+                "another file was put in the place of its file while it is open; restart everfeed to use that one",
+                Remedy::Restart,
+            ),
+        }
+    }
+
+    /// True while the file is at its path.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.opener.astray().is_none()
+    }
+
+    /// Lets go of the file for good.
+    pub(super) fn close(&self) {
+        let mut slot = locked(&self.slot);
+        slot.is_closed = true;
+        slot.database = None;
+    }
+}
