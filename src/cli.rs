@@ -19,6 +19,7 @@ mod forget;
 pub mod probe;
 mod reload;
 pub mod replay;
+mod store;
 
 /// `EX_USAGE` of sysexits: the command or the configuration is wrong; nothing was started.
 const USAGE: u8 = 64;
@@ -52,6 +53,11 @@ enum Command {
     Reload(WithConfig),
     /// Remove everything that is kept of a feed that is not configured any more.
     Forget(ForgetOptions),
+    /// Questions to the file of the store.
+    Store {
+        #[command(subcommand)]
+        command: store::StoreCommand,
+    },
     /// Questions of time.
     Clock {
         #[command(subcommand)]
@@ -148,6 +154,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             let config = Config::load(&options.with.config, config::environment())?;
             telemetry::log(form, "warn");
             runtime()?.block_on(forget::run(&options.feed, &config))
+        }
+        Command::Store { command: store::StoreCommand::Verify(options) } => {
+            let read = || Ok(Config::load(&options.with.config, config::environment())?);
+            store::verify_file(&options.path(read)?)
         }
         Command::Clock { command: ClockCommand::Accept(with) } => {
             let config = Config::load(&with.config, config::environment())?;

@@ -4,7 +4,7 @@
 //! Every call is atomic, and what was answered with `Ok` survives the end of the process. No call returns everything of a
 //! kind that grows: those that list take the last key seen and a limit, and [`listing`] makes streams of them.
 
-use crate::feed::{item::Item, stamp::Stamp};
+use crate::feed::item::Item;
 use futures_util::future::BoxFuture;
 
 pub mod feeds;
@@ -63,9 +63,9 @@ pub mod traits {
 /// The answer of a store, later.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// Reads an item from the bytes that a file keeps of it under T, for tools that look into a file.
-pub fn stored_item(t: Stamp, bytes: &[u8]) -> Result<Item, StoreError> {
-    stored::item::decode_item(t, bytes)
+/// Reads an item from the bytes that a file keeps of it under a key that ends with T, for tools that look into a file.
+pub fn stored_item(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
+    redb::item_at(key, bytes)
 }
 
 /// A whole store.

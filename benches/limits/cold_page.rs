@@ -7,7 +7,7 @@ use crate::{
     report::{Aim, Report},
     rounds::compare,
 };
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use everfeed::{
     feed::{
         cursor::Toc,
@@ -146,8 +146,7 @@ fn raw_page(database: &Database, feed: FeedNo, since: Stamp) -> Result<Vec<Item>
     let range = items.range::<&[u8; 12]>((Bound::Excluded(&low), Bound::Included(&high)))?;
     let decode = |row: Result<(_, redb::AccessGuard<'_, &[u8]>), redb::StorageError>| {
         let (key, value): (redb::AccessGuard<'_, &[u8; 12]>, _) = row?;
-        let t = u64::from_be_bytes(*key.value().last_chunk().context("a key ends with T")?);
-        Ok(stored_item(Stamp::from_micros(t), value.value())?)
+        Ok(stored_item(key.value(), value.value())?)
     };
     range.take(PAGE_ITEMS).map(decode).collect()
 }

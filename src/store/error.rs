@@ -79,7 +79,9 @@ pub enum StoreError {
     #[error("{0}")]
     Schema(String),
     /// A value could not be read back.
-    #[error("the store is damaged: {0}")]
+    #[error(
+        "the store is damaged: {0}; `everfeed store verify` tells what else is, and a backup restores it"
+    )]
     Damaged(String),
     /// The disk or the database failed; nothing was written.
     #[error("the store failed: {0}")]

@@ -5,6 +5,7 @@ use super::{
     StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
     Watched, Witnessed,
     condition::{FileFigures, StoreCondition},
+    stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -29,11 +30,18 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+pub use verify::{VerifiedKind, VerifyReport, verify};
 use writer::Writer;
 
 mod tables;
 
+mod sealed;
+
 mod guarded;
+
+mod overlay;
+
+mod verify;
 
 mod watched_backend;
 
@@ -112,6 +120,11 @@ impl Watched for Redb {
     fn figures(&self) -> FileFigures {
         self.file.figures()
     }
+}
+
+/// Reads an item from the bytes that stand in a file under a key.
+pub(super) fn item_at(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
+    decode_item(tables::stamp_of(key), sealed::unseal(tables::ITEMS.name(), key, bytes)?)
 }
 
 impl CatalogStore for Redb {

@@ -2,10 +2,12 @@
 
 use super::{
     commit::write_record,
-    rows, subscriptions,
+    rows,
+    sealed::SealedTable,
+    subscriptions,
     tables::{
         CREATED, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS, STAGING,
-        SUBSCRIPTIONS, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
+        SUBSCRIPTIONS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -13,9 +15,7 @@ use crate::{
     feed::record::{FeedNo, FeedRecord},
     store::{StoreCounts, StoreError, plan, stored::encode},
 };
-use redb::{
-    Key, ReadTransaction, ReadableTable, ReadableTableMetadata as _, TableDefinition, Value, WriteTransaction,
-};
+use redb::{Key, ReadTransaction, ReadableTableMetadata as _, WriteTransaction};
 use std::ops::Bound;
 
 /// The feed of this name, made if it is new.
@@ -31,15 +31,15 @@ pub(super) fn register(
     let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
     let record = FeedRecord::new(no, name, namespace);
     let tx = writing.change();
-    tx.open_table(META)?.insert(rows::LAST_FEED_KEY, encode(&no.0)?.as_slice())?;
-    tx.open_table(FEED_NAMES)?.insert(name, &feed_key(no))?;
+    tx.edit(META)?.insert(rows::LAST_FEED_KEY, &encode(&no.0)?)?;
+    tx.edit(FEED_NAMES)?.insert(name, &feed_key(no))?;
     write_record(tx, &record)?;
     Ok(record)
 }
 
 /// The feed of this name.
 pub(super) fn named(source: &impl TableSource, name: &str) -> Result<Option<FeedRecord>, StoreError> {
-    let no = source.table(FEED_NAMES)?.get(name)?.map(|key| feed_of(*key.value()));
+    let no = source.table(FEED_NAMES)?.get(name)?.map(|no| feed_of(no.value()));
     no.map(|no| rows::record(source, no)).transpose()
 }
 
@@ -54,7 +54,7 @@ pub(super) fn names(
     let rows = names.range::<&str>((after, Bound::Unbounded))?.take(max);
     rows.map(|row| {
         let (name, no) = row?;
-        Ok((name.value().to_owned(), feed_of(*no.value())))
+        Ok((name.value().to_owned(), feed_of(no.value())))
     })
     .collect()
 }
@@ -62,9 +62,9 @@ pub(super) fn names(
 /// The totals of the file.
 pub(super) fn counts(snapshot: &ReadTransaction) -> Result<StoreCounts, StoreError> {
     Ok(StoreCounts {
-        feeds: snapshot.open_table(FEEDS)?.len()?,
-        items: snapshot.open_table(ITEMS)?.len()?,
-        subscriptions: snapshot.open_table(SUBSCRIPTIONS)?.len()?,
+        feeds: snapshot.open_table(FEEDS.definition())?.len()?,
+        items: snapshot.open_table(ITEMS.definition())?.len()?,
+        subscriptions: snapshot.open_table(SUBSCRIPTIONS.definition())?.len()?,
     })
 }
 
@@ -79,13 +79,13 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
         subscriptions::end(writing, subscription.no)?;
     }
     let tx = writing.change();
-    tx.open_table(FEED_NAMES)?.remove(record.name.as_str())?;
+    tx.edit(FEED_NAMES)?.remove(record.name.as_str())?;
     let key = feed_key(feed);
-    tx.open_table(FEEDS)?.remove(&key)?;
-    tx.open_table(WINDOWS)?.remove(&key)?;
-    tx.open_table(POLLS)?.remove(&key)?;
-    tx.open_table(WALKS)?.remove(&key)?;
-    tx.open_table(LEASES)?.remove(&key)?;
+    tx.edit(FEEDS)?.remove(&key)?;
+    tx.edit(WINDOWS)?.remove(&key)?;
+    tx.edit(POLLS)?.remove(&key)?;
+    tx.edit(WALKS)?.remove(&key)?;
+    tx.edit(LEASES)?.remove(&key)?;
     clear(tx, ITEMS, feed)?;
     clear(tx, IDS, feed)?;
     clear(tx, CREATED, feed)?;
@@ -98,9 +98,9 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
 }
 
 /// Removes the rows of a feed from a table whose keys begin with the feed.
-fn clear<const N: usize, V: Value + 'static>(
+fn clear<const N: usize>(
     tx: &WriteTransaction,
-    table: TableDefinition<'_, &'static [u8; N], V>,
+    table: SealedTable<&'static [u8; N]>,
     feed: FeedNo,
 ) -> Result<(), StoreError>
 where
@@ -110,6 +110,5 @@ where
     for key in [&mut first, &mut last] {
         key[..4].copy_from_slice(&feed_key(feed));
     }
-    tx.open_table(table)?.retain_in::<&[u8; N], _>(&first..=&last, |_, _| false)?;
-    Ok(())
+    tx.edit(table)?.clear::<&[u8; N]>(&first..=&last)
 }

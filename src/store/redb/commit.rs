@@ -5,8 +5,8 @@ use super::{
     rows,
     tables::{
         CREATED, EVIDENCE, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey,
-        WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, hash_key, id_key, page_key, seq_key, seq_of,
-        stamp_key, stamp_of, stamp_value, witnessed_ids,
+        TableEdit as _, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, hash_key, id_key, page_key,
+        seq_key, seq_of, stamp_key, stamp_of, stamp_value, witnessed_ids,
     },
     writer::Writing,
 };
@@ -26,7 +26,7 @@ use crate::{
         stored::{damaged, decode, encode, item::encode_item},
     },
 };
-use redb::{ReadableTable, WriteTransaction};
+use redb::WriteTransaction;
 
 /// Applies a commit, whole or not at all.
 pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Receipt, StoreError> {
@@ -43,13 +43,13 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     if let Some(last) = &commit.last {
         let mut kept = last.clone();
         kept.entries.truncate(WINDOW_ENTRIES_MAX);
-        tx.open_table(WINDOWS)?.insert(&feed_key(feed), encode(&kept)?.as_slice())?;
+        tx.edit(WINDOWS)?.insert(&feed_key(feed), &encode(&kept)?)?;
     }
     if let Some(observed) = &commit.observed {
         write_observed(tx, feed, observed)?;
     }
     if let Some(poll) = &commit.poll {
-        tx.open_table(POLLS)?.insert(&feed_key(feed), encode(poll)?.as_slice())?;
+        tx.edit(POLLS)?.insert(&feed_key(feed), &encode(poll)?)?;
     }
     if let Some(unstage) = commit.archives.as_ref().and_then(|archives| archives.unstage) {
         unstage_pages(tx, feed, unstage)?;
@@ -60,20 +60,20 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
 }
 
 pub(super) fn write_record(tx: &WriteTransaction, record: &FeedRecord) -> Result<(), StoreError> {
-    tx.open_table(FEEDS)?.insert(&feed_key(record.no), encode(record)?.as_slice())?;
+    tx.edit(FEEDS)?.insert(&feed_key(record.no), &encode(record)?)?;
     Ok(())
 }
 
 fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
-    let mut items = tx.open_table(ITEMS)?;
-    let mut ids = tx.open_table(IDS)?;
-    let mut created = tx.open_table(CREATED)?;
+    let mut items = tx.edit(ITEMS)?;
+    let mut ids = tx.edit(IDS)?;
+    let mut created = tx.edit(CREATED)?;
     for (id, Moved { from, item }) in &plan.items {
         if let Some(from) = from {
             items.remove(&stamp_key(feed, *from))?;
         }
         let t = item.modified;
-        if items.insert(&stamp_key(feed, t), encode_item(item)?.as_slice())?.is_some() {
+        if items.insert(&stamp_key(feed, t), &encode_item(item)?)? {
             return Err(damaged(&format!("feed {feed}"), &format!("held an item at {t}, after its last T")));
         }
         ids.insert(&id_key(feed, *id), &stamp_value(t))?;
@@ -84,7 +84,7 @@ fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Res
 
 /// Only unknown keys are bound: two known items are never merged.
 fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
-    let mut keys = tx.open_table(KEYS)?;
+    let mut keys = tx.edit(KEYS)?;
     for (key, ItemId(id)) in plan::bindings(commit) {
         let key = hash_key(commit.basis.feed, key);
         if keys.get(&key)?.is_none() {
@@ -95,34 +95,34 @@ fn bind_keys(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
 }
 
 fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
-    let mut table = tx.open_table(WITNESSES)?;
+    let mut table = tx.edit(WITNESSES)?;
     for (witness, id) in plan::witnesses(commit) {
         let key = hash_key(commit.basis.feed, witness);
         let held = table.get(&key)?.map(|ids| witnessed_ids(ids.value())).unwrap_or_default();
         if let Some(more) = plan::witnessed(&held, id) {
             let bytes: Vec<u8> = more.iter().flat_map(|id| id.0).collect();
-            table.insert(&key, bytes.as_slice())?;
+            table.insert(&key, &bytes)?;
         }
     }
     Ok(())
 }
 
 fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
-    let mut table = tx.open_table(EVIDENCE)?;
+    let mut table = tx.edit(EVIDENCE)?;
     for (id, t, evidence) in &plan.evidence {
-        table.insert(&evidence_key(feed, *id, *t), encode(evidence)?.as_slice())?;
+        table.insert(&evidence_key(feed, *id, *t), &encode(evidence)?)?;
     }
     Ok(())
 }
 
 /// Forgets the pages that are items now, or their bytes.
 fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) -> Result<(), StoreError> {
-    let mut table = tx.open_table(STAGING)?;
+    let mut table = tx.edit(STAGING)?;
     let (first, last) = (page_key(feed, 0), page_key(feed, u32::MAX));
     let keys: Vec<PageKey> = table
         .range::<&PageKey>(&first..=&last)?
         .map(|row| row.map(|(key, _)| *key.value()))
-        .collect::<Result<_, _>>()?;
+        .collect::<Result<_, StoreError>>()?;
     // One at a time: together they may be all of a large import.
     for key in keys {
         let Some(page) =
@@ -139,7 +139,7 @@ fn unstage_pages(tx: &WriteTransaction, feed: FeedNo, unstage: StagingChange) ->
             table.remove(&key)?;
         } else if is_stripped && page.waits() {
             let page = StagedPage { content: StagedBody::Traces, ..page };
-            table.insert(&key, encode(&page)?.as_slice())?;
+            table.insert(&key, &encode(&page)?)?;
         }
     }
     Ok(())
@@ -151,11 +151,11 @@ fn write_observed(
     feed: FeedNo,
     observed: &ObservationRecord,
 ) -> Result<(), StoreError> {
-    let mut table = tx.open_table(OBSERVATIONS)?;
+    let mut table = tx.edit(OBSERVATIONS)?;
     let (first, last) = (seq_key(feed, 0), seq_key(feed, u64::MAX));
     let newest = table.range::<&SeqKey>(&first..=&last)?.next_back().transpose()?;
     let seq = newest.map_or(1, |(key, _)| seq_of(key.value()).saturating_add(1));
-    table.insert(&seq_key(feed, seq), encode(observed)?.as_slice())?;
+    table.insert(&seq_key(feed, seq), &encode(observed)?)?;
     if let Some(old) = seq.checked_sub(OBSERVATIONS_MAX) {
         table.remove(&seq_key(feed, old))?;
     }
@@ -171,9 +171,9 @@ pub(super) fn stage(
 ) -> Result<(), StoreError> {
     rows::known_feed(writing.look(), feed)?;
     let tx = writing.change();
-    tx.open_table(WALKS)?.insert(&feed_key(feed), encode(walk)?.as_slice())?;
+    tx.edit(WALKS)?.insert(&feed_key(feed), &encode(walk)?)?;
     if let Some(page) = page {
-        tx.open_table(STAGING)?.insert(&page_key(feed, page.no), encode(page)?.as_slice())?;
+        tx.edit(STAGING)?.insert(&page_key(feed, page.no), &encode(page)?)?;
     }
     writing.record_clock();
     Ok(())
@@ -197,14 +197,14 @@ pub(super) fn save_polls(
     }
     let now = writing.now;
     let tx = writing.change();
-    let mut table = tx.open_table(POLLS)?;
+    let mut table = tx.edit(POLLS)?;
     for (feed, poll) in known {
-        table.insert(&feed_key(*feed), encode(poll)?.as_slice())?;
+        table.insert(&feed_key(*feed), &encode(poll)?)?;
     }
     if !pauses.is_empty() {
-        let mut table = tx.open_table(HOSTS)?;
+        let mut table = tx.edit(HOSTS)?;
         // Pauses are rare and most are over soon, so the table stays short when each new one sweeps it.
-        table.retain(|_, until| stamp_of(until) > now)?;
+        table.retain(|until| stamp_of(until) > now)?;
         for (host, until) in pauses {
             table.insert(host.as_str(), &stamp_value(*until))?;
         }

@@ -2,7 +2,7 @@
 
 use super::{
     open_file::{Astray, FileOpener, OpenDatabase},
-    tables::{META, SCHEMA, WITNESSES, make_all},
+    tables::{BARE_META, SCHEMA, WITNESSES, make_all},
     watched_backend::{IoFault, WatchedBackend},
 };
 use crate::store::StoreError;
@@ -18,7 +18,7 @@ use std::{
 };
 
 /// Key in META of the schema: four bytes, big-endian, in every schema to come.
-const SCHEMA_KEY: &str = "schema";
+pub(super) const BARE_SCHEMA_KEY: &str = "schema";
 
 /// The file of a store, by its path.
 pub(super) struct StoreFile {
@@ -146,12 +146,12 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
     if !snapshot.list_tables()?.any(|table| table.name() == "meta") {
         return Err(foreign());
     }
-    let meta = match snapshot.open_table(META) {
+    let meta = match snapshot.open_table(BARE_META) {
         Ok(meta) => meta,
         Err(TableError::Storage(error)) => return Err(error.into()),
         Err(_) => return Err(foreign()),
     };
-    let stored = meta.get(SCHEMA_KEY)?.ok_or_else(foreign)?;
+    let stored = meta.get(BARE_SCHEMA_KEY)?.ok_or_else(foreign)?;
     match stored.value().first_chunk().copied().map(u32::from_be_bytes) {
         Some(SCHEMA) => add_tables(database, &snapshot),
         Some(newer) if newer > SCHEMA => Err(StoreError::Schema(format!(
@@ -177,12 +177,12 @@ fn write_schema(database: &Database) -> Result<(), StoreError> {
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);
     make_all(&tx)?;
-    tx.open_table(META)?.insert(SCHEMA_KEY, SCHEMA.to_be_bytes().as_slice())?;
+    tx.open_table(BARE_META)?.insert(BARE_SCHEMA_KEY, SCHEMA.to_be_bytes().as_slice())?;
     Ok(tx.commit()?)
 }
 
 /// Message for the operator when redb does not open a file.
-fn refusal(path: &Path, error: DatabaseError) -> StoreError {
+pub(super) fn refusal(path: &Path, error: DatabaseError) -> StoreError {
     let path = path.display();
     match error {
         DatabaseError::DatabaseAlreadyOpen => {

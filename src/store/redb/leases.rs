@@ -2,7 +2,7 @@
 
 use super::{
     rows::known_feed,
-    tables::{LEASES, TableSource, feed_key},
+    tables::{LEASES, TableEdit as _, TableSource, feed_key},
     writer::Writing,
 };
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
         stored::{decode, encode},
     },
 };
-use redb::ReadableTable as _;
 
 /// The last lease of a feed.
 pub(super) fn lease(source: &impl TableSource, feed: FeedNo) -> Result<Option<FeedLease>, StoreError> {
@@ -49,6 +48,6 @@ pub(super) fn prolong(
 }
 
 fn write(writing: &mut Writing<'_>, feed: FeedNo, lease: &FeedLease) -> Result<(), StoreError> {
-    writing.change().open_table(LEASES)?.insert(&feed_key(feed), encode(lease)?.as_slice())?;
+    writing.change().edit(LEASES)?.insert(&feed_key(feed), &encode(lease)?)?;
     Ok(())
 }

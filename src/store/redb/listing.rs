@@ -2,7 +2,11 @@
 
 use super::{
     rows,
-    tables::{CREATED, Coded, IDS, ITEMS, KEYS, StampKey, hash_key, id_key, stamp_key, stamp_of},
+    sealed::{Coded, Row, Sealed, Unsealed},
+    tables::{
+        CREATED, IDS, ITEMS, KEYS, StampKey, hash_key, id_key, item_id_of, snapshot_table, stamp_key,
+        stamp_of,
+    },
 };
 use crate::{
     feed::{
@@ -21,7 +25,7 @@ use crate::{
     },
 };
 use everfeed_adapters::Key;
-use redb::{AccessGuard, ReadOnlyTable, ReadTransaction};
+use redb::{ReadOnlyTable, ReadTransaction};
 use std::{ops::Bound, sync::Arc};
 
 /// A page of a snapshot.
@@ -30,23 +34,23 @@ pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page
     let along = FileListing {
         snapshot,
         record: &record,
-        items: snapshot.open_table(ITEMS)?,
+        items: snapshot_table(snapshot, ITEMS)?,
         created: match query.order.axis {
             Axis::Modified => None,
-            Axis::Created => Some(snapshot.open_table(CREATED)?),
+            Axis::Created => Some(snapshot_table(snapshot, CREATED)?),
         },
     };
     paging::page(along, query, &record)
 }
 
-type Stamps = ReadOnlyTable<&'static StampKey, &'static [u8; 8]>;
+type ByStamp = Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>>;
 
 /// A feed along T, or along `created` when that table is given.
 struct FileListing<'a> {
     snapshot: &'a ReadTransaction,
     record: &'a FeedRecord,
-    items: ReadOnlyTable<&'static StampKey, Coded>,
-    created: Option<Stamps>,
+    items: ByStamp,
+    created: Option<ByStamp>,
 }
 
 impl FileListing<'_> {
@@ -56,7 +60,7 @@ impl FileListing<'_> {
 
     /// The row at T.
     fn at(&self, t: Stamp) -> Result<Option<Raw>, StoreError> {
-        let value = self.items.get(&stamp_key(self.feed(), t))?;
+        let value = self.items.get_kept(&stamp_key(self.feed(), t))?;
         value.map(|value| Raw::new(t, value)).transpose()
     }
 
@@ -66,7 +70,7 @@ impl FileListing<'_> {
         found.ok_or_else(|| damaged(&format!("the item created at {c}"), &format!("is not at {t}")))
     }
 
-    fn created_row(&self, found: Found<&'static [u8; 8]>) -> Result<(ListingPlace, Raw), StoreError> {
+    fn created_row(&self, found: Found) -> Result<(ListingPlace, Raw), StoreError> {
         let (key, t) = found?;
         let c = stamp_of(key.value());
         Ok((ListingPlace { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
@@ -74,7 +78,9 @@ impl FileListing<'_> {
 
     /// The item with our id.
     fn by_id(&self, id: ItemId) -> Result<Option<Raw>, StoreError> {
-        let Some(t) = self.snapshot.open_table(IDS)?.get(&id_key(self.feed(), id))? else { return Ok(None) };
+        let Some(t) = snapshot_table(self.snapshot, IDS)?.get_kept(&id_key(self.feed(), id))? else {
+            return Ok(None);
+        };
         let t = stamp_of(t.value());
         let found = self.at(t)?.filter(|row| row.header.id == id);
         found.ok_or_else(|| damaged(&format!("item {id}"), &format!("is not at {t}"))).map(Some)
@@ -83,8 +89,8 @@ impl FileListing<'_> {
     /// The item with the upstream's id.
     fn by_upstream_id(&self, id: &str) -> Result<Option<Raw>, StoreError> {
         let key = KeyHash::of(&self.record.ids.namespace, &Key::Id(id.to_owned()).stripped());
-        let bound = self.snapshot.open_table(KEYS)?.get(&hash_key(self.feed(), key))?;
-        bound.map_or(Ok(None), |id| self.by_id(ItemId(*id.value())))
+        let bound = snapshot_table(self.snapshot, KEYS)?.get_kept(&hash_key(self.feed(), key))?;
+        bound.map_or(Ok(None), |id| self.by_id(item_id_of(id.value())?))
     }
 }
 
@@ -116,20 +122,19 @@ impl Listing for FileListing<'_> {
         let keys = keys(self.feed(), range);
         let keys = (keys.0.as_ref(), keys.1.as_ref());
         Ok(match &self.created {
-            None => directed(self.items.range::<&StampKey>(keys)?.map(modified_row), reverse),
+            None => directed(self.items.range_kept::<&StampKey>(keys)?.map(modified_row), reverse),
             Some(created) => {
                 let row = |found| self.created_row(found);
-                directed(created.range::<&StampKey>(keys)?.map(row), reverse)
+                directed(created.range_kept::<&StampKey>(keys)?.map(row), reverse)
             }
         })
     }
 }
 
 /// A row of a range of a table.
-type Found<V> =
-    Result<(AccessGuard<'static, &'static StampKey>, AccessGuard<'static, V>), redb::StorageError>;
+type Found = Result<Row<'static, &'static StampKey>, StoreError>;
 
-fn modified_row(found: Found<Coded>) -> Result<(ListingPlace, Raw), StoreError> {
+fn modified_row(found: Found) -> Result<(ListingPlace, Raw), StoreError> {
     let (key, value) = found?;
     let t = stamp_of(key.value());
     Ok((ListingPlace { t, o: 0 }, Raw::new(t, value)?))
@@ -157,11 +162,11 @@ fn keys(feed: FeedNo, range: Range) -> (Bound<StampKey>, Bound<StampKey>) {
 struct Raw {
     t: Stamp,
     header: ItemHeader,
-    value: AccessGuard<'static, Coded>,
+    value: Unsealed<'static>,
 }
 
 impl Raw {
-    fn new(t: Stamp, value: AccessGuard<'static, Coded>) -> Result<Self, StoreError> {
+    fn new(t: Stamp, value: Unsealed<'static>) -> Result<Self, StoreError> {
         Ok(Self { t, header: item_header(value.value())?, value })
     }
 }

@@ -100,7 +100,7 @@ pub(super) struct OpenFile {
     opener: Box<dyn FileOpener>,
     clock: Arc<dyn Clock>,
     slot: Mutex<Slot>,
-    state: Mutex<State>,
+    state: Mutex<FileState>,
 }
 
 /// The database that is open now, or may be opened again.
@@ -112,8 +112,8 @@ struct Slot {
     is_closed: bool,
 }
 
-/// What the operator is told, and when the next attempt is due.
-struct State {
+/// Facts for the operator, and the time of the next attempt.
+struct FileState {
     condition: StoreCondition,
     figures: FileFigures,
     again_at: Instant,
@@ -137,7 +137,7 @@ impl OpenFile {
         };
         let now = Instant::now();
         let figures = FileFigures { bytes: opener.bytes(), faults: 0 };
-        let state = State {
+        let state = FileState {
             condition: StoreCondition::Sound,
             figures,
             again_at: now,

@@ -1,9 +1,12 @@
 //! Reads that are the same in a snapshot and in a write transaction; not pages, and nothing is written.
 
-use super::tables::{
-    self, Coded, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS,
-    STAGING, SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, feed_of,
-    hash_key, id_key, page_key, seq_key, seq_of, stamp_key, stamp_of, witnessed_ids,
+use super::{
+    sealed::{Coded, Row, Sealed},
+    tables::{
+        self, EVIDENCE, FEEDS, FeedKey, HOSTS, IDS, ITEMS, IdKey, KEYS, META, OBSERVATIONS, POLLS, STAGING,
+        SeqKey, StampKey, TableSource, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, feed_of, hash_key,
+        id_key, item_id_of, page_key, seq_key, seq_of, stamp_key, stamp_of, witnessed_ids,
+    },
 };
 use crate::{
     feed::{
@@ -116,14 +119,14 @@ pub(super) fn staged(source: &impl TableSource, feed: FeedNo) -> Result<StagedWa
 
 /// The rows after a feed of a table with a row a feed.
 fn by_feed<T>(
-    table: &impl ReadableTable<&'static FeedKey, Coded>,
+    table: &Sealed<&'static FeedKey, impl ReadableTable<&'static FeedKey, Coded>>,
     after: Option<FeedNo>,
     max: usize,
     read: impl Fn(FeedNo, &[u8]) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let row = |row: Result<_, redb::StorageError>| {
-        let (key, value): (redb::AccessGuard<'_, &FeedKey>, redb::AccessGuard<'_, Coded>) = row?;
-        read(feed_of(*key.value()), value.value())
+    let row = |row: Result<Row<'_, &'static FeedKey>, StoreError>| {
+        let (key, value) = row?;
+        read(feed_of(key.value()), value.value())
     };
     let after = after.map(feed_key);
     let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -175,7 +178,9 @@ pub(super) fn ids(
     let bound = source.table(KEYS)?;
     let mut ids = Vec::new();
     for key in keys {
-        ids.extend(bound.get(&hash_key(feed, *key))?.map(|id| (*key, ItemId(*id.value()))));
+        if let Some(id) = bound.get(&hash_key(feed, *key))? {
+            ids.push((*key, item_id_of(id.value())?));
+        }
     }
     Ok(ids)
 }
@@ -225,7 +230,7 @@ pub(super) fn snapshot(
     let mut read = HashMap::new();
     for key in keys {
         let Some(id) = bound.get(&hash_key(feed, *key))? else { continue };
-        let id = ItemId(*id.value());
+        let id = item_id_of(id.value())?;
         // Several keys of one entry lead to one item, which is read once.
         let item = match read.entry(id) {
             Entry::Occupied(item) => Arc::clone(item.get()),
@@ -261,8 +266,8 @@ pub(super) fn witnessed(
 /// The items of one feed, by their ids.
 pub(super) struct Items<I, T> {
     feed: FeedNo,
-    ids: I,
-    items: T,
+    ids: Sealed<&'static IdKey, I>,
+    items: Sealed<&'static StampKey, T>,
 }
 
 impl Items<(), ()> {
@@ -271,10 +276,7 @@ impl Items<(), ()> {
         source: &S,
         feed: FeedNo,
     ) -> Result<
-        Items<
-            impl ReadableTable<&'static IdKey, &'static [u8; 8]>,
-            impl ReadableTable<&'static StampKey, Coded>,
-        >,
+        Items<impl ReadableTable<&'static IdKey, Coded>, impl ReadableTable<&'static StampKey, Coded>>,
         StoreError,
     > {
         Ok(Items { feed, ids: source.table(IDS)?, items: source.table(ITEMS)? })
@@ -283,7 +285,7 @@ impl Items<(), ()> {
 
 impl<I, T> Items<I, T>
 where
-    I: ReadableTable<&'static IdKey, &'static [u8; 8]>,
+    I: ReadableTable<&'static IdKey, Coded>,
     T: ReadableTable<&'static StampKey, Coded>,
 {
     /// One of them.
@@ -299,7 +301,7 @@ where
 
 impl<I, T> Held for Items<I, T>
 where
-    I: ReadableTable<&'static IdKey, &'static [u8; 8]>,
+    I: ReadableTable<&'static IdKey, Coded>,
     T: ReadableTable<&'static StampKey, Coded>,
 {
     fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError> {

@@ -4,7 +4,8 @@ use super::{
     rows::known_feed,
     tables::{
         FEED_SUBSCRIPTIONS, FeedSubscriptionKey, META, POSITIONS, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
-        SubscriptionKey, TableSource, feed_subscription_key, subscription_key, subscription_of, topic_key,
+        SubscriptionKey, TableEdit as _, TableSource, feed_subscription_key, subscription_key,
+        subscription_of, topic_key,
     },
     writer::Writing,
 };
@@ -16,11 +17,11 @@ use crate::{
         subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
     },
 };
-use redb::{ReadableTable, WriteTransaction};
+use redb::WriteTransaction;
 use std::ops::Bound;
 
 /// Key in META of the last number given, so that none is given twice.
-const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
+pub(super) const LAST_SUBSCRIPTION_KEY: &str = "last_sub";
 
 /// One subscription and its position.
 pub(super) fn subscription(
@@ -131,12 +132,12 @@ pub(super) fn subscribe(
     let subscription = new.clone().numbered(SubscriptionNo(last_number(source)? + 1));
     let no = subscription.no;
     let tx = writing.change();
-    tx.open_table(META)?.insert(LAST_SUBSCRIPTION_KEY, encode(&no.0)?.as_slice())?;
+    tx.edit(META)?.insert(LAST_SUBSCRIPTION_KEY, &encode(&no.0)?)?;
     write(tx, &subscription)?;
     write_progress(tx, no, &Progress::default())?;
     let key = topic_key(&subscription.topic, subscription.target.address());
-    tx.open_table(SUBSCRIPTION_KEYS)?.insert(&key, &subscription_key(no))?;
-    tx.open_table(FEED_SUBSCRIPTIONS)?.insert(&feed_subscription_key(subscription.feed(), no), ())?;
+    tx.edit(SUBSCRIPTION_KEYS)?.insert(&key, &subscription_key(no))?;
+    tx.edit(FEED_SUBSCRIPTIONS)?.insert(&feed_subscription_key(subscription.feed(), no), &[])?;
     Ok(subscription)
 }
 
@@ -152,9 +153,9 @@ pub(super) fn change(
     known_feed(source, subscription.feed())?;
     let changed = subscription.replacing(&stored)?;
     let tx = writing.change();
-    let mut of_feeds = tx.open_table(FEED_SUBSCRIPTIONS)?;
+    let mut of_feeds = tx.edit(FEED_SUBSCRIPTIONS)?;
     of_feeds.remove(&feed_subscription_key(stored.feed(), no))?;
-    of_feeds.insert(&feed_subscription_key(changed.feed(), no), ())?;
+    of_feeds.insert(&feed_subscription_key(changed.feed(), no), &[])?;
     write(tx, &changed)?;
     if let Some(progress) = progress {
         write_progress(tx, no, progress)?;
@@ -166,10 +167,10 @@ pub(super) fn change(
 pub(super) fn end(writing: &mut Writing<'_>, no: SubscriptionNo) -> Result<bool, StoreError> {
     let Some(stored) = terms(writing.look(), no)? else { return Ok(false) };
     let tx = writing.change();
-    tx.open_table(SUBSCRIPTIONS)?.remove(&subscription_key(no))?;
-    tx.open_table(POSITIONS)?.remove(&subscription_key(no))?;
-    tx.open_table(SUBSCRIPTION_KEYS)?.remove(&topic_key(&stored.topic, stored.target.address()))?;
-    tx.open_table(FEED_SUBSCRIPTIONS)?.remove(&feed_subscription_key(stored.feed(), no))?;
+    tx.edit(SUBSCRIPTIONS)?.remove(&subscription_key(no))?;
+    tx.edit(POSITIONS)?.remove(&subscription_key(no))?;
+    tx.edit(SUBSCRIPTION_KEYS)?.remove(&topic_key(&stored.topic, stored.target.address()))?;
+    tx.edit(FEED_SUBSCRIPTIONS)?.remove(&feed_subscription_key(stored.feed(), no))?;
     Ok(true)
 }
 
@@ -230,11 +231,11 @@ fn read(no: SubscriptionNo, bytes: &[u8]) -> Result<Subscription, StoreError> {
 
 fn write(tx: &WriteTransaction, subscription: &Subscription) -> Result<(), StoreError> {
     let key = subscription_key(subscription.no);
-    tx.open_table(SUBSCRIPTIONS)?.insert(&key, encode(subscription)?.as_slice())?;
+    tx.edit(SUBSCRIPTIONS)?.insert(&key, &encode(subscription)?)?;
     Ok(())
 }
 
 fn write_progress(tx: &WriteTransaction, no: SubscriptionNo, progress: &Progress) -> Result<(), StoreError> {
-    tx.open_table(POSITIONS)?.insert(&subscription_key(no), encode(progress)?.as_slice())?;
+    tx.edit(POSITIONS)?.insert(&subscription_key(no), &encode(progress)?)?;
     Ok(())
 }

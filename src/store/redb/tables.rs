@@ -2,23 +2,22 @@
 //!
 //! Numbers in keys are big-endian, so that the order of the bytes is the order of the things. Rows that only point
 //! (names, ids, keys, ...) have values of a fixed width; everything else is written by [`stored`](crate::store::stored).
+//! A checksum ends every value (see [`sealed`](super::sealed)).
 
+use super::sealed::{Coded, Sealed, SealedTable};
 use crate::{
     feed::{
         item::{ItemId, KeyHash},
         record::FeedNo,
         stamp::Stamp,
     },
-    store::{StoreError, SubscriptionNo},
+    store::{StoreError, SubscriptionNo, stored::damaged},
 };
-use redb::{Key, ReadTransaction, ReadableTable, TableDefinition, Value, WriteTransaction};
+use redb::{Key, ReadOnlyTable, ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
 use sha2::{Digest as _, Sha256};
 
 /// The schema of which this file speaks. An older one is migrated in [`file`](super::file), a newer one refused.
 pub(super) const SCHEMA: u32 = 1;
-
-/// A value of [`stored`](crate::store::stored), or of WITNESSES: ids, one behind another.
-pub(super) type Coded = &'static [u8];
 
 pub(super) type FeedKey = [u8; 4];
 /// Feed, stamp.
@@ -38,97 +37,124 @@ pub(super) type SubscriptionKey = [u8; 8];
 pub(super) type FeedSubscriptionKey = [u8; 12];
 
 /// `schema`, `clock`, `last_feed` and `last_sub`.
-pub(super) const META: TableDefinition<'_, &str, Coded> = TableDefinition::new("meta");
+pub(super) const META: SealedTable<&'static str> = SealedTable::new("meta");
+/// The same table as redb knows it: the schema in it is a number that every everfeed can read.
+pub(super) const BARE_META: TableDefinition<'_, &str, Coded> = META.definition();
 /// Name to feed.
-pub(super) const FEED_NAMES: TableDefinition<'_, &str, &FeedKey> = TableDefinition::new("feed_names");
+pub(super) const FEED_NAMES: SealedTable<&'static str> = SealedTable::new("feed_names");
 /// `FeedRecord`.
-pub(super) const FEEDS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("feeds");
+pub(super) const FEEDS: SealedTable<&'static FeedKey> = SealedTable::new("feeds");
 /// (feed, T) to the item: clustered, so that a page is one range.
-pub(super) const ITEMS: TableDefinition<'_, &StampKey, Coded> = TableDefinition::new("items");
+pub(super) const ITEMS: SealedTable<&'static StampKey> = SealedTable::new("items");
 /// (feed, id) to T.
-pub(super) const IDS: TableDefinition<'_, &IdKey, &[u8; 8]> = TableDefinition::new("ids");
+pub(super) const IDS: SealedTable<&'static IdKey> = SealedTable::new("ids");
 /// (feed, first T) to T.
-pub(super) const CREATED: TableDefinition<'_, &StampKey, &[u8; 8]> = TableDefinition::new("created");
+pub(super) const CREATED: SealedTable<&'static StampKey> = SealedTable::new("created");
 /// (feed, hash of any key ever seen) to the item's id.
-pub(super) const KEYS: TableDefinition<'_, &HashKey, &[u8; 10]> = TableDefinition::new("keys");
+pub(super) const KEYS: SealedTable<&'static HashKey> = SealedTable::new("keys");
 /// (feed, hash of a witness) to the ids of the items that have it, the newest last.
-pub(super) const WITNESSES: TableDefinition<'_, &HashKey, Coded> = TableDefinition::new("witnesses");
+pub(super) const WITNESSES: SealedTable<&'static HashKey> = SealedTable::new("witnesses");
 /// `Vec<WindowEntry>`.
-pub(super) const WINDOWS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("windows");
+pub(super) const WINDOWS: SealedTable<&'static FeedKey> = SealedTable::new("windows");
 /// `PollState`.
-pub(super) const POLLS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("polls");
+pub(super) const POLLS: SealedTable<&'static FeedKey> = SealedTable::new("polls");
 /// `Evidence` of a tombstone.
-pub(super) const EVIDENCE: TableDefinition<'_, &EvidenceKey, Coded> = TableDefinition::new("evidence");
+pub(super) const EVIDENCE: SealedTable<&'static EvidenceKey> = SealedTable::new("evidence");
 /// `ArchiveWalk`, without what it has seen.
-pub(super) const WALKS: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("walks");
+pub(super) const WALKS: SealedTable<&'static FeedKey> = SealedTable::new("walks");
 /// `StagedPage`.
-pub(super) const STAGING: TableDefinition<'_, &PageKey, Coded> = TableDefinition::new("staging");
+pub(super) const STAGING: SealedTable<&'static PageKey> = SealedTable::new("staging");
 /// (feed, number) to `ObservationRecord`; the last ones only.
-pub(super) const OBSERVATIONS: TableDefinition<'_, &SeqKey, Coded> = TableDefinition::new("observations");
+pub(super) const OBSERVATIONS: SealedTable<&'static SeqKey> = SealedTable::new("observations");
 /// `Subscription`: view, lease and target.
-pub(super) const SUBSCRIPTIONS: TableDefinition<'_, &SubscriptionKey, Coded> = TableDefinition::new("subs");
+pub(super) const SUBSCRIPTIONS: SealedTable<&'static SubscriptionKey> = SealedTable::new("subs");
 /// `Progress`: the position of a subscription, beside the rest.
-pub(super) const POSITIONS: TableDefinition<'_, &SubscriptionKey, Coded> = TableDefinition::new("positions");
+pub(super) const POSITIONS: SealedTable<&'static SubscriptionKey> = SealedTable::new("positions");
 /// SHA-256 of `topic LF address` to the subscription.
-pub(super) const SUBSCRIPTION_KEYS: TableDefinition<'_, &[u8; 32], &SubscriptionKey> =
-    TableDefinition::new("sub_keys");
+pub(super) const SUBSCRIPTION_KEYS: SealedTable<&'static [u8; 32]> = SealedTable::new("sub_keys");
 /// The subscriptions of a feed.
-pub(super) const FEED_SUBSCRIPTIONS: TableDefinition<'_, &FeedSubscriptionKey, ()> =
-    TableDefinition::new("feed_subs");
+pub(super) const FEED_SUBSCRIPTIONS: SealedTable<&'static FeedSubscriptionKey> =
+    SealedTable::new("feed_subs");
 /// `FeedLease`: who drives a feed.
-pub(super) const LEASES: TableDefinition<'_, &FeedKey, Coded> = TableDefinition::new("leases");
+pub(super) const LEASES: SealedTable<&'static FeedKey> = SealedTable::new("leases");
 /// Host to the end of its pause.
-pub(super) const HOSTS: TableDefinition<'_, &str, &[u8; 8]> = TableDefinition::new("hosts");
+pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
 
 /// Makes every table, so that no reader meets a missing one.
 pub(super) fn make_all(tx: &WriteTransaction) -> Result<(), StoreError> {
-    tx.open_table(META)?;
-    tx.open_table(FEED_NAMES)?;
-    tx.open_table(FEEDS)?;
-    tx.open_table(ITEMS)?;
-    tx.open_table(IDS)?;
-    tx.open_table(CREATED)?;
-    tx.open_table(KEYS)?;
-    tx.open_table(WITNESSES)?;
-    tx.open_table(WINDOWS)?;
-    tx.open_table(POLLS)?;
-    tx.open_table(EVIDENCE)?;
-    tx.open_table(WALKS)?;
-    tx.open_table(STAGING)?;
-    tx.open_table(OBSERVATIONS)?;
-    tx.open_table(SUBSCRIPTIONS)?;
-    tx.open_table(SUBSCRIPTION_KEYS)?;
-    tx.open_table(FEED_SUBSCRIPTIONS)?;
-    tx.open_table(POSITIONS)?;
-    tx.open_table(LEASES)?;
-    tx.open_table(HOSTS)?;
+    tx.edit(META)?;
+    tx.edit(FEED_NAMES)?;
+    tx.edit(FEEDS)?;
+    tx.edit(ITEMS)?;
+    tx.edit(IDS)?;
+    tx.edit(CREATED)?;
+    tx.edit(KEYS)?;
+    tx.edit(WITNESSES)?;
+    tx.edit(WINDOWS)?;
+    tx.edit(POLLS)?;
+    tx.edit(EVIDENCE)?;
+    tx.edit(WALKS)?;
+    tx.edit(STAGING)?;
+    tx.edit(OBSERVATIONS)?;
+    tx.edit(SUBSCRIPTIONS)?;
+    tx.edit(SUBSCRIPTION_KEYS)?;
+    tx.edit(FEED_SUBSCRIPTIONS)?;
+    tx.edit(POSITIONS)?;
+    tx.edit(LEASES)?;
+    tx.edit(HOSTS)?;
     Ok(())
 }
 
 /// Source of tables: a snapshot, or a write transaction that sees what it has written.
 pub(super) trait TableSource {
     /// Opens a table for reading.
-    fn table<K: Key + 'static, V: Value + 'static>(
+    fn table<K: Key + 'static>(
         &self,
-        definition: TableDefinition<'_, K, V>,
-    ) -> Result<impl ReadableTable<K, V>, StoreError>;
+        table: SealedTable<K>,
+    ) -> Result<Sealed<K, impl ReadableTable<K, Coded>>, StoreError>;
 }
 
 impl TableSource for ReadTransaction {
-    fn table<K: Key + 'static, V: Value + 'static>(
+    fn table<K: Key + 'static>(
         &self,
-        definition: TableDefinition<'_, K, V>,
-    ) -> Result<impl ReadableTable<K, V>, StoreError> {
-        Ok(self.open_table(definition)?)
+        table: SealedTable<K>,
+    ) -> Result<Sealed<K, impl ReadableTable<K, Coded>>, StoreError> {
+        snapshot_table(self, table)
     }
 }
 
 impl TableSource for WriteTransaction {
-    fn table<K: Key + 'static, V: Value + 'static>(
+    fn table<K: Key + 'static>(
         &self,
-        definition: TableDefinition<'_, K, V>,
-    ) -> Result<impl ReadableTable<K, V>, StoreError> {
-        Ok(self.open_table(definition)?)
+        table: SealedTable<K>,
+    ) -> Result<Sealed<K, impl ReadableTable<K, Coded>>, StoreError> {
+        self.edit(table)
+    }
+}
+
+/// Opens a table of a snapshot, whose rows may outlive it.
+pub(super) fn snapshot_table<K: Key + 'static>(
+    snapshot: &ReadTransaction,
+    table: SealedTable<K>,
+) -> Result<Sealed<K, ReadOnlyTable<K, Coded>>, StoreError> {
+    Ok(Sealed::new(table, snapshot.open_table(table.definition())?))
+}
+
+/// A transaction in which tables are changed.
+pub(super) trait TableEdit {
+    /// Opens a table for writing.
+    fn edit<K: Key + 'static>(
+        &self,
+        table: SealedTable<K>,
+    ) -> Result<Sealed<K, Table<'_, K, Coded>>, StoreError>;
+}
+
+impl TableEdit for WriteTransaction {
+    fn edit<K: Key + 'static>(
+        &self,
+        table: SealedTable<K>,
+    ) -> Result<Sealed<K, Table<'_, K, Coded>>, StoreError> {
+        Ok(Sealed::new(table, self.open_table(table.definition())?))
     }
 }
 
@@ -136,8 +162,14 @@ pub(super) fn feed_key(feed: FeedNo) -> FeedKey {
     feed.0.to_be_bytes()
 }
 
-pub(super) fn feed_of(key: FeedKey) -> FeedNo {
-    FeedNo(u32::from_be_bytes(key))
+/// The feed at the beginning of a key, or in a value.
+pub(super) fn feed_of(bytes: &[u8]) -> FeedNo {
+    FeedNo(bytes.first_chunk().map_or(0, |head| u32::from_be_bytes(*head)))
+}
+
+/// The id in a value.
+pub(super) fn item_id_of(bytes: &[u8]) -> Result<ItemId, StoreError> {
+    bytes.try_into().map(ItemId).map_err(|_| damaged("an id", "has another length than ids have"))
 }
 
 pub(super) fn stamp_key(feed: FeedNo, stamp: Stamp) -> StampKey {

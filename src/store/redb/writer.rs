@@ -4,7 +4,7 @@
 use super::{
     guarded::guarded,
     open_file::{OpenDatabase, OpenFile},
-    tables::META,
+    tables::{META, TableEdit as _, snapshot_table},
 };
 use crate::{
     clock::Clock,
@@ -34,7 +34,7 @@ pub(super) const QUEUE_JOBS_MAX: usize = 1024;
 const GROUP_JOBS_MAX: usize = 128;
 
 /// Key in META of the last time recorded.
-const CLOCK_KEY: &str = "clock";
+pub(super) const CLOCK_KEY: &str = "clock";
 
 /// Key in META of a value that is written to see whether there is room again, and taken out at once.
 const ROOM_KEY: &str = "room";
@@ -114,8 +114,7 @@ fn ended() -> StoreError {
 }
 
 fn stored_guard(database: &Database) -> Result<ClockGuard, StoreError> {
-    let meta = database.begin_read()?.open_table(META)?;
-    let stored = meta.get(CLOCK_KEY)?;
+    let stored = snapshot_table(&database.begin_read()?, META)?.get_kept(CLOCK_KEY)?;
     stored
         .map_or_else(|| Ok(ClockGuard::default()), |stored| decode("the last time recorded", stored.value()))
 }
@@ -338,16 +337,16 @@ impl Far {
 fn prove_room(database: &Database) -> Result<ClockGuard, StoreError> {
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);
-    tx.open_table(META)?.insert(ROOM_KEY, vec![0; ROOM_BYTES].as_slice())?;
+    tx.edit(META)?.insert(ROOM_KEY, &vec![0; ROOM_BYTES])?;
     tx.commit()?;
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);
-    tx.open_table(META)?.remove(ROOM_KEY)?;
+    tx.edit(META)?.remove(ROOM_KEY)?;
     tx.commit()?;
     stored_guard(database)
 }
 
 fn write_guard(tx: &WriteTransaction, guard: ClockGuard) -> Result<(), StoreError> {
-    tx.open_table(META)?.insert(CLOCK_KEY, encode(&guard)?.as_slice())?;
+    tx.edit(META)?.insert(CLOCK_KEY, &encode(&guard)?)?;
     Ok(())
 }

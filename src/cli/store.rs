@@ -1,0 +1,46 @@
+//! `everfeed store`: questions to the file of a store that nobody serves.
+
+use super::WithConfig;
+use crate::{config::Config, store::redb::verify};
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum StoreCommand {
+    /// Read the whole store, or a backup of one, and say how much of each kind it holds and what is damaged. Nothing is
+    /// written. Stop everfeed first, or verify a backup.
+    Verify(VerifyOptions),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct VerifyOptions {
+    #[command(flatten)]
+    pub(super) with: WithConfig,
+    /// A file in the place of the one that the configuration names.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl VerifyOptions {
+    /// The file to read; the configuration is read only when none is given.
+    pub(super) fn path(&self, config: impl FnOnce() -> anyhow::Result<Config>) -> anyhow::Result<PathBuf> {
+        self.file.clone().map_or_else(|| Ok(config()?.store.path), Ok)
+    }
+}
+
+/// Reads the file at a path and prints what was found.
+pub(super) fn verify_file(path: &PathBuf) -> anyhow::Result<()> {
+    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    let report = verify(path).context("nothing was verified")?;
+    println!("{}", path.display());
+    print!("{report}");
+    if report.is_sound() {
+        println!("nothing is damaged");
+        return Ok(());
+    }
+    bail!(
+        "{} is damaged; stop everfeed, keep a copy of the file, and restore a backup, or move it away and begin anew",
+        path.display()
+    )
+}

@@ -1,0 +1,132 @@
+use super::*;
+use crate::store::{
+    CatalogStore as _, Feeds as _, Leases as _, Polls as _, Subscriptions as _, Upkeep as _, Walks as _,
+    conformance::{
+        rig::{NAMESPACE, add, all, commit, delete, edit, open},
+        subscriptions::new,
+    },
+    redb::Redb,
+};
+use crate::{
+    clock::Manual,
+    feed::{order::Order, page::PageQuery, record::FeedNo},
+    store::conformance::rig::START,
+};
+use std::{fs, sync::Arc};
+
+/// A store with two feeds of some items, an edit, a tombstone and a subscription.
+async fn filled(path: &Path) {
+    let store = reopen(path).unwrap();
+    for name in ["blog", "other"] {
+        let mut feed = store.register(name, &format!("{NAMESPACE}/{name}")).await.unwrap();
+        for n in 1..30 {
+            feed = store.commit(commit(&feed, vec![add(n)])).await.unwrap().feed;
+        }
+        store.commit(commit(&feed, vec![edit(1, &"x".repeat(9000)), delete(2)])).await.unwrap();
+        store.subscribe(new(feed.no, &format!("http://{name}/"))).await.unwrap();
+        store.take_lease(feed.no, "me", 60).await.unwrap();
+    }
+    store.close().await.unwrap();
+    // Without it most of the file would be pages that were once in use.
+    let mut database = redb::Database::open(path).unwrap();
+    while database.compact().unwrap() {}
+}
+
+fn reopen(path: &Path) -> Result<Redb, StoreError> {
+    open(path.to_owned(), Arc::new(Manual::at(START.micros())))
+}
+
+#[tokio::test]
+async fn a_sound_file_is_counted_and_not_touched_and_an_open_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    filled(&path).await;
+    let before = fs::read(&path).unwrap();
+    let report = verify(&path).unwrap();
+    assert!(report.is_sound(), "{report}");
+    let items = report.kinds.iter().find(|kind| kind.name == "items").unwrap();
+    assert_eq!((items.values, items.damaged), (58, 0));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let held = reopen(&path).unwrap();
+    let refused = verify(&path).unwrap_err();
+    assert!(refused.to_string().contains("is open in another process"), "{refused}");
+    drop(held);
+}
+
+/// Everything that the store answers, as text; an error is an answer, too.
+async fn answers(path: &Path) -> Result<String, String> {
+    let store = reopen(path).map_err(|error| error.to_string())?;
+    let mut told = String::new();
+    let mut errors = String::new();
+    let mut take = |answer: Result<String, StoreError>| match answer {
+        Ok(text) => told += &text,
+        Err(error) => errors += &error.to_string(),
+    };
+    take(store.feeds(None, 9).await.map(|feeds| format!("{feeds:?}")));
+    take(store.feed_names(None, 9).await.map(|names| format!("{names:?}")));
+    for feed in [FeedNo(1), FeedNo(2)] {
+        for order in [Order::MODIFIED, Order::CREATED] {
+            let query = PageQuery { max: 99, ..all(feed, order) };
+            take(store.page(query).await.map(|page| format!("{:?}{:?}", page.record, page.items)));
+        }
+        take(store.subscriptions(Some(feed), None, 9).await.map(|all| format!("{all:?}")));
+        take(store.snapshot(feed, Vec::new()).await.map(|known| format!("{known:?}")));
+        take(store.poll(feed).await.map(|poll| format!("{poll:?}")));
+        take(store.lease(feed).await.map(|lease| format!("{lease:?}")));
+        take(store.walk(feed).await.map(|walk| format!("{walk:?}")));
+    }
+    // A change goes through, or is refused; the process does not end.
+    if let Ok(feed) = store.feed(FeedNo(1)).await {
+        take(
+            store.commit(commit(&feed, vec![add(99)])).await.map(|receipt| format!("{:?}", receipt.stamped)),
+        );
+    }
+    let _ = store.close().await;
+    if errors.is_empty() { Ok(told) } else { Err(errors) }
+}
+
+/// Bits that are flipped, spread over the file; `EVERFEED_FLIPS` for more.
+fn flips() -> usize {
+    std::env::var("EVERFEED_FLIPS").ok().and_then(|flips| flips.parse().ok()).unwrap_or(60)
+}
+
+#[tokio::test]
+async fn every_flipped_bit_is_noticed_or_changes_nothing_and_none_ends_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, flipped) = (folder.path().join("store.redb"), folder.path().join("flipped.redb"));
+    filled(&path).await;
+    let sound = fs::read(&path).unwrap();
+    fs::write(&flipped, &sound).unwrap();
+    let expected = answers(&flipped).await.unwrap();
+    // Half of them where something stands: the rest of a file is free pages.
+    let used: Vec<usize> = (0..sound.len()).filter(|at| sound[*at] != 0).collect();
+    let (mut noticed, mut harmless, mut refused) = (0, 0, 0);
+    for n in 0..flips() {
+        // Places without a pattern that pages could share.
+        let number = (n as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let at = if n % 2 == 0 {
+            used[(number >> 20) as usize % used.len()]
+        } else {
+            (number >> 20) as usize % sound.len()
+        };
+        let bit = (number >> 8) % 8;
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1 << bit;
+        fs::write(&flipped, &bytes).unwrap();
+        let is_noticed = verify(&flipped).map_or(true, |report| !report.is_sound());
+        assert_eq!(fs::read(&flipped).unwrap(), bytes, "verify writes nothing");
+        let answered = answers(&flipped).await;
+        match &answered {
+            _ if is_noticed => noticed += 1,
+            Ok(told) if *told == expected => harmless += 1,
+            Ok(_) => panic!("bit {bit} of byte {at} changes an answer and is not noticed"),
+            Err(error) => panic!("bit {bit} of byte {at} is an error in serving only: {error}"),
+        }
+        refused += usize::from(answered.is_err());
+    }
+    println!(
+        "{} bits: {noticed} noticed by verify, {harmless} without effect; serving met {refused}",
+        flips()
+    );
+    assert!(noticed > 0 && harmless > 0, "{noticed} noticed, {harmless} harmless");
+}
