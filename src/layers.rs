@@ -23,11 +23,11 @@ pub use body_cap::WireBytes;
 pub use client::{Client, ClientConfig, callback, upstream};
 pub use collect::BodyMemory;
 pub use conditional::{Asked, Validators};
-pub use error::{Fault, FetchError};
+pub use error::{Awaited, ConnectFault, Fault, FetchError, NameFault, Refused, Size, TlsFault};
 pub use inflate_cap::FirstBytes;
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::Governor;
-pub use redirect::{HomeOnly, Landing};
+pub use redirect::{HomeOnly, Landing, is_below};
 pub use wire::BuildError;
 
 use bytes::Bytes;

@@ -26,6 +26,7 @@ mod values;
 mod xml;
 
 mod foreign;
+mod harmless;
 mod target;
 mod xhtml;
 

@@ -10,6 +10,7 @@ pub mod body;
 mod connection;
 pub mod context;
 pub mod discovery;
+pub mod feed_range;
 pub mod listen;
 pub mod long_poll;
 pub mod mount;

@@ -7,22 +7,25 @@ use super::{
 use crate::{
     feed::{
         archive::ArchiveWalk,
-        record::{FeedNo, FeedRecord, Gap},
+        record::{FeedRecord, Gap},
     },
     hub::Hub,
     ingest::Poller,
     notify::Notify,
+    secret::public_url,
     serve::{
         admin::{
             FeedStatus, ForgetAnswer, GapStatus, Insight, ReloadAnswer, Status, StoreStatus, SubscriberStatus,
         },
+        feed_range::FeedRange,
         long_poll::Waiters,
     },
-    store::{StoreError, listing},
+    store::StoreError,
 };
 use chrono::{SecondsFormat, Utc};
-use futures_util::{TryStreamExt as _, future::BoxFuture};
-use std::{collections::HashMap, sync::Arc};
+use futures_util::future::BoxFuture;
+use std::{collections::BTreeMap, sync::Arc};
+use url::Url;
 
 /// Everything that the operator may ask.
 pub(super) struct Overview {
@@ -62,6 +65,11 @@ impl Overview {
             last_poll_at: poll.timetable.polled_at.map(|at| at.rfc3339()),
             last_good_at: poll.health.good_at.map(|at| at.rfc3339()),
             next_poll_at: (poll.timetable.next_at.micros() > 0).then(|| poll.timetable.next_at.rfc3339()),
+            moved_to: poll
+                .health
+                .moved
+                .as_ref()
+                .and_then(|moved| Some(public_url(&Url::parse(&moved.url).ok()?))),
             failures: poll.health.failures,
             fault: poll.health.fault.as_ref().map(Into::into),
             platform: poll
@@ -96,49 +104,58 @@ impl Overview {
         }
     }
 
-    async fn gather(&self) -> Result<Status, String> {
+    async fn gather(&self, range: FeedRange) -> Result<Status, String> {
         let store = self.store_status();
-        let feeds = match self.feeds().await {
-            Ok(feeds) => feeds,
+        let (feeds, next) = match self.feeds(&range).await {
+            Ok(shown) => shown,
             // The operator is told of the fault, whatever else cannot be read.
-            Err(_) if store.fault.is_some() => Vec::new(),
+            Err(_) if store.fault.is_some() => (Vec::new(), None),
             Err(error) => return Err(error.to_string()),
         };
+        let catalog = self.explainer.catalog.snapshot();
+        let mut failing: BTreeMap<String, usize> = BTreeMap::new();
+        for feed in catalog.feeds() {
+            let fault =
+                self.poller.status(feed.no).and_then(|polled| Some(polled.health.fault?.kind.whose()));
+            if let Some(whose) = fault {
+                *failing.entry(whose.to_string()).or_default() += 1;
+            }
+        }
         Ok(Status {
+            feeds_total: catalog.feeds().len(),
+            failing,
+            next,
             version: env!("CARGO_PKG_VERSION"),
             started_at: self.started_at.clone(),
             waiters: self.waiters.held(),
             config: self.reloader.status(),
             store,
             feeds,
-            removed: self
-                .explainer
-                .catalog
-                .snapshot()
-                .all_withdrawn()
-                .map(|(name, _)| name.to_owned())
-                .collect(),
+            removed: catalog.all_withdrawn().map(|(name, _)| name.to_owned()).collect(),
         })
     }
 
-    async fn feeds(&self) -> Result<Vec<FeedStatus>, StoreError> {
+    /// The feeds of a range, and the path of those after them.
+    async fn feeds(&self, range: &FeedRange) -> Result<(Vec<FeedStatus>, Option<String>), StoreError> {
         let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
+        let store = &self.explainer.store;
         let mut feeds = Vec::new();
-        let walks: HashMap<FeedNo, ArchiveWalk> =
-            listing::walks(&*self.explainer.store).try_collect().await?;
-        let mut records = listing::feeds(&*self.explainer.store);
-        while let Some(record) = records.try_next().await? {
-            let Some(registered) = catalog.feed_no(record.no) else { continue };
+        let mut registered = catalog.feeds_after(range.after.as_deref());
+        for feed in registered.by_ref().take(range.max) {
+            let record = store.feed(feed.no).await?;
+            let walk = store.walk(feed.no).await?;
             let counted = counts.get(&record.no);
             let subscribers = counted.map_or_else(SubscriberStatus::default, |counted| SubscriberStatus {
                 active: counted.active,
                 pending: counted.pending,
                 failing: counted.failing,
             });
-            feeds.push(self.feed(&record, walks.get(&record.no), &registered.shown_url(), subscribers));
+            feeds.push(self.feed(&record, walk.as_ref(), &feed.shown_url(), subscribers));
         }
-        Ok(feeds)
+        let last = feeds.last().filter(|_| registered.next().is_some());
+        let next = last.map(|last: &FeedStatus| format!("/status?{}", range.next(&last.name)));
+        Ok((feeds, next))
     }
 }
 
@@ -154,8 +171,8 @@ impl Insight for Overview {
         Box::pin(async { self.explainer.store.check().await.map_err(|error| error.to_string()) })
     }
 
-    fn status(&self) -> BoxFuture<'_, Result<Status, String>> {
-        Box::pin(self.gather())
+    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<Status, String>> {
+        Box::pin(self.gather(range))
     }
 
     fn explain<'a>(

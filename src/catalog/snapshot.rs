@@ -4,6 +4,7 @@ use super::FeedSettings;
 use crate::{feed::record::FeedNo, secret::public_url};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    ops::Bound,
     sync::Arc,
 };
 use url::Url;
@@ -55,6 +56,15 @@ impl CatalogSnapshot {
     /// The registered feeds, by name.
     pub fn feeds(&self) -> impl ExactSizeIterator<Item = &Arc<RegisteredFeed>> {
         self.feeds.values()
+    }
+
+    /// The registered feeds after this name, by name.
+    pub fn feeds_after<'a>(
+        &'a self,
+        after: Option<&'a str>,
+    ) -> impl Iterator<Item = &'a Arc<RegisteredFeed>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.feeds.range::<str, _>((from, Bound::Unbounded)).map(|(_, feed)| feed)
     }
 
     /// The registered feed of this name.
@@ -120,6 +130,14 @@ mod tests {
         assert_eq!(snapshot.by_origin(" http://OLD.example/rss.xml#x"), Some(FeedNo(3)));
         assert_eq!(snapshot.by_origin("http://old.example/"), None);
         assert!(snapshot.feed("other").is_none() && snapshot.feed_no(FeedNo(1)).is_none());
+    }
+
+    #[test]
+    fn feeds_follow_each_other_by_name() {
+        let snapshot = CatalogSnapshot::new([feed(1, "b", "http://b/"), feed(2, "a", "http://a/")], []);
+        let after = |name| -> Vec<u32> { snapshot.feeds_after(name).map(|feed| feed.no.0).collect() };
+        assert_eq!((after(None), after(Some("a")), after(Some("aa"))), (vec![2, 1], vec![1], vec![1]));
+        assert_eq!(after(Some("b")), [0; 0]);
     }
 
     #[test]

@@ -64,6 +64,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("feed.deletions.weak_secs", Reload),
     ("feed.deletions.audit_secs", Reload),
     ("feed.deletions.permalink_checks", Reload),
+    ("feed.deletions.page_credentials", Reload),
     ("feed.deletions.unsafe", Reload),
     ("feed.import.serve_after_secs", Reload),
     ("feed.import.pages_max", Reload),

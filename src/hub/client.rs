@@ -4,7 +4,7 @@ use super::{
     health::{Ending, SLOW_AFTER},
     places::Place,
 };
-use crate::layers::{FetchError, Request};
+use crate::layers::{Awaited, FetchError, Request};
 use bytes::Bytes;
 use http::{HeaderValue, Response};
 use std::{pin::pin, time::Duration};
@@ -39,7 +39,8 @@ impl CallbackClient {
                 (sent.await, Ending::AnsweredSlowly)
             }
         };
-        let answer = answer.unwrap_or(Err(FetchError::Timeout { after: self.within }));
+        let answer =
+            answer.unwrap_or(Err(FetchError::Timeout { after: self.within, awaited: Awaited::Whole }));
         place.ended(if answer.is_ok() { answered } else { Ending::Silent });
         answer
     }

@@ -69,6 +69,15 @@ impl FeedSpec {
     }
 }
 
+/// The URL that references of a document are relative to: where it came from, without credentials and query. A query may be a
+/// secret of the operator, and would come out wherever a reference is empty or only a fragment.
+pub(super) fn reference_base(landed: &str) -> String {
+    let Ok(url) = Url::parse(landed) else { return landed.to_owned() };
+    let mut base = without_credentials(&url);
+    base.set_query(None);
+    base.into()
+}
+
 /// A URL without credentials and fragment.
 pub fn without_credentials(url: &Url) -> Url {
     let mut bare = url.clone();

@@ -136,7 +136,7 @@ impl<'a> Poll<'a> {
             _ if !is_new => {
                 debug!(feed.name = %name, http.status = status, "Polling `{name}` still fails: {text}")
             }
-            Whose::Upstream => {
+            Whose::Upstream | Whose::Network | Whose::Configuration => {
                 warn!(feed.name = %name, http.status = status, "Polling `{name}` failed: {text}")
             }
             Whose::Ours if self.context.is_forgotten(feed) => {

@@ -8,8 +8,8 @@ use crate::{
         schedule::{self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose},
     },
     layers::{
-        Asked, BodyMemory, Client, Fault, FetchError, Landing, Trusted, Validators, client::ACCEPT_FEEDS,
-        freshness, parse_retry_after,
+        Asked, Awaited, BodyMemory, Client, Fault, FetchError, Landing, Refused, Size, Trusted, Validators,
+        client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
     },
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -102,7 +102,7 @@ impl Upstream {
         subscribers: usize,
     ) -> Result<Request<Bytes>, FetchError> {
         let url = Url::parse(&plan.url).map_err(|_| FetchError::BadUrl)?;
-        let mut request = self.get(feed, &url, accept(feed.format))?;
+        let mut request = self.get(feed, &url, accept(feed.format), true)?;
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, self.user_agent(&format!("{subscribers} subscribers")));
         headers.insert("x-hub-subscribers", HeaderValue::from(subscribers));
@@ -112,11 +112,17 @@ impl Upstream {
         Ok(request)
     }
 
-    /// A GET on behalf of a feed, with its credentials if they are meant for that origin.
-    fn get(&self, feed: &FeedSpec, url: &Url, accept: HeaderValue) -> Result<Request<Bytes>, FetchError> {
+    /// A GET on behalf of a feed; with its credentials, if they may be sent, at its own address and below its folder.
+    fn get(
+        &self,
+        feed: &FeedSpec,
+        url: &Url,
+        accept: HeaderValue,
+        may_tell: bool,
+    ) -> Result<Request<Bytes>, FetchError> {
         let mut request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| FetchError::BadUrl)?;
         request.headers_mut().insert(ACCEPT, accept);
-        if url.origin() == feed.url.origin() {
+        if may_tell && is_below(&feed.url, url) {
             let credentials = credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials));
             request.headers_mut().extend(credentials);
         }
@@ -217,22 +223,41 @@ fn failed(error: &FetchError) -> DocumentReply {
     tracing::debug!(error.source = ?std::error::Error::source(error), "No answer: {error}");
     let whose = match error.fault() {
         Fault::Peer => Whose::Upstream,
+        Fault::Network => Whose::Network,
+        Fault::Configuration => Whose::Configuration,
         Fault::Ours => Whose::Ours,
     };
     // The configured URL may be anywhere, so an address that is refused was a redirect's idea.
     let reason = match error {
-        FetchError::Refused(_) => format!("a redirect leads where we do not follow: {error}"),
-        _ => error.to_string(),
+        FetchError::Refused(Refused::Address | Refused::Port(_)) => {
+            format!("a redirect leads where we do not follow: {error}")
+        }
+        _ => match key_of(error) {
+            Some(key) => format!("{error} ({key})"),
+            None => error.to_string(),
+        },
     };
     let failure = Failure::of(FaultKind::NoAnswer { whose, reason, cause: Some(cause_of(error)) });
     DocumentReply::Failed { failure, host: None }
 }
 
+/// The key of the limit that a failure is about.
+fn key_of(error: &FetchError) -> Option<&'static str> {
+    match error {
+        FetchError::Timeout { awaited: Awaited::Whole, .. } => Some("upstream.total_secs"),
+        FetchError::TooManyRedirects { .. } => Some("upstream.redirects_max"),
+        FetchError::TooLarge { size: Size::Wire, .. } => Some("upstream.wire_bytes_max"),
+        FetchError::TooLarge { size: Size::Inflated, .. } => Some("upstream.body_bytes_max"),
+        _ => None,
+    }
+}
+
 /// Step of the exchange in which a request failed.
 fn cause_of(error: &FetchError) -> NoAnswerCause {
     match error {
-        FetchError::Resolve(_) => NoAnswerCause::Resolve,
-        FetchError::Connect(_) | FetchError::Tls(_) => NoAnswerCause::Connect,
+        FetchError::Resolve(..) => NoAnswerCause::Resolve,
+        FetchError::Connect(..) => NoAnswerCause::Connect,
+        FetchError::Tls(..) => NoAnswerCause::Tls,
         FetchError::Timeout { .. } => NoAnswerCause::Timeout,
         FetchError::Refused(_) | FetchError::TooManyRedirects { .. } | FetchError::BadRedirect(_) => {
             NoAnswerCause::Redirect

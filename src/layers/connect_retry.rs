@@ -33,7 +33,7 @@ impl<R> Policy<Request, R, FetchError> for ConnectOnce {
     type Future = Ready<()>;
 
     fn retry(&mut self, _: &mut Request, result: &mut Result<R, FetchError>) -> Option<Ready<()>> {
-        if !matches!(result, Err(FetchError::Connect(_))) {
+        if !matches!(result, Err(FetchError::Connect(..))) {
             return None;
         }
         self.left = self.left.checked_sub(1)?;
@@ -48,6 +48,7 @@ impl<R> Policy<Request, R, FetchError> for ConnectOnce {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{answering, body_of, get};
+    use super::super::{Awaited, ConnectFault, NameFault};
     use super::*;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +71,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failed_connection_is_tried_once_more_and_not_twice() {
-        let connect = || FetchError::Connect("refused".into());
+        let connect = || FetchError::Connect(ConnectFault::Refused, "refused".into());
         assert_eq!(attempts(0, connect).await, (1, true));
         assert_eq!(attempts(1, connect).await, (2, true));
         assert_eq!(attempts(2, connect).await, (2, false));
@@ -79,8 +80,11 @@ mod tests {
     #[tokio::test]
     async fn nothing_else_is_tried_again() {
         assert_eq!(attempts(1, || FetchError::Cut("".into())).await, (1, false));
-        assert_eq!(attempts(1, || FetchError::Resolve("".into())).await, (1, false));
-        assert_eq!(attempts(1, || FetchError::Timeout { after: Duration::ZERO }).await, (1, false));
+        assert_eq!(attempts(1, || FetchError::Resolve(NameFault::Unknown, "".into())).await, (1, false));
+        assert_eq!(
+            attempts(1, || FetchError::Timeout { after: Duration::ZERO, awaited: Awaited::Head }).await,
+            (1, false)
+        );
         assert_eq!(attempts(1, || FetchError::Throttled { wait: Duration::ZERO }).await, (1, false));
     }
 }

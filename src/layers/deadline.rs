@@ -94,7 +94,7 @@ mod tests {
         let start = Instant::now();
         let error = stack.oneshot(get("http://a.example/")).await.unwrap_err();
         assert!(
-            matches!(error, FetchError::Timeout { after } if after == Duration::from_secs(30)),
+            matches!(error, FetchError::Timeout { after, .. } if after == Duration::from_secs(30)),
             "{error:?}"
         );
         assert_eq!(start.elapsed(), Duration::from_secs(30));

@@ -16,7 +16,11 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub enum Fault {
     /// The other side: the upstream of a poll, the consumer behind a callback.
     Peer,
-    /// This process, its configuration or its network.
+    /// The network between, the name servers included.
+    Network,
+    /// The configuration: a limit, or what it lacks.
+    Configuration,
+    /// This process or its machine.
     Ours,
 }
 
@@ -28,14 +32,14 @@ pub enum Fault {
 pub enum FetchError {
     #[error("the address is not an absolute http or https URL")]
     BadUrl,
-    #[error("the host name did not resolve")]
-    Resolve(#[source] BoxError),
-    #[error("no connection could be made")]
-    Connect(#[source] BoxError),
-    #[error("the TLS handshake failed")]
-    Tls(#[source] BoxError),
-    #[error("no complete answer within {} s", .after.as_secs_f32())]
-    Timeout { after: Duration },
+    #[error("{0}")]
+    Resolve(NameFault, #[source] BoxError),
+    #[error("{0}")]
+    Connect(ConnectFault, #[source] BoxError),
+    #[error("{0}")]
+    Tls(TlsFault, #[source] BoxError),
+    #[error("no {awaited} within {} s", .after.as_secs_f32())]
+    Timeout { after: Duration, awaited: Awaited },
     #[error("refused to connect: {0}")]
     Refused(#[from] Refused),
     #[error("more than {redirects_max} redirects")]
@@ -62,15 +66,16 @@ impl FetchError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::BadUrl | Self::Throttled { .. } | Self::Crowded | Self::Local(_) => Fault::Ours,
-            Self::Resolve(_)
-            | Self::Connect(_)
-            | Self::Tls(_)
+            Self::Throttled { .. } | Self::Crowded | Self::Local(_) => Fault::Ours,
+            Self::BadUrl | Self::TooManyRedirects { .. } | Self::TooLarge { .. } => Fault::Configuration,
+            Self::Resolve(NameFault::Unanswered, _)
+            | Self::Connect(ConnectFault::Unreachable | ConnectFault::Other, _) => Fault::Network,
+            Self::Resolve(NameFault::Unknown, _)
+            | Self::Connect(ConnectFault::Refused | ConnectFault::TimedOut | ConnectFault::Closed, _)
+            | Self::Tls(..)
             | Self::Timeout { .. }
             | Self::Refused(_)
-            | Self::TooManyRedirects { .. }
             | Self::BadRedirect(_)
-            | Self::TooLarge { .. }
             | Self::Inflate(_)
             | Self::Cut(_)
             | Self::Protocol(_) => Fault::Peer,
@@ -80,9 +85,9 @@ impl FetchError {
     /// True when the same call may succeed later with nobody changing anything on purpose.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Resolve(_)
-            | Self::Connect(_)
-            | Self::Tls(_)
+            Self::Resolve(..)
+            | Self::Connect(..)
+            | Self::Tls(..)
             | Self::Timeout { .. }
             | Self::Inflate(_)
             | Self::Cut(_)
@@ -111,9 +116,9 @@ impl FetchError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::BadUrl => "bad-url",
-            Self::Resolve(_) => "resolve",
-            Self::Connect(_) => "connect",
-            Self::Tls(_) => "tls",
+            Self::Resolve(..) => "resolve",
+            Self::Connect(..) => "connect",
+            Self::Tls(..) => "tls",
             Self::Timeout { .. } => "timeout",
             Self::Refused(_) => "refused",
             Self::TooManyRedirects { .. } => "too-many-redirects",
@@ -132,7 +137,9 @@ impl FetchError {
     pub(super) fn from_boxed(after: Duration) -> impl Fn(BoxError) -> Self + Clone {
         move |boxed| match boxed.downcast::<Self>() {
             Ok(own) => *own,
-            Err(other) if other.is::<tower::timeout::error::Elapsed>() => Self::Timeout { after },
+            Err(other) if other.is::<tower::timeout::error::Elapsed>() => {
+                Self::Timeout { after, awaited: Awaited::Head }
+            }
             Err(other) => Self::Local(other),
         }
     }
@@ -140,7 +147,7 @@ impl FetchError {
 
 impl From<Elapsed> for FetchError {
     fn from(elapsed: Elapsed) -> Self {
-        Self::Timeout { after: elapsed.after }
+        Self::Timeout { after: elapsed.after, awaited: Awaited::Whole }
     }
 }
 
@@ -150,11 +157,76 @@ impl From<Throttled> for FetchError {
     }
 }
 
+/// Part of an answer that did not come in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaited {
+    /// Its head.
+    Head,
+    /// All of it.
+    Whole,
+}
+
+impl std::fmt::Display for Awaited {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Head => "answer",
+            Self::Whole => "complete answer",
+        })
+    }
+}
+
+/// Fault of a host name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NameFault {
+    #[error("the host name does not exist")]
+    Unknown,
+    #[error("the host name could not be looked up: no name server answered")]
+    Unanswered,
+}
+
+/// Fault of a connection that was not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ConnectFault {
+    #[error("the connection was refused: nothing listens there")]
+    Refused,
+    #[error("the server cannot be reached from here: there is no route to it")]
+    Unreachable,
+    #[error("the server did not take the connection in time")]
+    TimedOut,
+    #[error("the server closed the connection while it was made")]
+    Closed,
+    #[error("no connection could be made")]
+    Other,
+}
+
+/// Fault of a TLS handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum TlsFault {
+    #[error("the server's TLS certificate has expired")]
+    Expired,
+    #[error("the server's TLS certificate is not valid yet")]
+    NotYetValid,
+    #[error("the server's TLS certificate is for another host")]
+    WrongName,
+    #[error("the server's TLS certificate was issued by nobody whom this machine trusts")]
+    UnknownIssuer,
+    #[error("the server's TLS certificate was revoked")]
+    Revoked,
+    #[error("the server's TLS certificate is not valid")]
+    BadCertificate,
+    #[error("the server does not speak TLS at this port; is the address meant to begin with http?")]
+    NotTls,
+    #[error("the TLS handshake failed")]
+    Other,
+}
+
 /// Reason why the guard would not let a connection be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refused {
     #[error("the host is not on the public internet, and no configuration names it")]
     Address,
+    #[error("the host name led to public addresses and now leads to private ones; a restart accepts that")]
+    Rebound,
     #[error("port {0} is neither 80, 443 nor above 1023")]
     Port(u16),
 }

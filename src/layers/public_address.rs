@@ -1,8 +1,9 @@
 //! Which IP addresses are public. A pure table, and the resolver that answers with nothing else; the decision
 //! when to use it is the guard's.
 
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -79,6 +80,39 @@ impl Resolve for SystemResolver {
     }
 }
 
+/// Answers with any address of a name, unless the name led to public addresses before and leads to others now: then
+/// somebody else may have taken the name over (DNS rebinding). Names are remembered while the process runs.
+#[derive(Clone)]
+pub struct SteadyResolver {
+    inner: Arc<dyn Resolve>,
+    public: Arc<Mutex<HashSet<String>>>,
+}
+
+impl SteadyResolver {
+    /// Watches what `inner` finds.
+    pub fn over(inner: Arc<dyn Resolve>) -> Self {
+        Self { inner, public: Arc::default() }
+    }
+}
+
+impl Resolve for SteadyResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (host, public) = (name.as_str().to_ascii_lowercase(), Arc::clone(&self.public));
+        let resolving = self.inner.resolve(name);
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = resolving.await?.collect();
+            let is_all_public = found.iter().all(|address| is_public(address.ip()));
+            let mut public = public.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_all_public && !found.is_empty() {
+                public.insert(host);
+            } else if public.contains(&host) && !found.is_empty() {
+                return Err(Box::new(Refused::Rebound) as BoxError);
+            }
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
 /// Answers with the public addresses of a name only. The connector dials exactly what it was answered, so the
 /// address that was checked is the address that is used: a name cannot change its mind in between.
 #[derive(Clone)]
@@ -111,6 +145,28 @@ impl Resolve for PublicResolver {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Finds one address after the other.
+    struct Changing(Mutex<Vec<&'static str>>);
+
+    impl Resolve for Changing {
+        fn resolve(&self, _: Name) -> Resolving {
+            let address = self.0.lock().unwrap().pop().unwrap();
+            let found = SocketAddr::new(address.parse().unwrap(), 0);
+            Box::pin(async move { Ok(Box::new(std::iter::once(found)) as Addrs) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_public_name_does_not_become_private() {
+        let found = ["127.0.0.1", "8.8.4.4", "10.0.0.1", "8.8.8.8", "127.0.0.1"];
+        let resolver = SteadyResolver::over(Arc::new(Changing(Mutex::new(found.to_vec()))));
+        let mut answers = Vec::new();
+        for name in ["b.example", "a.example", "A.example", "a.example", "b.example"] {
+            answers.push(resolver.resolve(name.parse().unwrap()).await.is_ok());
+        }
+        assert_eq!(answers, [true, true, false, true, true], "a name that was always private stays usable");
+    }
 
     fn check(addresses: &[&str], public: bool) {
         for text in addresses {

@@ -177,10 +177,17 @@ fn target(from: &Url, reply: &Reply) -> Result<Url, BadRedirect> {
     }
 }
 
+/// True for a URL of the same origin in the folder of the first, or below it: the space that credentials are for (RFC 7617
+/// section 2.2).
+pub fn is_below(first: &Url, url: &Url) -> bool {
+    let folder = first.path().rfind('/').map_or("/", |end| &first.path()[..=end]);
+    first.origin() == url.origin() && url.path().starts_with(folder)
+}
+
 /// The request of the next hop (RFC 9110 section 15.4): what it carried, less what was meant for one origin.
 fn onward(mut request: Request, status: StatusCode, trail: &Trail) -> Result<Request, BadRedirect> {
     *request.uri_mut() = trail.here().as_str().parse().map_err(|_| BadRedirect::Unreadable)?;
-    if trail.crossed_origins() {
+    if trail.crossed_origins() || !is_below(&trail.urls[0], trail.here()) {
         request.headers_mut().remove(AUTHORIZATION);
         request.headers_mut().remove(COOKIE);
     }

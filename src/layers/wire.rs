@@ -15,8 +15,8 @@ use tower::Service;
 use tracing::warn;
 
 use super::address_guard::AddressClass;
-use super::error::{BoxError, Refused};
-use super::public_address::PublicResolver;
+use super::error::{BoxError, ConnectFault, NameFault, Refused, TlsFault};
+use super::public_address::{PublicResolver, SteadyResolver};
 use super::{FetchError, Reply, Request};
 
 /// Sends requests. Two connection pools, because the class of an address decides who may resolve it: a request
@@ -49,7 +49,8 @@ impl Wire {
         // An error means that a provider is there already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let public = Arc::new(PublicResolver::over(resolver.clone()));
-        Ok(Self { open: connections(config, resolver)?, public: connections(config, public)? })
+        let open = Arc::new(SteadyResolver::over(resolver.clone()));
+        Ok(Self { open: connections(config, open)?, public: connections(config, public)? })
     }
 }
 
@@ -122,9 +123,9 @@ fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
     match (connecting, phase) {
         _ if builder => FetchError::BadUrl,
         _ if clues.ours => FetchError::Local(error),
-        _ if resolving => FetchError::Resolve(error),
-        _ if clues.tls => FetchError::Tls(error),
-        (true, _) => FetchError::Connect(error),
+        _ if resolving => FetchError::Resolve(clues.name, error),
+        _ if clues.tls.is_some() => FetchError::Tls(clues.tls.unwrap_or(TlsFault::Other), error),
+        (true, _) => FetchError::Connect(clues.connect.unwrap_or(ConnectFault::Other), error),
         _ if clues.cut => FetchError::Cut(error),
         (_, Phase::Body) if !clues.malformed => FetchError::Cut(error),
         _ => FetchError::Protocol(error),
@@ -132,10 +133,11 @@ fn explain(error: reqwest::Error, phase: Phase) -> FetchError {
 }
 
 /// The kind of an error by its causes, at any depth.
-#[derive(Default)]
 struct Clues {
     refused: Option<Refused>,
-    tls: bool,
+    name: NameFault,
+    tls: Option<TlsFault>,
+    connect: Option<ConnectFault>,
     cut: bool,
     malformed: bool,
     ours: bool,
@@ -143,7 +145,16 @@ struct Clues {
 
 impl Clues {
     fn gather(error: &reqwest::Error) -> Self {
-        let mut clues = Self::default();
+        let timed_out = error.is_timeout().then_some(ConnectFault::TimedOut);
+        let mut clues = Self {
+            refused: None,
+            name: NameFault::Unknown,
+            tls: None,
+            connect: timed_out,
+            cut: false,
+            malformed: false,
+            ours: false,
+        };
         let mut next: Option<&(dyn Error + 'static)> = Some(error);
         while let Some(error) = next {
             clues.note(error);
@@ -160,7 +171,13 @@ impl Clues {
         if let Some(refused) = error.downcast_ref::<Refused>() {
             self.refused = Some(*refused);
         }
-        self.tls |= error.is::<rustls::Error>();
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            self.tls = Some(tls_fault(tls));
+        }
+        // The system tells a name that does not exist from servers that do not answer by these words alone.
+        if ["Temporary failure", "Try again"].iter().any(|words| error.to_string().contains(words)) {
+            self.name = NameFault::Unanswered;
+        }
         if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
             self.cut |= hyper.is_incomplete_message() || hyper.is_closed() || hyper.is_canceled();
             self.malformed |= hyper.is_parse();
@@ -169,10 +186,36 @@ impl Clues {
             use io::ErrorKind::*;
             self.cut |= matches!(io.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe);
             self.malformed |= matches!(io.kind(), InvalidInput | InvalidData);
+            self.connect = self.connect.or(match io.kind() {
+                ConnectionRefused => Some(ConnectFault::Refused),
+                NetworkUnreachable | HostUnreachable => Some(ConnectFault::Unreachable),
+                TimedOut => Some(ConnectFault::TimedOut),
+                UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe => {
+                    Some(ConnectFault::Closed)
+                }
+                _ => None,
+            });
             // Not "network unreachable": a machine without IPv6 says so of every host that has it, also when the
             // reason is that nobody listens at the host's IPv4 address.
             self.ours |= io.kind() == NetworkDown || matches!(io.raw_os_error(), Some(EMFILE | ENFILE));
         }
+    }
+}
+
+/// Reason of a handshake that failed.
+fn tls_fault(error: &rustls::Error) -> TlsFault {
+    use rustls::CertificateError as Certificate;
+    match error {
+        rustls::Error::InvalidCertificate(certificate) => match certificate {
+            Certificate::Expired | Certificate::ExpiredContext { .. } => TlsFault::Expired,
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => TlsFault::NotYetValid,
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => TlsFault::WrongName,
+            Certificate::UnknownIssuer => TlsFault::UnknownIssuer,
+            Certificate::Revoked => TlsFault::Revoked,
+            _ => TlsFault::BadCertificate,
+        },
+        rustls::Error::InvalidMessage(_) => TlsFault::NotTls,
+        _ => TlsFault::Other,
     }
 }
 

@@ -22,8 +22,19 @@ pub struct About<'a> {
     pub site: &'a Site,
     /// The legacy feed's URL, already without secrets; `None` when it is not for the public.
     pub upstream: Option<&'a str>,
+    /// State of the legacy feed.
+    pub origin: Origin,
     /// Defaults and caps of request parameters.
     pub caps: Caps,
+}
+
+/// State of the legacy feed, as far as it is for the public.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Time of its last good answer.
+    pub reached_at: Option<Stamp>,
+    /// Time since which it does not answer well; `None` while it does.
+    pub fails_since: Option<Stamp>,
 }
 
 /// Defaults and caps of request parameters.
@@ -57,6 +68,10 @@ struct Description<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<&'a str>,
     state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin_reached: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin_fails_since: Option<String>,
     items: u64,
     live: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,6 +177,8 @@ impl<'a> Description<'a> {
             site: feed.metadata.link("alternate").filter(|site| target::link(site).is_some()),
             upstream: about.upstream,
             state: state(feed),
+            origin_reached: about.origin.reached_at.map(Stamp::rfc3339),
+            origin_fails_since: about.origin.fails_since.map(Stamp::rfc3339),
             items: feed.items.total,
             live: feed.items.live,
             updated: updated(feed).map(Stamp::rfc3339),

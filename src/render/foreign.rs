@@ -1,7 +1,7 @@
 //! Markup of other vocabularies in our documents: what of it is left out, and under which prefix it stands. The writing is
 //! the adapters'.
 
-use super::target;
+use super::{harmless, target};
 use everfeed_adapters::{
     Attribute, Element, Node,
     text::markup::{can_be_written, write_element},
@@ -14,8 +14,9 @@ const TARGETS: [&str; 4] = ["href", "src", "url", "resource"];
 /// Writes an element. One whose tags some parser would refuse is left out with all that is in it: its words alone would
 /// stand among ours and mean nothing.
 pub(super) fn write(out: &mut String, element: &Element, declared: &[(&str, &str)]) {
-    if can_be_written(element) {
-        write_element(out, &passable(&prefixed(element)), declared);
+    let Some(element) = harmless::element(element) else { return };
+    if can_be_written(&element) {
+        write_element(out, &passable(&prefixed(&element)), declared);
     }
 }
 

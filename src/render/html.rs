@@ -41,7 +41,7 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     page.open("body", &[]);
     page.open("main", &[]);
     page.leaf("h1", &[], "Feeds");
-    match feeds.len() {
+    match list.total {
         0 => page.leaf("p", &[("class", Some("quiet"))], "No feed is configured yet."),
         1 => page.leaf("p", &[("class", Some("quiet"))], "One feed is remembered here."),
         n => page.leaf("p", &[("class", Some("quiet"))], &format!("{n} feeds are remembered here.")),
@@ -52,6 +52,9 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
             card(&mut page, site, feed);
         }
         page.close("ul");
+    }
+    if let Some(next) = list.next {
+        page.holding("nav", &[], |out| anchor(out, next, "More feeds"));
     }
     finish(page)
 }
@@ -151,6 +154,17 @@ fn facts(page: &mut Xml, about: &About<'_>) {
         page.leaf("dt", &[], "Last change");
         page.open("dd", &[]);
         time(page, updated);
+        page.close("dd");
+    }
+    if let Some(since) = about.origin.fails_since {
+        page.leaf("dt", &[], "Origin");
+        page.open("dd", &[]);
+        page.aside(|out| out.push_str("does not answer well since "));
+        time(page, since);
+        if let Some(reached) = about.origin.reached_at {
+            page.aside(|out| out.push_str("; last read "));
+            time(page, reached);
+        }
         page.close("dd");
     }
     page.leaf("dt", &[], "History");

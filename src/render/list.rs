@@ -15,18 +15,25 @@ pub struct List<'a> {
     pub site: &'a Site,
     /// The feeds, in the order in which they are shown.
     pub feeds: &'a [FeedRecord],
+    /// Feeds of the site, those that are not shown included.
+    pub total: usize,
+    /// URL of the feeds after these, if there are more.
+    pub next: Option<&'a str>,
 }
 
 /// The list as JSON.
 pub fn json(list: &List<'_>) -> Vec<u8> {
     let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list.site)).collect();
-    let feeds = FeedList { url: list.site.list(), feeds };
+    let feeds = FeedList { url: list.site.list(), total: list.total, next: list.next, feeds };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
 }
 
 #[derive(Serialize)]
 struct FeedList<'a> {
     url: String,
+    total: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<&'a str>,
     feeds: Vec<FeedLine<'a>>,
 }
 

@@ -1,6 +1,7 @@
 //! XML fragments that are kept as strings, read again and written anew, so that one bad entry cannot break a whole
 //! document; not a sanitiser.
 
+use super::harmless;
 use everfeed_adapters::{
     Attribute, Element, Node,
     text::{
@@ -21,7 +22,7 @@ pub(super) struct IllFormed;
 
 /// Writes a `div` around what is the inside of one.
 pub(super) fn write_div(out: &mut String, inside: &str, declared: &[(&str, &str)]) -> Result<(), IllFormed> {
-    let nodes = parse(inside, XHTML)?;
+    let nodes = harmless::nodes(parse(inside, XHTML)?);
     let declared: Vec<_> = declared.iter().copied().chain([("", XHTML)]).collect();
     out.push_str("<div xmlns=\"");
     out.push_str(XHTML);
@@ -33,7 +34,7 @@ pub(super) fn write_div(out: &mut String, inside: &str, declared: &[(&str, &str)
 
 /// Writes the one element that the content of an XML media type is.
 pub(super) fn write_root(out: &mut String, xml: &str, declared: &[(&str, &str)]) -> Result<(), IllFormed> {
-    let nodes = parse(xml, "")?;
+    let nodes = harmless::nodes(parse(xml, "")?);
     let is_space = |node: &Node| matches!(node, Node::Text(text) if text.trim().is_empty());
     let mut solid = nodes.iter().filter(|node| !is_space(node));
     let (Some(Node::Element(root)), None) = (solid.next(), solid.next()) else { return Err(IllFormed) };
@@ -168,6 +169,7 @@ mod tests {
         check("<svg xmlns='urn:svg'><g/></svg>", "<svg xmlns=\"urn:svg\"><g/></svg>");
         check("<x:a xmlns:x='urn:x' x:b='c'/>", "<x:a xmlns:x=\"urn:x\" x:b=\"c\"/>");
         check("", "");
+        check("<p onclick='a()'>b<script>c()</script></p>", "<p>b</p>");
     }
 
     #[test]

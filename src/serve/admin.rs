@@ -1,6 +1,9 @@
 //! The operator's own listener: is it alive, is it ready, what does it count, how are its feeds. Not for consumers.
 
-use super::body::{self, Response};
+use super::{
+    body::{self, Response},
+    feed_range::FeedRange,
+};
 use crate::{
     feed::schedule::FaultNote,
     telemetry::{Metrics, exposition},
@@ -19,6 +22,7 @@ use prometheus_client::{
 };
 use serde::Serialize;
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     sync::Arc,
     task::{Context, Poll},
@@ -31,8 +35,8 @@ pub trait Insight: Send + Sync + 'static {
     fn live(&self) -> Result<(), String>;
     /// Ok while consumers can be served; else the reason.
     fn ready(&self) -> BoxFuture<'_, Result<(), String>>;
-    /// The state of the application.
-    fn status(&self) -> BoxFuture<'_, Result<Status, String>>;
+    /// The state of the application, with these feeds of it.
+    fn status(&self, range: FeedRange) -> BoxFuture<'_, Result<Status, String>>;
     /// Explanation of a feed, and of an item of it, as JSON. `None` for a feed that is not configured.
     fn explain<'a>(
         &'a self,
@@ -84,8 +88,14 @@ pub struct Status {
     pub config: ConfigStatus,
     /// The store.
     pub store: StoreStatus,
-    /// Each feed.
+    /// Feeds that are configured.
+    pub feeds_total: usize,
+    /// Feeds that fail now, by the owner of the fault.
+    pub failing: BTreeMap<String, usize>,
+    /// Each feed of the range that was asked for, by name.
     pub feeds: Vec<FeedStatus>,
+    /// Path of the feeds after these, if there are more.
+    pub next: Option<String>,
     /// Names of feeds that were removed from the configuration and are kept until they are forgotten.
     pub removed: Vec<String>,
 }
@@ -140,6 +150,8 @@ pub struct FeedStatus {
     pub last_good_at: Option<String>,
     /// Time of the next poll.
     pub next_poll_at: Option<String>,
+    /// The address to which the publisher redirects for good, without its query.
+    pub moved_to: Option<String>,
     /// Polls that failed in a row.
     pub failures: u32,
     /// The fault, and whose it is.
@@ -241,14 +253,18 @@ impl Admin {
                 Ok(()) => (StatusCode::OK, TEXT, "ready\n".into()),
                 Err(why) => failed(why),
             },
-            ("GET" | "HEAD", "/status") => match self.insight.status().await {
-                Ok(status) => match serde_json::to_string_pretty(&status) {
-                    Ok(json) => (StatusCode::OK, JSON, json + "\n"),
-                    Err(error) => failed(error.to_string()),
+            ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
+                Ok(range) => match self.insight.status(range).await {
+                    Ok(status) => match serde_json::to_string_pretty(&status) {
+                        Ok(json) => (StatusCode::OK, JSON, json + "\n"),
+                        Err(error) => failed(error.to_string()),
+                    },
+                    Err(why) => failed(why),
                 },
-                Err(why) => failed(why),
+                Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
             },
-            ("GET" | "HEAD", "/metrics") => match self.insight.status().await {
+            // Of more feeds than a range holds no series are made: their sums say enough.
+            ("GET" | "HEAD", "/metrics") => match self.insight.status(FeedRange::default()).await {
                 Ok(status) => (StatusCode::OK, OPEN_METRICS, self.exposition(&status)),
                 Err(why) => failed(why),
             },
@@ -296,6 +312,7 @@ impl Admin {
     /// The counters, and gauges read off the status.
     fn exposition(&self, status: &Status) -> String {
         let mut registry = self.metrics.registry();
+        gauge_totals(&mut registry, status);
         gauge_feeds(&mut registry, &status.feeds);
         let waiters = Gauge::<i64>::default();
         waiters.set(whole(status.waiters));
@@ -325,7 +342,18 @@ struct OfSubscribers {
 /// A gauge for every question that a dashboard asks of a feed.
 fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
     type ReadFigure = fn(&FeedStatus) -> i64;
-    let gauges: [(&str, &str, ReadFigure); 6] = [
+    let gauges: [(&str, &str, ReadFigure); 11] = [
+        ("feed_suspects", "Items that are missed and not decided on", |feed| whole(feed.suspects)),
+        ("feed_gaps", "Places where items may be missing", |feed| whole(feed.gaps.len())),
+        ("feed_quarantined", "1 while too much is missing at once to believe it", |feed| {
+            i64::from(feed.quarantined_since.is_some())
+        }),
+        ("feed_moved", "1 while the publisher redirects for good", |feed| i64::from(feed.moved_to.is_some())),
+        (
+            "feed_last_good_timestamp_seconds",
+            "Unix time of the last good answer; 0 before the first",
+            |feed| feed.last_good_at.as_deref().map_or(0, unix_secs),
+        ),
         ("feed_items", "Items held, tombstones included", |feed| whole(feed.items)),
         ("feed_live_items", "Items held that are no tombstones", |feed| whole(feed.live_items)),
         ("feed_served", "1 once the first good document is in", |feed| i64::from(feed.served)),
@@ -352,6 +380,33 @@ fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
         }
     }
     registry.register("feed_subscriptions", "Push subscriptions by state", subscribers);
+}
+
+/// Sums over all feeds.
+fn gauge_totals(registry: &mut Registry, status: &Status) {
+    #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+    struct OfOwner {
+        whose: String,
+    }
+    #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+    struct OfVersion {
+        version: &'static str,
+    }
+    let build = Family::<OfVersion, Gauge<i64>>::default();
+    build.get_or_create(&OfVersion { version: status.version }).set(1);
+    registry.register("build_info", "1, with the version", build);
+    let feeds = Gauge::<i64>::default();
+    feeds.set(whole(status.feeds_total));
+    registry.register("feeds", "Feeds that are configured", feeds);
+    let failing = Family::<OfOwner, Gauge<i64>>::default();
+    for (whose, count) in &status.failing {
+        failing.get_or_create(&OfOwner { whose: whose.clone() }).set(whole(*count));
+    }
+    registry.register("feeds_failing", "Feeds that fail now, by the owner of the fault", failing);
+}
+
+fn unix_secs(moment: &str) -> i64 {
+    DateTime::parse_from_rfc3339(moment).map_or(0, |at| at.timestamp())
 }
 
 /// Gauges of the configuration. Without a reload, the one that was read at the start counts.
@@ -442,7 +497,7 @@ mod tests {
             Box::pin(async { self.ready.clone() })
         }
 
-        fn status(&self) -> BoxFuture<'_, Result<Status, String>> {
+        fn status(&self, _: FeedRange) -> BoxFuture<'_, Result<Status, String>> {
             let feed = FeedStatus {
                 name: "blog".into(),
                 items: 7,

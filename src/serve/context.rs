@@ -1,7 +1,13 @@
 //! The things that answers to pulls are made from.
 
 use super::{long_poll::Waiters, refusal::Refusal};
-use crate::{catalog::Catalog, clock::Clock, feed::record::FeedNo, readers::Readers, store::Store};
+use crate::{
+    catalog::Catalog,
+    clock::Clock,
+    feed::{record::FeedNo, stamp::Stamp},
+    readers::Readers,
+    store::Store,
+};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +36,18 @@ impl ServeContext {
             None if catalog.withdrawn(name).is_some() => Err(Refusal::gone()),
             None => Err(self.unknown("there is no such feed")),
         }
+    }
+
+    /// Refuses a feed whose first document is not in, with the time at which it is asked for.
+    pub(super) async fn check_ready(&self, feed: FeedNo) -> Result<(), Refusal> {
+        if self.readers.head(feed)?.ready {
+            return Ok(());
+        }
+        let polled = self.store.poll(feed).await?.unwrap_or_default();
+        let now = Stamp::from_micros(self.clock.now_us());
+        let fails = polled.health.fault.is_some();
+        let secs = if fails { polled.timetable.next_at.secs_since(now) } else { 0 };
+        Err(Refusal::not_ready(secs, fails))
     }
 
     /// 404, with the way to what there is.

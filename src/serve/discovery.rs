@@ -4,6 +4,7 @@ use super::{
     accept,
     body::{self, Response},
     context::ServeContext,
+    feed_range::FeedRange,
     long_poll, pull,
     refusal::Refusal,
 };
@@ -11,26 +12,32 @@ use crate::{
     feed::record::FeedRecord,
     render::{
         self,
-        about::{About, Caps},
+        about::{About, Caps, Origin},
         list::List,
     },
-    store::listing,
 };
-use futures_util::{TryStreamExt as _, future};
 use http::{
-    HeaderValue,
-    header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, VARY},
+    HeaderValue, StatusCode,
+    header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY},
     request::Parts,
 };
 
 /// The list of feeds: JSON, or a page when a browser asks.
 pub(super) async fn list(context: &ServeContext, request: &Parts) -> Result<Response, Refusal> {
+    let range = FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
     let catalog = context.catalog.snapshot();
     // Feeds that are no longer configured keep their memory, but are not served.
-    let is_served = |feed: &FeedRecord| future::ready(catalog.feed_no(feed.no).is_some());
-    let feeds: Vec<FeedRecord> = listing::feeds(&*context.store).try_filter(is_served).try_collect().await?;
-    let list = List { site: context.readers.site(), feeds: &feeds };
-    Ok(respond(request, || render::html::list(&list), || render::list::json(&list)))
+    let mut served = catalog.feeds_after(range.after.as_deref());
+    let mut feeds: Vec<FeedRecord> = Vec::new();
+    for feed in served.by_ref().take(range.max) {
+        feeds.push(context.store.feed(feed.no).await?);
+    }
+    let next = feeds.last().filter(|_| served.next().is_some()).map(|last| range.next(&last.name));
+    let (site, total) = (context.readers.site(), catalog.feeds().len());
+    let next = next.map(|query| format!("{}?{query}", site.list()));
+    let list = List { site, feeds: &feeds, total, next: next.as_deref() };
+    let response = respond(request, || render::html::list(&list), || render::list::json(&list));
+    Ok(validated(request, response))
 }
 
 /// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
@@ -38,12 +45,17 @@ pub(super) async fn about(context: &ServeContext, request: &Parts, name: &str) -
     let no = context.feed(name)?;
     let feed = context.store.feed(no).await?;
     let upstream = context.catalog.snapshot().feed_no(no).map(|feed| feed.shown_url());
+    let polled = context.store.poll(no).await?.unwrap_or_default();
     let (max_cap, timeout_cap_secs) =
         (context.readers.config().page_items_max, context.waiters.timeout_max_secs());
     let about = About {
         feed: &feed,
         site: context.readers.site(),
         upstream: upstream.as_deref(),
+        origin: Origin {
+            reached_at: polled.health.good_at,
+            fails_since: polled.health.fault.as_ref().map(|fault| fault.since),
+        },
         caps: Caps {
             max_default: pull::ITEMS_DEFAULT.min(max_cap),
             max_cap,
@@ -51,14 +63,36 @@ pub(super) async fn about(context: &ServeContext, request: &Parts, name: &str) -
             timeout_cap_secs,
         },
     };
-    Ok(respond(request, || render::html::about(&about), || render::about::json(&about)))
+    let response = respond(request, || render::html::about(&about), || render::about::json(&about));
+    Ok(validated(request, response))
 }
 
-fn respond(request: &Parts, page: impl FnOnce() -> Vec<u8>, json: impl FnOnce() -> Vec<u8>) -> Response {
+/// The answer with a validator made of its bytes; 304 when the consumer has them.
+fn validated(request: &Parts, (mut response, body): (Response, Vec<u8>)) -> Response {
+    let etag = format!("\"{:08x}.{:x}\"", crc32fast::hash(&body), body.len());
+    let known = accept::joined(&request.headers, &IF_NONE_MATCH);
+    let is_known = |tag: &str| tag.trim() == "*" || tag.trim().trim_start_matches("W/") == etag;
+    if known.is_some_and(|known| known.split(',').any(is_known)) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        *response.body_mut() = body::whole(body);
+    }
+    if let Ok(etag) = HeaderValue::try_from(etag) {
+        response.headers_mut().insert(ETAG, etag);
+    }
+    response
+}
+
+/// The head of an answer, and its body.
+fn respond(
+    request: &Parts,
+    page: impl FnOnce() -> Vec<u8>,
+    json: impl FnOnce() -> Vec<u8>,
+) -> (Response, Vec<u8>) {
     let accept = accept::joined(&request.headers, &ACCEPT);
     let for_people = accept::wants_html(accept.as_deref());
     let body = if for_people { page() } else { json() };
-    let mut response = Response::new(body::whole(body));
+    let mut response = Response::default();
     let headers = response.headers_mut();
     let media = if for_people { render::html::CONTENT_TYPE } else { "application/json; charset=utf-8" };
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
@@ -68,5 +102,5 @@ fn respond(request: &Parts, page: impl FnOnce() -> Vec<u8>, json: impl FnOnce() 
         let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
         headers.insert(CONTENT_SECURITY_POLICY, policy);
     }
-    response
+    (response, body)
 }

@@ -4,8 +4,8 @@ use super::connection::{CountedBody, Unread, length};
 use crate::byte_budget::ByteBudget;
 use bytes::Bytes;
 use http::{
-    HeaderValue, Request, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
+    HeaderValue, Request, StatusCode, Version,
+    header::{CACHE_CONTROL, CONTENT_TYPE, HOST, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
 };
 use hyper::body::Incoming;
 use hyper_util::{
@@ -33,7 +33,7 @@ use tokio_util::{
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker},
 };
-use tower::{BoxError, Service, ServiceBuilder};
+use tower::{BoxError, Service, ServiceExt as _};
 
 /// Seconds that a consumer may take to send the head of a request; a connection without one is idle as long.
 const HEAD_SECS: u64 = 30;
@@ -172,16 +172,17 @@ async fn converse<I, S, B>(
     let asked = Arc::new(AtomicBool::new(false));
     let asks = asked.clone();
     let counts = unread.clone();
-    let service = ServiceBuilder::new()
-        .map_request(move |request: Request<Incoming>| {
-            asks.store(true, Ordering::Relaxed);
-            request
-        })
-        .then(move |answer: Result<http::Response<B>, Infallible>| {
-            let unread = counts.clone();
-            async move { Ok::<_, Infallible>(counted(answer?, unread, bytes_max).await) }
-        })
-        .service(service);
+    let service = tower::service_fn(move |request: Request<Incoming>| {
+        asks.store(true, Ordering::Relaxed);
+        let (unread, service) = (counts.clone(), service.clone());
+        async move {
+            if let Some(why) = bad_host(&request) {
+                return Ok(refused(StatusCode::BAD_REQUEST, why, unread));
+            }
+            let Ok(answer) = service.oneshot(request).await;
+            Ok::<_, Infallible>(counted(answer, unread, bytes_max).await)
+        }
+    });
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
     let mut builder = Builder::new(TokioExecutor::new());
@@ -250,13 +251,40 @@ where
     if unread.has_room(length(answer.body()), bytes_max, ROOM_WAIT).await {
         return answer.map(|body| CountedBody::new(Box::pin(body), unread));
     }
-    let text = "the answers before this one on the same connection were not read\n";
-    let mut response = http::Response::new(CountedBody::whole(Bytes::from_static(text.as_bytes()), unread));
-    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    let mut response = refused(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the answers before this one on the same connection were not read\n",
+        unread,
+    );
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ROOM_WAIT.as_secs()));
+    response
+}
+
+/// Fault of a request whose host is not one: readers of it could take different ones for the host (RFC 9112 section 3.2).
+fn bad_host(request: &Request<Incoming>) -> Option<&'static str> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (_, Some(_)) => Some("a request has one Host\n"),
+        (None, None) if request.version() == Version::HTTP_11 => Some("a request of HTTP/1.1 has a Host\n"),
+        _ => None,
+    }
+}
+
+/// A refusal in a line.
+fn refused<B>(
+    status: StatusCode,
+    line: &'static str,
+    unread: Arc<Unread>,
+) -> http::Response<CountedBody<Pin<Box<B>>>>
+where
+    B: http_body::Body<Data = Bytes, Error = BoxError>,
+{
+    let mut response = http::Response::new(CountedBody::whole(Bytes::from_static(line.as_bytes()), unread));
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(RETRY_AFTER, HeaderValue::from(ROOM_WAIT.as_secs()));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 
@@ -308,6 +336,27 @@ mod tests {
         served.await.unwrap();
         assert_eq!(stream.read(&mut answer).await.unwrap_or(0), 0);
         assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_request_has_one_host() {
+        let stop = CancellationToken::new();
+        let (address, served) = listening(3, &stop).await;
+        for (head, status) in [
+            ("GET / HTTP/1.1\r\n", "400"),
+            ("GET / HTTP/1.1\r\nhost: a\r\nhost: a\r\n", "400"),
+            ("GET / HTTP/1.0\r\n", "200"),
+            ("GET / HTTP/1.1\r\nhost: a\r\n", "200"),
+        ] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert_eq!(answer.split(' ').nth(1), Some(status), "{head:?}: {answer}");
+            assert!(status == "200" || answer.ends_with("Host\n"), "{answer}");
+        }
+        stop.cancel();
+        served.await.unwrap();
     }
 
     #[tokio::test]

@@ -48,6 +48,7 @@ pub(super) async fn smart(
     let max = query.max.unwrap_or(ITEMS_DEFAULT).min(context.readers.config().page_items_max);
     let reading = ReadRequest::page(view, representation, (&query.since, &query.until), max)?;
     let answer = PullAnswer { context, request, name, view, representation, negotiated: named.is_none() };
+    context.check_ready(feed).await?;
     if query.is_personal() {
         let body = read_or_hold(context, request, &query, &reading).await?;
         return answer.personal(&body, query.callback.as_deref()).await;
@@ -65,6 +66,7 @@ pub(super) async fn classic(
     let feed = context.feed(name)?;
     let reading = ReadRequest::classic(feed, representation, context.readers.config().classic_items);
     let view = reading.view();
+    context.check_ready(feed).await?;
     PullAnswer { context, request, name, view, representation, negotiated: false }.shared(&reading).await
 }
 

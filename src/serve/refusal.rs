@@ -15,7 +15,7 @@ use http::{
     header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY},
     request::Parts,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::RangeInclusive};
 
 /// A request that is not answered as asked (D-25).
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub struct Refusal {
     allow: Option<&'static str>,
 }
 
-/// Seconds that a consumer waits before it tries again while a feed is not served yet.
-const NOT_READY_SECS: u64 = 5;
+/// Seconds that a consumer waits before it tries again while a feed is not served yet, at least and at most.
+const NOT_READY_SECS: RangeInclusive<u64> = 5..=3600;
 /// Seconds that a consumer waits before it tries again when we are too busy.
 const BUSY_SECS: u64 = 5;
 
@@ -84,6 +84,18 @@ impl Refusal {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("a request body holds {bytes_max} bytes at most"))
     }
 
+    /// 503: a feed whose first document is not in, and is asked for again after so many seconds; `fails` when it was asked for
+    /// and did not come.
+    pub fn not_ready(secs: u64, fails: bool) -> Self {
+        let text = if fails {
+            "the feed was never read: its origin does not answer well; it is asked again"
+        } else {
+            "the feed has not been read from its origin yet, or its archives are being read first"
+        };
+        let secs = secs.clamp(*NOT_READY_SECS.start(), *NOT_READY_SECS.end());
+        Self { retry_after_secs: Some(secs), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+    }
+
     /// 503: too many requests are held already.
     pub fn busy() -> Self {
         let text = "too many requests are waiting; try again soon";
@@ -133,7 +145,7 @@ impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::NotReady => Self {
-                retry_after_secs: Some(NOT_READY_SECS),
+                retry_after_secs: Some(*NOT_READY_SECS.start()),
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
             },
             ReadError::UnknownFeed => Self::unknown(error.to_string()),

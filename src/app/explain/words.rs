@@ -2,7 +2,7 @@
 
 use crate::feed::{
     absence::{CheckResult, ControlFinding, WindowEvent},
-    schedule::{FaultKind, Whose},
+    schedule::{FaultKind, NoAnswerCause, Whose},
 };
 
 /// An event of a window as a whole.
@@ -36,10 +36,12 @@ pub const fn event(event: WindowEvent) -> &'static str {
 /// The owner of a fault.
 pub fn whose(kind: &FaultKind) -> &'static str {
     match (kind.whose(), kind) {
-        (_, FaultKind::Refused { status: 401, .. }) => "that is for you to mend, in the configuration",
-        (Whose::Upstream, FaultKind::NoAnswer { .. }) => {
-            "that is the publisher's fault, or lies in the network on the way"
-        }
+        (Whose::Configuration, _) => "that is for you to mend, in the configuration",
+        (Whose::Network, _) => "that lies in the network on the way, or in its name servers",
+        (
+            Whose::Upstream,
+            FaultKind::NoAnswer { cause: Some(NoAnswerCause::Timeout | NoAnswerCause::Connect), .. },
+        ) => "that is the publisher's fault, or lies in the network on the way",
         (Whose::Upstream, _) => "that is the publisher's fault",
         (Whose::Ours, _) => "that is our own fault, not the publisher's",
     }

@@ -23,6 +23,8 @@ pub struct DeletionSettings {
     pub audit_secs: u64,
     /// True when a missed item's own page is asked for, if it has one at the feed's own origin.
     pub permalink_checks: bool,
+    /// True when the feed's credentials are sent for such a page, if it lies below the feed's own folder.
+    pub page_credentials: bool,
     /// Allows fewer confirmations than are safe.
     #[serde(rename = "unsafe")]
     pub is_unsafe: bool,
@@ -40,6 +42,7 @@ impl Default for DeletionSettings {
             // Kroll's own limit of unconditional requests (POLLING 0.3).
             audit_secs: 86_400,
             permalink_checks: true,
+            page_credentials: false,
             is_unsafe: false,
         }
     }

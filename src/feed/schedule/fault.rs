@@ -61,8 +61,10 @@ pub enum FaultKind {
 pub enum NoAnswerCause {
     /// Looking up the host.
     Resolve,
-    /// Connecting, the TLS handshake included.
+    /// Connecting.
     Connect,
+    /// The TLS handshake.
+    Tls,
     /// The answer did not come in time.
     Timeout,
     /// A redirect or an address that is not followed.
@@ -94,10 +96,25 @@ pub enum BodyKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Whose {
-    /// The publisher's server or what lies on the way to it.
+    /// The publisher's server.
     Upstream,
-    /// Ours: configuration, disk, clock.
+    /// The network on the way, or the name servers.
+    Network,
+    /// The configuration of the feed: what it lacks, or a limit.
+    Configuration,
+    /// Ours: process, disk, clock.
     Ours,
+}
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Upstream => "upstream",
+            Self::Network => "network",
+            Self::Configuration => "configuration",
+            Self::Ours => "ours",
+        })
+    }
 }
 
 impl FaultKind {
@@ -116,6 +133,7 @@ impl FaultKind {
     /// Whose fault it is.
     pub fn whose(&self) -> Whose {
         match self {
+            Self::Refused { status: 401, .. } => Whose::Configuration,
             Self::Refused { .. } | Self::NotAFeed { .. } | Self::DifferentFeed { .. } => Whose::Upstream,
             Self::NoAnswer { whose, .. } => *whose,
             Self::Internal { .. } | Self::StoreAway { .. } => Whose::Ours,
@@ -217,7 +235,7 @@ mod tests {
         };
         let refused = |status| FaultKind::Refused { status, has_credentials: false };
         check(refused(410), Whose::Upstream, Some(410), "gone for good (410)");
-        check(refused(401), Whose::Upstream, Some(401), "https://user:password@host/");
+        check(refused(401), Whose::Configuration, Some(401), "https://user:password@host/");
         check(refused(500), Whose::Upstream, Some(500), "answered 500 Internal Server Error");
         let other = FaultKind::DifferentFeed { title: "Parked".into() };
         check(other, Whose::Upstream, Some(200), "another feed, \"Parked\"");

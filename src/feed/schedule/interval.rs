@@ -9,7 +9,7 @@ pub const FLOOR_SECS: u64 = 3600;
 const HINTED_FLOOR_SECS: u64 = 900;
 /// The first step of a back-off (POLLING 1.5).
 const BACK_OFF_SECS: u64 = 300;
-/// The first step while no request reaches the publisher for a reason of ours, and while a feed was never read and its server
+/// The first step while no request reaches the publisher for a reason of ours or of the network, and while a feed was never read and its server
 /// does not answer: in a sidecar the two start together.
 const UNREACHED_SECS: u64 = 15;
 /// The first step after a 429 that names no time (POLLING 1.5).
@@ -58,7 +58,7 @@ pub(super) fn back_off_secs(state: &PollState, status: Option<u16>, policy: &Pol
     let mut failures = state.health.failures;
     let is_unread = state.document.body.is_none();
     let is_unreached = |fault: &FaultNote| match fault.kind {
-        FaultKind::NoAnswer { whose, .. } => whose == Whose::Ours || is_unread,
+        FaultKind::NoAnswer { whose, .. } => matches!(whose, Whose::Ours | Whose::Network) || is_unread,
         _ => false,
     };
     if state.health.fault.as_ref().is_some_and(is_unreached) {

@@ -5,7 +5,7 @@ use crate::{
     clock::{Clock, Paused},
     feed::{order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
     hub::{Callbacks, Config, Hub, Parts, SubscriptionCounts},
-    layers::{FetchError, Request},
+    layers::{ConnectFault, FetchError, Request},
     notify::Notify,
     readers::{
         self, Readers,
@@ -89,7 +89,7 @@ impl Reply {
     }
 
     pub(super) fn down() -> Self {
-        Self::fail(FetchError::Connect("refused".into()))
+        Self::fail(FetchError::Connect(ConnectFault::Refused, "refused".into()))
     }
 
     pub(super) fn body(body: impl Into<Bytes>) -> Self {

@@ -1,7 +1,7 @@
 //! Questions and answers, as values.
 
 use super::*;
-use crate::layers::error::Refused;
+use crate::layers::error::{Awaited, ConnectFault, Refused};
 use http::HeaderValue;
 
 // W-7, HUB-9; VECTORS verification_urls.
@@ -55,8 +55,12 @@ fn what_may_pass_is_asked_again() {
     for status in [500, 502, 503, 429, 408] {
         check(Ok((status, "")), false, "later");
     }
-    check(Err(FetchError::Timeout { after: Duration::from_secs(10) }), false, "later");
-    check(Err(FetchError::Connect("refused".into())), false, "later");
+    check(
+        Err(FetchError::Timeout { after: Duration::from_secs(10), awaited: Awaited::Whole }),
+        false,
+        "later",
+    );
+    check(Err(FetchError::Connect(ConnectFault::Refused, "refused".into())), false, "later");
     // SSRF: an address that we refuse stays refused.
     check(Err(FetchError::Refused(Refused::Address)), false, "no");
     check(Err(FetchError::Refused(Refused::Port(22))), true, "no");

@@ -13,6 +13,7 @@ use crate::{
         compute::compute,
         documents::{self, Import, Sliced},
         events::{tell, tell_platform},
+        feed_spec::reference_base,
         platform,
         transact::{Decision, DecisionBasis, transact},
     },
@@ -46,7 +47,8 @@ impl Poll<'_> {
         let (answer, _memory) = (fetched.answer.clone(), fetched.memory.clone());
         let fetched = self.record(fetched).await?;
         // Behind a sidecar the document came from a place that only we can reach.
-        let base_url = self.feed.public_url().map_or_else(|| fetched.base_url.clone(), Url::to_string);
+        let base_url =
+            self.feed.public_url().map_or_else(|| reference_base(&fetched.base_url), Url::to_string);
         let landed = fetched.base_url.clone();
         let fetched = Arc::new(Fetched { base_url, ..fetched });
         let Some(sliced) = self.slice(&fetched).await? else {

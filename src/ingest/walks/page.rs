@@ -14,6 +14,7 @@ use crate::{
     ingest::{
         compute::compute,
         documents::{deflate, keys_of, may_lack, strong_of, unread, window},
+        feed_spec::reference_base,
         upstream,
     },
 };
@@ -92,7 +93,7 @@ impl ArchiveReader<'_> {
     /// The URL that a page's relative references are relative to: where the public finds it.
     fn base_url(&self, landed: &str) -> String {
         let public = |public: &Url| public.join(&Url::parse(landed).ok()?[Position::BeforePath..]).ok();
-        self.feed.public_url().and_then(public).map_or_else(|| landed.to_owned(), Into::into)
+        self.feed.public_url().and_then(public).map_or_else(|| reference_base(landed), Into::into)
     }
 
     /// True when a page of a walk that was done before holds anything to be committed.

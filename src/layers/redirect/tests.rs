@@ -119,9 +119,17 @@ async fn credentials_stay_with_their_origin() {
     request.headers_mut().insert(AUTHORIZATION, "Bearer x".parse().unwrap());
     request.headers_mut().insert("accept", "application/atom+xml".parse().unwrap());
     let (_, seen) = walk(request, TABLE).await;
-    let authorized: Vec<bool> = seen.iter().map(|r| r.headers().contains_key(AUTHORIZATION)).collect();
-    assert_eq!(authorized, [true, true, false]);
+    let authorized = |seen: &[Request]| -> Vec<bool> {
+        seen.iter().map(|r| r.headers().contains_key(AUTHORIZATION)).collect()
+    };
+    assert_eq!(authorized(&seen), [true, true, false]);
     assert!(seen.iter().all(|r| r.headers().contains_key("accept")));
+    const FOLDERS: Table =
+        &[("http://a.example/b/feed", 302, "/b/c/feed"), ("http://a.example/b/c/feed", 302, "/bc/feed")];
+    let mut request = get("http://a.example/b/feed");
+    request.headers_mut().insert(AUTHORIZATION, "Bearer x".parse().unwrap());
+    let (_, seen) = walk(request, FOLDERS).await;
+    assert_eq!(authorized(&seen), [true, true, false], "no longer below its folder");
 }
 
 #[tokio::test]

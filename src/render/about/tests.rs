@@ -1,6 +1,6 @@
 //! The description document and the list, as values.
 
-use super::{About, Caps, json};
+use super::{About, Caps, Origin, json};
 use crate::{
     feed::{absence::WindowEvent, archive::History, record::Gap},
     render::{
@@ -17,8 +17,13 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     // SF-132..SF-134, D-1.
     let (mut feed, site) = (feed(metadata()), site());
     feed.completeness.history = History::Complete;
-    let about =
-        About { feed: &feed, site: &site, upstream: Some("http://example.org/index.rdf"), caps: CAPS };
+    let about = About {
+        feed: &feed,
+        site: &site,
+        upstream: Some("http://example.org/index.rdf"),
+        origin: Origin::default(),
+        caps: CAPS,
+    };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(
         found,
@@ -62,7 +67,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     let (mut feed, site) = (feed(metadata()), site());
     feed.completeness.first_cursor = None;
     feed.last_t = crate::feed::stamp::Stamp::ZERO;
-    let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
+    let about = About { feed: &feed, site: &site, upstream: None, origin: Origin::default(), caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["state"], "starting");
     assert_eq!(found["history"], "unknown");
@@ -71,7 +76,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
     }
     feed.completeness.history =
         History::Partial(crate::feed::history::PartialReason::MissingPage { status: 404 });
-    let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
+    let about = About { feed: &feed, site: &site, upstream: None, origin: Origin::default(), caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     assert_eq!(found["history"], "partial");
     assert_eq!(found["history_reason"], "a page of the archives is missing (404)");
@@ -80,7 +85,7 @@ fn a_feed_that_waits_for_its_first_document_says_so() {
 #[test]
 fn the_list_names_every_feed_and_the_ways_to_it() {
     let (feeds, site) = ([feed(metadata()), feed(Default::default())], site());
-    let list = List { site: &site, feeds: &feeds };
+    let list = List { site: &site, feeds: &feeds, total: feeds.len(), next: None };
     let found: Value = serde_json::from_slice(&list::json(&list)).unwrap();
     assert_eq!(found["url"], "http://127.0.0.1/feeds");
     assert_eq!(found["feeds"].as_array().unwrap().len(), 2);
@@ -99,7 +104,7 @@ fn a_feed_says_between_which_cursors_posts_may_be_missing() {
     let at = crate::feed::stamp::Stamp::from_secs(1_389_003_527);
     let (before, after) = ("1_0_2".to_owned(), "3_0_4".to_owned());
     feed.completeness.gaps = vec![Gap { at, event: WindowEvent::Gap, before, after }];
-    let about = About { feed: &feed, site: &site, upstream: None, caps: CAPS };
+    let about = About { feed: &feed, site: &site, upstream: None, origin: Origin::default(), caps: CAPS };
     let found: Value = serde_json::from_slice(&json(&about)).unwrap();
     let expect = value!([{"before": "1_0_2", "after": "3_0_4", "found": "2014-01-06T10:18:47Z"}]);
     assert_eq!(found["gaps"], expect);

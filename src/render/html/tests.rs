@@ -4,7 +4,7 @@ use super::{CONTENT_SECURITY_POLICY, STYLE, about, list};
 use crate::{
     feed::record::{Completeness, FeedRecord},
     render::{
-        about::{About, Caps},
+        about::{About, Caps, Origin},
         list::List,
         samples::{feed, link, metadata, site},
     },
@@ -15,13 +15,13 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 fn list_of(feeds: &[FeedRecord]) -> String {
-    String::from_utf8(list(&List { site: &site(), feeds })).unwrap()
+    String::from_utf8(list(&List { site: &site(), feeds, total: feeds.len(), next: None })).unwrap()
 }
 
 fn about_of(feed: &FeedRecord) -> String {
     let caps = Caps { max_default: 50, max_cap: 1000, timeout_default_secs: 55, timeout_cap_secs: 300 };
     let upstream = Some("http://example.org/index.rdf");
-    let about_it = About { feed, site: &site(), upstream, caps };
+    let about_it = About { feed, site: &site(), upstream, origin: Origin::default(), caps };
     String::from_utf8(about(&about_it)).unwrap()
 }
 

@@ -93,6 +93,25 @@ async fn every_visible_change_ends_a_copy_and_no_view_has_the_tag_of_another() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn lists_and_descriptions_have_validators_and_run_nothing() {
+    let site = Site::of(1..=3).await;
+    for target in ["/feeds", "/feeds/blog/about"] {
+        let full = site.get(target).await;
+        assert_eq!((full.status, full.header("x-content-type-options")), (200, "nosniff"), "{target}");
+        assert!(full.header("content-security-policy").starts_with("default-src 'none'"), "{target}");
+        let again = site.get_with(target, &[("if-none-match", full.header("etag"))]).await;
+        assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, full.header("etag")));
+        assert_eq!(site.get_with(target, &[("if-none-match", "\"other\"")]).await.status, 200);
+    }
+    assert_eq!(site.get("/feeds?max=none").await.status, 400);
+    let none_after = site.get("/feeds?after=blog").await.json();
+    assert_eq!((&none_after["total"], none_after["feeds"].as_array().unwrap().len()), (&1.into(), 0));
+    let feed = site.get("/feeds/blog.atom?since=cursor:&timeout=0").await;
+    assert_eq!(feed.header("x-content-type-options"), "nosniff");
+    assert!(feed.header("content-security-policy").contains("sandbox"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_copy_from_under_another_configuration_is_not_fresh() {
     let tag = async |setting: Setting| {
         let site = Site::set(setting).await;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::layers::address_guard::{AddressClass, Trusted};
 use crate::layers::client::*;
-use crate::layers::error::Refused;
+use crate::layers::error::{ConnectFault, Refused};
 use crate::layers::testing::{answering, body_of, get, stalling_body};
 use crate::layers::{Fault, Landing, Reply, Validators};
 
@@ -55,10 +55,12 @@ async fn redirects_are_counted_by_the_governor_like_any_request() {
 
 #[tokio::test(start_paused = true)]
 async fn retries_are_counted_by_the_governor_like_any_request() {
-    let (client, log) = stack(&ClientConfig::default(), |_| Err(FetchError::Connect("refused".into())));
+    let (client, log) = stack(&ClientConfig::default(), |_| {
+        Err(FetchError::Connect(ConnectFault::Refused, "refused".into()))
+    });
     let start = Instant::now();
     for _ in 0..6 {
-        assert!(matches!(client.send(get("http://a.example/")).await, Err(FetchError::Connect(_))));
+        assert!(matches!(client.send(get("http://a.example/")).await, Err(FetchError::Connect(..))));
     }
     assert_eq!((log.lock().unwrap().len(), start.elapsed().as_secs_f64().round()), (12, 2.0));
 }
@@ -93,7 +95,7 @@ async fn one_attempt_has_its_own_shorter_limit_up_to_the_head() {
     let client = upstream_over(&ClientConfig::default(), Governor::default(), silent);
     let start = Instant::now();
     let error = client.send(get("http://a.example/")).await.unwrap_err();
-    assert!(matches!(error, FetchError::Timeout { after } if after.as_secs() == 20), "{error:?}");
+    assert!(matches!(error, FetchError::Timeout { after, .. } if after.as_secs() == 20), "{error:?}");
     assert_eq!(start.elapsed().as_secs(), 20);
 }
 

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use crate::layers::client::*;
-use crate::layers::error::{Refused, Size};
+use crate::layers::error::{ConnectFault, Refused, Size, TlsFault};
 use crate::layers::{Asked, Landing, Trusted, Validators, WireBytes};
 
 /// Plays one answer per connection, closes it, and hands back the heads of the requests.
@@ -216,8 +216,8 @@ async fn a_connection_of_the_configured_origin_is_not_lent_to_a_derived_request(
 async fn a_closed_port_is_a_failed_connection_and_says_nothing_of_the_url() {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
     let error = client().send(configured(&format!("http://{free}/feed?key=secret"))).await.unwrap_err();
-    assert!(matches!(error, FetchError::Connect(_)), "{error:?}");
-    assert_eq!(error.to_string(), "no connection could be made");
+    assert!(matches!(error, FetchError::Connect(ConnectFault::Refused, _)), "{error:?}");
+    assert_eq!(error.to_string(), "the connection was refused: nothing listens there");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }
 
@@ -236,5 +236,5 @@ async fn a_server_that_speaks_no_tls_is_a_tls_error() {
         (base, playing)
     };
     let error = client().send(configured(&base)).await.unwrap_err();
-    assert!(matches!(error, FetchError::Tls(_)), "{error:?}");
+    assert!(matches!(error, FetchError::Tls(TlsFault::NotTls, _)), "{error:?}");
 }
