@@ -27,6 +27,12 @@ mod insight;
 
 mod reload;
 
+mod requested_poll;
+
+mod removed;
+
+mod supervisor;
+
 pub mod explain;
 
 pub mod probe;
@@ -34,6 +40,7 @@ pub mod probe;
 pub mod replay;
 
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
+pub use removed::RemovedFeed;
 
 /// Time between two looks at the condition of the store.
 const LOOK_AT_STORE: Duration = Duration::from_secs(1);
@@ -66,10 +73,13 @@ impl App {
     /// the file that the configuration was read from: a reload reads it again.
     pub async fn start_with(config: Config, source: Option<ConfigSource>) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
+        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let store = open(&config, clock.clone()).await?;
         let descriptors = Descriptors::raised();
         let wiring =
             Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock).await? };
+        let removed = removed::removed_feeds(&*wiring.store, &wiring.catalog.snapshot()).await?;
+        removed::tell(&removed);
         let server = &wiring.config.server;
         let listener = bind(server.listen, "consumers").await?;
         let admin_listener = bind(server.admin_listen, "the operator").await?;
@@ -111,6 +121,7 @@ impl App {
             server.address = %address, admin.address = %admin_address, feeds = count,
             "Serving at {}; feeds: {count}", server.public_url
         );
+        supervisor::ready(&format!("Serving at {}; feeds: {count}", server.public_url));
         Ok(Self { address, admin_address, store: wiring.store, hub, reloader, tasks })
     }
 
@@ -154,10 +165,16 @@ impl App {
         }
     }
 
+    /// Tells the supervisor's watchdog that all is well, as long as it is; never returns.
+    pub async fn feed_watchdog(&self) {
+        supervisor::feed_watchdog(&*self.store).await;
+    }
+
     /// Stops in order, within the configured time: no new requests and held ones answered, commits finished, pushes
     /// under way ended and their positions saved, the store closed.
     pub async fn stop(self) -> anyhow::Result<()> {
         tracing::info!("Stopping");
+        supervisor::stopping();
         tokio::join!(self.tasks.stop(), self.hub.shutdown(self.tasks.within()));
         self.store.close().await.context("the store could not be closed")?;
         tracing::info!("Stopped");
@@ -182,6 +199,18 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     store.close().await?;
     forgotten?;
     Ok(())
+}
+
+/// The feeds that are kept in a store that nobody serves, and are not configured any more. There need not be a store yet.
+pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> {
+    if !config.store.path.exists() {
+        return Ok(Vec::new());
+    }
+    let store = open(config, Arc::new(clock::System)).await?;
+    let catalog = catalog::observe(&*store, config.feed.clone()).await?;
+    let removed = removed::removed_feeds(&*store, &catalog).await;
+    store.close().await?;
+    Ok(removed?)
 }
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {

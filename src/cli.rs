@@ -12,13 +12,18 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 mod ask;
+mod check;
 pub mod clock;
 pub mod demo;
 pub mod explain;
 mod forget;
+mod health;
+mod moments;
+mod poll;
 pub mod probe;
 mod reload;
 pub mod replay;
+mod status;
 mod store;
 
 /// `EX_USAGE` of sysexits: the command or the configuration is wrong; nothing was started.
@@ -39,7 +44,7 @@ struct Arguments {
 enum Command {
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
     Serve(WithConfig),
-    /// Check a configuration and say what it means; bind and open nothing.
+    /// Check a configuration and say what it means, what is risky in it, and what is kept of feeds that it lacks.
     Check(WithConfig),
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
     Demo(demo::DemoOptions),
@@ -51,6 +56,12 @@ enum Command {
     Replay(replay::ReplayOptions),
     /// Let the running everfeed read its configuration again, and print each feed and key that changed.
     Reload(WithConfig),
+    /// Print how each feed of the running everfeed is, as a table; exit code 1 when something is broken.
+    Status(WithConfig),
+    /// Poll a feed of the running everfeed now, and print what came of it; exit code 1 when that is nothing good.
+    Poll(PollOptions),
+    /// Tell by the exit code, 0 or 1, whether the running everfeed is alive and ready; for HEALTHCHECK.
+    Health(WithConfig),
     /// Remove everything that is kept of a feed that is not configured any more.
     Forget(ForgetOptions),
     /// Questions to the file of the store.
@@ -69,6 +80,17 @@ enum Command {
 enum ClockCommand {
     /// Take the machine's clock for right although it jumped far ahead.
     Accept(WithConfig),
+}
+
+#[derive(Debug, Args)]
+struct PollOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The name of the feed.
+    feed: String,
+    /// Ask even while the publisher wants to be left alone: after 410, and within Retry-After.
+    #[arg(long)]
+    now: bool,
 }
 
 #[derive(Debug, Args)]
@@ -121,6 +143,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Check(with) => {
             let config = Config::load(&with.config, config::environment())?;
             print!("{}", config.summary(&with.config));
+            runtime()?.block_on(check::print_kept(&config, &with.config));
             Ok(())
         }
         Command::Serve(with) => {
@@ -150,6 +173,9 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             telemetry::log(form, "warn");
             runtime()?.block_on(reload::run(&with.config))
         }
+        Command::Status(with) => runtime()?.block_on(status::run(&with.config)),
+        Command::Poll(options) => runtime()?.block_on(poll::run(&options)),
+        Command::Health(with) => runtime()?.block_on(health::run(&with.config)),
         Command::Forget(options) => {
             let config = Config::load(&options.with.config, config::environment())?;
             telemetry::log(form, "warn");
@@ -195,6 +221,7 @@ async fn serve(config: Config, source: ConfigSource) -> anyhow::Result<()> {
                 let _ = app.stop().await;
                 anyhow::bail!("the store cannot be used: {cause}");
             }
+            () = app.feed_watchdog() => {}
         }
     }
 }

@@ -1,24 +1,31 @@
 //! One typed tree made of each module's configuration; alone in reading the file and the environment.
 
-use crate::{
-    catalog::FeedSettings,
-    hub, ingest,
-    secret::masked,
-    serve,
-    setting::{RefusedSetting, at_least_one},
-    store,
-};
+use crate::{catalog::FeedSettings, hub, ingest, secret::masked, serve, setting::RefusedSetting, store};
+use document::Document;
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     path::{Path, PathBuf},
 };
+use typed::Reading;
+
+mod source;
+
+mod document;
+
+mod typed;
+
+mod keys;
 
 mod effect;
-mod profiles;
-mod source;
+
 mod wanted;
+
+mod problems;
+
+mod profiles;
+
+mod warnings;
 
 pub use effect::{Effect, effect, waiting_for_restart};
 pub use source::ConfigError;
@@ -51,88 +58,63 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
         let text = source::read(file)?;
-        let config = Self::from_text(file, &text, environment)?;
-        match store_problem(&config.store.path) {
-            Some(problem) => Err(ConfigError { file: file.to_owned(), problems: vec![problem] }),
-            None => Ok(config),
-        }
+        Self::from_text(file, &text, environment, problems::store_problem)
     }
 
     /// `server.admin_listen` as a file has it, whatever else is wrong with the file; its default where it has none.
     pub fn admin_address(file: &Path, environment: impl IntoIterator<Item = (String, String)>) -> SocketAddr {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct OfServer {
-            admin_listen: Option<SocketAddr>,
-        }
-        #[derive(Deserialize)]
-        struct OfFile {
-            #[serde(default)]
-            server: OfServer,
-        }
         // A feed that the environment overrides may not be in the file any more.
-        let environment: Vec<_> =
-            environment.into_iter().filter(|(name, _)| !name.starts_with("EVERFEED__FEED__")).collect();
-        let read = |text: &str| {
-            let table = source::table(file, text, environment.iter().cloned()).ok()?;
-            source::typed::<OfFile>(file, &table, wanted::wanted).ok()
-        };
+        let environment = environment.into_iter().filter(|(name, _)| !name.starts_with("EVERFEED__FEED__"));
         let text = source::read(file).unwrap_or_default();
-        let found = read(&text).and_then(|found| found.server.admin_listen);
-        let overridden = || read("").and_then(|found| found.server.admin_listen);
-        // Of a file that is no TOML, or has another mistake there, the line is read by itself.
+        let document = Document::read(&text, environment);
+        let found = document.table.get("server").and_then(|server| server.get("admin_listen")?.as_str());
+        let found = found.and_then(|found| found.parse().ok());
+        // Of a file that is no TOML the line is read by itself.
         let of_line = || text.lines().find_map(admin_listen_of);
-        found.or_else(overridden).or_else(of_line).unwrap_or_else(|| serve::Config::default().admin_listen)
+        found.or_else(of_line).unwrap_or_else(|| serve::Config::default().admin_listen)
     }
 
     /// Reads a text that stands in no file; `name` is what errors call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
-        Self::from_text(Path::new(name), text, [])
+        Self::from_text(Path::new(name), text, [], |_| None)
     }
 
+    /// Reads a text, and finds every mistake in it. `beside` looks for one outside of the text.
     fn from_text(
         file: &Path,
         text: &str,
         environment: impl IntoIterator<Item = (String, String)>,
+        beside: fn(&Self) -> Option<RefusedSetting>,
     ) -> Result<Self, ConfigError> {
-        let table = source::table(file, text, environment)?;
-        source::refuse_renamed(file, &table, RENAMED)?;
-        let mut config: Self = source::typed(file, &table, wanted::wanted)?;
-        let mut problems = Vec::new();
+        let mut reading = Reading::new(Document::read(text, environment));
+        let mut config = Self {
+            server: reading.section("server", |_| Ok(())),
+            store: reading.section("store", |_| Ok(())),
+            upstream: reading.section("upstream", ingest::Config::check),
+            hub: reading.section("hub", hub::Config::check),
+            platforms: reading.section("platforms", |_| Ok(())),
+            feed: Vec::new(),
+        };
         match config.platforms.folder.as_deref().map(profiles::read) {
             Some(Ok(profiles)) => config.platforms.know(profiles),
-            Some(Err(problem)) => problems.push(problem),
+            Some(Err(problem)) => reading.add(problem),
             None => {}
         }
-        problems.extend(config.problems());
-        if problems.is_empty() { Ok(config) } else { Err(ConfigError { file: file.to_owned(), problems }) }
+        let feeds: Vec<(String, FeedSettings)> = reading.feeds();
+        let problems = problems::of_server(&config.server);
+        problems.into_iter().chain(beside(&config)).for_each(|problem| reading.take_over(problem));
+        problems::of_feeds(&feeds, &config.platforms.profiles(), &mut reading);
+        let problems = reading.into_mistakes();
+        if !problems.is_empty() {
+            return Err(ConfigError { file: file.to_owned(), problems });
+        }
+        config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
+        Ok(config)
     }
 
-    /// Every setting that has the right type and still cannot be meant.
-    fn problems(&self) -> Vec<RefusedSetting> {
-        let mut problems = server_problems(&self.server);
-        problems.extend(self.upstream.check().err().map(|refused| refused.within("upstream")));
-        problems.extend(self.hub.check().err().map(|refused| refused.within("hub")));
-        if self.feed.is_empty() {
-            let wanted = "give at least one [[feed]] with a name and a url";
-            problems.push(RefusedSetting::new("feed", "no feed", wanted));
-        }
-        let mut names = BTreeSet::new();
-        let profiles = self.platforms.profiles();
-        problems.extend(shared_namespaces(&self.feed));
-        for feed in &self.feed {
-            if !names.insert(&feed.name) {
-                let wanted = "a second feed of that name; give each its own";
-                problems.push(RefusedSetting::new("feed.name", quoted(&feed.name), wanted));
-            }
-            problems.extend(feed.problems(&profiles));
-        }
-        problems
-    }
-
-    /// Warnings about settings that are allowed, but risky.
+    /// Warnings about settings that are allowed, but risky: each with its key and a remedy.
     pub fn warnings(&self) -> Vec<String> {
-        self.feed.iter().flat_map(FeedSettings::warnings).collect()
+        warnings::warnings(self)
     }
 
     /// A summary of the configuration for people, without secrets.
@@ -169,59 +151,6 @@ impl Config {
     }
 }
 
-/// Keys that once had another name, without indices, and the names that they have now.
-const RENAMED: &[(&str, &str)] =
-    &[("feed.deletions.probe", "permalink_checks"), ("upstream.probe_gap_secs", "permalink_check_gap_secs")];
-
-fn server_problems(server: &serve::Config) -> Vec<RefusedSetting> {
-    let mut problems = Vec::new();
-    let url = &server.public_url;
-    if !matches!(url.scheme(), "http" | "https")
-        || url.query().is_some()
-        || url.fragment().is_some()
-        || !url.username().is_empty()
-    {
-        problems.push(RefusedSetting::new("server.public_url", quoted(url.as_str()), wanted::PUBLIC_URL));
-    }
-    let (one, other) = (server.listen, server.admin_listen);
-    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
-    if one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip()) {
-        let wanted = "the operator's port is not for consumers; give it another than server.listen";
-        problems.push(RefusedSetting::new("server.admin_listen", server.admin_listen, wanted));
-    }
-    if !is_prefix(&server.prefix) {
-        problems.push(RefusedSetting::new(
-            "server.prefix",
-            quoted(&server.prefix),
-            "give a path such as \"/smart\", or nothing",
-        ));
-    }
-    let counts = [
-        ("waiters_max", server.waiters_max as u64),
-        ("connections_max", server.connections_max as u64),
-        ("page_items_max", server.page_items_max as u64),
-        ("page_bytes_max", server.page_bytes_max as u64),
-        ("classic_items", server.classic_items as u64),
-        ("shutdown_secs", server.shutdown_secs),
-    ];
-    let zero =
-        counts.into_iter().filter_map(|(key, value)| at_least_one(key, value, "give at least 1").err());
-    problems.extend(zero.map(|refused| refused.within("server")));
-    problems
-}
-
-/// Steps of plain characters, none of which a client would undo.
-fn is_prefix(prefix: &str) -> bool {
-    let plain = |step: &str| step.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
-    let prefix = prefix.strip_prefix('/').unwrap_or(prefix);
-    let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
-    prefix.is_empty() || prefix.split('/').all(|step| !matches!(step, "" | "." | "..") && plain(step))
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{text}\"")
-}
-
 /// The file and the environment that a configuration is read from, so that it can be read again.
 #[derive(Clone, Debug)]
 pub struct ConfigSource {
@@ -255,34 +184,4 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     std::env::vars_os().filter_map(readable)
-}
-
-/// The problem with the path of the store, as far as can be told without opening it.
-fn store_problem(path: &Path) -> Option<RefusedSetting> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let wanted = if !folder.is_dir() {
-        "a file in a folder that does not exist; make the folder, or give another path"
-    } else if path.is_dir() {
-        "a folder; give the path of a file in it, such as everfeed.redb"
-    } else {
-        return None;
-    };
-    Some(RefusedSetting::new("store.path", format!("\"{}\"", path.display()), wanted))
-}
-
-/// Feeds whose ids would be the same (DESIGN section 3: ids are unique across feeds).
-fn shared_namespaces(feeds: &[FeedSettings]) -> Vec<RefusedSetting> {
-    let mut owners: BTreeMap<String, &str> = BTreeMap::new();
-    let mut problems = Vec::new();
-    for feed in feeds {
-        let namespace = feed.namespace();
-        if let Some(owner) = owners.get(&namespace) {
-            let wanted = format!(
-                "the ids of feed `{owner}` are made with the same; poll it once, or set id_namespace"
-            );
-            problems.push(RefusedSetting::new(format!("feed.{}.url", feed.name), quoted(&namespace), wanted));
-        }
-        owners.entry(namespace).or_insert(&feed.name);
-    }
-    problems
 }

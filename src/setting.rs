@@ -15,12 +15,14 @@ pub struct RefusedSetting {
     pub found: String,
     /// The values that would do.
     pub wanted: String,
+    /// The line of the file on which it stands; `None` where that is not known.
+    pub line: Option<usize>,
 }
 
 impl RefusedSetting {
     /// A refusal of the value of a key.
     pub fn new(key: impl Into<String>, found: impl fmt::Display, wanted: impl Into<String>) -> Self {
-        Self { key: key.into(), found: masked(&found.to_string()), wanted: wanted.into() }
+        Self { key: key.into(), found: masked(&found.to_string()), wanted: wanted.into(), line: None }
     }
 
     /// The same below a table.
@@ -31,6 +33,9 @@ impl RefusedSetting {
 
 impl fmt::Display for RefusedSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }

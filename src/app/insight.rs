@@ -3,6 +3,8 @@
 use super::{
     explain::{self, Explainer, under_way, words},
     reload::{ForgetRefused, ReloadRefused, Reloader},
+    removed::{RemovedFeed, removed_feeds},
+    requested_poll,
 };
 use crate::{
     feed::{
@@ -10,12 +12,13 @@ use crate::{
         record::{FeedRecord, Gap},
     },
     hub::Hub,
-    ingest::Poller,
+    ingest::{Poller, Urgency},
     notify::Notify,
     secret::public_url,
     serve::{
         admin::{
-            FeedStatus, ForgetAnswer, GapStatus, Insight, ReloadAnswer, Status, StoreStatus, SubscriberStatus,
+            FeedStatus, ForgetAnswer, GapStatus, Insight, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus,
+            SubscriberStatus,
         },
         feed_range::FeedRange,
         long_poll::Waiters,
@@ -42,6 +45,11 @@ pub(super) struct Overview {
 fn gap_status(gap: &Gap) -> GapStatus {
     let (before, after) = (gap.before.clone(), gap.after.clone());
     GapStatus { at: gap.at.rfc3339(), why: words::event(gap.event), before, after }
+}
+
+/// A removed feed, as the status shows it.
+fn removed_status(RemovedFeed { name, items, renamed_to }: RemovedFeed) -> RemovedStatus {
+    RemovedStatus { name, items, renamed_to }
 }
 
 /// The time, as the status shows it.
@@ -106,13 +114,17 @@ impl Overview {
 
     async fn gather(&self, range: FeedRange) -> Result<Status, String> {
         let store = self.store_status();
-        let (feeds, next) = match self.feeds(&range).await {
-            Ok(shown) => shown,
+        let catalog = self.explainer.catalog.snapshot();
+        let read = async {
+            let removed = removed_feeds(&*self.explainer.store, &catalog).await?;
+            Ok::<_, StoreError>((self.feeds(&range).await?, removed))
+        };
+        let ((feeds, next), removed) = match read.await {
+            Ok(read) => read,
             // The operator is told of the fault, whatever else cannot be read.
-            Err(_) if store.fault.is_some() => (Vec::new(), None),
+            Err(_) if store.fault.is_some() => Default::default(),
             Err(error) => return Err(error.to_string()),
         };
-        let catalog = self.explainer.catalog.snapshot();
         let mut failing: BTreeMap<String, usize> = BTreeMap::new();
         for feed in catalog.feeds() {
             let fault =
@@ -131,7 +143,8 @@ impl Overview {
             config: self.reloader.status(),
             store,
             feeds,
-            removed: catalog.all_withdrawn().map(|(name, _)| name.to_owned()).collect(),
+            removed: removed.iter().map(|feed| feed.name.clone()).collect(),
+            removed_feeds: removed.into_iter().map(removed_status).collect(),
         })
     }
 
@@ -200,6 +213,11 @@ impl Insight for Overview {
                 Err(refused) => ReloadAnswer::Refused(refused.to_string()),
             }
         })
+    }
+
+    fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {
+        let urgency = if now { Urgency::Now } else { Urgency::Polite };
+        Box::pin(requested_poll::poll(&self.explainer.catalog, &self.poller, feed, urgency))
     }
 
     fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer> {

@@ -1,8 +1,9 @@
 //! Reload: takes the configuration file in anew while everything runs, all or nothing; and forgets feeds that are not
 //! configured any more. Held requests, pushes and walks are not touched.
 
+use super::removed::{self, RemovedFeed, removed_feeds};
 use crate::{
-    catalog::{self, Catalog, CatalogChanges, CatalogSnapshot},
+    catalog::{self, Catalog, CatalogChanges, CatalogSnapshot, FeedSettings},
     config::{Config, ConfigError, ConfigSource, waiting_for_restart},
     feed::record::FeedNo,
     ingest::{FeedChange, FeedSpec, Poller},
@@ -135,16 +136,25 @@ impl Reloader {
             loaded.map_err(|error| ReloadRefused::Store(StoreError::Failed(error.to_string())))??;
         // The profiles in force are those of the start.
         let profiles = parts.started_with.platforms.profiles();
-        let unknown: Vec<_> = config.feed.iter().flat_map(|feed| feed.problems(&profiles)).collect();
+        let problems = |feed: &FeedSettings| {
+            let table = format!("feed.{}", feed.name);
+            feed.problems(&profiles).into_iter().map(move |problem| problem.within(&table))
+        };
+        let unknown: Vec<_> = config.feed.iter().flat_map(problems).collect();
         if !unknown.is_empty() {
             return Err(ConfigError { file, problems: unknown }.into());
         }
+        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let waiting = waiting_for_restart(&parts.started_with, &config);
         let snapshot = catalog::register(&*parts.store, config.feed).await.map_err(|error| match error {
             error @ StoreError::Namespace { .. } => ReloadRefused::Namespace(error),
             error => ReloadRefused::Store(error),
         })?;
         let changes = catalog::diff(&parts.catalog.snapshot(), &snapshot);
+        let removed = removed_feeds(&*parts.store, &snapshot).await.map_err(ReloadRefused::Store)?;
+        let is_removed_now =
+            |feed: &RemovedFeed| changes.removed.iter().any(|removed| removed.settings.name == feed.name);
+        removed::tell(&removed.into_iter().filter(is_removed_now).collect::<Vec<_>>());
         // Before anybody finds the new feeds: who asks for one must be woken by its first document.
         for feed in &changes.added {
             let record = parts.store.feed(feed.no).await.map_err(ReloadRefused::Store)?;

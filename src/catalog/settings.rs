@@ -105,13 +105,16 @@ impl FeedSettings {
         })
     }
 
-    /// Every setting that has the right type and still cannot be meant. Keys begin with `feed.NAME`.
+    /// Every setting that has the right type and still cannot be meant. Keys are those of the feed's own table.
     pub fn problems(&self, profiles: &Platforms) -> Vec<RefusedSetting> {
         let quoted = |text: &str| format!("\"{text}\"");
         let mut problems = Vec::new();
         let mut refuse = |key: &str, found: String, wanted: &str| {
             problems.push(RefusedSetting::new(key, found, wanted));
         };
+        if !is_name(&self.name) {
+            refuse("name", quoted(&self.name), NAME_WANTED);
+        }
         if !matches!(self.url.scheme(), "http" | "https") || self.url.fragment().is_some() {
             refuse("url", quoted(self.url.as_str()), URL_WANTED);
         }
@@ -131,20 +134,15 @@ impl FeedSettings {
             let wanted = format!("give auto, none, or one of {}", known.join(", "));
             refuse("platform", quoted(name), &wanted);
         }
-        problems.extend(self.poll.check().err());
-        problems.extend(self.deletions.check().err());
-        problems.extend(self.record.as_ref().and_then(|record| record.check().err()));
-        let table = format!("feed.{}", self.name);
-        let mut problems: Vec<_> = problems.into_iter().map(|problem| problem.within(&table)).collect();
-        if !is_name(&self.name) {
-            problems.insert(0, RefusedSetting::new("feed.name", quoted(&self.name), NAME_WANTED));
-        }
+        problems.extend(self.poll.problems());
+        problems.extend(self.deletions.problems());
+        problems.extend(self.record.iter().flat_map(RecordSettings::problems));
         problems
     }
 
     /// Warnings about settings that are allowed, but risky.
     pub fn warnings(&self) -> Vec<String> {
-        let mut found = self.deletions.check().unwrap_or_default();
+        let mut found = self.deletions.warnings();
         found.extend(self.import.warnings());
         found.iter().map(|warning| format!("feed.{}: {warning}", self.name)).collect()
     }

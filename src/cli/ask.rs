@@ -5,15 +5,28 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode, Uri, header::HOST};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::net::TcpStream;
 
 /// The largest answer, bytes.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
+/// The same host and port; of an address that means every interface, this machine.
+fn reachable(authority: &str) -> String {
+    match authority.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_unspecified() => {
+            let here =
+                if address.is_ipv4() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { Ipv6Addr::LOCALHOST.into() };
+            SocketAddr::new(here, address.port()).to_string()
+        }
+        _ => authority.to_owned(),
+    }
+}
+
 /// Asks, and reads the whole answer. `url` is plain http with host and port.
 pub(super) async fn ask(method: Method, url: &str) -> anyhow::Result<(StatusCode, String)> {
     let uri: Uri = url.parse().context("a URL that cannot be read")?;
-    let authority = uri.authority().context("a URL without a host")?.to_string();
+    let authority = reachable(uri.authority().context("a URL without a host")?.as_str());
     let stream =
         TcpStream::connect(&authority).await.with_context(|| format!("nobody listens on {authority}"))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -33,5 +46,19 @@ pub(super) async fn ask(method: Method, url: &str) -> anyhow::Result<(StatusCode
             ended?;
             answer.await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_every_interface_is_asked_on_this_machine() {
+        let check = |authority: &str, expect: &str| assert_eq!(reachable(authority), expect);
+        check("0.0.0.0:8079", "127.0.0.1:8079");
+        check("[::]:8079", "[::1]:8079");
+        check("192.168.1.5:8079", "192.168.1.5:8079");
+        check("blog.example:80", "blog.example:80");
     }
 }

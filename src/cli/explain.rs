@@ -4,6 +4,7 @@
 use super::{
     WithConfig,
     ask::ask,
+    moments::relative,
     probe::sheet::{tame, tame_json},
 };
 use crate::{
@@ -19,10 +20,6 @@ use clap::Args;
 use http::{Method, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::io::{self, Write};
-
-mod moments;
-
-use moments::relative;
 
 /// The feed or the item that is asked for.
 #[derive(Debug, Args)]

@@ -40,7 +40,7 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
 }
 
 /// The file that the running process was started with, by its status, if it is another one than this.
-fn other_file(status: &str, file: &Path) -> Option<String> {
+pub(super) fn other_file(status: &str, file: &Path) -> Option<String> {
     let status: serde_json::Value = serde_json::from_str(status).ok()?;
     let theirs = status["config"]["file"].as_str()?;
     // A file that is gone is still known by its name.

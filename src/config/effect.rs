@@ -75,6 +75,11 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("feed.record.bytes_max", Reload),
 ];
 
+/// Every key that has a value, dotted and without indices.
+pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+    EFFECTS.iter().map(|(key, _)| *key)
+}
+
 /// The effect of a setting, by its key: `server.listen`, `feed.poll.min_secs`. A key that is not in the table waits for a
 /// restart, since nothing is known to take it while running.
 pub fn effect(key: &str) -> Effect {

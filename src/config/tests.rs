@@ -12,7 +12,7 @@ fn error(text: &str) -> String {
 
 fn with(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
     let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Config::from_text(Path::new("ever.toml"), GOOD, pairs)
+    Config::from_text(Path::new("ever.toml"), GOOD, pairs, |_| None)
 }
 
 #[test]
@@ -23,6 +23,16 @@ fn the_example_of_the_readme_is_good() {
     let config = Config::parse("README.md", example).unwrap();
     assert_eq!(config.feed[0].name, "blog");
     assert!(config.summary(Path::new("x")).contains("127.0.0.1:8081/rss.xml"));
+}
+
+#[test]
+fn the_configurations_for_deployment_are_good_and_without_a_warning() {
+    let compose = Config::parse("everfeed.toml", include_str!("../../deploy/everfeed.toml")).unwrap();
+    assert_eq!(compose.warnings(), [""; 0]);
+    let page = include_str!("../../deploy/BESIDE_YOUR_BLOG.md");
+    let example =
+        page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    assert_eq!(Config::parse("BESIDE_YOUR_BLOG.md", example).unwrap().warnings(), [""; 0]);
 }
 
 #[test]
@@ -154,6 +164,248 @@ fn all_that_cannot_be_meant_is_told_at_once() {
     assert_eq!(error(text).lines().count(), 3);
 }
 
+/// The beginnings of all lines of an error, without the file.
+fn told(text: &str, begin: &[&str]) {
+    let error = error(text);
+    let lines: Vec<&str> =
+        error.lines().map(|line| line.strip_prefix("ever.toml: ").unwrap_or(line)).collect();
+    assert_eq!(lines.len(), begin.len(), "{error}");
+    for (line, begin) in lines.iter().zip(begin) {
+        assert!(line.starts_with(begin), "`{line}` does not begin with `{begin}` in:\n{error}");
+    }
+    let rust = [
+        "u64",
+        "u32",
+        "i64",
+        "usize",
+        "u16",
+        "bool",
+        "SocketAddr",
+        "struct",
+        "field",
+        "variant",
+        "enum",
+        "expected socket",
+    ];
+    for word in rust {
+        assert!(!error.contains(word), "`{word}` is a word of Rust: {error}");
+    }
+}
+
+#[test]
+fn every_mistake_of_every_kind_is_told_at_once_with_its_line() {
+    let text = r#"[server]
+listen = 80
+lissten = "127.0.0.1:1"
+waiters_max = "many"
+page_items_max = 0
+shutdown_secs = -1
+
+[hub]
+lease_min_secs = "x"
+push_items_max = 0
+deliver_secs = 0
+callbacks_private = "yes"
+
+[sever]
+listen = "x"
+
+[[feed]]
+name = "Blog"
+url = "x"
+aliases = ["https://good.example/", "bad", 5]
+poll = { min = 5, max_secs = 0 }
+deletions = { confirmations = 1, weak_confirmations = "two" }
+
+[[feed]]
+name = "b"
+format = "rss"
+pol = { min_secs = 1 }
+record = { bodies = 0 }
+"#;
+    told(
+        text,
+        &[
+            "line 2: server.listen: found 80; give an address",
+            "line 3: server.lissten: found an unknown key; did you mean `listen`?",
+            "line 4: server.waiters_max: found \"many\"; give a whole number",
+            "line 5: server.page_items_max: found 0; give",
+            "line 6: server.shutdown_secs: found -1; give a whole number of seconds",
+            "line 9: hub.lease_min_secs: found \"x\"; give a whole number of seconds",
+            "line 10: hub.push_items_max: found 0;",
+            "line 11: hub.deliver_secs: found 0;",
+            "line 12: hub.callbacks_private: found \"yes\"; give true or false",
+            "line 14: sever: found an unknown key; did you mean `server`?",
+            "line 18: feed.name: found \"Blog\"; give lower-case letters",
+            "line 19: feed.Blog.url: found \"x\"; give an absolute URL",
+            "line 20: feed.Blog.aliases[1]: found \"bad\"; give",
+            "line 20: feed.Blog.aliases[2]: found 5; give",
+            "line 21: feed.Blog.poll.min: found an unknown key; did you mean `min_secs`?",
+            "line 21: feed.Blog.poll.max_secs: found 0; give",
+            "line 22: feed.Blog.deletions.weak_confirmations: found \"two\"; give a whole number",
+            "line 22: feed.Blog.deletions.confirmations: found 1, and fewer",
+            "line 24: feed.b.url: found nothing; give an absolute URL",
+            "line 26: feed.b.format: found \"rss\"; give \"auto\"",
+            "line 27: feed.b.pol: found an unknown key; did you mean `poll`?",
+            "line 28: feed.b.record.folder: found nothing; give the path",
+            "line 28: feed.b.record.bodies: found 0; give",
+        ],
+    );
+}
+
+#[test]
+fn lines_that_are_no_toml_do_not_hide_the_other_mistakes() {
+    let text = "[server]\nlisten = \npublic_url = \"nowhere\"\nlisten = \"127.0.0.1:1\"\n[hub\n\n\
+                [[feed]]\nname = \"blog\"\nurl = \"ftp://x/\"\ncolour = 3\n";
+    let error = error(text);
+    for part in [
+        "line 2: ",
+        "line 3: server.public_url",
+        "line 5: ",
+        "line 9: feed.blog.url",
+        "line 10: feed.blog.colour",
+    ] {
+        assert!(error.contains(part), "`{part}` is not in:\n{error}");
+    }
+    assert!(!error.contains("no feed") && !error.contains("found nothing"), "{error}");
+    assert_eq!(error.lines().count(), 6, "no line is told twice:\n{error}");
+}
+
+#[test]
+fn tables_in_the_wrong_shape_and_numbers_out_of_range_are_told() {
+    told(
+        "server = 3\n[feed]\nname = \"a\"\nurl = \"ftp://x/\"\n",
+        &[
+            "line 1: server: found 3; give a table",
+            "line 2: feed: found a single table; write [[feed]]",
+            "line 4: feed.a.url: found \"ftp://x/\"; give",
+        ],
+    );
+    told(&format!("feed = 3\n"), &["line 1: feed: found 3; give one [[feed]]"]);
+    told(
+        &format!("[hub]\nlease_max_secs = 99999999999999999999\n{GOOD}"),
+        &["line 2: hub.lease_max_secs: found 99999999999999999999; "],
+    );
+    told(&format!("{GOOD}poll = 5\n"), &["line 4: feed.blog.poll: found 5; give a table"]);
+    told(
+        &format!("[server.listen]\nx = 1\n{GOOD}"),
+        &["line 1: server.listen: found a table; give an address"],
+    );
+    told(
+        &format!("[[server]]\nlisten = \"127.0.0.1:1\"\n{GOOD}"),
+        &["line 1: server: found a list; give a table"],
+    );
+}
+
+#[test]
+fn a_value_is_not_judged_by_one_that_is_refused_itself() {
+    told(
+        &format!("[server]\nlisten = 1\nadmin_listen = \"127.0.0.1:8080\"\n{GOOD}"),
+        &["line 2: server.listen"],
+    );
+    told(
+        &format!("{GOOD}poll = {{ min_secs = 90000, max_secs = \"x\" }}\n"),
+        &["line 4: feed.blog.poll.max_secs"],
+    );
+    told("[[feed]]\nname = \"a\"\n[[feed]]\nname = \"b\"\n", &["line 1: feed.a.url", "line 3: feed.b.url"]);
+}
+
+#[test]
+fn a_mistake_of_the_environment_names_the_variable() {
+    let refused = with(&[
+        ("EVERFEED__SERVER__LISTEN", "here"),
+        ("EVERFEED__SERVER__PREFIKS", "/x"),
+        ("EVERFEED__FEED__blog__POLL__MAX_SECS", "soon"),
+        ("EVERFEED__FEED__other__URL", "http://x/"),
+    ]);
+    let error = refused.unwrap_err().to_string();
+    for part in [
+        "server.listen (by EVERFEED__SERVER__LISTEN): found \"here\"; give an address",
+        "server.prefiks (by EVERFEED__SERVER__PREFIKS): found an unknown key; did you mean `prefix`?",
+        "feed.blog.poll.max_secs (by EVERFEED__FEED__blog__POLL__MAX_SECS): found \"soon\"",
+        "environment EVERFEED__FEED__other__URL: found a variable",
+    ] {
+        assert!(error.contains(part), "`{part}` is not in:\n{error}");
+    }
+    assert_eq!(error.lines().count(), 4);
+}
+
+#[test]
+fn every_key_has_words_for_what_would_do() {
+    for key in effect::keys() {
+        assert!(wanted::wanted(key).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn credentials_in_the_public_url_are_a_mistake_that_does_not_repeat_them() {
+    for url in ["http://u:hunter2@x/", "http://:hunter2@x/", "https://hunter2@x/"] {
+        let error = error(&format!("[server]\npublic_url = \"{url}\"\n{GOOD}"));
+        assert!(error.contains("line 2: server.public_url") && error.contains("credentials"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_allowed_but_risky_is_warned_of() {
+    let check = |text: &str, begin: &[&str]| {
+        let warnings = Config::parse("x", text).unwrap().warnings();
+        assert_eq!(warnings.len(), begin.len(), "{warnings:#?}");
+        for (warning, begin) in warnings.iter().zip(begin) {
+            assert!(warning.starts_with(begin), "`{warning}` does not begin with `{begin}`");
+        }
+    };
+    let feed = |url: &str, more: &str| format!("[[feed]]\nname = \"blog\"\nurl = \"{url}\"\n{more}");
+    let far = feed("https://blog.example/rss", "");
+    check(&far, &[]);
+    for admin in ["0.0.0.0:9", "[::]:9", "192.168.1.5:9"] {
+        check(&format!("[server]\nadmin_listen = \"{admin}\"\n{far}"), &["server.admin_listen: "]);
+    }
+    check(&format!("[server]\nadmin_listen = \"[::1]:9\"\n{far}"), &[]);
+    let tiny = feed("https://blog.example/rss", "poll = { min_secs = 10, max_secs = 899 }");
+    check(&tiny, &["feed.blog.poll.min_secs: ", "feed.blog.poll.max_secs: "]);
+    check(
+        &format!("{far}[upstream]\npermalink_check_gap_secs = 1\n"),
+        &["upstream.permalink_check_gap_secs: "],
+    );
+    let public = "[server]\npublic_url = \"https://feeds.example/smart\"\n";
+    check(&format!("{public}prefix = \"/smart\"\n{far}"), &["server.prefix: "]);
+    check(&format!("{public}prefix = \"/other\"\n{far}"), &[]);
+    for us in [
+        "https://feeds.example/smart/feeds/a.atom",
+        "http://127.0.0.1:8080/rss",
+        "http://localhost:8080/feeds/a",
+    ] {
+        check(&format!("{public}{}", feed(us, "")), &["feed.blog.url: "]);
+    }
+    check(&format!("{public}{}", feed("https://feeds.example/feeds/a.atom", "")), &[]);
+    for near in [
+        "http://127.0.0.1:81/rss",
+        "http://10.1.2.3/rss",
+        "http://blog/rss",
+        "http://[::1]/rss",
+        "http://[fd00::1]/rss",
+    ] {
+        check(&feed(near, ""), &["feed.blog.aliases: missing"]);
+        check(&feed(near, "aliases = [\"https://blog.example/rss\"]"), &[]);
+    }
+    let unsafe_one = feed("https://blog.example/rss", "deletions = { apart_secs = 5 }");
+    check(&unsafe_one, &["feed.blog: `deletions.apart_secs` is 5"]);
+}
+
+#[test]
+fn a_configuration_of_many_feeds_is_read_and_its_mistakes_are_found_in_good_time() {
+    const FEEDS: usize = 20_000;
+    let feed = |n: usize| format!("[[feed]]\nname = \"feed-{n}\"\nurl = \"http://x/{n}\"\n");
+    let good: String = (0..FEEDS).map(feed).collect();
+    assert_eq!(Config::parse("x", &good).unwrap().feed.len(), FEEDS);
+    let bad = good.replace("http://", "ftp://");
+    let refused = Config::parse("x", &bad).unwrap_err();
+    assert_eq!(refused.problems.len(), FEEDS);
+    let told = refused.to_string();
+    assert!(told.lines().count() < 1100 && told.ends_with("and 19000 more mistakes"));
+}
+
 #[test]
 fn a_file_that_is_not_there_is_said_to_be_missing() {
     let error = Config::load(Path::new("/nowhere/ever.toml"), []).unwrap_err().to_string();
@@ -240,7 +492,11 @@ fn a_key_that_was_renamed_is_refused_and_the_new_name_is_given() {
                 [[feed]]\nname = \"b\"\nurl = \"http://x/b\"\ndeletions = { probe = false }\n";
     let refused = Config::parse("ever.toml", text).unwrap_err();
     let keys: Vec<_> = refused.problems.iter().map(|problem| problem.key.as_str()).collect();
-    assert_eq!(keys, ["feed.b.deletions.probe", "upstream.probe_gap_secs"], "all of them at once");
+    assert_eq!(
+        keys,
+        ["upstream.probe_gap_secs", "feed.b.deletions.probe"],
+        "all of them at once, in the order of the file"
+    );
     let told = refused.to_string();
     for part in ["ever.toml", "`permalink_checks`", "false", "`permalink_check_gap_secs`", "30"] {
         assert!(told.contains(part), "{part} is not in {told}");

@@ -7,6 +7,7 @@ use crate::{
 };
 use futures_util::TryStreamExt as _;
 use jobs::JobParts;
+use requests::Requests;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock},
@@ -17,12 +18,16 @@ use worker::Worker;
 
 mod jobs;
 
+mod requests;
+
 mod saving;
 
 mod worker;
 
 #[cfg(test)]
 mod tests;
+
+pub use requests::{PollAnswer, Urgency};
 
 /// The feeds that are polled, by number.
 type WantedFeeds = BTreeMap<FeedNo, Arc<FeedSpec>>;
@@ -34,6 +39,7 @@ pub struct Poller {
     /// The feeds as they are to be polled; a worker takes over what has changed.
     wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
     states: Arc<RwLock<HashMap<FeedNo, PollState>>>,
+    requests: Arc<Requests>,
 }
 
 /// A change of the feeds that are polled.
@@ -71,7 +77,8 @@ impl Poller {
         drop(records);
         let feeds: WantedFeeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
-        Ok(Self { parts: JobParts { context, upstream }, wanted, states: Arc::new(RwLock::new(states)) })
+        let (parts, states) = (JobParts { context, upstream }, Arc::new(RwLock::new(states)));
+        Ok(Self { parts, wanted, states, requests: Arc::default() })
     }
 
     /// Changes the feeds that are polled, before it runs or while it does.

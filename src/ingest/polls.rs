@@ -16,6 +16,10 @@ mod document;
 
 mod import_gate;
 
+mod poll_end;
+
+pub use poll_end::{ChangeCounts, PollEnd};
+
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +34,8 @@ pub struct Poll<'a> {
 /// Result of a poll.
 #[derive(Clone, Debug)]
 pub struct Polled {
+    /// Its end, for whoever asked for it.
+    pub end: PollEnd,
     /// The poll state from now on.
     pub state: PollState,
     /// Place of the poll state.
@@ -108,6 +114,7 @@ impl<'a> Poll<'a> {
         let (now, jitter) = (self.context.now(), (self.context.jitter)());
         let next = schedule::next(self.state, outcome, &self.feed.policy, now, jitter);
         Polled {
+            end: PollEnd::of(outcome),
             state: next,
             saving: PollSaving::Waiting,
             host_pause: None,

@@ -47,8 +47,25 @@ pub trait Insight: Send + Sync + 'static {
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>>;
     /// Reads the configuration again.
     fn reload(&self) -> BoxFuture<'_, ReloadAnswer>;
+    /// Polls a feed now; with `now`, whatever its publisher asked for.
+    fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport>;
     /// Forgets a feed that is not configured any more.
     fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer>;
+}
+
+/// The outcome of a poll that was asked for, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PollReport {
+    /// The publisher answered well.
+    Done(String),
+    /// The poll failed.
+    Failed(String),
+    /// The publisher asked for no poll yet.
+    NotNow(String),
+    /// No such feed is configured.
+    Unknown(String),
+    /// It could not be polled now, or has not ended yet.
+    Away(String),
 }
 
 /// The outcome of forgetting a feed; the reason for people.
@@ -98,6 +115,19 @@ pub struct Status {
     pub next: Option<String>,
     /// Names of feeds that were removed from the configuration and are kept until they are forgotten.
     pub removed: Vec<String>,
+    /// The same, with what is kept of each.
+    pub removed_feeds: Vec<RemovedStatus>,
+}
+
+/// A feed that was removed from the configuration and is kept until it is forgotten.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RemovedStatus {
+    /// Its name.
+    pub name: String,
+    /// Items that are kept of it, tombstones included.
+    pub items: u64,
+    /// The configured feed that has its URL under another name.
+    pub renamed_to: Option<String>,
 }
 
 /// The configuration in force, and the last reload.
@@ -295,7 +325,18 @@ impl Admin {
                     ForgetAnswer::Failed(why) => failed(why),
                 }
             }
-            (_, path) if path.starts_with(FORGET) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
+            ("POST", path) if path.starts_with(POLL) => {
+                let feed = percent_decode_str(&path[POLL.len()..]).decode_utf8_lossy();
+                let now = url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "now");
+                match self.insight.poll(&feed, now).await {
+                    PollReport::Done(text) => (StatusCode::OK, TEXT, text + "\n"),
+                    PollReport::Failed(text) => (StatusCode::BAD_GATEWAY, TEXT, text + "\n"),
+                    PollReport::NotNow(text) => (StatusCode::CONFLICT, TEXT, text + "\n"),
+                    PollReport::Unknown(text) => (StatusCode::NOT_FOUND, TEXT, text + "\n"),
+                    PollReport::Away(text) => failed(text),
+                }
+            }
+            (_, path) if path.starts_with(FORGET) || path.starts_with(POLL) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
             (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
             (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept" | "/reload") => {
                 (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, except for POST /clock/accept and /reload\n".into())
@@ -303,7 +344,7 @@ impl Admin {
             _ => (
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM, POST /clock/accept, /reload and /forget/FEED\n"
+                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM, POST /clock/accept, /reload, /poll/FEED?now and /forget/FEED\n"
                     .into(),
             ),
         }
@@ -325,6 +366,8 @@ impl Admin {
 
 /// The path before the name of a feed that is explained.
 const EXPLAIN: &str = "/explain/";
+/// The path before the name of a feed that is polled.
+const POLL: &str = "/poll/";
 /// The path before the name of a feed that is forgotten.
 const FORGET: &str = "/forget/";
 
@@ -530,6 +573,18 @@ mod tests {
             Box::pin(async { answer })
         }
 
+        fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {
+            Box::pin(async move {
+                match (feed, now) {
+                    ("blog", true) => PollReport::Done("blog: 1 new".into()),
+                    ("blog", false) => PollReport::NotNow("blog: gone".into()),
+                    ("bad", _) => PollReport::Failed("bad: 500".into()),
+                    ("slow", _) => PollReport::Away("slow: not yet".into()),
+                    _ => PollReport::Unknown("no such feed".into()),
+                }
+            })
+        }
+
         fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer> {
             Box::pin(async move {
                 match feed {
@@ -603,6 +658,17 @@ mod tests {
         let bad = Err("ever.toml: feed: found no feed".to_owned());
         assert_eq!(ask(bad.clone(), Method::POST, "/reload").await.0, 422);
         assert_eq!(ask(Ok(()), Method::GET, "/reload").await.0, 405);
+    }
+
+    #[tokio::test]
+    async fn a_poll_that_is_asked_for_tells_what_came_of_it() {
+        let poll = async |path: &str| ask(Ok(()), Method::POST, path).await;
+        assert_eq!(poll("/poll/blog?now").await, (200, "blog: 1 new\n".into()));
+        assert_eq!(poll("/poll/%62log").await, (409, "blog: gone\n".into()));
+        assert_eq!(poll("/poll/bad").await.0, 502);
+        assert_eq!(poll("/poll/slow").await.0, 503);
+        assert_eq!(poll("/poll/other").await.0, 404);
+        assert_eq!(ask(Ok(()), Method::GET, "/poll/blog").await.0, 405);
     }
 
     #[tokio::test]

@@ -81,36 +81,44 @@ impl DeletionSettings {
         absence::ProofPolicy { confirmations, ..policy }
     }
 
-    /// Refuses values that would make tombstones of accidents; returns warnings about values that are merely risky.
-    pub fn check(&self) -> Result<Vec<String>, RefusedSetting> {
-        self.check_safe("deletions.confirmations", self.confirmations, CONFIRMATIONS_SAFE)?;
-        self.check_safe("deletions.weak_confirmations", self.weak_confirmations, WEAK_CONFIRMATIONS_SAFE)?;
+    /// Values that would make tombstones of accidents, unless they are asked for by `unsafe`.
+    pub fn problems(&self) -> Vec<RefusedSetting> {
+        let refused = |(key, found, safe): (&str, u32, u32)| {
+            at_least_one(key, found.into(), "give at least 1").err().or_else(|| {
+                let found = format!("{found}, and fewer than {safe} take an accident for a deletion");
+                let wanted = "give more, or add `unsafe = true` to the same table";
+                (!self.is_unsafe).then(|| RefusedSetting::new(key, found, wanted))
+            })
+        };
+        self.few().filter_map(refused).collect()
+    }
+
+    /// Warnings about values that are merely risky.
+    pub fn warnings(&self) -> Vec<String> {
+        let few = self.few().map(|(key, found, safe)| {
+            format!(
+                "`{key}` is {found}, which is unsafe: fewer than {safe} take an accident for a deletion; \
+                 give {safe} or more"
+            )
+        });
         let times = [
             ("deletions.apart_secs", self.apart_secs, APART_SECS_USUAL),
             ("deletions.weak_secs", self.weak_secs, WEAK_SECS_USUAL),
             ("deletions.audit_secs", self.audit_secs, AUDIT_SECS_USUAL),
         ];
-        let short = times.into_iter().filter(|(_, secs, usual)| secs < usual);
-        let short =
-            short.map(|(key, secs, usual)| format!("`{key}` is {secs}, shorter than the usual {usual}"));
+        let short = times.into_iter().filter(|(_, secs, usual)| secs < usual).map(|(key, secs, usual)| {
+            format!("`{key}` is {secs}, shorter than the usual {usual}; give that or more, or leave it out")
+        });
+        few.chain(short).collect()
+    }
+
+    /// The counts that are smaller than is safe: the key, the value, and the smallest safe one.
+    fn few(&self) -> impl Iterator<Item = (&'static str, u32, u32)> {
         let counts = [
             ("deletions.confirmations", self.confirmations, CONFIRMATIONS_SAFE),
             ("deletions.weak_confirmations", self.weak_confirmations, WEAK_CONFIRMATIONS_SAFE),
         ];
-        let few = counts.into_iter().filter(|(_, found, safe)| found < safe);
-        let few = few.map(|(key, found, safe)| {
-            format!("`{key}` is {found}, which is unsafe: fewer than {safe} take an accident for a deletion")
-        });
-        Ok(few.chain(short).collect())
-    }
-
-    fn check_safe(&self, key: &str, found: u32, safe: u32) -> Result<(), RefusedSetting> {
-        at_least_one(key, found.into(), "give at least 1")?;
-        if found >= safe || self.is_unsafe {
-            return Ok(());
-        }
-        let found = format!("{found}, and fewer than {safe} take an accident for a deletion");
-        Err(RefusedSetting::new(key, found, "give more, or add `unsafe = true` to the same table"))
+        counts.into_iter().filter(|(_, found, safe)| found < safe)
     }
 }
 
@@ -120,18 +128,28 @@ mod tests {
 
     #[test]
     fn unsafe_deletions_must_be_asked_for_by_that_name() {
-        let parse = |text: &str| toml::from_str::<DeletionSettings>(text).unwrap().check();
-        assert_eq!(parse(""), Ok(Vec::new()), "the defaults are safe");
-        assert_eq!(parse("confirmations = 1").unwrap_err().key, "deletions.confirmations");
-        assert_eq!(parse("weak_confirmations = 2").unwrap_err().key, "deletions.weak_confirmations");
-        let warned = parse("confirmations = 1\nunsafe = true").unwrap();
+        let parse = |text: &str| toml::from_str::<DeletionSettings>(text).unwrap();
+        let keys = |text: &str| -> Vec<String> {
+            parse(text).problems().into_iter().map(|problem| problem.key).collect()
+        };
+        let usual = parse("");
+        assert_eq!((usual.problems().len(), usual.warnings().len()), (0, 0), "the defaults are safe");
+        assert_eq!(keys("confirmations = 1"), ["deletions.confirmations"]);
+        assert_eq!(keys("weak_confirmations = 2"), ["deletions.weak_confirmations"]);
+        let both = ["deletions.confirmations", "deletions.weak_confirmations"];
+        assert_eq!(keys("confirmations = 1\nweak_confirmations = 2"), both, "all at once");
+        let asked_for = parse("confirmations = 1\nunsafe = true");
+        assert!(asked_for.problems().is_empty());
         assert_eq!(
-            warned,
-            ["`deletions.confirmations` is 1, which is unsafe: fewer than 2 take an accident for a deletion"]
+            asked_for.warnings(),
+            [
+                "`deletions.confirmations` is 1, which is unsafe: fewer than 2 take an accident for a deletion; \
+              give 2 or more"
+            ]
         );
-        assert!(parse("confirmations = 0\nunsafe = true").is_err());
-        let warnings = parse("apart_secs = 1\naudit_secs = 60").unwrap();
-        assert_eq!(warnings[0], "`deletions.apart_secs` is 1, shorter than the usual 3600");
+        assert_eq!(keys("confirmations = 0\nunsafe = true"), ["deletions.confirmations"]);
+        let warnings = parse("apart_secs = 1\naudit_secs = 60").warnings();
+        assert!(warnings[0].starts_with("`deletions.apart_secs` is 1, shorter than the usual 3600; give"));
         assert_eq!(warnings.len(), 2);
     }
 }

@@ -38,7 +38,11 @@ impl ImportSettings {
         ];
         let short = times.into_iter().filter(|(_, secs, usual)| secs < usual);
         short
-            .map(|(key, secs, usual)| format!("`import.{key}` is {secs}, shorter than the usual {usual}"))
+            .map(|(key, secs, usual)| {
+                format!(
+                    "`import.{key}` is {secs}, shorter than the usual {usual}; give that or more, or leave it out"
+                )
+            })
             .collect()
     }
 }

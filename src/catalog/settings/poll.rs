@@ -24,17 +24,24 @@ impl Default for PollSettings {
 }
 
 impl PollSettings {
-    /// Refuses values that cannot work.
-    pub fn check(&self) -> Result<(), RefusedSetting> {
-        at_least_one("poll.min_secs", self.min_secs.unwrap_or(1), "give at least 1 second; 3600 is polite")?;
-        at_least_one("poll.max_secs", self.max_secs, "give at least 1 second; 86400 is usual")?;
-        match self.min_secs {
-            Some(min_secs) if min_secs > self.max_secs => {
-                let found = format!("{min_secs}, more than max_secs = {}", self.max_secs);
-                Err(RefusedSetting::new("poll.min_secs", found, "give at most max_secs"))
-            }
-            _ => Ok(()),
+    /// Values that cannot work.
+    pub fn problems(&self) -> Vec<RefusedSetting> {
+        let at_least = [
+            at_least_one(
+                "poll.min_secs",
+                self.min_secs.unwrap_or(1),
+                "give at least 1 second; 3600 is polite",
+            ),
+            at_least_one("poll.max_secs", self.max_secs, "give at least 1 second; 86400 is usual"),
+        ];
+        let mut problems: Vec<_> = at_least.into_iter().filter_map(Result::err).collect();
+        if let Some(min_secs) =
+            self.min_secs.filter(|min_secs| *min_secs > self.max_secs && self.max_secs > 0)
+        {
+            let found = format!("{min_secs}, more than max_secs = {}", self.max_secs);
+            problems.push(RefusedSetting::new("poll.min_secs", found, "give at most max_secs"));
         }
+        problems
     }
 
     /// The shortest time between two polls, whole minutes: the `ttl` of the feed (LEGACY R-11).
@@ -56,8 +63,9 @@ mod tests {
     #[test]
     fn an_interval_that_cannot_work_is_refused_with_its_key() {
         let check = |text: &str, expect: &str| {
-            let refused = toml::from_str::<PollSettings>(text).unwrap().check().unwrap_err();
-            assert_eq!(refused.to_string(), expect);
+            let problems = toml::from_str::<PollSettings>(text).unwrap().problems();
+            let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            assert_eq!(told.join("\n"), expect);
         };
         check("min_secs = 0", "poll.min_secs: found 0; give at least 1 second; 3600 is polite");
         check("max_secs = 0", "poll.max_secs: found 0; give at least 1 second; 86400 is usual");
@@ -65,8 +73,13 @@ mod tests {
             "min_secs = 90000",
             "poll.min_secs: found 90000, more than max_secs = 86400; give at most max_secs",
         );
+        check(
+            "min_secs = 0\nmax_secs = 0",
+            "poll.min_secs: found 0; give at least 1 second; 3600 is polite\n\
+             poll.max_secs: found 0; give at least 1 second; 86400 is usual",
+        );
         assert!(toml::from_str::<PollSettings>("min_sec = 1").is_err(), "a misspelt key is no key");
-        assert_eq!(toml::from_str::<PollSettings>("min_secs = 1\nmax_secs = 5").unwrap().check(), Ok(()));
+        assert_eq!(toml::from_str::<PollSettings>("min_secs = 1\nmax_secs = 5").unwrap().problems(), []);
         assert_eq!(toml::from_str::<PollSettings>("").unwrap().policy(), Policy::default());
     }
 

@@ -28,10 +28,13 @@ const fn bytes_max_usual() -> u64 {
 }
 
 impl RecordSettings {
-    /// Refuses values that cannot work.
-    pub fn check(&self) -> Result<(), RefusedSetting> {
+    /// Values that cannot work.
+    pub fn problems(&self) -> Vec<RefusedSetting> {
         let wanted = "give at least 1, or leave `record` out";
-        at_least_one("record.bodies", self.bodies as u64, wanted)?;
-        at_least_one("record.bytes_max", self.bytes_max, wanted)
+        let at_least = [
+            at_least_one("record.bodies", self.bodies as u64, wanted),
+            at_least_one("record.bytes_max", self.bytes_max, wanted),
+        ];
+        at_least.into_iter().filter_map(Result::err).collect()
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     feed::{schedule::Whose, stamp::Stamp},
     ingest::{
         lane::LaneJob,
+        polls::{ChangeCounts, PollEnd},
         testing::{House, ONE, START_SECS, TWO, Trouble, ok, ok_with, status},
     },
     store::memory::Memory,
@@ -77,6 +78,66 @@ async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
     pass(20).await;
     assert_eq!(house.requests_at(), [0, 100, 105]);
     running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_is_asked_for_is_answered_with_what_came_of_it() {
+    let house = House::new(|n, _| {
+        ready(match n {
+            0 => ok(ONE),
+            1 => ok(TWO),
+            2 => status(500, &[]),
+            _ => ok(TWO),
+        })
+    });
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(100).await;
+    let ended = |answer: PollAnswer| match answer {
+        PollAnswer::Ended { end, .. } => end,
+        other => panic!("{other:?}"),
+    };
+    let end = ended(running.poller.poll(feed.no, Urgency::Polite).await);
+    assert_eq!(end, PollEnd::Document(ChangeCounts { new: 1, edited: 0, gone: 0 }));
+    let PollEnd::Failed(fault) = ended(running.poller.poll(feed.no, Urgency::Polite).await) else { panic!() };
+    assert_eq!((fault.whose(), fault.status()), (Whose::Upstream, Some(500)));
+    assert_eq!(
+        ended(running.poller.poll(feed.no, Urgency::Polite).await),
+        PollEnd::Unchanged,
+        "it ends a back-off"
+    );
+    assert_eq!(house.requests_at().len(), 4);
+    assert_eq!(running.poller.poll(FeedNo(99), Urgency::Now).await, PollAnswer::Unknown);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_an_urgent_poll_overrides_what_the_publisher_asked_for() {
+    for (refusal, gone) in [(503, false), (410, true)] {
+        let house = House::new(move |n, _| {
+            ready(match (n, refusal) {
+                (0, 410) => status(410, &[]),
+                (0, _) => status(503, &[("retry-after", "7200")]),
+                _ => ok(ONE),
+            })
+        });
+        let feed = house.feed("blog", URL, HOUR, DAY).await;
+        let running = house.start([&feed]).await;
+        pass(100).await;
+        let PollAnswer::NotBefore { at, is_gone } = running.poller.poll(feed.no, Urgency::Polite).await
+        else {
+            panic!("it is refused")
+        };
+        assert_eq!(is_gone, gone);
+        assert!(at >= Stamp::from_secs(START_SECS + 7200), "{}", at.rfc3339());
+        assert_eq!(house.requests_at().len(), 1, "nothing was asked");
+        let PollAnswer::Ended { end, .. } = running.poller.poll(feed.no, Urgency::Now).await else {
+            panic!()
+        };
+        assert_eq!(end, PollEnd::Document(ChangeCounts { new: 1, edited: 0, gone: 0 }));
+        assert_eq!(running.poller.status(feed.no).unwrap().health.gone_at, None);
+        running.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

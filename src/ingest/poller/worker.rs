@@ -4,6 +4,7 @@
 use super::{
     Poller, WantedFeeds,
     jobs::{CheckJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
+    requests::{Awaited, PollAnswer, PollRequest},
     saving::Saving,
 };
 use crate::{
@@ -30,7 +31,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::watch,
+    sync::{mpsc, watch},
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -62,6 +63,7 @@ pub(super) struct Worker<'a> {
     /// Archive walks and hints, by feed.
     agenda: Agenda,
     saving: Saving,
+    requests: mpsc::Receiver<PollRequest>,
 }
 
 /// The lanes, one a kind of job.
@@ -81,6 +83,8 @@ struct Agenda {
     hints: HashMap<FeedNo, Hint>,
     /// Times before which no page of a host is asked for, because one was.
     checked: HashMap<String, Stamp>,
+    /// Polls that an operator waits for.
+    awaited: Awaited,
 }
 
 /// Hints of a feed.
@@ -163,6 +167,7 @@ impl<'a> Worker<'a> {
             lanes: Lanes::default(),
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
+            requests: poller.requests.take(),
         };
         let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(&**store).try_collect().await?;
         let mut records = listing::feeds(&**store);
@@ -227,7 +232,11 @@ impl<'a> Worker<'a> {
     }
 
     fn start_poll(&mut self, due: &Due, now: Stamp) {
-        let Some((spec, state, hosts)) = self.subject(due.feed, now) else { return };
+        let Some((spec, state, mut hosts)) = self.subject(due.feed, now) else { return };
+        if self.agenda.awaited.is_urgent(due.feed) {
+            // The operator means it: no pause of a host counts, and its places are for others.
+            hosts.clear();
+        }
         let job = PollJob { parts: self.poller.parts.clone(), spec, state };
         let ready = Ready { job, hosts, not_before: Stamp::ZERO };
         if self.lanes.polls.start(due, ready, &mut self.pauses, &self.stop).is_none()
@@ -289,6 +298,7 @@ impl<'a> Worker<'a> {
             Some(saved) = self.saving.next() => self.saving.end(saved, &mut self.pauses),
             hinted = poller.parts.context.notify.hints() => self.hinted(hinted),
             Ok(()) = self.wanted.changed() => self.change_feeds(),
+            Some(request) = self.requests.recv() => self.requested(request),
             () = sleep_until(wake) => {}
         }
     }
@@ -344,6 +354,8 @@ impl<'a> Worker<'a> {
         }
         self.saving.note(feed, &polled.state, polled.saving);
         let Some(current) = current else { return };
+        let next_at = polled.state.timetable.next_at;
+        self.agenda.awaited.tell(feed, &PollAnswer::Ended { end: polled.end, next_at });
         if let Some(walk) = polled.walk {
             self.lanes.walks.put(feed, walk.next_at());
             self.agenda.walks.insert(feed, walk);
@@ -442,6 +454,7 @@ impl<'a> Worker<'a> {
             self.lanes.remove(*feed);
             self.agenda.walks.remove(feed);
             self.agenda.hints.remove(feed);
+            self.agenda.awaited.tell(*feed, &PollAnswer::Unknown);
             self.poller.forget(*feed);
         }
         for (feed, spec) in wanted.iter() {
@@ -470,6 +483,15 @@ impl<'a> Worker<'a> {
             if !self.lanes.polls.is_busy_with(feed) {
                 self.enqueue(feed, now);
             }
+        }
+    }
+
+    /// Takes in a request for a poll. One for a feed that is being polled is answered by that poll.
+    fn requested(&mut self, request: PollRequest) {
+        let (feed, now) = (request.feed, self.now());
+        let polled = self.subject(feed, now).map(|(_, state, hosts)| (state, self.pauses.until(&hosts)));
+        if self.agenda.awaited.take_in(request, polled, now) && !self.lanes.polls.is_busy_with(feed) {
+            self.lanes.polls.put(feed, now);
         }
     }
 

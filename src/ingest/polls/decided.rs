@@ -1,5 +1,6 @@
 //! The commit that a document, or the lack of one, comes to; pure, and not the reading of it.
 
+use super::poll_end::ChangeCounts;
 use crate::{
     feed::{
         absence::{Coverage, ProofPolicy, WindowEvent},
@@ -198,6 +199,11 @@ impl Decided {
     pub(super) fn arrived(&self) -> bool {
         let is_added = |change: &Change| matches!(change, Change::Put(put) if put.kind == PutKind::Added);
         self.decisions.changes.iter().any(is_added)
+    }
+
+    /// Items that it changes, by kind.
+    pub(super) fn counts(&self) -> ChangeCounts {
+        ChangeCounts::of(&self.decisions.changes)
     }
 
     pub(super) fn commit(self, poll: &PollState) -> Commit {

@@ -1,7 +1,7 @@
 //! A document that a poll brought: read, decided on and committed with the poll state, and deferred edits released; not the
 //! request for it.
 
-use super::{Poll, PollSaving, Polled, decided::Decided, import_gate::Gate};
+use super::{ChangeCounts, Poll, PollSaving, Polled, decided::Decided, import_gate::Gate};
 use crate::{
     feed::{
         absence::WindowEvent,
@@ -29,6 +29,7 @@ const DIFFERENT_FEED_SECS: u64 = 7 * 86_400;
 /// Results of a decision that are needed after its commit.
 struct Settled {
     polled: Polled,
+    counts: ChangeCounts,
     events: Vec<WindowEvent>,
     ends_walk: bool,
 }
@@ -36,8 +37,8 @@ struct Settled {
 impl Settled {
     /// The commit of a decision, and what goes with it.
     fn of(decided: Decided, polled: Polled) -> Decision<Self> {
-        let (events, ends_walk) = (decided.events().to_vec(), decided.ends_walk());
-        Decision::Commit(decided.commit(&polled.state), Self { polled, events, ends_walk })
+        let (events, ends_walk, counts) = (decided.events().to_vec(), decided.ends_walk(), decided.counts());
+        Decision::Commit(decided.commit(&polled.state), Self { polled, counts, events, ends_walk })
     }
 }
 
@@ -189,7 +190,9 @@ impl Poll<'_> {
         settled.events.into_iter().for_each(|event| tell(self.feed, event));
         let walked = receipt.feed.completeness.last_walk.as_ref().filter(|_| settled.ends_walk);
         let again_at = walked.and_then(|walked| self.feed.walks_again_at(walked));
+        let end = settled.polled.end.clone().with(settled.counts);
         Polled {
+            end,
             saving: PollSaving::Committed,
             again_at,
             check_at: receipt.feed.window.next_check_at,

@@ -1,6 +1,6 @@
 //! Decides whether the first document of a feed waits for its archives, and begins the first walk through them; not the walk.
 
-use super::{Poll, Polled};
+use super::{Poll, PollEnd, Polled};
 use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
@@ -146,6 +146,6 @@ impl Poll<'_> {
         polled.state.validators = None;
         polled.state.document.body = None;
         polled.state.timetable.next_at = until;
-        Polled { walk, ..polled }
+        Polled { end: PollEnd::AwaitsArchives(until), walk, ..polled }
     }
 }

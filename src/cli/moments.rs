@@ -37,7 +37,7 @@ fn is_told_from_now(behind: &str) -> bool {
 }
 
 /// Time from now, in the largest unit that counts at least two of it.
-fn from_now(moment: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub(super) fn from_now(moment: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let secs = moment.signed_duration_since(now).num_seconds();
     let span = match secs.unsigned_abs() {
         0..60 => return if secs <= 0 { "just now".to_owned() } else { "within a minute".to_owned() },

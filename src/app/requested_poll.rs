@@ -1,0 +1,111 @@
+//! A poll that the operator asks for, and what came of it in words; not the poll.
+
+use super::explain::words;
+use crate::{
+    catalog::Catalog,
+    feed::stamp::Stamp,
+    ingest::{
+        PollAnswer, Poller, Urgency,
+        polls::{ChangeCounts, PollEnd},
+    },
+    serve::admin::PollReport,
+};
+use std::time::Duration;
+
+/// Seconds for which the operator waits for a poll: it may stand behind others at its host.
+const WAIT_SECS: u64 = 120;
+
+/// Polls a feed, and tells what came of it.
+pub(super) async fn poll(catalog: &Catalog, poller: &Poller, name: &str, urgency: Urgency) -> PollReport {
+    let Some(feed) = catalog.snapshot().feed(name).map(|feed| feed.no) else {
+        return PollReport::Unknown(format!("no feed `{name}` is configured"));
+    };
+    match tokio::time::timeout(Duration::from_secs(WAIT_SECS), poller.poll(feed, urgency)).await {
+        Ok(answer) => told(name, answer),
+        Err(_) => PollReport::Away(format!(
+            "{name}: the poll has not ended within {WAIT_SECS} s and goes on; `everfeed status` tells of it later"
+        )),
+    }
+}
+
+/// An answer in the operator's words.
+fn told(name: &str, answer: PollAnswer) -> PollReport {
+    match answer {
+        PollAnswer::Ended { end: PollEnd::Failed(fault), next_at } => PollReport::Failed(format!(
+            "{name}: the poll failed: {fault}; {}; {}",
+            words::whose(&fault),
+            next_poll(next_at)
+        )),
+        PollAnswer::Ended { end: PollEnd::Postponed { wait_secs }, .. } => PollReport::Away(format!(
+            "{name}: nothing was asked, because its host is being asked by other feeds, or the store is away; \
+             it is polled in {wait_secs} s"
+        )),
+        PollAnswer::Ended { end: PollEnd::AwaitsArchives(until), .. } => PollReport::Done(format!(
+            "{name}: the document was read; it waits for the archives of its feed, until {} at the latest",
+            until.rfc3339()
+        )),
+        PollAnswer::Ended { end: PollEnd::Unchanged, next_at } => {
+            PollReport::Done(format!("{name}: nothing has changed; {}", next_poll(next_at)))
+        }
+        PollAnswer::Ended { end: PollEnd::Document(counts), next_at } => {
+            let ChangeCounts { new, edited, gone } = counts;
+            PollReport::Done(format!(
+                "{name}: the document was read: {new} new, {edited} edited, {gone} gone; {}",
+                next_poll(next_at)
+            ))
+        }
+        PollAnswer::NotBefore { at, is_gone } => {
+            let who = if is_gone {
+                "the publisher says that the feed is gone for good (410)"
+            } else {
+                "its host asked to be left alone (Retry-After)"
+            };
+            let at = at.rfc3339();
+            PollReport::NotNow(format!("{name}: not polled: {who}; not before {at}, unless with --now"))
+        }
+        PollAnswer::Unknown => PollReport::Unknown(format!("{name}: the feed is not polled any more")),
+        PollAnswer::Busy => PollReport::Away(format!(
+            "{name}: not polled: everfeed stops, or has too many requests for polls already; try again"
+        )),
+    }
+}
+
+fn next_poll(at: Stamp) -> String {
+    if at == Stamp::MAX {
+        return "not polled again unless asked for".to_owned();
+    }
+    format!("next poll {}", at.rfc3339())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feed::schedule::FaultKind;
+
+    #[test]
+    fn every_end_is_told_in_words_and_no_fault_without_its_owner() {
+        let check = |answer: PollAnswer, expect: PollReport| assert_eq!(told("blog", answer), expect);
+        let at = Stamp::from_secs(1_780_272_000);
+        let ended = |end| PollAnswer::Ended { end, next_at: at };
+        check(
+            ended(PollEnd::Document(ChangeCounts { new: 2, edited: 1, gone: 0 })),
+            PollReport::Done(
+                "blog: the document was read: 2 new, 1 edited, 0 gone; next poll 2026-06-01T00:00:00Z".into(),
+            ),
+        );
+        check(
+            ended(PollEnd::Failed(FaultKind::Refused { status: 500, has_credentials: false })),
+            PollReport::Failed(
+                "blog: the poll failed: the publisher answered 500 Internal Server Error; \
+                 that is the publisher's fault; next poll 2026-06-01T00:00:00Z"
+                    .into(),
+            ),
+        );
+        let PollReport::NotNow(told_gone) = told("blog", PollAnswer::NotBefore { at, is_gone: true }) else {
+            panic!("it is not polled")
+        };
+        assert!(told_gone.contains("410") && told_gone.contains("--now"), "{told_gone}");
+        let never = PollAnswer::Ended { end: PollEnd::Unchanged, next_at: Stamp::MAX };
+        check(never, PollReport::Done("blog: nothing has changed; not polled again unless asked for".into()));
+    }
+}

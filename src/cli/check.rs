@@ -1,0 +1,78 @@
+//! `everfeed check`, beside the configuration itself: what is kept of feeds that it does not name, by the running process or
+//! by the store.
+
+use super::{ask::ask, reload::other_file, status};
+use crate::{app, app::RemovedFeed, config::Config, secret::public_url};
+use http::{Method, StatusCode};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::Path,
+};
+
+/// Prints a line for each feed that is kept although the configuration does not name it.
+pub(super) async fn print_kept(config: &Config, file: &Path) {
+    match kept(config, file).await {
+        Ok(kept) => kept.iter().for_each(|feed| println!("  kept        {feed}")),
+        // The configuration is good all the same.
+        Err(error) => println!("  store       was not looked at: {error:#}"),
+    }
+}
+
+async fn kept(config: &Config, file: &Path) -> anyhow::Result<Vec<RemovedFeed>> {
+    let address = config.server.admin_listen.to_string();
+    let answered = ask(Method::GET, &format!("http://{address}/status?max=1")).await;
+    if let Ok((StatusCode::OK, text)) = answered
+        && other_file(&text, file).is_none()
+    {
+        return Ok(unnamed(&status::pages(&address).await?, config));
+    }
+    app::removed_feeds(config).await
+}
+
+/// The feeds of a running process that the configuration does not name.
+fn unnamed(pages: &[Value], config: &Config) -> Vec<RemovedFeed> {
+    let names: HashSet<&str> = config.feed.iter().map(|feed| feed.name.as_str()).collect();
+    let urls: BTreeMap<String, &str> =
+        config.feed.iter().map(|feed| (public_url(&feed.url), feed.name.as_str())).collect();
+    let mut kept = Vec::new();
+    for feed in pages.iter().filter_map(|page| page["feeds"].as_array()).flatten() {
+        let renamed_to = feed["url"].as_str().and_then(|url| urls.get(url)).map(|name| (*name).to_owned());
+        let items = feed["items"].as_u64().unwrap_or_default();
+        kept.extend(feed["name"].as_str().map(|name| RemovedFeed {
+            name: name.to_owned(),
+            items,
+            renamed_to,
+        }));
+    }
+    for feed in pages.first().and_then(|page| page["removed_feeds"].as_array()).into_iter().flatten() {
+        let items = feed["items"].as_u64().unwrap_or_default();
+        let renamed_to = feed["renamed_to"].as_str().map(str::to_owned);
+        kept.extend(feed["name"].as_str().map(|name| RemovedFeed {
+            name: name.to_owned(),
+            items,
+            renamed_to,
+        }));
+    }
+    kept.retain(|feed| !names.contains(feed.name.as_str()));
+    kept.sort_by(|one, other| one.name.cmp(&other.name));
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn feeds_that_run_and_are_not_named_any_more_are_kept() {
+        let text = "[[feed]]\nname = \"a\"\nurl = \"http://x/a\"\n[[feed]]\nname = \"new\"\nurl = \"http://u:p@x/b?t=1\"\n";
+        let config = Config::parse("x", text).unwrap();
+        let feed = |name: &str, url: &str| json!({ "name": name, "url": url, "items": 5 });
+        let first = json!({ "feeds": [feed("a", "http://x/a"), feed("b", "http://x/b")], "removed_feeds": [{ "name": "old", "items": 2, "renamed_to": "a" }] });
+        let kept = unnamed(&[first, json!({ "feeds": [feed("c", "http://x/c")] })], &config);
+        let told: Vec<_> =
+            kept.iter().map(|feed| (feed.name.as_str(), feed.items, feed.renamed_to.as_deref())).collect();
+        assert_eq!(told, [("b", 5, Some("new")), ("c", 5, None), ("old", 2, Some("a"))]);
+    }
+}

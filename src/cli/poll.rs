@@ -1,0 +1,25 @@
+//! `everfeed poll`: asks the running process to poll a feed now, and prints what came of it.
+
+use super::{PollOptions, ask::ask, moments::relative, probe::sheet::tame};
+use crate::config::{self, Config};
+use anyhow::{Context as _, bail};
+use chrono::Utc;
+use http::{Method, StatusCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// Asks for the poll. The file is read for the address of the process only.
+pub(super) async fn run(options: &PollOptions) -> anyhow::Result<()> {
+    let address = Config::admin_address(&options.with.config, config::environment());
+    let name = utf8_percent_encode(&options.feed, NON_ALPHANUMERIC);
+    let now = if options.now { "?now" } else { "" };
+    let (status, text) =
+        ask(Method::POST, &format!("http://{address}/poll/{name}{now}")).await.with_context(|| {
+            format!("no everfeed answers at {address}; only a running one polls: `everfeed serve`")
+        })?;
+    let told = relative(&tame(&text), Utc::now());
+    if status != StatusCode::OK {
+        bail!("{told}");
+    }
+    println!("{told}");
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! `everfeed status`: the state of the running process as a table; not how it is gathered.
+
+use super::{
+    ask::ask,
+    moments::from_now,
+    probe::sheet::{Column, Keep, table, tame, width, wrap},
+};
+use crate::config::{self, Config};
+use anyhow::{Context as _, bail};
+use chrono::{DateTime, Utc};
+use http::{Method, StatusCode};
+use serde_json::Value;
+use std::path::Path;
+
+/// Pages of feeds that are asked for at most.
+const PAGES_MAX: usize = 10_000;
+
+/// Asks for the status and prints it. An error names what is broken.
+pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
+    let address = Config::admin_address(file, config::environment());
+    let pages = pages(&address.to_string()).await?;
+    let sheet = Sheet::of(&pages, Utc::now());
+    for line in sheet.lines(width()) {
+        println!("{line}");
+    }
+    match sheet.broken.len() {
+        0 => Ok(()),
+        1 => bail!("1 thing is broken, see above"),
+        count => bail!("{count} things are broken, see above"),
+    }
+}
+
+/// All pages of the status.
+pub(super) async fn pages(address: &str) -> anyhow::Result<Vec<Value>> {
+    let mut pages = Vec::new();
+    let mut next = Some("/status".to_owned());
+    while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
+        let answered = ask(Method::GET, &format!("http://{address}{path}")).await;
+        let (status, text) = answered.with_context(|| format!("no everfeed answers at {address}"))?;
+        if status != StatusCode::OK {
+            bail!("the running everfeed answered {status}: {}", tame(&text));
+        }
+        let page: Value = serde_json::from_str(&text).context("a status that is no JSON")?;
+        next = page["next"].as_str().map(str::to_owned);
+        pages.push(page);
+    }
+    Ok(pages)
+}
+
+/// The status, made ready for printing.
+struct Sheet {
+    head: String,
+    rows: Vec<Vec<String>>,
+    /// Everything that is broken, in a sentence each.
+    broken: Vec<String>,
+    /// Everything else that the operator should know.
+    notes: Vec<String>,
+}
+
+impl Sheet {
+    fn of(pages: &[Value], now: DateTime<Utc>) -> Self {
+        let first = pages.first().unwrap_or(&Value::Null);
+        let feeds: Vec<&Value> = pages.iter().filter_map(|page| page["feeds"].as_array()).flatten().collect();
+        let since = when(&first["started_at"], now).unwrap_or_default();
+        let head = format!(
+            "everfeed {}, started {since}; feeds: {}, held requests: {}",
+            text(&first["version"]),
+            feeds.len(),
+            first["waiters"]
+        );
+        let mut broken = Vec::new();
+        if let Some(fault) = first["store"]["fault"].as_str() {
+            broken.push(format!("store: {}", tame(fault)));
+        }
+        if let Some(error) = first["config"]["reload"]["error"].as_str() {
+            broken.push(format!("configuration: the last reload was refused: {}", tame(error)));
+        }
+        broken.extend(feeds.iter().filter_map(|feed| fault(feed, now)));
+        let mut notes = Vec::new();
+        for feed in &feeds {
+            notes.extend(
+                remarks(feed, now).into_iter().map(|remark| format!("{}: {remark}", text(&feed["name"]))),
+            );
+        }
+        let waiting: Vec<String> =
+            first["config"]["waiting_for_restart"].as_array().into_iter().flatten().map(text).collect();
+        if !waiting.is_empty() {
+            notes.push(format!(
+                "configuration: these keys take effect at the next start: {}",
+                waiting.join(", ")
+            ));
+        }
+        for feed in first["removed_feeds"].as_array().into_iter().flatten() {
+            notes.push(format!(
+                "{}: not configured any more; items kept: {}",
+                text(&feed["name"]),
+                feed["items"]
+            ));
+        }
+        Self { head, rows: feeds.iter().map(|feed| row(feed, now)).collect(), broken, notes }
+    }
+
+    fn lines(&self, width: usize) -> Vec<String> {
+        let column = |name, right| Column { name, right, keep: None };
+        let columns = [
+            Column { name: "feed", right: false, keep: Some((Keep::Start, 1)) },
+            column("state", false),
+            column("live", true),
+            column("items", true),
+            column("last good", false),
+            column("next poll", false),
+            column("subscribers", true),
+            column("waiting", true),
+        ];
+        let mut lines = vec![self.head.clone(), String::new()];
+        lines.extend(table(&columns, &self.rows, width));
+        for (title, told) in [("broken", &self.broken), ("notes", &self.notes)] {
+            if told.is_empty() {
+                continue;
+            }
+            lines.extend([String::new(), title.to_owned()]);
+            lines.extend(told.iter().flat_map(|line| {
+                let wrapped = wrap(line, width.saturating_sub(4));
+                wrapped.into_iter().enumerate().map(|(at, line)| {
+                    let indent = if at == 0 { "  " } else { "    " };
+                    format!("{indent}{line}")
+                })
+            }));
+        }
+        lines
+    }
+}
+
+fn row(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
+    let is_failing = !feed["fault"].is_null();
+    let state = match (is_failing, feed["served"].as_bool()) {
+        (true, _) => "failing",
+        (false, Some(false)) => "reading",
+        (false, _) => "good",
+    };
+    let moment = |key: &str| when(&feed[key], now).unwrap_or_else(|| "never".to_owned());
+    let subscribers = &feed["subscribers"];
+    vec![
+        text(&feed["name"]),
+        state.to_owned(),
+        feed["live_items"].to_string(),
+        feed["items"].to_string(),
+        moment("last_good_at"),
+        when(&feed["next_poll_at"], now).unwrap_or_else(|| "now".to_owned()),
+        subscribers["active"].to_string(),
+        feed["waiters"].to_string(),
+    ]
+}
+
+/// The fault of a feed, with its owner.
+fn fault(feed: &Value, now: DateTime<Utc>) -> Option<String> {
+    let fault = feed["fault"].as_object()?;
+    let since = when(&fault["since"], now).unwrap_or_default();
+    let told = fault.get("text").map(text).unwrap_or_default();
+    let whose = match fault.get("whose").and_then(Value::as_str) {
+        Some("upstream") => "the publisher's fault or the network's".to_owned(),
+        Some("ours") => "our own fault".to_owned(),
+        Some(other) => format!("whose fault: {other}"),
+        None => String::new(),
+    };
+    let failures = &feed["failures"];
+    Some(format!("{}: {told} ({whose}; since {since}, failed polls: {failures})", text(&feed["name"])))
+}
+
+/// Everything about a feed that is no fault, and that its operator should know.
+fn remarks(feed: &Value, now: DateTime<Utc>) -> Vec<String> {
+    let mut found = Vec::new();
+    if feed["subscribers"]["failing"].as_u64().is_some_and(|failing| failing > 0) {
+        found.push(format!("subscribers that do not take their pushes: {}", feed["subscribers"]["failing"]));
+    }
+    if let Some(since) = when(&feed["quarantined_since"], now) {
+        found.push(format!("too much is missing at once to be believed, since {since}"));
+    }
+    if let Some(gaps) = feed["gaps"].as_array().filter(|gaps| !gaps.is_empty()) {
+        found.push(format!("places where items may be missing: {}", gaps.len()));
+    }
+    if let Some(archives) = feed["archives"].as_str() {
+        found.push(tame(archives));
+    }
+    found
+}
+
+/// A moment, told from now.
+fn when(moment: &Value, now: DateTime<Utc>) -> Option<String> {
+    let moment = DateTime::parse_from_rfc3339(moment.as_str()?).ok()?;
+    Some(from_now(moment.with_timezone(&Utc), now))
+}
+
+/// A text that cannot steer the terminal; empty for anything else.
+fn text(value: &Value) -> String {
+    value.as_str().map(tame).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn sheet(pages: &[Value]) -> Sheet {
+        let now = DateTime::parse_from_rfc3339("2026-06-02T00:00:00Z").unwrap().with_timezone(&Utc);
+        Sheet::of(pages, now)
+    }
+
+    #[test]
+    fn feeds_of_all_pages_stand_in_one_table_and_nothing_is_broken() {
+        let feed = |name: &str| {
+            json!({
+                "name": name, "served": true, "items": 12, "live_items": 11, "fault": null, "waiters": 2,
+                "last_good_at": "2026-06-01T23:30:00Z", "next_poll_at": "2026-06-02T00:30:00Z",
+                "subscribers": { "active": 3, "pending": 0, "failing": 0 },
+            })
+        };
+        let first = json!({ "version": "1", "started_at": "2026-06-01T00:00:00Z", "waiters": 4, "feeds": [feed("a")],
+            "removed_feeds": [{ "name": "old", "items": 7, "renamed_to": null }] });
+        let sheet = sheet(&[first, json!({ "feeds": [feed("b")] })]);
+        let lines = sheet.lines(100).join("\n");
+        assert!(sheet.broken.is_empty());
+        for part in [
+            "started 24 h ago; feeds: 2",
+            "30 min ago",
+            "in 30 min",
+            "old: not configured any more; items kept: 7",
+        ] {
+            assert!(lines.contains(part), "{part} is not in:\n{lines}");
+        }
+        assert!(lines.lines().any(|line| line.starts_with("b ") && line.contains("good")), "{lines}");
+    }
+
+    #[test]
+    fn everything_that_is_broken_is_told_with_its_owner() {
+        let status = json!({
+            "version": "1", "started_at": "2026-06-01T00:00:00Z",
+            "store": { "fault": "no space left" },
+            "config": { "reload": { "error": "ever.toml: bad" } },
+            "feeds": [{ "name": "a", "failures": 3, "served": true,
+                "fault": { "whose": "upstream", "text": "answered\u{1b}[2J 500", "since": "2026-06-01T22:00:00Z" } }],
+        });
+        let sheet = sheet(&[status]);
+        assert_eq!(sheet.broken.len(), 3);
+        let lines = sheet.lines(100).join("\n");
+        for part in [
+            "store: no space left",
+            "refused: ever.toml: bad",
+            "a: answered",
+            "the publisher's fault",
+            "since 2 h ago",
+        ] {
+            assert!(lines.contains(part), "{part} is not in:\n{lines}");
+        }
+        assert!(!lines.contains('\u{1b}'), "{lines:?}");
+    }
+}

@@ -1,0 +1,316 @@
+//! From values to typed settings: every wrong key and every wrong type is told, and the rest is read as if they were not
+//! there; not what values mean.
+
+use super::{
+    document::Document,
+    keys::{self, KeyKind},
+    wanted::wanted,
+};
+use crate::{secret::masked, setting::RefusedSetting};
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
+use toml::{Table, Value};
+
+/// A configuration that is being read, with every mistake found so far. Paths are those of [`Document`].
+pub(super) struct Reading<'t> {
+    document: Document<'t>,
+    mistakes: Vec<RefusedSetting>,
+    /// Paths whose values are refused: what is said of the values in their places would be false.
+    mistaken: HashSet<String>,
+    /// True when lines could not be read: what is missing may stand there.
+    is_torn: bool,
+}
+
+/// Keys whose values are judged by another one of the same table.
+const JUDGED_BESIDE: &[(&str, &str)] = &[
+    ("server.admin_listen", "listen"),
+    ("hub.lease_max_secs", "lease_min_secs"),
+    ("hub.lease_default_secs", "lease_min_secs"),
+    ("hub.lease_default_secs", "lease_max_secs"),
+    ("feed.poll.min_secs", "max_secs"),
+];
+
+impl<'t> Reading<'t> {
+    /// Begins with a document; keys that there are not are refused and left out.
+    pub(super) fn new(mut document: Document<'t>) -> Self {
+        let mistakes = std::mem::take(&mut document.mistakes);
+        let is_torn = mistakes.iter().any(|mistake| mistake.line.is_some());
+        let single = match document.table.remove("feed") {
+            Some(Value::Table(one)) => {
+                document.table.insert("feed".to_owned(), Value::Array(vec![Value::Table(one)]));
+                true
+            }
+            other => {
+                document.table.extend(other.map(|feeds| ("feed".to_owned(), feeds)));
+                false
+            }
+        };
+        let mut unknown = Vec::new();
+        take_unknown(&mut document.table, "", &mut unknown);
+        let mut reading = Self { document, mistakes, mistaken: HashSet::new(), is_torn };
+        if single {
+            let wanted = "write [[feed]], in two pairs of brackets, before each feed";
+            reading.miss("feed", "a single table", wanted);
+        }
+        for (path, value) in unknown {
+            let key = plain(&path);
+            match keys::renamed(&key) {
+                Some(new) => {
+                    let wanted = format!("this key is called `{new}` now; the value may stay");
+                    reading.refuse(&path, shown(&value), wanted);
+                }
+                None => reading.refuse(&path, "an unknown key", keys::advice(&key)),
+            }
+        }
+        reading
+    }
+
+    /// Refuses the value at a path, unless it is refused already.
+    pub(super) fn refuse(&mut self, path: &str, found: impl fmt::Display, wanted: impl Into<String>) {
+        if self.mistaken.insert(path.to_owned()) {
+            self.mistakes.push(self.document.refused(path, found, wanted));
+        }
+    }
+
+    /// Takes over the refusal of a value whose key is a path. It is passed over while a value beside it that it was judged
+    /// by is refused itself.
+    pub(super) fn take_over(&mut self, refused: RefusedSetting) {
+        let key = plain(&refused.key);
+        let table = refused.key.rsplit_once('.').map_or("", |(table, _)| table);
+        let is_beside =
+            |(one, other): &(&str, &str)| *one == key && self.mistaken.contains(&format!("{table}.{other}"));
+        if !JUDGED_BESIDE.iter().any(is_beside) {
+            self.refuse(&refused.key, refused.found, refused.wanted);
+        }
+    }
+
+    /// Takes over a refusal of something outside of the text.
+    pub(super) fn add(&mut self, refused: RefusedSetting) {
+        self.mistakes.push(refused);
+    }
+
+    /// Says that something is missing, unless lines could not be read, in which it may stand.
+    pub(super) fn miss(&mut self, path: &str, found: &str, wanted: impl Into<String>) {
+        if !self.is_torn {
+            self.refuse(path, found, wanted);
+        }
+        self.mistaken.insert(path.to_owned());
+    }
+
+    /// A table directly below the file. `check` tells one mistake at a time, so each value that it refuses is left out until
+    /// it is content.
+    pub(super) fn section<T: DeserializeOwned + Default>(
+        &mut self,
+        name: &str,
+        check: fn(&T) -> Result<(), RefusedSetting>,
+    ) -> T {
+        let mut values = self.document.table.remove(name).unwrap_or_else(|| Value::Table(Table::new()));
+        if !values.is_table() {
+            self.refuse(name, shown(&values), give(name));
+            return T::default();
+        }
+        loop {
+            let Some(settings) = self.typed::<T>(name, &mut values) else { return T::default() };
+            let Err(refused) = check(&settings) else { return settings };
+            let key = refused.key.clone();
+            self.take_over(refused.within(name));
+            // Of a default that is refused beside another value nothing more can be told.
+            if values.as_table_mut().and_then(|table| table.remove(&key)).is_none() {
+                return settings;
+            }
+        }
+    }
+
+    /// The feeds, each with its path.
+    pub(super) fn feeds<T: DeserializeOwned>(&mut self) -> Vec<(String, T)> {
+        let list = match self.document.table.get("feed") {
+            None => return Vec::new(),
+            Some(Value::Array(list)) => list.clone(),
+            Some(other) => {
+                let found = shown(other);
+                self.refuse("feed", found, give("feed"));
+                return Vec::new();
+            }
+        };
+        let typed = |(at, mut values): (usize, Value)| {
+            let path = format!("feed[{at}]");
+            if !values.is_table() {
+                self.refuse(&path, shown(&values), give("feed"));
+                return None;
+            }
+            let settings = self.typed::<T>(&path, &mut values)?;
+            Some((path, settings))
+        };
+        list.into_iter().enumerate().filter_map(typed).collect()
+    }
+
+    /// Every mistake, in the order of the file. Of a line that could not be read nothing else is said.
+    pub(super) fn into_mistakes(mut self) -> Vec<RefusedSetting> {
+        let torn = |mistake: &RefusedSetting| mistake.line.filter(|_| mistake.key.is_empty());
+        let torn: HashSet<usize> = self.mistakes.iter().filter_map(torn).collect();
+        let is_known = |line: usize| torn.contains(&line);
+        self.mistakes.retain(|mistake| mistake.key.is_empty() || !mistake.line.is_some_and(is_known));
+        self.mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));
+        self.mistakes
+    }
+
+    /// Gives a table its type. Values that have another one are refused, and left out of it or replaced.
+    fn typed<T: DeserializeOwned>(&mut self, path: &str, values: &mut Value) -> Option<T> {
+        self.fill_required(path, values);
+        // Elements that were left out of lists, by the paths of those.
+        let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+        loop {
+            let error = match serde_path_to_error::deserialize::<_, T>(values.clone()) {
+                Ok(typed) => return Some(typed),
+                Err(error) => error,
+            };
+            let mut at = path.to_owned();
+            for segment in error.path().iter() {
+                at = match segment {
+                    Segment::Map { key } => format!("{at}.{key}"),
+                    Segment::Seq { index } => {
+                        format!("{at}[{}]", index + left_out.get(&at).copied().unwrap_or(0))
+                    }
+                    _ => at,
+                };
+            }
+            let key = plain(&at);
+            let replacement = (keys::is_required(&key)).then(|| placeholder(&at));
+            let steps: Vec<&Segment> = error.path().iter().collect();
+            let is_value = keys::kind(&key) != KeyKind::Table;
+            match exchange(values, &steps, replacement, is_value) {
+                Some(found) => self.refuse(&at, shown(&found), give(&key)),
+                // Not a value, but a whole table cannot be read: no more can be told of it.
+                None => {
+                    let message = error.inner().message().lines().next().unwrap_or_default().to_owned();
+                    self.refuse(&at, "what cannot be read", message);
+                    return None;
+                }
+            }
+            if let Some((list, _)) = at.rsplit_once('[').filter(|_| at.ends_with(']')) {
+                *left_out.entry(list.to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    /// Refuses a table in which something required is missing, and puts something in its place.
+    fn fill_required(&mut self, path: &str, values: &mut Value) {
+        let Some(table) = values.as_table_mut() else { return };
+        for name in keys::required(&plain(path)) {
+            let path = format!("{path}.{name}");
+            if !table.contains_key(name) {
+                self.miss(&path, "nothing", give(&plain(&path)));
+                table.insert(name.to_owned(), placeholder(&path));
+            }
+        }
+        for (name, inner) in table.iter_mut() {
+            self.fill_required(&format!("{path}.{name}"), inner);
+        }
+    }
+}
+
+/// A value for a required key that is refused. It never leaves this program: the configuration is refused.
+fn placeholder(path: &str) -> Value {
+    let number: String = path.chars().filter(char::is_ascii_digit).collect();
+    Value::String(match path.rsplit('.').next() {
+        Some("url") => format!("http://{number}.invalid/"),
+        _ => format!("unnamed-{number}"),
+    })
+}
+
+/// Takes the keys that there are not out of a table, and tells their paths and values.
+fn take_unknown(table: &mut Table, path: &str, unknown: &mut Vec<(String, Value)>) {
+    table.retain(|name, value| {
+        let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        match keys::kind(&plain(&path)) {
+            KeyKind::Value => true,
+            KeyKind::Unknown => {
+                unknown.push((path, value.clone()));
+                false
+            }
+            KeyKind::Table => {
+                match value {
+                    Value::Table(inner) => take_unknown(inner, &path, unknown),
+                    Value::Array(list) => {
+                        for (at, inner) in list.iter_mut().enumerate() {
+                            if let Value::Table(inner) = inner {
+                                take_unknown(inner, &format!("{path}[{at}]"), unknown);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+                true
+            }
+        }
+    });
+}
+
+/// Takes the value at a path out, or puts another one in its place. A table is taken out only where a value should be.
+fn exchange(
+    values: &mut Value,
+    steps: &[&Segment],
+    replacement: Option<Value>,
+    is_value: bool,
+) -> Option<Value> {
+    let (last, before) = steps.split_last()?;
+    let mut place = values;
+    for step in before {
+        place = match step {
+            Segment::Map { key } => place.get_mut(key.as_str())?,
+            Segment::Seq { index } => place.get_mut(*index)?,
+            _ => return None,
+        };
+    }
+    match (last, place) {
+        (Segment::Map { key }, Value::Table(table)) => {
+            table.get(key).filter(|found| is_value || !found.is_table())?;
+            match replacement {
+                Some(value) => table.insert(key.clone(), value),
+                None => table.remove(key),
+            }
+        }
+        (Segment::Seq { index }, Value::Array(list)) if *index < list.len() => Some(list.remove(*index)),
+        _ => None,
+    }
+}
+
+fn give(key: &str) -> String {
+    match wanted(key) {
+        Some(hint) => format!("give {hint}"),
+        None => "give a value of another kind".to_owned(),
+    }
+}
+
+/// A value as it is shown: short, and without what may be secret in a URL.
+fn shown(value: &Value) -> String {
+    /// Characters of a value that are shown.
+    const SHOWN_MAX: usize = 80;
+    match value {
+        Value::Table(_) => "a table".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::String(text) => {
+            format!("\"{}\"", masked(text).chars().take(SHOWN_MAX).collect::<String>())
+        }
+        other => other.to_string().chars().take(SHOWN_MAX).collect(),
+    }
+}
+
+/// `feed[0].url` as `feed.url`, by which keys are known.
+fn plain(path: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for c in path.chars() {
+        match c {
+            '[' => inside = true,
+            ']' => inside = false,
+            c if !inside => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}

@@ -1,0 +1,118 @@
+//! Settings that are allowed, but risky: each with its key and a remedy; not mistakes.
+
+use super::Config;
+use crate::{catalog::FeedSettings, serve};
+use std::net::IpAddr;
+use url::{Host, Url};
+
+/// All warnings.
+pub(super) fn warnings(config: &Config) -> Vec<String> {
+    let mut found = of_server(&config.server);
+    let gap_secs = config.upstream.permalink_check_gap_secs;
+    if gap_secs < PERMALINK_GAP_SECS_USUAL {
+        found.push(format!(
+            "upstream.permalink_check_gap_secs: {gap_secs} is a short time between two requests for pages of one host; \
+             give {PERMALINK_GAP_SECS_USUAL} or more where the host is not yours"
+        ));
+    }
+    found.extend(config.feed.iter().flat_map(|feed| of_feed(feed, &config.server)));
+    found
+}
+
+/// One a minute and host (POLLING 2.3).
+const PERMALINK_GAP_SECS_USUAL: u64 = 60;
+
+/// A publisher's shortest hint counts for this, seconds: more often is asked by nobody who is polite.
+const POLL_SECS_POLITE: u64 = 900;
+/// The same for a publisher on this machine or network, seconds: it is probably the operator's own.
+const POLL_SECS_POLITE_NEAR: u64 = 60;
+
+fn of_server(server: &serve::Config) -> Vec<String> {
+    let mut found = Vec::new();
+    let admin = server.admin_listen;
+    if !admin.ip().is_loopback() {
+        found.push(format!(
+            "server.admin_listen: {admin} is reachable from outside of this machine, and who reaches it may control everfeed; \
+             give a loopback address such as 127.0.0.1:{}, or let nobody else reach the port",
+            admin.port()
+        ));
+    }
+    let (path, prefix) = (server.public_url.path().trim_matches('/'), server.prefix.trim_matches('/'));
+    if !prefix.is_empty() && (path == prefix || path.ends_with(&format!("/{prefix}"))) {
+        found.push(format!(
+            "server.prefix: \"{}\" stands in public_url, too, so that feeds are at {}/{prefix}/feeds; \
+             leave it out of one of the two",
+            server.prefix,
+            server.public_url.as_str().trim_end_matches('/')
+        ));
+    }
+    found
+}
+
+fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
+    let key = |name: &str| format!("feed.{}.{name}", feed.name);
+    let mut found = feed.warnings();
+    if leads_to_us(&feed.url, server) {
+        found.push(format!(
+            "{}: this is everfeed itself, which would poll what it publishes; give the URL of the old feed",
+            key("url")
+        ));
+    }
+    let is_near = is_near(&feed.url);
+    let polite = if is_near { POLL_SECS_POLITE_NEAR } else { POLL_SECS_POLITE };
+    let times = [("poll.min_secs", feed.poll.min_secs), ("poll.max_secs", Some(feed.poll.max_secs))];
+    for (name, secs) in times {
+        if let Some(secs) = secs.filter(|secs| *secs < polite) {
+            found.push(format!(
+                "{}: a poll every {secs} s is more than publishers bear; give {polite} or more",
+                key(name)
+            ));
+        }
+    }
+    if is_near && feed.aliases.is_empty() && !leads_to_us(&feed.url, server) {
+        found.push(format!(
+            "{}: missing, while the feed is polled at {}, which consumers cannot reach; give its public URL, \
+             by which links are resolved: aliases = [\"https://blog.example/rss.xml\"]",
+            key("aliases"),
+            feed.url.host_str().unwrap_or_default()
+        ));
+    }
+    found
+}
+
+/// True for a URL below which everfeed serves consumers, by its public URL or by its own address.
+fn leads_to_us(url: &Url, server: &serve::Config) -> bool {
+    let base = server.public_url.as_str().trim_end_matches('/');
+    let ours = format!("{base}/{}", server.prefix.trim_matches('/'));
+    let ours = format!("{}/feeds", ours.trim_end_matches('/'));
+    let below = |path: &str| path.is_empty() || path.starts_with(['/', '?', '.']);
+    let by_name = url.as_str().strip_prefix(&ours).is_some_and(below);
+    let listen = server.listen;
+    let is_here = address(url).is_some_and(|ip| {
+        ip == listen.ip() || (ip.is_loopback() && (listen.ip().is_unspecified() || listen.ip().is_loopback()))
+    });
+    by_name || (is_here && url.port_or_known_default() == Some(listen.port()))
+}
+
+/// True for a host on this machine or network, as far as its name tells: a loopback or private address, or a name without
+/// dots, as containers have it.
+fn is_near(url: &Url) -> bool {
+    match address(url) {
+        Some(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+        Some(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+        None => url.host_str().is_some_and(|name| !name.trim_end_matches('.').contains('.')),
+    }
+}
+
+/// The address of a URL that names one; `localhost` is a loopback address.
+fn address(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(ip) => Some(ip.into()),
+        Host::Ipv6(ip) => Some(ip.to_ipv4_mapped().map_or(ip.into(), IpAddr::from)),
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.');
+            let is_local = name.eq_ignore_ascii_case("localhost") || name.ends_with(".localhost");
+            is_local.then_some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST))
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Polls that an operator asks for and waits for; not hints, which nobody waits for.
+
+use super::Poller;
+use crate::{
+    feed::{record::FeedNo, schedule::PollState, stamp::Stamp},
+    ingest::polls::PollEnd,
+};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Mutex, PoisonError},
+};
+use tokio::sync::{mpsc, oneshot};
+
+/// Requests for polls that wait to be taken in at most.
+const REQUESTS_MAX: usize = 64;
+
+/// Urgency of a poll that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// It ends a back-off, but not what the publisher asked for: `Retry-After`, and the day after a 410.
+    Polite,
+    /// It ends these, too.
+    Now,
+}
+
+/// The answer to a request for a poll.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PollAnswer {
+    /// The poll has ended; the next one is due then.
+    Ended {
+        /// The end.
+        end: PollEnd,
+        /// Time of the next poll.
+        next_at: Stamp,
+    },
+    /// The publisher asked for no poll before that time.
+    NotBefore {
+        /// The time.
+        at: Stamp,
+        /// True when the publisher said 410, that the feed is gone.
+        is_gone: bool,
+    },
+    /// No feed of this number is polled.
+    Unknown,
+    /// The poller has stopped, or has as many requests as it takes.
+    Busy,
+}
+
+/// A request for a poll.
+pub(super) struct PollRequest {
+    pub(super) feed: FeedNo,
+    pub(super) urgency: Urgency,
+    pub(super) answer: oneshot::Sender<PollAnswer>,
+}
+
+/// The way of requests from whoever asks to the worker.
+pub(super) struct Requests {
+    sender: mpsc::Sender<PollRequest>,
+    receiver: Mutex<Option<mpsc::Receiver<PollRequest>>>,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        let (sender, receiver) = mpsc::channel(REQUESTS_MAX);
+        Self { sender, receiver: Mutex::new(Some(receiver)) }
+    }
+}
+
+impl Requests {
+    /// Takes the end that the worker has. A second worker gets one to which nobody sends.
+    pub(super) fn take(&self) -> mpsc::Receiver<PollRequest> {
+        let held = self.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        held.unwrap_or_else(|| mpsc::channel(1).1)
+    }
+}
+
+impl Poller {
+    /// Polls a feed now, and tells what came of it.
+    pub async fn poll(&self, feed: FeedNo, urgency: Urgency) -> PollAnswer {
+        let (answer, answered) = oneshot::channel();
+        if self.requests.sender.try_send(PollRequest { feed, urgency, answer }).is_err() {
+            return PollAnswer::Busy;
+        }
+        answered.await.unwrap_or(PollAnswer::Busy)
+    }
+}
+
+/// Polls that somebody waits for, by feed.
+#[derive(Default)]
+pub(super) struct Awaited {
+    answers: HashMap<FeedNo, Vec<oneshot::Sender<PollAnswer>>>,
+    urgent: HashSet<FeedNo>,
+}
+
+impl Awaited {
+    /// Notes that somebody waits for the poll of a feed; true when that is due now. Else it is answered at once: the feed
+    /// is not polled, or its publisher asked for no poll yet. `polled` is the state of the feed, and the pause of its hosts.
+    pub(super) fn take_in(
+        &mut self,
+        request: PollRequest,
+        polled: Option<(PollState, Stamp)>,
+        now: Stamp,
+    ) -> bool {
+        let PollRequest { feed, urgency, answer } = request;
+        let refusal = match (polled, urgency) {
+            (None, _) => Some(PollAnswer::Unknown),
+            (Some(_), Urgency::Now) => {
+                self.urgent.insert(feed);
+                None
+            }
+            (Some((state, pause)), Urgency::Polite) => {
+                let at = state.hinted_at(None, pause, now);
+                let is_gone = state.health.gone_at.is_some();
+                (at > now).then_some(PollAnswer::NotBefore { at, is_gone })
+            }
+        };
+        match refusal {
+            // Who has gone needs no answer.
+            Some(refusal) => drop(answer.send(refusal)),
+            None => self.answers.entry(feed).or_default().push(answer),
+        }
+        self.answers.contains_key(&feed)
+    }
+
+    /// True for a feed whose next poll minds no pause.
+    pub(super) fn is_urgent(&self, feed: FeedNo) -> bool {
+        self.urgent.contains(&feed)
+    }
+
+    /// Tells everybody who waits for a feed. Who has gone is passed over.
+    pub(super) fn tell(&mut self, feed: FeedNo, answer: &PollAnswer) {
+        self.urgent.remove(&feed);
+        for waiting in self.answers.remove(&feed).unwrap_or_default() {
+            let _ = waiting.send(answer.clone());
+        }
+    }
+}
