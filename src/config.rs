@@ -1,7 +1,7 @@
 //! One typed tree made of each module's configuration; alone in reading the file and the environment.
 
 use crate::{catalog::FeedSettings, hub, ingest, secret::masked, serve, setting::RefusedSetting, store};
-use document::Document;
+use config_text::ConfigText;
 use serde::{Deserialize, Serialize};
 use std::{
     net::SocketAddr,
@@ -11,7 +11,7 @@ use typed::Reading;
 
 mod source;
 
-mod document;
+mod config_text;
 
 mod typed;
 
@@ -66,8 +66,8 @@ impl Config {
         // A feed that the environment overrides may not be in the file any more.
         let environment = environment.into_iter().filter(|(name, _)| !name.starts_with("EVERFEED__FEED__"));
         let text = source::read(file).unwrap_or_default();
-        let document = Document::read(&text, environment);
-        let found = document.table.get("server").and_then(|server| server.get("admin_listen")?.as_str());
+        let written = ConfigText::read(&text, environment);
+        let found = written.table.get("server").and_then(|server| server.get("admin_listen")?.as_str());
         let found = found.and_then(|found| found.parse().ok());
         // Of a file that is no TOML the line is read by itself.
         let of_line = || text.lines().find_map(admin_listen_of);
@@ -86,7 +86,7 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
         beside: fn(&Self) -> Option<RefusedSetting>,
     ) -> Result<Self, ConfigError> {
-        let mut reading = Reading::new(Document::read(text, environment));
+        let mut reading = Reading::new(ConfigText::read(text, environment));
         let mut config = Self {
             server: reading.section("server", |_| Ok(())),
             store: reading.section("store", |_| Ok(())),

@@ -2,7 +2,7 @@
 //! there; not what values mean.
 
 use super::{
-    document::Document,
+    config_text::ConfigText,
     keys::{self, KeyKind},
     wanted::wanted,
 };
@@ -15,9 +15,9 @@ use std::{
 };
 use toml::{Table, Value};
 
-/// A configuration that is being read, with every mistake found so far. Paths are those of [`Document`].
+/// A configuration that is being read, with every mistake found so far. Paths are those of [`ConfigText`].
 pub(super) struct Reading<'t> {
-    document: Document<'t>,
+    written: ConfigText<'t>,
     mistakes: Vec<RefusedSetting>,
     /// Paths whose values are refused: what is said of the values in their places would be false.
     mistaken: HashSet<String>,
@@ -35,23 +35,23 @@ const JUDGED_BESIDE: &[(&str, &str)] = &[
 ];
 
 impl<'t> Reading<'t> {
-    /// Begins with a document; keys that there are not are refused and left out.
-    pub(super) fn new(mut document: Document<'t>) -> Self {
-        let mistakes = std::mem::take(&mut document.mistakes);
+    /// Begins with what is written; keys that there are not are refused and left out.
+    pub(super) fn new(mut written: ConfigText<'t>) -> Self {
+        let mistakes = std::mem::take(&mut written.mistakes);
         let is_torn = mistakes.iter().any(|mistake| mistake.line.is_some());
-        let single = match document.table.remove("feed") {
+        let single = match written.table.remove("feed") {
             Some(Value::Table(one)) => {
-                document.table.insert("feed".to_owned(), Value::Array(vec![Value::Table(one)]));
+                written.table.insert("feed".to_owned(), Value::Array(vec![Value::Table(one)]));
                 true
             }
             other => {
-                document.table.extend(other.map(|feeds| ("feed".to_owned(), feeds)));
+                written.table.extend(other.map(|feeds| ("feed".to_owned(), feeds)));
                 false
             }
         };
         let mut unknown = Vec::new();
-        take_unknown(&mut document.table, "", &mut unknown);
-        let mut reading = Self { document, mistakes, mistaken: HashSet::new(), is_torn };
+        take_unknown(&mut written.table, "", &mut unknown);
+        let mut reading = Self { written, mistakes, mistaken: HashSet::new(), is_torn };
         if single {
             let wanted = "write [[feed]], in two pairs of brackets, before each feed";
             reading.miss("feed", "a single table", wanted);
@@ -72,7 +72,7 @@ impl<'t> Reading<'t> {
     /// Refuses the value at a path, unless it is refused already.
     pub(super) fn refuse(&mut self, path: &str, found: impl fmt::Display, wanted: impl Into<String>) {
         if self.mistaken.insert(path.to_owned()) {
-            self.mistakes.push(self.document.refused(path, found, wanted));
+            self.mistakes.push(self.written.refused(path, found, wanted));
         }
     }
 
@@ -108,7 +108,7 @@ impl<'t> Reading<'t> {
         name: &str,
         check: fn(&T) -> Result<(), RefusedSetting>,
     ) -> T {
-        let mut values = self.document.table.remove(name).unwrap_or_else(|| Value::Table(Table::new()));
+        let mut values = self.written.table.remove(name).unwrap_or_else(|| Value::Table(Table::new()));
         if !values.is_table() {
             self.refuse(name, shown(&values), give(name));
             return T::default();
@@ -127,7 +127,7 @@ impl<'t> Reading<'t> {
 
     /// The feeds, each with its path.
     pub(super) fn feeds<T: DeserializeOwned>(&mut self) -> Vec<(String, T)> {
-        let list = match self.document.table.get("feed") {
+        let list = match self.written.table.get("feed") {
             None => return Vec::new(),
             Some(Value::Array(list)) => list.clone(),
             Some(other) => {

@@ -13,7 +13,7 @@ use toml::{
 const ENVIRONMENT: &str = "EVERFEED__";
 
 /// A configuration as it is written. Paths are those of serde: `server.listen`, `feed[0].poll.min_secs`.
-pub(super) struct Document<'t> {
+pub(super) struct ConfigText<'t> {
     places: Spanned<DeTable<'t>>,
     /// Offset of each line.
     lines: Vec<usize>,
@@ -25,28 +25,28 @@ pub(super) struct Document<'t> {
     pub(super) mistakes: Vec<RefusedSetting>,
 }
 
-impl<'t> Document<'t> {
+impl<'t> ConfigText<'t> {
     /// Reads a text, passing over what is no TOML, and lets the environment override it.
     pub(super) fn read(text: &'t str, environment: impl IntoIterator<Item = (String, String)>) -> Self {
         let (places, errors) = DeTable::parse_recoverable(text);
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         let (variables, mistakes) = (BTreeMap::new(), Vec::new());
-        let mut document = Self { places, lines, variables, table: Table::new(), mistakes };
-        document.mistakes = errors.iter().map(|error| document.syntax(text, error)).collect();
+        let mut written = Self { places, lines, variables, table: Table::new(), mistakes };
+        written.mistakes = errors.iter().map(|error| written.syntax(text, error)).collect();
         let mut too_large = Vec::new();
-        document.table = table(document.places.get_ref(), "", &mut too_large);
+        written.table = table(written.places.get_ref(), "", &mut too_large);
         for (path, found) in too_large {
             let wanted = "a number that cannot be read; give a whole number below 9223372036854775808";
-            document.mistakes.push(document.refused(&path, found, wanted));
+            written.mistakes.push(written.refused(&path, found, wanted));
         }
         for (name, value) in environment {
             if let Some(path) = name.strip_prefix(ENVIRONMENT)
-                && let Err(refused) = document.override_key(&name, path, &value)
+                && let Err(refused) = written.override_key(&name, path, &value)
             {
-                document.mistakes.push(refused);
+                written.mistakes.push(refused);
             }
         }
-        document
+        written
     }
 
     /// A refusal of the value at a path, with its key as people know it, and its line.
