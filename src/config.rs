@@ -7,7 +7,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
 };
-use typed::Reading;
+use typed::ConfigReading;
 
 mod source;
 
@@ -86,7 +86,7 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
         beside: fn(&Self) -> Option<RefusedSetting>,
     ) -> Result<Self, ConfigError> {
-        let mut reading = Reading::new(ConfigText::read(text, environment));
+        let mut reading = ConfigReading::new(ConfigText::read(text, environment));
         let mut config = Self {
             server: reading.section("server", |_| Ok(())),
             store: reading.section("store", |_| Ok(())),

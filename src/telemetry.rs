@@ -25,7 +25,12 @@ pub enum LogForm {
 
 /// Starts logging to standard error. `filter` as `RUST_LOG` has it; a second call changes nothing.
 pub fn log(form: LogForm, filter: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(filter));
+    let asked_for = std::env::var_os(EnvFilter::DEFAULT_ENV);
+    let (filter, mistake) = match asked_for.as_deref().map(|text| filter_of(&text.to_string_lossy())) {
+        Some(Ok(Some(asked_for))) => (asked_for, None),
+        None | Some(Ok(None)) => (EnvFilter::new(filter), None),
+        Some(Err(mistake)) => (EnvFilter::new(filter), Some(format!("{mistake}; `{filter}` holds instead"))),
+    };
     let lines = tracing_subscriber::registry().with(filter);
     let _ = match form {
         LogForm::Plain => {
@@ -36,6 +41,32 @@ pub fn log(form: LogForm, filter: &str) {
         }
         LogForm::Json => lines.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
     };
+    if let Some(mistake) = mistake {
+        // An error, so that it is seen however little is logged.
+        tracing::error!("{mistake}");
+    }
+}
+
+/// The names of levels.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// The filter that a text of `RUST_LOG` asks for; `None` for one that is empty. A word alone that is nearly a level is a
+/// mistake: it would be taken for the name of a module, of which there is none, and nothing would be logged.
+fn filter_of(text: &str) -> Result<Option<EnvFilter>, String> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let advice =
+        "give a level (error, warn, info, debug, trace), or a module with one, such as everfeed::hub=debug";
+    for word in text.split(',').map(str::trim) {
+        let lower = word.to_ascii_lowercase();
+        let is_level = LEVELS.contains(&lower.as_str());
+        let near = LEVELS.into_iter().find(|level| strsim::damerau_levenshtein(level, &lower) <= 2);
+        if let Some(near) = near.filter(|_| !is_level && word.bytes().all(|b| b.is_ascii_alphabetic())) {
+            return Err(format!("RUST_LOG: found `{word}`; did you mean `{near}`?"));
+        }
+    }
+    EnvFilter::builder().parse(text).map(Some).map_err(|error| format!("RUST_LOG: {error}; {advice}"))
 }
 
 /// The outcome of something.
@@ -140,6 +171,26 @@ pub fn exposition(registry: &Registry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mistake_in_rust_log_is_told_and_what_is_meant_is_taken() {
+        for good in
+            ["debug", "WARN", "everfeed::hub=debug,info", "everfeed", "info,h2=off", "tower_http=trace"]
+        {
+            assert!(matches!(filter_of(good), Ok(Some(_))), "{good}");
+        }
+        assert!(matches!(filter_of(" "), Ok(None)));
+        for (bad, part) in [
+            ("inof", "did you mean `info`?"),
+            ("Debgu", "did you mean `debug`?"),
+            ("h2=off,tarce", "did you mean `trace`?"),
+            ("everfeed=loud", "give a level"),
+            ("everfeed=info=debug", "give a level"),
+        ] {
+            let mistake = filter_of(bad).err().unwrap_or_else(|| panic!("`{bad}` is a mistake"));
+            assert!(mistake.contains("RUST_LOG") && mistake.contains(part), "{mistake}");
+        }
+    }
 
     #[test]
     fn every_clone_counts_into_the_same() {

@@ -88,8 +88,8 @@ impl Tasks {
         let (serving, polling) = tokio::join!(serving, polling);
         if serving.is_err() || polling.is_err() {
             tracing::warn!(
-                "Some connections or polls were cut off: they did not end within {:?}",
-                self.within
+                "Some connections or polls were cut off: they did not end within {} s",
+                self.within.as_secs()
             );
         }
     }

@@ -97,8 +97,10 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     let mut lines = vec![
         format!("{}: {}", told.feed, tame(&told.url)),
         format!(
-            "  holds       {} items, {} of them alive; {} in the last document",
-            told.items.0, told.items.1, told.window
+            "  holds       {}, {} of them alive; {} in the last document",
+            counted(told.items.0, "item"),
+            told.items.1,
+            told.window
         ),
         format!("  history     {}", tame(&told.history)),
     ];
@@ -138,8 +140,8 @@ fn feed_lines(told: &Explanation) -> Vec<String> {
     }));
     if told.deferred > 0 {
         lines.push(format!(
-            "  churning    {} items change with every poll: they are committed once a day",
-            told.deferred
+            "  churning    {} with an edit at every poll: such edits are committed once a day",
+            counted(told.deferred as u64, "item")
         ));
     }
     lines.extend(
@@ -304,7 +306,7 @@ fn item_lines(item: &ExplainedItem, told: &Explanation) -> Vec<String> {
 fn churn_line(churn: &Churn) -> String {
     let polls = match churn.polls {
         0 => "churns: it changed in many polls running".to_owned(),
-        polls => format!("churns: it changed in {polls} polls running"),
+        polls => format!("churns: it changed in {} running", counted(polls, "poll")),
     };
     match &churn.held_until {
         Some(until) => format!("  {polls}; its newest form is held back until {until}, or until it rests"),
@@ -315,7 +317,7 @@ fn churn_line(churn: &Churn) -> String {
 /// Line on the walks that missed an item.
 fn by_walks(missed: &MissedByWalks) -> String {
     let MissedByWalks { since, last_seen, walks, .. } = missed;
-    format!("last seen in the archives {last_seen}, missed by {} walks since {since}", walks.0)
+    format!("last seen in the archives {last_seen}, missed by {} since {since}", counted(walks.0, "walk"))
 }
 
 /// Lines on the documents that missed an item.
@@ -326,7 +328,7 @@ fn circumstances(missing: &MissedByDocuments) -> Vec<String> {
     let audited = if missing.audited { "one of them" } else { "none of them" };
     let mut lines = vec![
         format!("last seen {}, missed since {}", missing.last_seen, missing.since),
-        format!("{} items that stood behind it were still there, {behind}", missing.behind),
+        format!("{} behind it still stood there, {behind}", counted(missing.behind, "item")),
         format!(
             "{} without it counted, {audited} the answer to a request without validators; {window} at first",
             counted(missing.count.0, "document")

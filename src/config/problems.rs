@@ -1,6 +1,6 @@
 //! Settings that have the right type and still cannot be meant; not the types.
 
-use super::{Config, typed::Reading, wanted};
+use super::{Config, typed::ConfigReading, wanted};
 use crate::{
     catalog::FeedSettings,
     serve,
@@ -47,7 +47,11 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
 }
 
 /// Everything that cannot be meant in the feeds, each of which comes with its path.
-pub(super) fn of_feeds(feeds: &[(String, FeedSettings)], profiles: &Platforms, reading: &mut Reading<'_>) {
+pub(super) fn of_feeds(
+    feeds: &[(String, FeedSettings)],
+    profiles: &Platforms,
+    reading: &mut ConfigReading<'_>,
+) {
     if feeds.is_empty() {
         reading.miss("feed", "no feed", "give at least one [[feed]] with a name and a url");
     }

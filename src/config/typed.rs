@@ -16,7 +16,7 @@ use std::{
 use toml::{Table, Value};
 
 /// A configuration that is being read, with every mistake found so far. Paths are those of [`ConfigText`].
-pub(super) struct Reading<'t> {
+pub(super) struct ConfigReading<'t> {
     written: ConfigText<'t>,
     mistakes: Vec<RefusedSetting>,
     /// Paths whose values are refused: what is said of the values in their places would be false.
@@ -34,7 +34,7 @@ const JUDGED_BESIDE: &[(&str, &str)] = &[
     ("feed.poll.min_secs", "max_secs"),
 ];
 
-impl<'t> Reading<'t> {
+impl<'t> ConfigReading<'t> {
     /// Begins with what is written; keys that there are not are refused and left out.
     pub(super) fn new(mut written: ConfigText<'t>) -> Self {
         let mistakes = std::mem::take(&mut written.mistakes);

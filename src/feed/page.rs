@@ -136,7 +136,10 @@ pub struct Selection<R> {
 /// Degradation of a cursor: the value of the header `Smart-Feed-Cursor` (D-8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Degraded {
-    /// Treated as `time:{T}`.
+    /// Treated as `time:{T}`, because the item at the cursor has moved on: it was edited or deleted since. That happens every
+    /// day and costs nothing: from T on, only the item itself comes again, as it is now.
+    Moved,
+    /// Treated as `time:{T}`, because it is not a cursor of this feed.
     Time,
     /// Treated as the start of the feed.
     Reset,
@@ -146,6 +149,7 @@ impl Degraded {
     /// The header's value.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Moved => "moved",
             Self::Time => "time",
             Self::Reset => "reset",
         }
@@ -280,19 +284,27 @@ fn resolve<L: Listing>(
             Ok(Resolved { bound: time_bound(*span, is_lower), degraded: degraded.then_some(Degraded::Time) })
         }
         Some(Position::Cursor { toc, .. }) => {
-            if toc.holds(listing.ids_at(toc.t)?) {
+            let ids = listing.ids_at(toc.t)?;
+            // Items move in the modified orders only, and leave nothing at their former T.
+            let may_have_moved = !order.takes_ids() && ids.is_empty() && toc.o == 0;
+            if toc.holds(ids) {
                 return whole(Bound::Excluded(ListingPlace { t: toc.t, o: toc.o }));
             }
-            Ok(Resolved {
-                bound: time_bound(Span::of_stamp(toc.t), is_lower),
-                degraded: Some(Degraded::Time),
-            })
+            let degraded =
+                if may_have_moved && is_past(listing, toc.t)? { Degraded::Moved } else { Degraded::Time };
+            Ok(Resolved { bound: time_bound(Span::of_stamp(toc.t), is_lower), degraded: Some(degraded) })
         }
         Some(Position::Id(_)) if !order.takes_ids() => Err(Unanswerable::MovingOrder),
         Some(Position::Id(id)) => {
             whole(Bound::Excluded(listing.place_of(id)?.ok_or(Unanswerable::UnknownId)?))
         }
     }
+}
+
+/// True for a T that the newest item is later than.
+fn is_past<L: Listing>(listing: &L, t: Stamp) -> Result<bool, L::Error> {
+    let newest = edge(listing, (Bound::Unbounded, Bound::Unbounded), true)?;
+    Ok(newest.is_some_and(|(place, _)| place.t > t))
 }
 
 /// An inclusive bound over the span.

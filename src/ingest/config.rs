@@ -67,7 +67,8 @@ impl Config {
         ClientConfig {
             total_secs: self.total_secs,
             connect_secs: usual.connect_secs.min(self.total_secs),
-            head_secs: usual.head_secs.min(self.total_secs),
+            // The head may take as long as the whole: a limit of its own would end a poll before `total_secs`.
+            head_secs: self.total_secs,
             host_wait_secs: usual.host_wait_secs.min(self.total_secs),
             wire_bytes_max: self.wire_bytes_max,
             body_bytes_max: self.body_bytes_max,
@@ -90,5 +91,13 @@ mod tests {
         assert_eq!(toml::from_str::<Config>("").unwrap().check(), Ok(()));
         let client = toml::from_str::<Config>("total_secs = 5").unwrap().client();
         assert_eq!((client.total_secs, client.connect_secs, client.head_secs), (5, 5, 5));
+        for (text, secs) in [("", 30), ("total_secs = 90", 90)] {
+            let client = toml::from_str::<Config>(text).unwrap().client();
+            assert_eq!(
+                (client.total_secs, client.head_secs),
+                (secs, secs),
+                "nothing ends a slow answer earlier"
+            );
+        }
     }
 }

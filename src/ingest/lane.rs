@@ -136,7 +136,7 @@ impl<J: LaneJob> Lane<J> {
             self.waiting.push((due.feed, due.since));
             return Some(job);
         }
-        let span = info_span!("job", job.kind = J::KIND, feed.name = %job.feed_name());
+        let span = info_span!("job", job.kind = %J::KIND, feed.name = %job.feed_name());
         let task = self.tasks.spawn(job.run(stop.clone()).instrument(span)).id();
         self.in_flight.insert(task, InFlight { feed: due.feed, hosts });
         None

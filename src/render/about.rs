@@ -8,6 +8,7 @@ use crate::feed::{
     stamp::Stamp,
 };
 use serde::{Serialize, ser::SerializeMap as _};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -56,6 +57,8 @@ pub fn json(about: &About<'_>) -> Vec<u8> {
         .expect("strings and numbers always serialize into memory")
 }
 
+const ITEM_SCHEMA: &str = include_str!("about/item.schema.json");
+
 #[derive(Serialize)]
 struct Description<'a> {
     name: &'a str,
@@ -85,8 +88,33 @@ struct Description<'a> {
     orders: Orders,
     default_order: &'static str,
     item_format: BTreeMap<&'static str, &'static str>,
+    /// JSON Schema of an item in JSON.
+    item_schema: Value,
+    mirroring: Mirroring,
     max: Limit<usize>,
     timeout: Limit<u64>,
+}
+
+/// The way to mirror the feed, spelt out.
+#[derive(Serialize)]
+struct Mirroring {
+    /// The first request: nothing behind `cursor:` is the beginning.
+    begin: String,
+    /// Every further one, with the `last_cursor` of the answer before. An empty answer is held until there is news.
+    go_on: String,
+    note: &'static str,
+}
+
+impl Mirroring {
+    fn of(site: &Site, name: &str) -> Self {
+        let base = site.base(name, Representation::JSON, Order::MODIFIED);
+        Self {
+            begin: format!("{base}&since=cursor:"),
+            go_on: format!("{base}&since=cursor:LAST_CURSOR"),
+            note: "since=cursor: with nothing behind it is the beginning. Apply each item by its id, store last_cursor, \
+                   and ask with since=cursor:LAST_CURSOR from then on.",
+        }
+    }
 }
 
 /// Items may be missing between these two cursors.
@@ -191,6 +219,8 @@ impl<'a> Description<'a> {
             item_format: Representation::of(Audience::Full)
                 .map(|representation| (representation.suffix(), representation.standard()))
                 .collect(),
+            item_schema: serde_json::from_str(ITEM_SCHEMA).expect("the schema is JSON, see the tests"),
+            mirroring: Mirroring::of(site, &feed.name),
             max: Limit { default: caps.max_default, cap: caps.max_cap },
             timeout: Limit { default: caps.timeout_default_secs, cap: caps.timeout_cap_secs },
         }

@@ -30,7 +30,7 @@ fn prefixed(element: &Element) -> Cow<'_, Element> {
 }
 
 /// Without the links that nobody should follow.
-fn passable<'e>(element: &'e Element) -> Cow<'e, Element> {
+pub(super) fn passable<'e>(element: &'e Element) -> Cow<'e, Element> {
     if !leads_astray(element) {
         return Cow::Borrowed(element);
     }

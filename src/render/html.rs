@@ -21,8 +21,22 @@ mod tests;
 /// The media type of these pages.
 pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
 
+/// Attributes of a title of somebody else's: it runs in its own direction, whatever the page's is.
+const TITLE: &[(&str, Option<&str>)] = &[("class", Some("title")), ("dir", Some("auto"))];
+
+/// Characters of a title that are shown.
+const TITLE_CHARS_MAX: usize = 200;
+
+/// A title that is no longer than a title; the style shows three lines of it.
+fn clamped(title: Cow<'_, str>) -> Cow<'_, str> {
+    match title.char_indices().nth(TITLE_CHARS_MAX) {
+        Some((at, _)) => Cow::Owned(format!("{}…", title[..at].trim_end())),
+        None => title,
+    }
+}
+
 /// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they carry.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-u4na1wHAHgdpJlhHR+aX6UUBxYaW25hHCs/zqrwyThA='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-nLsyifQq1/hdlMxjEyAFD4YDfmluYyq89iIviOWILp0='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("html/style.css");
 
@@ -61,7 +75,7 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
 
 fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {
     page.open("li", &[]);
-    page.holding("h2", &[], |out| anchor(out, &site.about(&feed.name), &identity::name(feed)));
+    page.holding("h2", TITLE, |out| anchor(out, &site.about(&feed.name), &clamped(identity::name(feed))));
     page.open("p", &[("class", Some("quiet"))]);
     page.leaf("code", &[], &feed.name);
     summary(page, feed);
@@ -114,7 +128,7 @@ fn time(page: &mut Xml, at: Stamp) {
 /// One feed's description (SF-132..SF-134).
 pub fn about(about: &About<'_>) -> Vec<u8> {
     let About { feed, site, .. } = *about;
-    let title = identity::name(feed);
+    let title = clamped(identity::name(feed));
     let about_url = site.about(&feed.name);
     let mut page = Xml::html();
     page.open("html", &[("lang", Some("en"))]);
@@ -128,9 +142,10 @@ pub fn about(about: &About<'_>) -> Vec<u8> {
     page.open("body", &[]);
     page.open("main", &[]);
     page.holding("nav", &[], |out| anchor(out, &site.list(), "All feeds"));
-    page.leaf("h1", &[("lang", feed.metadata.language.as_deref().and_then(values::language))], &title);
+    let language = feed.metadata.language.as_deref().and_then(values::language);
+    page.leaf("h1", &[TITLE, &[("lang", language)]].concat(), &title);
     if let Some(description) = visible(feed.metadata.description.as_ref()) {
-        page.leaf("p", &[], &plain(description));
+        page.leaf("p", &[("dir", Some("auto"))], &plain(description));
     }
     facts(&mut page, about);
     reading(&mut page, site, &feed.name);
@@ -228,7 +243,13 @@ fn following(page: &mut Xml, site: &Site, name: &str) {
     page.close("dl");
     let json = site.base(name, Representation::JSON, Order::MODIFIED);
     page.holding("pre", &[], |out| {
-        code(out, &format!("curl '{json}&max=10'\ncurl '{json}&since=cursor:LAST_CURSOR'  # waits for news"));
+        code(
+            out,
+            &format!(
+                "curl '{json}&since=cursor:'  # from the beginning\n\
+                 curl '{json}&since=cursor:LAST_CURSOR'  # goes on, and waits for news"
+            ),
+        );
     });
     page.leaf("h2", &[], "Orders");
     page.open("dl", &[]);
@@ -254,7 +275,12 @@ fn asking(page: &mut Xml, caps: &Caps) {
     page.open("dl", &[]);
     let Caps { max_default, max_cap, timeout_default_secs, timeout_cap_secs } = caps;
     let parameters = [
-        ("since", "after this position: cursor:…, time:… or id:…".to_owned()),
+        (
+            "since",
+            "after this position: cursor: (without anything behind it, the beginning), cursor:LAST_CURSOR, \
+             time:2014-01-06, or id:ID in the created orders"
+                .to_owned(),
+        ),
         ("until", "before this position".to_owned()),
         ("max", format!("posts in a page: {max_default}, at most {max_cap}")),
         ("order", "one of the above".to_owned()),
@@ -284,7 +310,7 @@ fn head(page: &mut Xml, title: &str) {
 }
 
 fn discovery(page: &mut Xml, site: &Site, feed: &FeedRecord) {
-    let title = identity::name(feed);
+    let title = clamped(identity::name(feed));
     for representation in Representation::of(Audience::Classic) {
         let href = site.base(&feed.name, representation, Order::MODIFIED);
         page.empty(

@@ -5,7 +5,8 @@ use crate::{
     feed::{absence::WindowEvent, archive::History, record::Gap},
     render::{
         list::{self, List},
-        samples::{feed, metadata, site},
+        representation::Representation,
+        samples::{bare, feed, gone, metadata, rendered, rich, site},
     },
 };
 use serde_json::{Value, json as value};
@@ -24,7 +25,13 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
         origin: Origin::default(),
         caps: CAPS,
     };
-    let found: Value = serde_json::from_slice(&json(&about)).unwrap();
+    let mut found: Value = serde_json::from_slice(&json(&about)).unwrap();
+    let schema = found.as_object_mut().unwrap().remove("item_schema").expect("an item is described");
+    assert_eq!(schema["properties"]["id"]["type"], "string");
+    let mirroring =
+        found.as_object_mut().unwrap().remove("mirroring").expect("the way to mirror is spelt out");
+    assert_eq!(mirroring["begin"], "http://127.0.0.1/feeds/x.json?order=modified&since=cursor:");
+    assert_eq!(mirroring["go_on"], "http://127.0.0.1/feeds/x.json?order=modified&since=cursor:LAST_CURSOR");
     assert_eq!(
         found,
         value!({
@@ -60,6 +67,53 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
             "timeout": {"default": 55, "cap": 300}
         })
     );
+}
+
+/// Checks a value against the part of JSON Schema that the description of an item uses; every key must be described.
+fn conforms(value: &Value, schema: &Value, whole: &Value, at: &str) {
+    let schema = match schema["$ref"].as_str() {
+        Some(reference) => whole.pointer(reference.trim_start_matches('#')).expect("it is there"),
+        None => schema,
+    };
+    if let Some(constant) = schema.get("const") {
+        assert_eq!(value, constant, "{at}");
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        assert!(values.contains(value), "{at}: {value}");
+    }
+    match schema["type"].as_str() {
+        Some("string") => assert!(value.is_string(), "{at}"),
+        Some("integer") => assert!(value.is_u64(), "{at}"),
+        Some("array") => {
+            let list = value.as_array().unwrap_or_else(|| panic!("{at} is a list"));
+            list.iter().for_each(|value| conforms(value, &schema["items"], whole, at));
+        }
+        Some("object") => {
+            let object = value.as_object().unwrap_or_else(|| panic!("{at} is an object"));
+            for required in schema["required"].as_array().into_iter().flatten() {
+                assert!(object.contains_key(required.as_str().unwrap()), "{at} lacks {required}");
+            }
+            for (key, value) in object {
+                let described =
+                    schema["properties"].get(key).unwrap_or_else(|| panic!("{at}.{key} is described"));
+                conforms(value, described, whole, &format!("{at}.{key}"));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn items_are_as_the_schema_describes_them() {
+    let (feed, site) = (feed(metadata()), site());
+    let about = About { feed: &feed, site: &site, upstream: None, origin: Origin::default(), caps: CAPS };
+    let described: Value = serde_json::from_slice(&json(&about)).unwrap();
+    let schema = &described["item_schema"];
+    let page: Value =
+        serde_json::from_str(&rendered(Representation::JSON, vec![rich(), bare(), gone(3)])).unwrap();
+    for item in page["items"].as_array().unwrap() {
+        conforms(item, schema, schema, "item");
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn the_list_leads_readers_to_the_classic_views() {
         &[
             r#"<link rel="alternate" type="application/atom+xml" title="Old &amp; good" href="http://127.0.0.1/feeds/x/classic.atom"/>"#,
             r#"<link rel="alternate" type="application/rss+xml" title="Old &amp; good" href="http://127.0.0.1/feeds/x/classic.rss"/>"#,
-            r#"<h2><a href="http://127.0.0.1/feeds/x/about">Old &amp; good</a></h2>"#,
+            r#"<h2 class="title" dir="auto"><a href="http://127.0.0.1/feeds/x/about">Old &amp; good</a></h2>"#,
             r#"<a href="http://127.0.0.1/feeds/x.json?order=modified">JSON</a>"#,
             "<code>x</code>",
             "3 posts, 1 of them deleted",
@@ -50,6 +50,20 @@ fn the_list_leads_readers_to_the_classic_views() {
     );
     let discovered = page.split("</head>").next().unwrap();
     assert!(!discovered.contains("x.atom?order"), "autodiscovery never leads to the Smart Feed");
+}
+
+#[test]
+fn titles_run_in_their_own_direction_and_are_no_longer_than_titles() {
+    let title = format!("{}end", "long ".repeat(10_000));
+    let feed = feed(Metadata { title: Some(Text::plain(&title)), ..metadata() });
+    for page in [list_of(std::slice::from_ref(&feed)), about_of(&feed)] {
+        assert!(page.contains("class=\"title\" dir=\"auto\""), "{page}");
+        assert!(
+            page.contains("long long…") && !page.contains("end<") && page.len() < 20_000,
+            "{}",
+            page.len()
+        );
+    }
 }
 
 #[test]

@@ -17,6 +17,10 @@ use everfeed_adapters as adapters;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
+mod extension;
+
+use extension::Extension;
+
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +37,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
         prev_cursor,
         last_cursor: &page.last_cursor,
         next: document.next(audience),
+        feed: Object::channel(feed),
         items: page.items.iter().map(|item| Activity::of(item, &service)).collect(),
     };
     let mut out = Vec::with_capacity(document.capacity_bytes());
@@ -59,6 +64,8 @@ struct Collection<'a> {
     last_cursor: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<&'a str>,
+    /// The channel, by what it says of itself, in the shape of the object of an item.
+    feed: Object<'a>,
     items: Vec<Activity<'a>>,
 }
 
@@ -68,12 +75,14 @@ struct Hubs<'a> {
     hub: [&'a str; 1],
 }
 
-/// Change of an item: its `published` and `updated` are T, those of its object the publisher's.
+/// Change of an item. `published` is the publisher's date, or `created` where he names none, as activities must have one.
+/// `updated` and `modified` are T (SF-94), and `created` is C: these are ours.
 #[derive(Serialize)]
 struct Activity<'a> {
     id: String,
     published: Date,
     updated: Date,
+    modified: Date,
     verb: &'static str,
     actor: Cow<'a, Actor<'a>>,
     object: Object<'a>,
@@ -106,12 +115,12 @@ struct Actor<'a> {
     email: Option<&'a str>,
 }
 
-/// The post itself. A tombstone keeps its type and id only.
+/// The post itself, of which a tombstone keeps type and id only; or the channel.
 #[derive(Default, Serialize)]
 struct Object<'a> {
     #[serde(rename = "objectType")]
     object_type: &'static str,
-    id: &'a str,
+    id: Cow<'a, str>,
     #[serde(rename = "displayName", skip_serializing_if = "Option::is_none")]
     display_name: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,6 +157,20 @@ struct Object<'a> {
     language: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<Source<'a>>,
+    /// Pictures of the channel: its logo, and its small square one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<Picture<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    icon: Option<Picture<'a>>,
+    /// Elements of the channel from other vocabularies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    extensions: Vec<Extension<'a>>,
+}
+
+/// A picture, as ActivityStreams 1.0 section 3.3 has a media link.
+#[derive(Serialize)]
+struct Picture<'a> {
+    url: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
@@ -212,8 +235,9 @@ impl<'a> Activity<'a> {
         };
         Self {
             id: item.id.to_string(),
-            published: Date(item.modified),
+            published: Date(item.published().unwrap_or(item.created)),
             updated: Date(item.modified),
+            modified: Date(item.modified),
             verb: verb(item),
             actor: author.map_or(Cow::Borrowed(service), Cow::Owned),
             title: object.display_name.clone(),
@@ -250,7 +274,7 @@ impl<'a> Actor<'a> {
     /// would change without a new T.
     fn service(feed: &'a FeedRecord) -> Self {
         Self {
-            object_type: "service",
+            object_type: SERVICE,
             id: Some(identity::iri(feed)),
             display_name: identity::host(feed),
             url: None,
@@ -260,10 +284,35 @@ impl<'a> Actor<'a> {
 }
 
 const ARTICLE: &str = "article";
+const SERVICE: &str = "service";
 
 impl<'a> Object<'a> {
     fn stripped(item: &'a Item) -> Self {
-        Self { object_type: ARTICLE, id: item.given_id(), ..Self::default() }
+        Self { object_type: ARTICLE, id: item.given_id().into(), ..Self::default() }
+    }
+
+    /// The channel: the service that is the actor of items without an author.
+    fn channel(feed: &'a FeedRecord) -> Self {
+        let metadata = &*feed.metadata;
+        let mut authors: Vec<_> = metadata.authors.iter().filter_map(Actor::person).collect();
+        let picture = |url: &'a str| target::image(url).map(|url| Picture { url });
+        Self {
+            object_type: SERVICE,
+            id: identity::iri(feed).into(),
+            display_name: Some(identity::name(feed)),
+            summary: visible(metadata.description.as_ref()).map(html),
+            url: metadata.link("alternate").and_then(target::link),
+            author: authors.first().cloned(),
+            authors: if authors.len() > 1 { std::mem::take(&mut authors) } else { Vec::new() },
+            contributors: metadata.contributors.iter().filter_map(Actor::person).collect(),
+            tags: metadata.categories.iter().map(Tag::of).collect(),
+            rights: visible(metadata.rights.as_ref()).map(plain),
+            language: metadata.language.as_deref().and_then(values::language),
+            image: metadata.image.as_ref().and_then(|image| picture(&image.url)),
+            icon: metadata.icon.as_deref().and_then(picture),
+            extensions: extension::of_channel(metadata),
+            ..Self::default()
+        }
     }
 
     fn live(item: &'a Item, entry: &'a adapters::Entry) -> Self {
@@ -272,7 +321,7 @@ impl<'a> Object<'a> {
             entry.content.as_ref().map_or_else(Inside::default, Inside::of);
         Self {
             object_type: ARTICLE,
-            id: item.given_id(),
+            id: item.given_id().into(),
             display_name: entry.title.as_ref().map(plain).filter(|title| !title.is_empty()),
             summary: visible(entry.summary.as_ref()).map(html),
             content,
@@ -290,6 +339,7 @@ impl<'a> Object<'a> {
             rights: visible(entry.rights.as_ref()).map(plain),
             language: entry.language.as_deref().and_then(values::language),
             source: entry.source.as_deref().map(Source::of),
+            ..Self::default()
         }
     }
 }

@@ -120,20 +120,21 @@ fn links(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     if let Some(next) = document.next(audience) {
         xml.empty("link", &[("rel", Some("next")), ("type", own_type), ("href", Some(next))]);
     }
-    // The site comes first, as it is what a person would call the alternate.
     let metadata = &document.feed().metadata;
     let mut alternates = HashSet::new();
     let site = metadata.links.iter().find(|link| link.rel == "alternate");
-    if let Some((site, href)) = site.and_then(|site| Some((site, target::link(&site.href)?))) {
-        alternates.insert("text/html");
-        let (rel, media_type, title) = (Some("alternate"), Some("text/html"), site.title.as_deref());
-        xml.empty("link", &[("rel", rel), ("type", media_type), ("title", title), ("href", Some(&href))]);
-    }
+    let site = site.and_then(|site| Some((site, target::link(&site.href)?)));
+    alternates.extend(site.is_some().then_some("text/html"));
     for other in links.alternates.iter().filter(|other| alternates.insert(other.media_type)) {
         link(xml, "alternate", other.media_type, &other.title, &other.href);
     }
     link(xml, "describedby", "text/html", "About this feed", &links.about);
     entry::plain_links(xml, channel::links(metadata, &alternates).into_iter());
+    // The site is what a person would call the alternate. Readers that know types find it anywhere; newsboat takes the last.
+    if let Some((site, href)) = site {
+        let (rel, media_type, title) = (Some("alternate"), Some("text/html"), site.title.as_deref());
+        xml.empty("link", &[("rel", rel), ("type", media_type), ("title", title), ("href", Some(&href))]);
+    }
 }
 
 fn link(xml: &mut Xml, rel: &str, media_type: &str, title: &str, href: &str) {

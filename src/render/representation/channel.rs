@@ -42,7 +42,7 @@ const NAMES: &[&str] = &[
 
 /// Limit of the foreign markup of a feed in one document, in bytes; elements that do not fit are left out. Every page and
 /// every push carries it.
-const MARKUP_BYTES_MAX: usize = 64 * 1024;
+pub(super) const MARKUP_BYTES_MAX: usize = 64 * 1024;
 
 /// Limit of the links of a feed in one document.
 const LINKS_MAX: usize = 64;
@@ -72,7 +72,7 @@ pub(super) fn elements(
     mut write: impl FnMut(&str),
 ) {
     let mut left = MARKUP_BYTES_MAX;
-    for element in metadata.foreign.iter().filter(|element| !is_left_out(element, is_own)) {
+    for element in foreign_elements(metadata, is_own) {
         let mut markup = String::new();
         foreign::write(&mut markup, element, declared);
         if let Some(rest) = left.checked_sub(markup.len()).filter(|_| !markup.is_empty()) {
@@ -80,6 +80,14 @@ pub(super) fn elements(
             write(&markup);
         }
     }
+}
+
+/// The elements of a feed that come out again, however long they are.
+pub(super) fn foreign_elements(
+    metadata: &Metadata,
+    is_own: fn(&str) -> bool,
+) -> impl Iterator<Item = &Element> {
+    metadata.foreign.iter().filter(move |element| !is_left_out(element, is_own))
 }
 
 fn is_left_out(element: &Element, is_own: fn(&str) -> bool) -> bool {

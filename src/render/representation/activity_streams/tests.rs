@@ -5,7 +5,9 @@ use crate::{
     render::representation::Representation,
     render::samples::{Around, bare, gone, live, rendered, rendered_with, rich},
 };
-use everfeed_adapters::{Body, Entry, Metadata, Person, Text, TextKind};
+use everfeed_adapters::{
+    Attribute, Body, Category, Element, Entry, Image, Metadata, Node, Person, Text, TextKind,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -29,7 +31,9 @@ fn a_page_says_where_it_stands_and_how_to_go_on() {
         concat!(
             r#"{"count":0,"totalItems":3,"url":"http://127.0.0.1/feeds/x.json?order=modified","#,
             r#""links":{"hub":["http://127.0.0.1/hub"]},"last_cursor":"1389003999_0_2040335985","#,
-            r#""next":"http://127.0.0.1/feeds/x.json?order=modified&since=cursor%3A1_0_2","items":[]}"#
+            r#""next":"http://127.0.0.1/feeds/x.json?order=modified&since=cursor%3A1_0_2","#,
+            r#""feed":{"objectType":"service","id":"urn:uuid:ce131090-7622-5725-96e5-0ac6c19dd563","#,
+            r#""displayName":"Old & good","summary":"A blog","url":"http://example.org/"},"items":[]}"#
         )
     );
 }
@@ -57,8 +61,9 @@ fn a_post_is_an_activity() {
         only(rich()),
         json!({
             "id": "01010101010101010101",
-            "published": "2014-01-06T10:18:48Z",
+            "published": "2005-11-15T03:22:41Z",
             "updated": "2014-01-06T10:18:48Z",
+            "modified": "2014-01-06T10:18:48Z",
             "verb": "post",
             "actor": {
                 "objectType": "person", "displayName": "Ann", "url": "http://example.org/Ann",
@@ -106,6 +111,7 @@ fn a_tombstone_keeps_its_ids_and_says_why() {
         "id": "03030303030303030303",
         "published": "2014-01-06T10:18:50Z",
         "updated": "2014-01-06T10:18:50Z",
+        "modified": "2014-01-06T10:18:50Z",
         "verb": "delete",
         "actor": {
             "objectType": "service", "id": "urn:uuid:ce131090-7622-5725-96e5-0ac6c19dd563",
@@ -117,6 +123,83 @@ fn a_tombstone_keeps_its_ids_and_says_why() {
         "reason": "explicit"
     });
     assert_eq!(only(gone(3)), expected);
+}
+
+#[test]
+fn a_date_that_the_publisher_did_not_give_is_that_of_the_first_sight() {
+    let item = only(Item { modified: Stamp::from_secs(1_400_000_000), ..bare() });
+    assert_eq!(item["published"], item["created"]);
+    assert_eq!(item["modified"], item["updated"]);
+    assert_ne!(item["modified"], item["created"]);
+    assert_eq!(item["object"].get("published"), None);
+}
+
+#[test]
+fn a_channel_says_of_itself_what_an_item_would_in_the_same_shape() {
+    let element = |name: &str, attributes: Vec<Attribute>, children: Vec<Node>| Element {
+        ns: "http://www.itunes.com/dtds/podcast-1.0.dtd".into(),
+        prefix: "itunes".into(),
+        name: name.into(),
+        attributes,
+        children,
+    };
+    let attribute = |name: &str, value: &str| Attribute {
+        name: name.into(),
+        value: value.into(),
+        ..Attribute::default()
+    };
+    let person = |name: &str| Person { name: Some(name.into()), ..Person::default() };
+    let change = |around: &mut Around| {
+        around.feed.metadata = Arc::new(Metadata {
+            title: Some(Text::plain("Pod")),
+            authors: vec![person("Ann"), person("Bob")],
+            contributors: vec![person("Cal")],
+            categories: vec![Category { term: "fish".into(), ..Category::default() }],
+            language: Some("de".into()),
+            rights: Some(Text::html("&copy; Ann")),
+            image: Some(Image { url: "http://example.org/logo.png".into(), ..Image::default() }),
+            icon: Some("javascript:x".into()),
+            foreign: vec![
+                element("explicit", vec![], vec![Node::Text(" no ".into())]),
+                element("image", vec![attribute("href", "javascript:x"), attribute("title", "A")], vec![]),
+                element(
+                    "owner",
+                    vec![],
+                    vec![Node::Element(element("name", vec![], vec![Node::Text("Ann".into())]))],
+                ),
+                Element { name: "ttl".into(), children: vec![Node::Text("5".into())], ..Element::default() },
+                element("huge", vec![], vec![Node::Text("x".repeat(100_000))]),
+            ],
+            ..Metadata::default()
+        });
+    };
+    let ns = "http://www.itunes.com/dtds/podcast-1.0.dtd";
+    let expect = json!({
+        "objectType": "service", "id": "urn:uuid:ce131090-7622-5725-96e5-0ac6c19dd563", "displayName": "Pod",
+        "author": {"objectType": "person", "displayName": "Ann"},
+        "authors": [{"objectType": "person", "displayName": "Ann"}, {"objectType": "person", "displayName": "Bob"}],
+        "contributors": [{"objectType": "person", "displayName": "Cal"}],
+        "tags": [{"objectType": "tag", "displayName": "fish"}],
+        "rights": "© Ann", "language": "de",
+        "image": {"url": "http://example.org/logo.png"},
+        "extensions": [
+            {"ns": ns, "name": "explicit", "content": "no"},
+            {"ns": ns, "name": "image", "attributes": {"title": "A"}},
+            {"ns": ns, "name": "owner", "children": [{"ns": ns, "name": "name", "content": "Ann"}]},
+        ],
+    });
+    assert_eq!(page(vec![], change)["feed"], expect);
+}
+
+#[test]
+fn an_actor_has_no_name_that_only_we_know() {
+    for namespace in ["127.0.0.1:8081/rss.xml", "blog/rss.xml", "10.0.0.7/feed", "[::1]:81/x", "localhost/x"]
+    {
+        let told = page(vec![bare(), gone(3)], |around| around.feed.ids.namespace = namespace.into());
+        for item in told["items"].as_array().unwrap() {
+            assert_eq!(item["actor"]["displayName"], "x", "{namespace}");
+        }
+    }
 }
 
 #[test]

@@ -146,20 +146,19 @@ fn links(xml: &mut Xml, entry: &Entry) -> bool {
 /// Links; tells whether one is an alternate. Of the alternates with one type and language only the first is written.
 pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Link>) -> bool {
     let mut alternates = HashSet::new();
+    let mut is_wanted = |link: &'l Link| {
+        target::link(&link.href).is_some()
+            && (relation(link) != "alternate" || alternates.insert((link_type(link), link_language(link))))
+    };
+    let links = permalink_last(links.filter(|link| is_wanted(link)).collect());
     for link in links {
         let Some(href) = target::link(&link.href) else { continue };
-        let rel = relation(link);
-        let media_type = link.media_type.as_deref().and_then(values::media_type);
-        let hreflang = link.hreflang.as_deref().and_then(values::language);
-        if rel == "alternate" && !alternates.insert((media_type, hreflang)) {
-            continue;
-        }
         xml.empty(
             "link",
             &[
-                ("rel", Some(rel)),
-                ("type", media_type),
-                ("hreflang", hreflang),
+                ("rel", Some(relation(link))),
+                ("type", link_type(link)),
+                ("hreflang", link_language(link)),
                 ("title", link.title.as_deref()),
                 ("href", Some(&href)),
                 ("length", values::length(link.length.as_deref())),
@@ -167,6 +166,29 @@ pub(super) fn plain_links<'l>(xml: &mut Xml, links: impl Iterator<Item = &'l Lin
         );
     }
     !alternates.is_empty()
+}
+
+/// Of several alternates the permalink, the first that is a page, stands last: newsboat takes the last one, and readers that
+/// know types find it anywhere.
+fn permalink_last(mut links: Vec<&Link>) -> Vec<&Link> {
+    let is_alternate = |link: &&Link| relation(link) == "alternate";
+    let is_page =
+        |link: &Link| link_type(link).is_none_or(|media_type| media_type.eq_ignore_ascii_case("text/html"));
+    if links.iter().filter(|link| is_alternate(link)).count() > 1
+        && let Some(at) = links.iter().position(|link| is_alternate(&link) && is_page(link))
+    {
+        let permalink = links.remove(at);
+        links.push(permalink);
+    }
+    links
+}
+
+fn link_type(link: &Link) -> Option<&str> {
+    link.media_type.as_deref().and_then(values::media_type)
+}
+
+fn link_language(link: &Link) -> Option<&str> {
+    link.hreflang.as_deref().and_then(values::language)
 }
 
 /// The relation as Atom spells it: a registered name, or an IRI.

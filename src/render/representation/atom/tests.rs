@@ -3,7 +3,7 @@
 use crate::{
     feed::{item::Item, stamp::Stamp},
     render::representation::Representation,
-    render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
+    render::samples::{bare, gone, link, live, metadata, part, rendered, rendered_with, rich},
 };
 use everfeed_adapters::{Body, Element, Entry, Image, Link, Metadata, Person, Source, Text, TextKind};
 use std::sync::Arc;
@@ -44,11 +44,11 @@ fn a_page_says_where_it_stands_and_how_to_go_on() {
   <link rel="self" type="application/atom+xml" href="http://127.0.0.1/feeds/x.atom?order=modified"/>
   <link rel="hub" href="http://127.0.0.1/hub"/>
   <link rel="next" type="application/atom+xml" href="http://127.0.0.1/feeds/x.atom?order=modified&amp;since=cursor%3A1_0_2&amp;max=1"/>
-  <link rel="alternate" type="text/html" href="http://example.org/"/>
   <link rel="alternate" type="application/json" title="Smart Feed (JSON)" href="http://127.0.0.1/feeds/x.json?order=modified"/>
   <link rel="alternate" type="application/atom+xml" title="Newest posts (Atom)" href="http://127.0.0.1/feeds/x/classic.atom"/>
   <link rel="alternate" type="application/rss+xml" title="Newest posts (RSS)" href="http://127.0.0.1/feeds/x/classic.rss"/>
   <link rel="describedby" type="text/html" title="About this feed" href="http://127.0.0.1/feeds/x/about"/>
+  <link rel="alternate" type="text/html" href="http://example.org/"/>
   <generator version="VERSION">everfeed</generator>
   <fo:total>3</fo:total>
   <fo:last_cursor>1389003999_0_2040335985</fo:last_cursor>
@@ -195,6 +195,40 @@ fn an_item_is_written_the_same_in_every_document() {
             around.prev_cursor = Some("p".into());
         });
         assert_eq!(part(&alone, from, to), part(&elsewhere, from, to));
+    }
+}
+
+#[test]
+fn readers_that_take_the_last_alternate_get_the_page() {
+    // newsboat takes the last `rel="alternate"` of a feed and of an entry, whatever its type.
+    let typed = |media_type: &str, href: &str| Link {
+        media_type: Some(media_type.into()),
+        ..link("alternate", href)
+    };
+    for representation in [Representation::ATOM, Representation::CLASSIC_ATOM] {
+        let entry = Entry {
+            links: vec![
+                typed("text/html", "http://example.org/1"),
+                typed("text/html", "http://example.org/dropped"),
+                typed("application/pdf", "http://example.org/1.pdf"),
+                link("related", "http://example.org/2"),
+            ],
+            ..Entry::default()
+        };
+        let document = rendered_with(representation, vec![live(1, entry)], |around| {
+            let links = vec![
+                link("alternate", "http://example.org/"),
+                typed("application/json", "http://example.org/j"),
+            ];
+            around.feed.metadata = Arc::new(Metadata { links, ..metadata() });
+        });
+        let (head, entry) = document.split_once("<entry").unwrap();
+        let last = |part: &str| {
+            let at = part.rfind("rel=\"alternate\"").expect("an alternate");
+            part[at..].split("href=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned()
+        };
+        assert_eq!((last(head), last(entry)), ("http://example.org/".into(), "http://example.org/1".into()));
+        assert!(!entry.contains("dropped") && entry.contains("1.pdf"), "{entry}");
     }
 }
 
