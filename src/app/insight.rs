@@ -17,8 +17,8 @@ use crate::{
     secret::public_url,
     serve::{
         admin::{
-            FeedStatus, ForgetAnswer, GapStatus, Insight, PollReport, ReloadAnswer, RemovedStatus, Status, StoreStatus,
-            SubscriberStatus,
+            FeedStatus, ForgetAnswer, GapStatus, Insight, PollReport, ReloadAnswer, RemovedStatus, Status,
+            StoreStatus, SubscriberStatus,
         },
         feed_range::FeedRange,
         long_poll::Waiters,
