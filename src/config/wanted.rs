@@ -34,9 +34,10 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.import" => {
             "a table, for instance { serve_after_secs = 60, pages_max = 1000, page_gap_secs = 1, again_secs = 2592000 }"
         }
-        "feed.deletions.unsafe" | "feed.deletions.permalink_checks" | "hub.callbacks_private" => {
-            "true or false"
-        }
+        "feed.deletions.unsafe"
+        | "feed.deletions.permalink_checks"
+        | "feed.deletions.page_credentials"
+        | "hub.callbacks_private" => "true or false",
         "feed" => "one [[feed]] for each feed, with at least name and url",
         "server" | "store" | "upstream" | "hub" | "platforms" => {
             "a table: the name in square brackets on a line of its own"

@@ -79,6 +79,8 @@ pub trait ListingRow {
     fn id(&self) -> String;
     /// Weight of the row against the byte budget.
     fn weight_bytes(&self) -> usize;
+    /// Time of the first sight of the item.
+    fn created(&self) -> Stamp;
 }
 
 /// One feed along one axis, in canonical ascending order.
@@ -291,7 +293,7 @@ fn resolve<L: Listing>(
                 return whole(Bound::Excluded(ListingPlace { t: toc.t, o: toc.o }));
             }
             let degraded =
-                if may_have_moved && is_past(listing, toc.t)? { Degraded::Moved } else { Degraded::Time };
+                if may_have_moved && may_be_ours(listing, toc.t)? { Degraded::Moved } else { Degraded::Time };
             Ok(Resolved { bound: time_bound(Span::of_stamp(toc.t), is_lower), degraded: Some(degraded) })
         }
         Some(Position::Id(_)) if !order.takes_ids() => Err(Unanswerable::MovingOrder),
@@ -301,10 +303,13 @@ fn resolve<L: Listing>(
     }
 }
 
-/// True for a T that the newest item is later than.
-fn is_past<L: Listing>(listing: &L, t: Stamp) -> Result<bool, L::Error> {
-    let newest = edge(listing, (Bound::Unbounded, Bound::Unbounded), true)?;
-    Ok(newest.is_some_and(|(place, _)| place.t > t))
+/// True for a T at which an item of the feed may have stood: between the first and the last of them. When even the first one
+/// is later, it was itself edited since, and was there at T.
+fn may_be_ours<L: Listing>(listing: &L, t: Stamp) -> Result<bool, L::Error> {
+    let whole = (Bound::Unbounded, Bound::Unbounded);
+    let Some((first, row)) = edge(listing, whole, false)? else { return Ok(false) };
+    let reaches_back = first.t < t || row.created() <= t;
+    Ok(reaches_back && edge(listing, whole, true)?.is_some_and(|(last, _)| last.t > t))
 }
 
 /// An inclusive bound over the span.

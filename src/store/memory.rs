@@ -624,6 +624,10 @@ impl ListingRow for Kept {
     fn weight_bytes(&self) -> usize {
         self.bytes
     }
+
+    fn created(&self) -> Stamp {
+        self.item.created
+    }
 }
 
 impl paging::ListedRow for Kept {

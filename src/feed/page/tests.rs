@@ -21,6 +21,11 @@ impl ListingRow for Named {
     fn weight_bytes(&self) -> usize {
         self.0.len()
     }
+
+    // The vectors' items were never edited.
+    fn created(&self) -> Stamp {
+        Stamp::MAX
+    }
 }
 
 impl Plain {

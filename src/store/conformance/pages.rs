@@ -93,6 +93,16 @@ async fn a_cursor_that_does_not_hold_degrades_to_its_time(rig: Rig) {
     rig.change(feed, vec![edit(2, "x")]).await.unwrap();
     let moved = rig.list(feed, Order::MODIFIED, Some(&held)).await;
     assert_eq!((ids(&moved), moved.degraded), (ids_of(&[3, 2]), Some(Degraded::Moved)));
+    // The only item of a feed is edited, as that of a resource is.
+    let single = rig.register("single", "single.example/").await.unwrap().no;
+    rig.change(single, vec![add(1)]).await.unwrap();
+    let held = rig.page(all(single, Order::MODIFIED)).await.unwrap().last_cursor;
+    rig.change(single, vec![edit(1, "x")]).await.unwrap();
+    let moved = rig.list(single, Order::MODIFIED, Some(&held)).await;
+    assert_eq!((ids(&moved), moved.degraded), (ids_of(&[1]), Some(Degraded::Moved)));
+    // A cursor of another feed, from before this one began.
+    let foreign = rig.list(feed, Order::MODIFIED, Some("1389003527_0_3678689003")).await;
+    assert_eq!((ids(&foreign).len(), foreign.degraded), (3, Some(Degraded::Time)));
     let forged = rig.list(feed, Order::CREATED, Some(&format!("{START}_0_1"))).await;
     assert_eq!((ids(&forged).len(), forged.degraded), (3, Some(Degraded::Time)));
     let offset = rig.list(feed, Order::CREATED, Some(&format!("{START}_3_1"))).await;

@@ -179,6 +179,10 @@ impl ListingRow for Raw {
     fn weight_bytes(&self) -> usize {
         self.value.value().len()
     }
+
+    fn created(&self) -> Stamp {
+        self.header.created
+    }
 }
 
 impl paging::ListedRow for Raw {
