@@ -27,12 +27,17 @@ mod insight;
 
 mod reload;
 
+mod forget_item;
+
 pub mod explain;
+
+pub mod backup;
 
 pub mod probe;
 
 pub mod replay;
 
+pub use forget_item::forgotten;
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 
 /// Time between two looks at the condition of the store.
@@ -180,6 +185,19 @@ pub async fn forget(config: &Config, name: &str) -> anyhow::Result<()> {
     let catalog = catalog::observe(&*store, config.feed.clone()).await?;
     let forgotten = reload::forget(&*store, &catalog, name).await;
     store.close().await?;
+    forgotten?;
+    Ok(())
+}
+
+/// Removes one item of a feed, on a store that nobody serves.
+pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Result<()> {
+    let path = &config.store.path;
+    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    let store = open(config, Arc::new(clock::System)).await?;
+    let catalog = catalog::Catalog::new(catalog::observe(&*store, config.feed.clone()).await?);
+    let explainer = explain::Explainer { store, catalog, platforms: config.platforms.profiles() };
+    let forgotten = forget_item::forget_item(&explainer, feed, item).await;
+    explainer.store.close().await?;
     forgotten?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::{
     app::App,
     config::{self, Config, ConfigError, ConfigSource},
-    store::StoreError,
+    store::{StoreError, redb::begin_anew},
     telemetry::{self, LogForm},
 };
 use clap::{Args, Parser, Subcommand};
@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 mod ask;
+mod backup;
 pub mod clock;
 pub mod demo;
 pub mod explain;
@@ -38,7 +39,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
-    Serve(WithConfig),
+    Serve(ServeOptions),
     /// Check a configuration and say what it means; bind and open nothing.
     Check(WithConfig),
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
@@ -51,8 +52,10 @@ enum Command {
     Replay(replay::ReplayOptions),
     /// Let the running everfeed read its configuration again, and print each feed and key that changed.
     Reload(WithConfig),
-    /// Remove everything that is kept of a feed that is not configured any more.
-    Forget(ForgetOptions),
+    /// Remove everything that is kept of a feed that is not configured any more, or one item of a feed for good.
+    Forget(forget::ForgetOptions),
+    /// Copy the whole store into a file, also while everfeed runs.
+    Backup(backup::BackupOptions),
     /// Questions to the file of the store.
     Store {
         #[command(subcommand)]
@@ -72,11 +75,12 @@ enum ClockCommand {
 }
 
 #[derive(Debug, Args)]
-struct ForgetOptions {
+struct ServeOptions {
     #[command(flatten)]
     with: WithConfig,
-    /// The name of the feed.
-    feed: String,
+    /// Make a new, empty store if the one that was there is missing or empty.
+    #[arg(long)]
+    new_store: bool,
 }
 
 #[derive(Debug, Args)]
@@ -123,9 +127,12 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             print!("{}", config.summary(&with.config));
             Ok(())
         }
-        Command::Serve(with) => {
-            let source = ConfigSource::of(&with.config);
+        Command::Serve(options) => {
+            let source = ConfigSource::of(&options.with.config);
             let config = source.load()?;
+            if options.new_store {
+                begin_anew(&config.store.path)?;
+            }
             telemetry::log(form, "info");
             runtime()?.block_on(serve(config, source))
         }
@@ -153,7 +160,12 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Forget(options) => {
             let config = Config::load(&options.with.config, config::environment())?;
             telemetry::log(form, "warn");
-            runtime()?.block_on(forget::run(&options.feed, &config))
+            runtime()?.block_on(forget::run(&options, &config))
+        }
+        Command::Backup(options) => {
+            let config = Config::load(&options.with.config, config::environment())?;
+            telemetry::log(form, "warn");
+            runtime()?.block_on(backup::run(&options, &config))
         }
         Command::Store { command: store::StoreCommand::Verify(options) } => {
             let read = || Ok(Config::load(&options.with.config, config::environment())?);
@@ -170,8 +182,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
 /// True when the command cannot be meant, when a reload is refused, or when the store says that the configuration points
 /// at the wrong file or gives a feed another namespace.
 fn is_misconfigured(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(StoreError::Schema(_) | StoreError::Namespace { .. }))
-        || error.is::<reload::ReloadFailed>()
+    matches!(
+        error.downcast_ref(),
+        Some(StoreError::Schema(_) | StoreError::Missing(_) | StoreError::Namespace { .. })
+    ) || error.is::<reload::ReloadFailed>()
         || error.downcast_ref::<probe::Trouble>().is_some_and(|trouble| trouble.is_misused)
 }
 

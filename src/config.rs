@@ -51,7 +51,9 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
         let text = source::read(file)?;
-        let config = Self::from_text(file, &text, environment)?;
+        let mut config = Self::from_text(file, &text, environment)?;
+        // A service is started in other folders than a shell.
+        config.store.path = file.with_file_name("").join(&config.store.path);
         match store_problem(&config.store.path) {
             Some(problem) => Err(ConfigError { file: file.to_owned(), problems: vec![problem] }),
             None => Ok(config),
