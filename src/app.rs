@@ -33,12 +33,17 @@ mod removed;
 
 mod supervisor;
 
+mod forget_item;
+
 pub mod explain;
+
+pub mod backup;
 
 pub mod probe;
 
 pub mod replay;
 
+pub use forget_item::forgotten;
 pub use reload::{ForgetRefused, ReloadRefused, ReloadReport};
 pub use removed::RemovedFeed;
 
@@ -211,6 +216,19 @@ pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> 
     let removed = removed::removed_feeds(&*store, &catalog).await;
     store.close().await?;
     Ok(removed?)
+}
+
+/// Removes one item of a feed, on a store that nobody serves.
+pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Result<()> {
+    let path = &config.store.path;
+    anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
+    let store = open(config, Arc::new(clock::System)).await?;
+    let catalog = catalog::Catalog::new(catalog::observe(&*store, config.feed.clone()).await?);
+    let explainer = explain::Explainer { store, catalog, platforms: config.platforms.profiles() };
+    let forgotten = forget_item::forget_item(&explainer, feed, item).await;
+    explainer.store.close().await?;
+    forgotten?;
+    Ok(())
 }
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {

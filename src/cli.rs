@@ -3,7 +3,7 @@
 use crate::{
     app::App,
     config::{self, Config, ConfigError, ConfigSource},
-    store::StoreError,
+    store::{StoreError, redb::begin_anew},
     telemetry::{self, LogForm},
 };
 use clap::{Args, Parser, Subcommand};
@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 mod ask;
+mod backup;
 mod check;
 pub mod clock;
 pub mod demo;
@@ -43,7 +44,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Poll the configured feeds and serve them as Smart Feeds until SIGTERM or SIGINT.
-    Serve(WithConfig),
+    Serve(ServeOptions),
     /// Check a configuration and say what it means, what is risky in it, and what is kept of feeds that it lacks.
     Check(WithConfig),
     /// Run a small legacy blog and everfeed before it, and show every change as it arrives.
@@ -62,8 +63,10 @@ enum Command {
     Poll(PollOptions),
     /// Tell by the exit code, 0 or 1, whether the running everfeed is alive and ready; for HEALTHCHECK.
     Health(WithConfig),
-    /// Remove everything that is kept of a feed that is not configured any more.
-    Forget(ForgetOptions),
+    /// Remove everything that is kept of a feed that is not configured any more, or one item of a feed for good.
+    Forget(forget::ForgetOptions),
+    /// Copy the whole store into a file, also while everfeed runs.
+    Backup(backup::BackupOptions),
     /// Questions to the file of the store.
     Store {
         #[command(subcommand)]
@@ -94,11 +97,12 @@ struct PollOptions {
 }
 
 #[derive(Debug, Args)]
-struct ForgetOptions {
+struct ServeOptions {
     #[command(flatten)]
     with: WithConfig,
-    /// The name of the feed.
-    feed: String,
+    /// Make a new, empty store if the one that was there is missing or empty.
+    #[arg(long)]
+    new_store: bool,
 }
 
 #[derive(Debug, Args)]
@@ -146,9 +150,12 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             runtime()?.block_on(check::print_kept(&config, &with.config));
             Ok(())
         }
-        Command::Serve(with) => {
-            let source = ConfigSource::of(&with.config);
+        Command::Serve(options) => {
+            let source = ConfigSource::of(&options.with.config);
             let config = source.load()?;
+            if options.new_store {
+                begin_anew(&config.store.path)?;
+            }
             telemetry::log(form, "info");
             runtime()?.block_on(serve(config, source))
         }
@@ -179,7 +186,12 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
         Command::Forget(options) => {
             let config = Config::load(&options.with.config, config::environment())?;
             telemetry::log(form, "warn");
-            runtime()?.block_on(forget::run(&options.feed, &config))
+            runtime()?.block_on(forget::run(&options, &config))
+        }
+        Command::Backup(options) => {
+            let config = Config::load(&options.with.config, config::environment())?;
+            telemetry::log(form, "warn");
+            runtime()?.block_on(backup::run(&options, &config))
         }
         Command::Store { command: store::StoreCommand::Verify(options) } => {
             let read = || Ok(Config::load(&options.with.config, config::environment())?);
@@ -196,8 +208,10 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
 /// True when the command cannot be meant, when a reload is refused, or when the store says that the configuration points
 /// at the wrong file or gives a feed another namespace.
 fn is_misconfigured(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(StoreError::Schema(_) | StoreError::Namespace { .. }))
-        || error.is::<reload::ReloadFailed>()
+    matches!(
+        error.downcast_ref(),
+        Some(StoreError::Schema(_) | StoreError::Missing(_) | StoreError::Namespace { .. })
+    ) || error.is::<reload::ReloadFailed>()
         || error.downcast_ref::<probe::Trouble>().is_some_and(|trouble| trouble.is_misused)
 }
 

@@ -34,6 +34,42 @@ impl Clock for System {
     }
 }
 
+/// Watches a clock for jumps, by timers that do not jump.
+#[derive(Debug)]
+pub struct JumpWatch {
+    wall_us: u64,
+    steady: tokio::time::Instant,
+}
+
+/// A clock that was set, or ran while the machine slept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Jump {
+    /// It shows so much more than has passed.
+    Ahead(Duration),
+    /// It shows so much less than has passed.
+    Back(Duration),
+}
+
+impl JumpWatch {
+    /// The smallest jump that counts: what is less does no harm, and happens when a clock is kept right.
+    const JUMP_MIN: Duration = Duration::from_secs(60);
+
+    /// Begins to watch a clock that shows this now.
+    pub fn new(now_us: u64) -> Self {
+        Self { wall_us: now_us, steady: tokio::time::Instant::now() }
+    }
+
+    /// The jump since the last look, if there was one.
+    pub fn look(&mut self, now_us: u64) -> Option<Jump> {
+        let steady = tokio::time::Instant::now();
+        let expected = self.wall_us.saturating_add(micros(steady - self.steady));
+        (self.wall_us, self.steady) = (now_us, steady);
+        let by = Duration::from_micros(now_us.abs_diff(expected));
+        let jump = if now_us > expected { Jump::Ahead(by) } else { Jump::Back(by) };
+        (by >= Self::JUMP_MIN).then_some(jump)
+    }
+}
+
 /// A clock that stands still until it is told otherwise, backwards included.
 #[derive(Debug, Default)]
 pub struct Manual {
@@ -109,6 +145,25 @@ mod tests {
         clock.set(1);
         assert_eq!(clock.now_us(), 1);
         assert_eq!(clock.now(), UNIX_EPOCH + Duration::from_micros(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_jump_in_either_direction_is_seen_once_and_the_course_of_time_is_none() {
+        let clock = Manual::at(1_000_000_000_000);
+        let mut watch = JumpWatch::new(clock.now_us());
+        let hour = Duration::from_secs(3600);
+        let pass = async |by: Duration| {
+            tokio::time::advance(hour).await;
+            clock.advance(by);
+        };
+        pass(hour + Duration::from_secs(59)).await;
+        assert_eq!(watch.look(clock.now_us()), None);
+        pass(3 * hour).await;
+        assert_eq!(watch.look(clock.now_us()), Some(Jump::Ahead(2 * hour)));
+        assert_eq!(watch.look(clock.now_us()), None);
+        clock.set(clock.now_us() - 7_200_000_000);
+        assert_eq!(watch.look(clock.now_us()), Some(Jump::Back(2 * hour)));
+        assert_eq!(watch.look(clock.now_us()), None);
     }
 
     #[tokio::test(start_paused = true)]

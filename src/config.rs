@@ -58,7 +58,11 @@ impl Config {
         environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
         let text = source::read(file)?;
-        Self::from_text(file, &text, environment, problems::store_problem)
+        Self::from_text(file, &text, environment, |config| {
+            // A service is started in other folders than a shell.
+            config.store.path = file.with_file_name("").join(&config.store.path);
+            problems::store_problem(config)
+        })
     }
 
     /// `server.admin_listen` as a file has it, whatever else is wrong with the file; its default where it has none.
@@ -84,7 +88,7 @@ impl Config {
         file: &Path,
         text: &str,
         environment: impl IntoIterator<Item = (String, String)>,
-        beside: fn(&Self) -> Option<RefusedSetting>,
+        beside: impl FnOnce(&mut Self) -> Option<RefusedSetting>,
     ) -> Result<Self, ConfigError> {
         let mut reading = ConfigReading::new(ConfigText::read(text, environment));
         let mut config = Self {
@@ -102,7 +106,7 @@ impl Config {
         }
         let feeds: Vec<(String, FeedSettings)> = reading.feeds();
         let problems = problems::of_server(&config.server);
-        problems.into_iter().chain(beside(&config)).for_each(|problem| reading.take_over(problem));
+        problems.into_iter().chain(beside(&mut config)).for_each(|problem| reading.take_over(problem));
         problems::of_feeds(&feeds, &config.platforms.profiles(), &mut reading);
         let problems = reading.into_mistakes();
         if !problems.is_empty() {

@@ -6,6 +6,7 @@
 
 use crate::feed::item::Item;
 use futures_util::future::BoxFuture;
+use std::path::Path;
 
 pub mod feeds;
 
@@ -46,7 +47,7 @@ mod conformance;
 pub(crate) mod wrapped;
 
 pub use catalog::{CatalogStore, StoreCounts};
-pub use condition::{Outage, Remedy, StoreCondition, Watched};
+pub use condition::{BackupReport, Outage, Remedy, StoreCondition, Watched};
 pub use error::StoreError;
 pub use feed_lease::FeedLease;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
@@ -86,6 +87,9 @@ pub trait Upkeep: Send + Sync {
 
     /// Takes the clock for right although it jumped (see [`StoreError::Clock`]).
     fn accept_clock(&self) -> StoreFuture<'_, ()>;
+
+    /// Copies what is stored now into a file, while everything goes on. The file appears whole or not at all.
+    fn back_up<'a>(&'a self, file: &'a Path) -> StoreFuture<'a, BackupReport>;
 
     /// Finishes what was queued and lets go of the file. Later calls fail with `Closed`.
     fn close(&self) -> StoreFuture<'_, ()>;

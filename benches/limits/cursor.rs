@@ -144,6 +144,10 @@ impl ListingRow for Id {
     fn weight_bytes(&self) -> usize {
         self.0.len()
     }
+
+    fn created(&self) -> Stamp {
+        Stamp::ZERO
+    }
 }
 
 impl Listing for Counting {

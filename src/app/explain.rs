@@ -192,7 +192,11 @@ impl Explainer {
     }
 
     /// The item of this name: our id, its publisher's as served or as written, or its permalink.
-    async fn find(&self, record: &FeedRecord, name: &str) -> Result<Option<Arc<Item>>, StoreError> {
+    pub(super) async fn find(
+        &self,
+        record: &FeedRecord,
+        name: &str,
+    ) -> Result<Option<Arc<Item>>, StoreError> {
         if let Ok(id) = name.parse::<ItemId>()
             && let Some(item) = self.store.item(record.no, id).await?
         {

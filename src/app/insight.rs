@@ -2,6 +2,7 @@
 
 use super::{
     explain::{self, Explainer, under_way, words},
+    forget_item::{forget_item, forgotten},
     reload::{ForgetRefused, ReloadRefused, Reloader},
     removed::{RemovedFeed, removed_feeds},
     requested_poll,
@@ -27,7 +28,7 @@ use crate::{
 };
 use chrono::{SecondsFormat, Utc};
 use futures_util::future::BoxFuture;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 use url::Url;
 
 /// Everything that the operator may ask.
@@ -205,6 +206,13 @@ impl Insight for Overview {
         Box::pin(async { self.explainer.store.accept_clock().await.map_err(|error| error.to_string()) })
     }
 
+    fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move {
+            let made = super::backup::back_up(&*self.explainer.store, Path::new(file)).await;
+            made.map_err(|error| error.to_string())
+        })
+    }
+
     fn reload(&self) -> BoxFuture<'_, ReloadAnswer> {
         Box::pin(async {
             match self.reloader.reload().await {
@@ -220,12 +228,20 @@ impl Insight for Overview {
         Box::pin(requested_poll::poll(&self.explainer.catalog, &self.poller, feed, urgency))
     }
 
-    fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer> {
+    fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {
         Box::pin(async move {
-            match self.reloader.forget(feed).await {
-                Ok(()) => ForgetAnswer::Forgotten,
+            let done = match item {
+                None => self.reloader.forget(feed).await,
+                Some(item) => forget_item(&self.explainer, feed, item).await.map(|receipt| {
+                    self.notify.moved(receipt.feed.no, receipt.feed.head());
+                }),
+            };
+            match done {
+                Ok(()) => ForgetAnswer::Forgotten(forgotten(feed, item)),
                 Err(refused @ ForgetRefused::Configured(_)) => ForgetAnswer::Configured(refused.to_string()),
-                Err(refused @ ForgetRefused::Unknown(_)) => ForgetAnswer::Unknown(refused.to_string()),
+                Err(refused @ (ForgetRefused::Unknown(_) | ForgetRefused::UnknownItem { .. })) => {
+                    ForgetAnswer::Unknown(refused.to_string())
+                }
                 Err(failed @ ForgetRefused::Store(_)) => ForgetAnswer::Failed(failed.to_string()),
             }
         })

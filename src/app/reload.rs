@@ -73,8 +73,16 @@ pub enum ForgetRefused {
     /// The store has none of that name.
     #[error("no feed `{0}` is remembered")]
     Unknown(String),
+    /// The feed never held such an item.
+    #[error("feed `{feed}` has never held an item `{item}`")]
+    UnknownItem {
+        /// The feed.
+        feed: String,
+        /// The item as it was named.
+        item: String,
+    },
     /// The store failed.
-    #[error("the feed could not be forgotten: {0}")]
+    #[error("nothing could be forgotten: {0}")]
     Store(#[from] StoreError),
 }
 

@@ -122,6 +122,15 @@ pub enum Reason {
     Gone,
     /// It is missing from an archive that held it, although its neighbours are there.
     AbsentArchive,
+    /// Its operator here had it removed, for legal reasons for instance. It never comes back.
+    Forgotten,
+}
+
+impl Content {
+    /// True for an item that its operator here had removed.
+    pub const fn is_forgotten(&self) -> bool {
+        matches!(self, Self::Gone { reason: Reason::Forgotten, .. })
+    }
 }
 
 impl Reason {
@@ -133,6 +142,7 @@ impl Reason {
             Self::AbsentBracketed => "absent-bracketed",
             Self::Gone => "gone",
             Self::AbsentArchive => "absent-archive",
+            Self::Forgotten => "forgotten",
         }
     }
 }

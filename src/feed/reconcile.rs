@@ -109,6 +109,16 @@ impl WindowState {
         of_tombstones.chain(self.absence.next_check_at()).min()
     }
 
+    /// The same without anything of an item, as if it had never been in a document.
+    pub fn without(mut self, id: ItemId) -> Self {
+        self.entries.retain(|row| row.id != id);
+        self.absence = self.absence.without(&HashSet::from([id]));
+        self.deferred.retain(|held| held.id != id);
+        self.archive_suspects.retain(|missed| missed.id != id);
+        self.tombstones.retain(|gone| gone.id != id);
+        self
+    }
+
     /// Posts of the last document that may be the control of a permalink check, the best first: those from the middle, which
     /// are neither pinned nor brand-new.
     pub fn control_candidates(&self) -> Vec<ItemId> {

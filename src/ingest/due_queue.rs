@@ -34,6 +34,15 @@ impl DueQueue {
         Some((feed, at))
     }
 
+    /// Makes all feeds due so many microseconds earlier, but those that are due at no time.
+    pub(super) fn bring_forward(&mut self, us: u64) {
+        for (feed, at) in self.at.clone() {
+            if at != Stamp::MAX {
+                self.put(feed, Stamp::from_micros(at.micros().saturating_sub(us)));
+            }
+        }
+    }
+
     /// Takes a feed out.
     pub(super) fn remove(&mut self, feed: FeedNo) {
         if let Some(at) = self.at.remove(&feed) {
@@ -63,6 +72,11 @@ mod tests {
         assert_eq!(queue.pop_due(at(9)), None);
         assert_eq!((queue.pop_due(at(30)), queue.pop_due(at(30))), (Some((a, at(10))), Some((b, at(20)))));
         assert_eq!((queue.pop_due(Stamp::MAX), queue.next_at()), (None, None));
+        queue.put(a, at(10));
+        queue.put(b, Stamp::MAX);
+        queue.bring_forward(4_000_000);
+        assert_eq!((queue.pop_due(at(6)), queue.next_at()), (Some((a, at(6))), Some(Stamp::MAX)));
+        queue.remove(b);
         [20, 10, 30].into_iter().for_each(|secs| queue.put_sooner(a, at(secs)));
         assert_eq!((queue.pop_due(Stamp::MAX), queue.next_at()), (Some((a, at(10))), None));
     }

@@ -1,7 +1,10 @@
 //! Pauses of hosts (no requests until then), and the places that each host has for jobs in flight; not the pace of single
 //! requests.
 
-use crate::feed::{schedule::PollState, stamp::Stamp};
+use crate::feed::{
+    schedule::{PollState, RETRY_AFTER_SECS_MAX},
+    stamp::Stamp,
+};
 use std::collections::{BTreeMap, HashMap};
 use url::Url;
 
@@ -18,9 +21,19 @@ pub(super) struct HostPauses {
 }
 
 impl HostPauses {
-    /// The pauses that were saved.
-    pub(super) fn new(saved: Vec<(String, Stamp)>) -> Self {
-        Self { until: saved.into_iter().collect(), ..Self::default() }
+    /// The pauses that were saved. One that is longer than any can be was saved while the clock ran ahead.
+    pub(super) fn new(saved: Vec<(String, Stamp)>, now: Stamp) -> Self {
+        let latest = now.plus_secs(RETRY_AFTER_SECS_MAX);
+        let until = saved.into_iter().map(|(host, until)| (host, until.min(latest))).collect();
+        Self { until, ..Self::default() }
+    }
+
+    /// Ends all pauses so many microseconds earlier.
+    pub(super) fn bring_forward(&mut self, us: u64) {
+        for (host, until) in &mut self.until {
+            *until = Stamp::from_micros(until.micros().saturating_sub(us));
+            self.unsaved.insert(host.clone(), *until);
+        }
     }
 
     /// End of the longest pause of these hosts.
@@ -92,7 +105,9 @@ mod tests {
 
     #[test]
     fn a_host_pauses_for_as_long_as_its_longest_pause() {
-        let mut hosts = HostPauses::new(vec![("old".into(), Stamp::from_secs(900))]);
+        let mut hosts =
+            HostPauses::new(vec![("old".into(), Stamp::from_secs(900)), ("far".into(), Stamp::MAX)], NOW);
+        assert_eq!(hosts.until(&["far"].map_to_strings()), NOW.plus_secs(RETRY_AFTER_SECS_MAX));
         hosts.pause("a".into(), NOW.plus_secs(60), NOW);
         hosts.pause("a".into(), NOW.plus_secs(10), NOW);
         let until = |names: &[&str]| hosts.until(&names.map_to_strings());

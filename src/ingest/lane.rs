@@ -96,6 +96,11 @@ impl<J: LaneJob> Lane<J> {
         self.queue.put_sooner(feed, at);
     }
 
+    /// Makes all feeds due so many microseconds earlier.
+    pub(super) fn bring_forward(&mut self, us: u64) {
+        self.queue.bring_forward(us);
+    }
+
     /// Takes a feed out of the queue. Its job in flight, if any, goes on.
     pub(super) fn remove(&mut self, feed: FeedNo) {
         self.queue.remove(feed);

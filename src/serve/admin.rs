@@ -45,12 +45,14 @@ pub trait Insight: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Option<String>, String>>;
     /// Takes the clock for right although it jumped.
     fn accept_clock(&self) -> BoxFuture<'_, Result<(), String>>;
+    /// Copies the store into a file of this machine; tells what is in the copy.
+    fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>>;
     /// Reads the configuration again.
     fn reload(&self) -> BoxFuture<'_, ReloadAnswer>;
     /// Polls a feed now; with `now`, whatever its publisher asked for.
     fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport>;
-    /// Forgets a feed that is not configured any more.
-    fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer>;
+    /// Forgets a feed that is not configured any more, or one item of any feed.
+    fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer>;
 }
 
 /// The outcome of a poll that was asked for, for people.
@@ -71,8 +73,8 @@ pub enum PollReport {
 /// The outcome of forgetting a feed; the reason for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForgetAnswer {
-    /// Nothing is kept of it any more.
-    Forgotten,
+    /// Nothing is kept of it any more; the words for the operator.
+    Forgotten(String),
     /// It is configured, so it is kept.
     Configured(String),
     /// Nothing was kept of it.
@@ -311,6 +313,16 @@ impl Admin {
                 Ok(()) => (StatusCode::OK, TEXT, "the clock is accepted\n".into()),
                 Err(why) => failed(why),
             },
+            ("POST", "/backup") => {
+                let file = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "file");
+                match file {
+                    Some((_, file)) if file.starts_with('/') => match self.insight.back_up(&file).await {
+                        Ok(text) => (StatusCode::OK, TEXT, text + "\n"),
+                        Err(why) => failed(why),
+                    },
+                    _ => (StatusCode::BAD_REQUEST, TEXT, "name the file: /backup?file=/PATH\n".into()),
+                }
+            }
             ("POST", "/reload") => match self.insight.reload().await {
                 ReloadAnswer::TakenIn(text) => (StatusCode::OK, TEXT, text),
                 ReloadAnswer::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
@@ -318,8 +330,10 @@ impl Admin {
             },
             ("POST", path) if path.starts_with(FORGET) => {
                 let feed = percent_decode_str(&path[FORGET.len()..]).decode_utf8_lossy();
-                match self.insight.forget(&feed).await {
-                    ForgetAnswer::Forgotten => (StatusCode::OK, TEXT, format!("feed `{feed}` is forgotten\n")),
+                let item = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "item");
+                let item = item.as_ref().map(|(_, value)| &**value);
+                match self.insight.forget(&feed, item).await {
+                    ForgetAnswer::Forgotten(text) => (StatusCode::OK, TEXT, text),
                     ForgetAnswer::Configured(why) => (StatusCode::CONFLICT, TEXT, why + "\n"),
                     ForgetAnswer::Unknown(why) => (StatusCode::NOT_FOUND, TEXT, why + "\n"),
                     ForgetAnswer::Failed(why) => failed(why),
@@ -338,13 +352,13 @@ impl Admin {
             }
             (_, path) if path.starts_with(FORGET) || path.starts_with(POLL) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "POST\n".into()),
             (_, path) if path.starts_with(EXPLAIN) => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET\n".into()),
-            (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept" | "/reload") => {
-                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, except for POST /clock/accept and /reload\n".into())
+            (_, "/live" | "/ready" | "/status" | "/metrics" | "/clock/accept" | "/backup" | "/reload") => {
+                (StatusCode::METHOD_NOT_ALLOWED, TEXT, "GET, except for POST /clock/accept, /backup and /reload\n".into())
             }
             _ => (
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM, POST /clock/accept, /reload, /poll/FEED?now and /forget/FEED\n"
+                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now and /forget/FEED\n"
                     .into(),
             ),
         }
@@ -509,7 +523,8 @@ impl<B: Send + 'static> Service<Request<B>> for Admin {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
             if status == StatusCode::METHOD_NOT_ALLOWED {
                 let path = request.uri().path();
-                let is_change = matches!(path, "/clock/accept" | "/reload") || path.starts_with(FORGET);
+                let is_change =
+                    matches!(path, "/clock/accept" | "/backup" | "/reload") || path.starts_with(FORGET);
                 let allow = if is_change { "POST" } else { "GET, HEAD" };
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
@@ -565,6 +580,10 @@ mod tests {
             Box::pin(async { Ok(()) })
         }
 
+        fn back_up<'a>(&'a self, file: &'a str) -> BoxFuture<'a, Result<String, String>> {
+            Box::pin(async move { Ok(format!("{file} holds 7 values")) })
+        }
+
         fn reload(&self) -> BoxFuture<'_, ReloadAnswer> {
             let answer = match &self.ready {
                 Ok(()) => ReloadAnswer::TakenIn("added    feed.blog\n".into()),
@@ -585,11 +604,14 @@ mod tests {
             })
         }
 
-        fn forget<'a>(&'a self, feed: &'a str) -> BoxFuture<'a, ForgetAnswer> {
+        fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {
             Box::pin(async move {
                 match feed {
+                    "blog" if item == Some("http://x/?p=1") => {
+                        ForgetAnswer::Forgotten("item `http://x/?p=1` of feed `blog`".into())
+                    }
                     "blog" => ForgetAnswer::Configured("feed `blog` is configured".into()),
-                    "old" => ForgetAnswer::Forgotten,
+                    "old" => ForgetAnswer::Forgotten("feed `old` is forgotten\n".into()),
                     _ => ForgetAnswer::Unknown("no such feed".into()),
                 }
             })
@@ -672,12 +694,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_backup_needs_the_whole_path_of_its_file() {
+        let made = ask(Ok(()), Method::POST, "/backup?file=%2Fvar%2Fb.redb").await;
+        assert_eq!(made, (200, "/var/b.redb holds 7 values\n".into()));
+        assert_eq!(ask(Ok(()), Method::POST, "/backup?file=b.redb").await.0, 400);
+        assert_eq!(ask(Ok(()), Method::POST, "/backup").await.0, 400);
+        assert_eq!(ask(Ok(()), Method::GET, "/backup?file=%2Fb").await.0, 405);
+    }
+
+    #[tokio::test]
     async fn only_a_feed_that_is_not_configured_is_forgotten() {
         assert_eq!(
             ask(Ok(()), Method::POST, "/forget/%6Fld").await,
             (200, "feed `old` is forgotten\n".into())
         );
         assert_eq!(ask(Ok(()), Method::POST, "/forget/blog").await.0, 409);
+        let (status, text) = ask(Ok(()), Method::POST, "/forget/blog?item=http%3A%2F%2Fx%2F%3Fp%3D1").await;
+        assert_eq!((status, text.contains("item `http://x/?p=1` of feed `blog`")), (200, true), "{text}");
         assert_eq!(ask(Ok(()), Method::POST, "/forget/other").await.0, 404);
         assert_eq!(ask(Ok(()), Method::GET, "/forget/old").await.0, 405);
     }

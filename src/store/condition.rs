@@ -53,6 +53,17 @@ pub struct FileFigures {
     pub faults: u64,
 }
 
+/// A copy of a whole store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackupReport {
+    /// Values in it.
+    pub values: u64,
+    /// Values of those that were damaged in the store and are in the copy as they were.
+    pub damaged: u64,
+    /// Length of its file, in bytes.
+    pub bytes: u64,
+}
+
 /// A store that tells its condition without being asked for anything else.
 pub trait Watched: Send + Sync {
     /// Its condition now. Never waits.

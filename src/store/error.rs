@@ -78,6 +78,9 @@ pub enum StoreError {
     /// The file was written by a newer everfeed, or is no store.
     #[error("{0}")]
     Schema(String),
+    /// The file is missing or empty where a store was made before.
+    #[error("{0}")]
+    Missing(String),
     /// A value could not be read back.
     #[error(
         "the store is damaged: {0}; `everfeed store verify` tells what else is, and a backup restores it"

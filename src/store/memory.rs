@@ -1,9 +1,9 @@
 //! The store as plain maps: the model that every other store is tested against; nothing in it outlives the process.
 
 use super::{
-    CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    Watched, Witnessed,
+    BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt,
+    Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
+    Walks, Watched, Witnessed,
     clock_guard::ClockGuard,
     leases, paging, plan, stored,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -26,6 +26,7 @@ use everfeed_adapters::Key;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     ops::Bound,
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -365,6 +366,10 @@ impl Leases for Memory {
 impl Watched for Memory {}
 
 impl Upkeep for Memory {
+    fn back_up<'a>(&'a self, _: &'a Path) -> StoreFuture<'a, BackupReport> {
+        Box::pin(async { Err(StoreError::Failed("a store in memory has no backups".into())) })
+    }
+
     fn check(&self) -> StoreFuture<'_, ()> {
         self.answer(|state, now| state.guard.check(now))
     }
@@ -532,6 +537,7 @@ impl MemoryFeed {
                 *held = more;
             }
         }
+        self.evidence.retain(|(id, _), _| !plan.forgotten.contains(id));
         self.evidence.extend(plan.evidence.into_iter().map(|(id, t, evidence)| ((id, t), evidence)));
         if let Some(mut last) = commit.last {
             last.entries.truncate(WINDOW_ENTRIES_MAX);

@@ -3,7 +3,7 @@
 use super::{Commit, Receipt, StoreError, feeds::WITNESSED_MAX, stored::damaged};
 use crate::feed::{
     cursor::Toc,
-    item::{Content, Item, ItemId, KeyHash, PublisherId},
+    item::{Content, Item, ItemId, KeyHash, PublisherId, Reason},
     reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
@@ -27,6 +27,8 @@ pub(super) struct PlannedCommit {
     pub(super) items: BTreeMap<ItemId, Moved>,
     /// Evidence of the deletions.
     pub(super) evidence: Vec<(ItemId, Stamp, Evidence)>,
+    /// Items whose evidence is removed.
+    pub(super) forgotten: Vec<ItemId>,
 }
 
 /// An item that takes a new place.
@@ -49,7 +51,8 @@ pub(super) fn plan(
     }
     let before = record.last_t;
     let receipt = Receipt { feed: record, stamped: Vec::with_capacity(commit.changes.len()) };
-    let mut plan = PlannedCommit { receipt, items: BTreeMap::new(), evidence: Vec::new() };
+    let mut plan =
+        PlannedCommit { receipt, items: BTreeMap::new(), evidence: Vec::new(), forgotten: Vec::new() };
     for change in &commit.changes {
         let t = plan.receipt.feed.last_t.next().max(now);
         plan.take(change, t, held)?;
@@ -110,12 +113,18 @@ impl PlannedCommit {
     }
 
     fn delete(&mut self, delete: &Delete, before: Option<Arc<Item>>, t: Stamp) -> Result<Item, StoreError> {
+        let is_forgotten = delete.reason == Reason::Forgotten;
         let before = before
-            .filter(|item| !item.is_gone())
+            .filter(|item| !item.is_gone() || is_forgotten)
             .ok_or_else(|| damaged(&format!("item {}", delete.id), "cannot be deleted: it is not live"))?;
         // Damage that was not noticed before must not become a panic here.
-        self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(1);
-        self.evidence.push((delete.id, t, delete.evidence.clone()));
+        let live = u64::from(!before.is_gone());
+        self.receipt.feed.items.live = self.receipt.feed.items.live.saturating_sub(live);
+        if is_forgotten {
+            self.forgotten.push(delete.id);
+        } else {
+            self.evidence.push((delete.id, t, delete.evidence.clone()));
+        }
         let Delete { reason, first_missing, last_seen, .. } = *delete;
         let content = Content::Gone { reason, first_missing, last_seen };
         // What was held is stripped, and what the next poll is compared with stays.

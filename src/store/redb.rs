@@ -1,9 +1,9 @@
 //! The store in one redb file: one thread writes, a bounded pool reads; the tables are in [`tables`], not here.
 
 use super::{
-    CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot,
-    StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    Watched, Witnessed,
+    BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt,
+    Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
+    Walks, Watched, Witnessed,
     condition::{FileFigures, StoreCondition},
     stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -22,13 +22,17 @@ use crate::{
     },
 };
 use file::StoreFile;
+pub use file::begin_anew;
 use guarded::guarded;
 use open_file::OpenFile;
 use reader::Reader;
 use serde::{Deserialize, Serialize};
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 pub use verify::{VerifiedKind, VerifyReport, verify};
 use writer::Writer;
@@ -40,6 +44,8 @@ mod sealed;
 mod guarded;
 
 mod overlay;
+
+mod backup;
 
 mod verify;
 
@@ -72,7 +78,7 @@ mod tests;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The file, made when it is missing; its folder must exist. Relative paths count from the working directory.
+    /// The file, made when it is missing; its folder must exist. Relative paths count from the folder of the configuration.
     pub path: PathBuf,
     /// Memory for pages of the file, in bytes.
     pub cache_bytes: usize,
@@ -91,6 +97,8 @@ pub struct Redb {
     writer: Writer,
     reader: Reader,
     file: Arc<OpenFile>,
+    /// True once it is to be closed: a copy under way is given up.
+    is_closing: Arc<AtomicBool>,
 }
 
 impl Redb {
@@ -108,7 +116,7 @@ impl Redb {
         let file = Arc::new(file);
         let writer = guarded(|| Writer::start(Arc::clone(&file), clock));
         let writer = writer.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
-        Ok(Self { writer, reader: Reader::new(Arc::clone(&file)), file })
+        Ok(Self { writer, reader: Reader::new(Arc::clone(&file)), file, is_closing: Arc::default() })
     }
 }
 
@@ -320,7 +328,19 @@ impl Upkeep for Redb {
         }))
     }
 
+    fn back_up<'a>(&'a self, file: &'a Path) -> StoreFuture<'a, BackupReport> {
+        let (file, stop) = (file.to_owned(), Arc::clone(&self.is_closing));
+        let open = Arc::clone(&self.file);
+        Box::pin(self.reader.run(move |snapshot| {
+            if open.is_at(&file) {
+                return Err(StoreError::Failed(format!("{} is the store itself", file.display())));
+            }
+            backup::back_up(snapshot, &file, &stop)
+        }))
+    }
+
     fn close(&self) -> StoreFuture<'_, ()> {
+        self.is_closing.store(true, Ordering::Relaxed);
         Box::pin(async {
             self.writer.close().await?;
             self.reader.close().await;

@@ -1,9 +1,9 @@
 //! A store around another one whose calls can be tapped: counted, kept back, failed. Compiled for tests only.
 
 use super::{
-    CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt, Snapshot, Store,
-    StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks,
-    Watched, Witnessed,
+    BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt,
+    Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions,
+    Upkeep, Walks, Watched, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::feed::{
@@ -16,7 +16,7 @@ use crate::feed::{
     schedule::PollState,
     stamp::Stamp,
 };
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// A store whose calls go through a tap.
 pub(crate) struct Wrapped<T> {
@@ -106,6 +106,7 @@ tapped! { 'a
     Upkeep {
         check() -> ();
         accept_clock() -> ();
+        back_up(file: &'a Path) -> BackupReport;
         close() -> ();
     }
 }

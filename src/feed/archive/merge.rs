@@ -103,6 +103,7 @@ pub fn settle_known(namespace: &str, known: &Known, older: Vec<(Stamp, ParsedEnt
         };
         let touched = chronology::touched(&reading.entry);
         match &item.content {
+            content if content.is_forgotten() => false,
             Content::Live(held) => touched > chronology::touched(held),
             // Archives are not written again when their publisher says elsewhere that an entry is deleted (RFC 6721).
             Content::Gone { reason, .. } => {

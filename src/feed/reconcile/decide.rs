@@ -337,11 +337,13 @@ impl<'a> ExplicitDeletions<'a> {
         Self { by_key, ending, ended }
     }
 
-    /// True when the document itself says that this entry is deleted, so that it neither appears nor comes back.
+    /// True when the document itself says that this entry is deleted, or our operator had it removed, so that it neither appears
+    /// nor comes back.
     fn suppress(&self, bound: &BoundEntry<'_>) -> bool {
         let said =
             self.by_key.get(&bound.key).is_some_and(|deletion| deletes(deletion, &bound.reading.entry));
-        said || self.ended.contains(&bound.target.id())
+        let is_forgotten = || bound.target.item().is_some_and(|item| item.content.is_forgotten());
+        said || self.ended.contains(&bound.target.id()) || is_forgotten()
     }
 
     fn ends(&self, id: ItemId) -> bool {

@@ -1,7 +1,11 @@
 //! Decisions on small documents, each against a store that is a map.
 
 use super::*;
-use crate::feed::{absence::ProofPolicy, item::Content, schedule::Repeat};
+use crate::feed::{
+    absence::ProofPolicy,
+    item::{Content, Reason},
+    schedule::Repeat,
+};
 use everfeed_adapters::{
     Body, Date, Link, Text,
     platforms::{Platforms, content_digest, digest_version},
@@ -266,6 +270,21 @@ fn a_tombstone_comes_back_to_life_under_the_same_id_when_the_entry_returns_uncha
     let ids: Vec<_> = held.items.keys().copied().collect();
     assert_eq!(held.show(&[post(2), post(1)], &[]), ["^p1"]);
     assert!(ids.iter().all(|id| held.items.contains_key(id)) && ids.len() == held.items.len());
+}
+
+#[test]
+fn an_item_that_was_forgotten_never_comes_back() {
+    let mut held = Held::default();
+    held.show(&[post(2), post(1)], &[]);
+    let forgotten = held.keys.values().copied().find(|id| held.items[id].iri.ends_with(":1")).unwrap();
+    let content = Content::Gone { reason: Reason::Forgotten, first_missing: None, last_seen: None };
+    let item = Item { content, ..(*held.items[&forgotten]).clone() };
+    held.items.insert(forgotten, Arc::new(item));
+    held.last = held.last.clone().without(forgotten);
+    for document in [vec![post(2), post(1)], vec![post(2)], vec![post(2), updated(post(1), 9)]] {
+        assert_eq!(held.show(&document, &[]), [""; 0]);
+    }
+    assert_eq!(held.show(&[post(3), post(2), post(1)], &[deleted("tag:x,2005:1", 12)]), ["+p3"]);
 }
 
 #[test]

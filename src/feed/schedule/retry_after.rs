@@ -8,7 +8,7 @@ use super::{Policy, PollState, interval};
 use crate::feed::stamp::Stamp;
 
 /// The longest `Retry-After` that is believed: seven days (POLLING 1.5).
-const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
+pub const RETRY_AFTER_SECS_MAX: u64 = 7 * 86_400;
 
 /// Seconds of a `Retry-After` that count, for an answer with this status whose header names `named_secs`.
 pub fn retry_after_secs(status: u16, named_secs: Option<u64>) -> Option<u64> {

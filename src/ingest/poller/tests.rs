@@ -2,7 +2,7 @@
 
 use super::{jobs::PollJob, saving::SAVE_AGAIN_SECS, *};
 use crate::{
-    clock::Manual,
+    clock::{Clock, Manual, Paused},
     feed::{schedule::Whose, stamp::Stamp},
     ingest::{
         lane::LaneJob,
@@ -11,7 +11,11 @@ use crate::{
     },
     store::memory::Memory,
 };
-use std::{future::ready, sync::atomic::Ordering, time::Duration};
+use std::{
+    future::ready,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 use tokio::time::{Instant, sleep};
 use url::Url;
 
@@ -400,6 +404,47 @@ async fn a_save_that_failed_is_tried_again() {
     assert_eq!(house.store.polls(None, 9).await.unwrap()[0].1.health.failures, 1);
     let until = Stamp::from_secs(START_SECS + 900);
     assert_eq!(house.store.host_pauses(None, 9).await.unwrap(), [("blog.example".to_owned(), until)]);
+    running.stop().await;
+}
+
+/// A clock that moves with tokio's timers and may be set.
+struct Settable {
+    clock: Paused,
+    ahead_us: AtomicU64,
+}
+
+impl Clock for Settable {
+    fn now_us(&self) -> u64 {
+        self.clock.now_us() + self.ahead_us.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_after_it_ran_ahead_stops_no_polls() {
+    let ahead_us = AtomicU64::new(30 * DAY * 1_000_000);
+    let clock = Arc::new(Settable { clock: Paused::from(START_SECS * 1_000_000), ahead_us });
+    let store = Arc::new(Memory::new(clock.clone()));
+    let house = House::with_store(|n, _| ready(if n < 2 { ok(ONE) } else { ok(TWO) }), store, clock.clone());
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(HOUR + 1).await;
+    assert_eq!(house.requests_at().len(), 2);
+    let ahead = house.store.feed(feed.no).await.unwrap().last_t;
+    clock.ahead_us.store(0, Ordering::Relaxed);
+    pass(HOUR + 60).await;
+    assert_eq!(house.requests_at().len(), 3, "an hour later, not in a month");
+    assert!(house.store.feed(feed.no).await.unwrap().last_t > ahead, "T does not go back");
+    running.stop().await;
+    // The same across a restart.
+    clock.ahead_us.store(60 * DAY * 1_000_000, Ordering::Relaxed);
+    let running = house.start([&feed]).await;
+    pass(1).await;
+    running.stop().await;
+    let before = house.requests_at().len();
+    clock.ahead_us.store(0, Ordering::Relaxed);
+    let running = house.start([&feed]).await;
+    pass(HOUR + 60).await;
+    assert!(house.requests_at().len() > before);
     running.stop().await;
 }
 

@@ -8,10 +8,11 @@ use super::{
     saving::Saving,
 };
 use crate::{
+    clock::{Jump, JumpWatch},
     feed::{
         archive::ArchiveWalk,
         record::{FeedNo, FeedRecord},
-        schedule::PollState,
+        schedule::{PollState, RETRY_AFTER_SECS_MAX},
         stamp::{SECOND_US, Stamp},
     },
     ingest::{
@@ -49,6 +50,9 @@ const DRAIN_SECS: u64 = 10;
 /// Seconds after a step of a walk, or a permalink check, that broke off.
 const BROKEN_SECS: u64 = 3600;
 
+/// Seconds to the next permalink check at most: a page that is still there is asked for again after a month.
+const CHECK_SECS_MAX: u64 = 30 * 86_400;
+
 /// Seconds after a look-up in the store that failed.
 const RECALL_AGAIN_SECS: u64 = 5;
 
@@ -64,6 +68,7 @@ pub(super) struct Worker<'a> {
     agenda: Agenda,
     saving: Saving,
     requests: mpsc::Receiver<PollRequest>,
+    clock: JumpWatch,
 }
 
 /// The lanes, one a kind of job.
@@ -163,11 +168,15 @@ impl<'a> Worker<'a> {
             stop,
             wanted,
             feeds: feeds.clone(),
-            pauses: HostPauses::new(listing::host_pauses(&**store).try_collect().await?),
+            pauses: HostPauses::new(
+                listing::host_pauses(&**store).try_collect().await?,
+                poller.parts.context.now(),
+            ),
             lanes: Lanes::default(),
             agenda: Agenda::default(),
             saving: Saving::new(store.clone()),
             requests: poller.requests.take(),
+            clock: JumpWatch::new(poller.parts.context.now().micros()),
         };
         let mut walks: HashMap<FeedNo, ArchiveWalk> = listing::walks(&**store).try_collect().await?;
         let mut records = listing::feeds(&**store);
@@ -186,18 +195,21 @@ impl<'a> Worker<'a> {
     /// Queues the archive walk and the permalink checks of a feed.
     fn take_up(&mut self, spec: &FeedSpec, record: &FeedRecord, walk: Option<ArchiveWalk>) {
         let feed = record.no;
+        // A later time was stored while the clock ran ahead.
+        let latest = |secs: u64| self.now().plus_secs(secs);
+        let (walked_by, checked_by) = (latest(RETRY_AFTER_SECS_MAX), latest(CHECK_SECS_MAX));
         if spec.import.is_some() && !self.lanes.walks.is_busy_with(feed) {
             let going = walk.and_then(|walk| Some((goes_on_at(&walk, record)?, walk)));
             let again = record.completeness.last_walk.as_ref().and_then(|walked| spec.walks_again_at(walked));
             if let Some((at, walk)) = going {
-                self.lanes.walks.put(feed, at);
+                self.lanes.walks.put(feed, at.min(walked_by));
                 self.agenda.walks.insert(feed, walk);
             } else if let Some(at) = again {
                 self.lanes.walks.put(feed, at);
             }
         }
         if let Some(at) = record.window.next_check_at {
-            self.lanes.checks.put_sooner(feed, at);
+            self.lanes.checks.put_sooner(feed, at.min(checked_by));
         }
     }
 
@@ -207,6 +219,7 @@ impl<'a> Worker<'a> {
         if self.wanted.has_changed().unwrap_or(false) {
             self.change_feeds();
         }
+        self.watch_clock();
         // Nobody is asked for what could not be kept.
         if self.is_store_away() {
             return;
@@ -522,6 +535,47 @@ impl<'a> Worker<'a> {
         self.saving.finish(&mut self.pauses).await?;
         debug!("The poller has stopped");
         Ok(())
+    }
+
+    /// Says that the clock jumped. When it went back, what is due is brought forward: it would wait until the clock is where
+    /// it was before.
+    fn watch_clock(&mut self) {
+        let now = self.now();
+        match self.clock.look(now.micros()) {
+            None => {}
+            Some(Jump::Ahead(by)) => warn!(
+                "The clock went ahead by {} s more than has passed: it was set, or the machine slept. What is due by it is polled now",
+                by.as_secs()
+            ),
+            Some(Jump::Back(by)) => {
+                warn!(
+                    "The clock was set back by {} s. Times of polls are brought forward, and changes are stored after the last T",
+                    by.as_secs()
+                );
+                self.bring_forward(by, now);
+            }
+        }
+    }
+
+    fn bring_forward(&mut self, by: Duration, now: Stamp) {
+        let us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+        self.lanes.walks.bring_forward(us);
+        self.lanes.checks.bring_forward(us);
+        self.lanes.recalls.bring_forward(us);
+        self.pauses.bring_forward(us);
+        for until in self.agenda.checked.values_mut() {
+            *until = Stamp::from_micros(until.micros().saturating_sub(us));
+        }
+        let feeds = self.feeds.clone();
+        for (feed, spec) in feeds.iter() {
+            let Some(state) = self.poller.status(*feed) else { continue };
+            let state = state.resumed(spec.bare_url().as_str(), &spec.policy, now);
+            self.saving.note(*feed, &state, PollSaving::Waiting);
+            self.poller.remember(*feed, state);
+            if !self.lanes.polls.is_busy_with(*feed) {
+                self.enqueue(*feed, now);
+            }
+        }
     }
 
     fn is_store_away(&self) -> bool {

@@ -10,7 +10,9 @@ use crate::{
         item::{Content, ItemId, KeyHash, Reason},
         observation_record::{OBSERVATIONS_MAX, ObservationCounts, ObservationRecord},
         order::Order,
-        reconcile::{Change, DeferredEdit, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState},
+        reconcile::{
+            Change, DeferredEdit, Delete, Put, PutKind, WINDOW_ENTRIES_MAX, WindowEntry, WindowState,
+        },
         record::{FeedNo, GAPS_MAX, Gap, IdRule},
         stamp::Stamp,
     },
@@ -26,6 +28,7 @@ on_every_store![
     every_change_gets_the_next_t_whatever_the_clock_does,
     nothing_changes_under_a_clock_that_jumped_ahead_until_it_is_accepted,
     nothing_changes_under_a_clock_from_before_this_was_built,
+    an_item_that_is_forgotten_leaves_a_tombstone_and_nothing_else,
     a_commit_on_a_stale_revision_is_a_conflict_and_leaves_no_trace,
     an_edit_moves_an_item_in_modified_and_not_in_created,
     a_tombstone_keeps_its_dates_loses_its_content_and_moves_to_the_end,
@@ -153,6 +156,28 @@ async fn a_tombstone_keeps_its_dates_loses_its_content_and_moves_to_the_end(rig:
     assert_eq!((item.published_us, &*item.iri), (Some(1_000_000_000_000_001), &*guid(1)));
     assert_eq!(ids(&rig.list(feed, Order::MODIFIED, None).await), ids_of(&[2, 1]));
     assert_eq!(ids(&rig.list(feed, Order::CREATED, None).await), ids_of(&[1, 2]));
+}
+
+async fn an_item_that_is_forgotten_leaves_a_tombstone_and_nothing_else(rig: Rig) {
+    let feed = rig.blog().await;
+    rig.change(feed, vec![add(1), add(2), delete(2)]).await.unwrap();
+    assert_eq!(rig.evidence(feed, id(2)).await.unwrap().len(), 1);
+    let forget = |n: u32| match delete(n) {
+        Change::Delete(delete) => Change::Delete(Delete { reason: Reason::Forgotten, ..delete }),
+        Change::Put(_) => unreachable!("a deletion"),
+    };
+    let before = rig.feed(feed).await.unwrap().last_t;
+    // One that lives, and one that is a tombstone already.
+    let receipt = rig.change(feed, vec![forget(1), forget(2)]).await.unwrap();
+    assert_eq!((receipt.feed.items.total, receipt.feed.items.live), (2, 0));
+    for (n, (_, t)) in (1..=2).zip(receipt.stamped) {
+        let item = rig.item(feed, id(n)).await.unwrap().unwrap();
+        assert!(
+            item.content.is_forgotten() && item.modified == t && t > before,
+            "consumers are told: {item:?}"
+        );
+        assert_eq!(rig.evidence(feed, id(n)).await.unwrap(), []);
+    }
 }
 
 async fn a_tombstone_comes_back_to_life_under_the_same_id(rig: Rig) {

@@ -4,9 +4,9 @@ use super::{
     leases::lease,
     rows,
     tables::{
-        CREATED, EVIDENCE, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey, STAGING, SeqKey,
-        TableEdit as _, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, hash_key, id_key, page_key,
-        seq_key, seq_of, stamp_key, stamp_of, stamp_value, witnessed_ids,
+        CREATED, EVIDENCE, EvidenceKey, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey,
+        STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, hash_key, id_key,
+        page_key, seq_key, seq_of, stamp_key, stamp_of, stamp_value, witnessed_ids,
     },
     writer::Writing,
 };
@@ -18,6 +18,7 @@ use crate::{
         reconcile::WINDOW_ENTRIES_MAX,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
+        stamp::Stamp,
     },
     store::{
         Commit, HostPause, Receipt, StoreError,
@@ -109,6 +110,10 @@ fn bind_witnesses(tx: &WriteTransaction, commit: &Commit) -> Result<(), StoreErr
 
 fn write_evidence(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Result<(), StoreError> {
     let mut table = tx.edit(EVIDENCE)?;
+    for id in &plan.forgotten {
+        let (first, last) = (evidence_key(feed, *id, Stamp::ZERO), evidence_key(feed, *id, Stamp::MAX));
+        table.clear::<&EvidenceKey>(&first..=&last)?;
+    }
     for (id, t, evidence) in &plan.evidence {
         table.insert(&evidence_key(feed, *id, *t), &encode(evidence)?)?;
     }

@@ -20,6 +20,27 @@ use std::{
 /// Key in META of the schema: four bytes, big-endian, in every schema to come.
 pub(super) const BARE_SCHEMA_KEY: &str = "schema";
 
+/// End of the name of the file beside a store that says that it was made.
+const MARKER_SUFFIX: &str = ".made";
+
+/// Content of that file, for people.
+const MARKER: &str = "An everfeed store was made beside this file. As long as this file is here, a store that is missing or empty is\nnot replaced by a new one. `everfeed serve --new-store` begins anew.\n";
+
+/// The file beside a store that says that it was made.
+fn marker(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(MARKER_SUFFIX);
+    path.with_file_name(name)
+}
+
+/// Allows that a new store is made at this path, where one was before.
+pub fn begin_anew(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(marker(path)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// The file of a store, by its path.
 pub(super) struct StoreFile {
     path: PathBuf,
@@ -43,12 +64,39 @@ impl StoreFile {
         StoreError::Failed(format!("{}: {error}", self.path.display()))
     }
 
-    /// Opens the store, or makes it.
+    /// Opens the store, or makes it. A store that was made is not made again in silence: its file may be on a disk that is
+    /// not there now.
     pub(super) fn open_or_make(&self) -> Result<OpenDatabase, StoreError> {
-        if !self.path.try_exists().map_err(|error| self.failed(&error))? {
+        let marker = marker(&self.path);
+        let found = match std::fs::metadata(&self.path) {
+            Ok(found) => Some(found.len()),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(self.failed(&error)),
+        };
+        let was_made = marker.try_exists().map_err(|error| self.failed(&error))?;
+        if let (None | Some(0), true) = (found, was_made) {
+            let state = if found.is_none() { "is missing" } else { "is empty" };
+            return Err(StoreError::Missing(format!(
+                "{} {state}, although a store was there (says {}): mount its disk, put the file back or restore a backup; or begin a new store, without what was stored, by `everfeed serve --new-store`",
+                self.path.display(),
+                marker.display()
+            )));
+        }
+        if found.is_none() {
             make(&self.path, &self.builder())?;
         }
-        self.open_at_path()
+        let open = self.open_at_path()?;
+        if found.is_none_or(|bytes| bytes == 0) {
+            tracing::info!(store.path = %self.path.display(), "Made a new store at {}", self.path.display());
+        }
+        // A folder that takes no other file is no reason not to serve.
+        if !was_made && let Err(error) = std::fs::write(&marker, MARKER) {
+            tracing::warn!(
+                "Cannot write {}, which would say that a store is here: {error}",
+                marker.display()
+            );
+        }
+        Ok(open)
     }
 
     fn open_at_path(&self) -> Result<OpenDatabase, StoreError> {
@@ -96,6 +144,11 @@ impl FileOpener for StoreFile {
             Ok(found) => (known != Some(identity(&found))).then_some(Astray::Replaced),
             Err(error) => (error.kind() == ErrorKind::NotFound).then_some(Astray::Missing),
         }
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        let known = *self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        std::fs::metadata(path).is_ok_and(|found| known == Some(identity(&found)))
     }
 
     fn bytes(&self) -> u64 {

@@ -13,6 +13,7 @@ use crate::{
 use redb::Database;
 use std::{
     ops::Deref,
+    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     thread,
     time::{Duration, Instant},
@@ -43,6 +44,11 @@ pub(super) trait FileOpener: Send + Sync + 'static {
     /// Its length in bytes.
     fn bytes(&self) -> u64 {
         0
+    }
+
+    /// True when it is the file at this path.
+    fn is_at(&self, _: &Path) -> bool {
+        false
     }
 }
 
@@ -325,6 +331,11 @@ impl OpenFile {
                 Remedy::Restart,
             ),
         }
+    }
+
+    /// True when it is the file at this path.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        self.opener.is_at(path)
     }
 
     /// True while the file is at its path.

@@ -80,29 +80,47 @@ pub(super) const LEASES: SealedTable<&'static FeedKey> = SealedTable::new("lease
 /// Host to the end of its pause.
 pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
 
+/// Something that is done with every table.
+pub(super) trait TableVisitor {
+    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError>;
+}
+
+/// Goes through all tables.
+pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreError> {
+    visitor.visit(META)?;
+    visitor.visit(FEED_NAMES)?;
+    visitor.visit(FEEDS)?;
+    visitor.visit(ITEMS)?;
+    visitor.visit(IDS)?;
+    visitor.visit(CREATED)?;
+    visitor.visit(KEYS)?;
+    visitor.visit(WITNESSES)?;
+    visitor.visit(WINDOWS)?;
+    visitor.visit(POLLS)?;
+    visitor.visit(EVIDENCE)?;
+    visitor.visit(WALKS)?;
+    visitor.visit(STAGING)?;
+    visitor.visit(OBSERVATIONS)?;
+    visitor.visit(SUBSCRIPTIONS)?;
+    visitor.visit(SUBSCRIPTION_KEYS)?;
+    visitor.visit(FEED_SUBSCRIPTIONS)?;
+    visitor.visit(POSITIONS)?;
+    visitor.visit(LEASES)?;
+    visitor.visit(HOSTS)
+}
+
+/// Makes tables.
+struct Maker<'t>(&'t WriteTransaction);
+
+impl TableVisitor for Maker<'_> {
+    fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
+        self.0.edit(table).map(drop)
+    }
+}
+
 /// Makes every table, so that no reader meets a missing one.
 pub(super) fn make_all(tx: &WriteTransaction) -> Result<(), StoreError> {
-    tx.edit(META)?;
-    tx.edit(FEED_NAMES)?;
-    tx.edit(FEEDS)?;
-    tx.edit(ITEMS)?;
-    tx.edit(IDS)?;
-    tx.edit(CREATED)?;
-    tx.edit(KEYS)?;
-    tx.edit(WITNESSES)?;
-    tx.edit(WINDOWS)?;
-    tx.edit(POLLS)?;
-    tx.edit(EVIDENCE)?;
-    tx.edit(WALKS)?;
-    tx.edit(STAGING)?;
-    tx.edit(OBSERVATIONS)?;
-    tx.edit(SUBSCRIPTIONS)?;
-    tx.edit(SUBSCRIPTION_KEYS)?;
-    tx.edit(FEED_SUBSCRIPTIONS)?;
-    tx.edit(POSITIONS)?;
-    tx.edit(LEASES)?;
-    tx.edit(HOSTS)?;
-    Ok(())
+    visit_all(&mut Maker(tx))
 }
 
 /// Source of tables: a snapshot, or a write transaction that sees what it has written.

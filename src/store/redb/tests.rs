@@ -113,7 +113,35 @@ fn an_empty_file_becomes_a_store_and_nothing_is_left_beside_a_new_one() {
     std::fs::write(&path, b"").unwrap();
     drop(reopen(&path).unwrap());
     drop(reopen(&folder.path().join("new.redb")).unwrap());
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["new.redb", "new.redb.made", "touched.redb", "touched.redb.made"]);
+}
+
+#[test]
+fn a_store_that_was_made_is_not_replaced_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let anew = || {
+        super::begin_anew(&path).unwrap();
+        reopen(&path)
+    };
+    drop(reopen(&path).unwrap());
+    drop(reopen(&path).unwrap());
+    for spoil in [|path: &Path| std::fs::remove_file(path), |path: &Path| std::fs::write(path, b"")] {
+        spoil(&path).unwrap();
+        let refused = reopen(&path).err().unwrap();
+        assert!(matches!(refused, StoreError::Missing(_)), "{refused:?}");
+        assert!(refused.to_string().contains("--new-store"), "{refused}");
+        drop(anew().unwrap());
+        drop(reopen(&path).unwrap());
+    }
+    // A store from elsewhere comes without its marker, and gets one.
+    std::fs::remove_file(folder.path().join("store.redb.made")).unwrap();
+    drop(reopen(&path).unwrap());
+    std::fs::remove_file(&path).unwrap();
+    assert!(reopen(&path).is_err());
 }
 
 #[cfg(unix)]

@@ -53,6 +53,38 @@ async fn a_sound_file_is_counted_and_not_touched_and_an_open_one_is_refused() {
     drop(held);
 }
 
+#[tokio::test]
+async fn a_backup_made_while_the_store_goes_on_holds_everything_and_replaces_only_a_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("store.redb"), folder.path().join("copy.redb"));
+    filled(&path).await;
+    let store = reopen(&path).unwrap();
+    let report = store.back_up(&copy).await.unwrap();
+    assert_eq!((report.damaged, report.bytes), (0, fs::metadata(&copy).unwrap().len()));
+    let feed = store.feed(FeedNo(1)).await.unwrap();
+    store.commit(commit(&feed, vec![add(77)])).await.unwrap();
+    let later = store.back_up(&copy).await.unwrap();
+    assert!(later.values > report.values);
+    let verified = verify(&copy).unwrap();
+    assert!(verified.is_sound(), "{verified}");
+    assert_eq!(verified.kinds.iter().map(|kind| kind.values).sum::<u64>(), later.values);
+    store.close().await.unwrap();
+    assert_eq!(answers(&copy).await.unwrap(), answers(&path).await.unwrap());
+    let (other, store) = (folder.path().join("notes.txt"), reopen(&path).unwrap());
+    fs::write(&other, b"keep me").unwrap();
+    assert!(store.back_up(&other).await.unwrap_err().to_string().contains("is no backup"));
+    assert_eq!(fs::read(&other).unwrap(), b"keep me");
+    let own = store.back_up(&path).await.unwrap_err();
+    assert!(own.to_string().contains("the store itself"), "{own}");
+    assert_eq!(
+        fs::read_dir(folder.path())
+            .unwrap()
+            .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().ends_with(".backup"))
+            .count(),
+        0
+    );
+}
+
 /// Everything that the store answers, as text; an error is an answer, too.
 async fn answers(path: &Path) -> Result<String, String> {
     let store = reopen(path).map_err(|error| error.to_string())?;

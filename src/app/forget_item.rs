@@ -1,0 +1,67 @@
+//! Removal of one item by its operator here: its content and its evidence go, and a stub stays, so that consumers are told and
+//! the item does not come back.
+
+use super::{explain::Explainer, reload::ForgetRefused};
+use crate::{
+    feed::{
+        item::{ItemId, Reason},
+        reconcile::{Change, Delete, Evidence},
+        record::FeedNo,
+    },
+    store::{Commit, Receipt, Store, StoreError},
+};
+
+/// Times that a removal is tried while the feed changes.
+const TRIES_MAX: usize = 5;
+
+/// Removes an item of a feed, found by any of its names.
+pub(super) async fn forget_item(
+    explainer: &Explainer,
+    feed: &str,
+    item: &str,
+) -> Result<Receipt, ForgetRefused> {
+    let unknown = || ForgetRefused::UnknownItem { feed: feed.to_owned(), item: item.to_owned() };
+    let record = explainer.store.feed_named(feed).await?;
+    let record = record.ok_or_else(|| ForgetRefused::Unknown(feed.to_owned()))?;
+    let found = explainer.find(&record, item).await?.ok_or_else(unknown)?;
+    let receipt = remove(&*explainer.store, record.no, found.id).await?;
+    tracing::info!(feed.name = %feed, item.id = %found.id, "Removed an item of `{feed}` for good; a tombstone without content stays");
+    Ok(receipt)
+}
+
+async fn remove(store: &dyn Store, feed: FeedNo, id: ItemId) -> Result<Receipt, StoreError> {
+    let mut tries = 0;
+    loop {
+        let snapshot = store.snapshot(feed, Vec::new()).await?;
+        let observed_at = snapshot.record.last_t;
+        let evidence = Evidence {
+            reason: Reason::Forgotten,
+            observed_at,
+            when: None,
+            comment: None,
+            suspect: None,
+            archive_suspect: None,
+        };
+        let delete = Delete { id, reason: Reason::Forgotten, first_missing: None, last_seen: None, evidence };
+        let commit = Commit {
+            changes: vec![Change::Delete(delete)],
+            last: Some(snapshot.window.without(id)),
+            ..Commit::nothing(&snapshot.record)
+        };
+        tries += 1;
+        match store.commit(commit).await {
+            Err(error) if error.wants_another_look() && tries < TRIES_MAX => {}
+            committed => return committed,
+        }
+    }
+}
+
+/// Tells that a feed, or an item of it, is forgotten.
+pub fn forgotten(feed: &str, item: Option<&str>) -> String {
+    match item {
+        None => format!("feed `{feed}` is forgotten\n"),
+        Some(item) => format!(
+            "item `{item}` of feed `{feed}` is removed, and a tombstone without content stays; recordings and backups are not changed\n"
+        ),
+    }
+}
