@@ -229,7 +229,7 @@ async fn a_host_that_does_not_answer() {
     let fault = house.state.health.fault.clone().unwrap();
     assert_eq!(
         (fault.kind.whose(), fault.kind.to_string().as_str()),
-        (Whose::Upstream, "the host name did not resolve")
+        (Whose::Upstream, "the host name does not exist")
     );
 }
 
