@@ -247,9 +247,21 @@ pub enum Node {
 }
 
 impl Entry {
-    /// The permalink: the first `alternate` link.
+    /// The permalink: the first `alternate` link that is a page, else the first.
     pub fn permalink(&self) -> Option<&str> {
-        self.links.iter().find(|link| link.rel == "alternate").map(|link| link.href.as_str())
+        let mut alternates = self.links.iter().filter(|link| link.rel == "alternate");
+        let first = alternates.clone().next();
+        alternates.find(|link| link.is_page()).or(first).map(|link| link.href.as_str())
+    }
+}
+
+impl Link {
+    /// True for a link to a page for people, as far as its type tells.
+    pub fn is_page(&self) -> bool {
+        let bare =
+            |media_type: &str| media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let media_type = self.media_type.as_deref().map(bare).unwrap_or_default();
+        matches!(media_type.as_str(), "" | "text/html" | "application/xhtml+xml")
     }
 }
 

@@ -131,8 +131,10 @@ impl Metadata {
         self.image.as_ref().map(|image| image.url.as_str()).or(self.icon.as_deref())
     }
 
-    /// The first link with this relation.
+    /// The first link with this relation; of alternates the first that is a page, wherever it stands.
     pub fn link(&self, rel: &str) -> Option<&str> {
-        self.links.iter().find(|link| link.rel == rel).map(|link| link.href.as_str())
+        let with = |link: &&Link| link.rel == rel;
+        let page = self.links.iter().filter(with).find(|link| rel != "alternate" || link.is_page());
+        page.or_else(|| self.links.iter().find(with)).map(|link| link.href.as_str())
     }
 }

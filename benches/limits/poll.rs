@@ -79,7 +79,7 @@ impl Subject {
         let upstream = Upstream::new(wire, Url::parse("https://me.example/")?, clock.clone());
         let no = store.register("blog", NAMESPACE).await?.no;
         let context = Context::new(store, Arc::new(Notify::new()), clock.clone());
-        let policy = Policy { min_secs: Some(1), max_secs: 60 };
+        let policy = Policy { min_secs: Some(1), max_secs: 60, spread_secs: 0 };
         let state = PollState::unpolled(url.as_str());
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build()?;
         let feed = FeedSpec { policy, ..FeedSpec::new(no, "blog", url) };

@@ -18,8 +18,8 @@ use crate::{
     secret::public_url,
     serve::{
         admin::{
-            FeedStatus, ForgetAnswer, GapStatus, Insight, PollReport, ReloadAnswer, RemovedStatus, Status,
-            StoreStatus, SubscriberStatus,
+            FeedStatus, ForgetAnswer, GapStatus, Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus,
+            Status, StoreStatus, SubscriberStatus,
         },
         feed_range::FeedRange,
         long_poll::Waiters,
@@ -144,8 +144,10 @@ impl Overview {
             config: self.reloader.status(),
             store,
             feeds,
-            removed: removed.iter().map(|feed| feed.name.clone()).collect(),
-            removed_feeds: removed.into_iter().map(removed_status).collect(),
+            kept: KeptFeeds {
+                removed: removed.iter().map(|feed| feed.name.clone()).collect(),
+                removed_feeds: removed.into_iter().map(removed_status).collect(),
+            },
         })
     }
 

@@ -2,9 +2,10 @@
 
 use super::explain::Explainer;
 use crate::{
-    catalog::{self, Catalog},
+    catalog::{self, Catalog, RegisteredFeed},
     clock::Clock,
     config::Config,
+    feed::schedule::Policy,
     hub::{self, Hub},
     ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor},
@@ -24,6 +25,9 @@ use http::HeaderValue;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
+
+/// Polls a second at most after a first start, when all feeds were polled at one time.
+const POLLS_PER_SEC: u64 = 10;
 
 /// The components that all others stand on.
 pub(super) struct Wiring {
@@ -64,7 +68,13 @@ impl Wiring {
             platforms: self.config.platforms.profiles(),
             permalink_check_gap_secs: self.config.upstream.permalink_check_gap_secs,
         };
-        let feeds = self.catalog.snapshot().feeds().map(|feed| FeedSpec::from(&**feed)).collect();
+        let catalog = self.catalog.snapshot();
+        let spread_secs = u64::try_from(catalog.feeds().len()).unwrap_or(u64::MAX) / POLLS_PER_SEC;
+        let spec = |feed: &Arc<RegisteredFeed>| {
+            let spec = FeedSpec::from(&**feed);
+            FeedSpec { policy: Policy { spread_secs, ..spec.policy }, ..spec }
+        };
+        let feeds = catalog.feeds().map(spec).collect();
         let upstream = Upstream::new(client, contact, self.clock.clone());
         Ok(Poller::load(context, upstream, feeds).await?)
     }

@@ -122,11 +122,13 @@ pub struct Policy {
     /// Seconds between polls at most, back-off included. Only `Retry-After`, 410 and the publisher's skipHours and
     /// skipDays exceed it.
     pub max_secs: u64,
+    /// Seconds over which the second polls of feeds are spread whose first ones were at one time, as after a first start.
+    pub spread_secs: u64,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { min_secs: None, max_secs: 86_400 }
+        Self { min_secs: None, max_secs: 86_400, spread_secs: 0 }
     }
 }
 

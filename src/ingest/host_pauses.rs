@@ -49,14 +49,18 @@ impl HostPauses {
         self.unsaved.insert(host, *longest);
     }
 
-    /// Takes a place for a job, if all its hosts have one.
-    pub(super) fn enter(&mut self, hosts: &[String]) -> bool {
-        let has_room = |host: &String| self.in_flight.get(host).is_none_or(|jobs| *jobs < IN_FLIGHT_MAX);
-        let room = hosts.iter().all(has_room);
-        if room {
-            hosts.iter().for_each(|host| *self.in_flight.entry(host.clone()).or_default() += 1);
+    /// Takes a place for a job, if all its hosts have one; else the host that has none.
+    pub(super) fn enter<'a>(&mut self, hosts: &'a [String]) -> Result<(), &'a str> {
+        if let Some(full) = hosts.iter().find(|host| !self.has_room(host)) {
+            return Err(full);
         }
-        room
+        hosts.iter().for_each(|host| *self.in_flight.entry(host.clone()).or_default() += 1);
+        Ok(())
+    }
+
+    /// True while a host has a place free.
+    pub(super) fn has_room(&self, host: &str) -> bool {
+        self.in_flight.get(host).is_none_or(|jobs| *jobs < IN_FLIGHT_MAX)
     }
 
     /// Gives the place back.
@@ -120,10 +124,11 @@ mod tests {
     fn a_host_has_few_places_and_gets_them_back() {
         let mut hosts = HostPauses::default();
         let (a, ab) = (["a"].map_to_strings(), ["a", "b"].map_to_strings());
-        assert!(hosts.enter(&a) && hosts.enter(&ab) && !hosts.enter(&a));
-        assert!(hosts.enter(&["b"].map_to_strings()), "a refused poll took no place");
+        assert!(hosts.enter(&a).is_ok() && hosts.enter(&ab).is_ok());
+        assert_eq!((hosts.enter(&a), hosts.enter(&["b", "a"].map_to_strings())), (Err("a"), Err("a")));
+        assert_eq!(hosts.enter(&["b"].map_to_strings()), Ok(()), "a refused poll took no place");
         hosts.leave(&ab);
-        assert!(hosts.enter(&a));
+        assert_eq!(hosts.enter(&a), Ok(()));
     }
 
     #[test]

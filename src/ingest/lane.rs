@@ -3,7 +3,10 @@
 
 use super::{due_queue::DueQueue, host_pauses::HostPauses};
 use crate::feed::{record::FeedNo, stamp::Stamp};
-use std::{collections::HashMap, future::Future};
+use std::{
+    collections::{BTreeSet, HashMap},
+    future::Future,
+};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info_span};
@@ -32,8 +35,10 @@ pub(super) struct Lane<J: LaneJob> {
     queue: DueQueue,
     tasks: JoinSet<Option<J::Result>>,
     in_flight: HashMap<Id, InFlight>,
-    /// Feeds that are due while their host has no place free, and since when.
-    waiting: Vec<(FeedNo, Stamp)>,
+    /// Feeds that are due while a host of theirs has no place free, and since when, by that host.
+    waiting: HashMap<String, BTreeSet<(Stamp, FeedNo)>>,
+    /// Feeds that are due while a job of theirs is in flight, and since when.
+    waiting_for_itself: HashMap<FeedNo, Stamp>,
 }
 
 /// A job in flight.
@@ -80,7 +85,8 @@ impl<J: LaneJob> Default for Lane<J> {
             queue: DueQueue::default(),
             tasks: JoinSet::new(),
             in_flight: HashMap::new(),
-            waiting: Vec::new(),
+            waiting: HashMap::new(),
+            waiting_for_itself: HashMap::new(),
         }
     }
 }
@@ -104,7 +110,10 @@ impl<J: LaneJob> Lane<J> {
     /// Takes a feed out of the queue. Its job in flight, if any, goes on.
     pub(super) fn remove(&mut self, feed: FeedNo) {
         self.queue.remove(feed);
-        self.waiting.retain(|(waiting, _)| *waiting != feed);
+        self.waiting_for_itself.remove(&feed);
+        for waiting in self.waiting.values_mut() {
+            waiting.retain(|(_, of)| *of != feed);
+        }
     }
 
     /// True while a job of the feed is in flight.
@@ -135,10 +144,18 @@ impl<J: LaneJob> Lane<J> {
         let not_before = pauses.until(&hosts).max(not_before);
         if not_before > due.now {
             self.queue.put(due.feed, not_before);
+            hosts.iter().for_each(|host| self.call_up(host));
             return Some(job);
         }
-        if self.is_busy_with(due.feed) || !pauses.enter(&hosts) {
-            self.waiting.push((due.feed, due.since));
+        if self.is_busy_with(due.feed) {
+            self.waiting_for_itself.insert(due.feed, due.since);
+            return Some(job);
+        }
+        if let Err(full) = pauses.enter(&hosts) {
+            let full = full.to_owned();
+            // It was called up for a place of another host, perhaps, which it leaves to the next.
+            hosts.iter().filter(|host| **host != full).for_each(|host| self.call_up(host));
+            self.waiting.entry(full).or_default().insert((due.since, due.feed));
             return Some(job);
         }
         let span = info_span!("job", job.kind = %J::KIND, feed.name = %job.feed_name());
@@ -155,15 +172,19 @@ impl<J: LaneJob> Lane<J> {
         }
     }
 
-    /// Takes in a task that has ended, and gives its places back.
+    /// Takes in a task that has ended, and gives its places back. The hosts of these places are told, for those who wait for them
+    /// in any lane.
     pub(super) fn end(
         &mut self,
         joined: Joined<J::Result>,
         pauses: &mut HostPauses,
-    ) -> Option<(FeedNo, Ended<J::Result>)> {
+    ) -> Option<(FeedNo, Ended<J::Result>, Vec<String>)> {
         let task = joined.as_ref().map_or_else(JoinError::id, |(task, _)| *task);
         let InFlight { feed, hosts } = self.in_flight.remove(&task)?;
         pauses.leave(&hosts);
+        if let Some(since) = self.waiting_for_itself.remove(&feed) {
+            self.queue.put_sooner(feed, since);
+        }
         let ended = match joined {
             Ok((_, Some(result))) => Ended::Finished(result),
             Ok((_, None)) => Ended::Stopped,
@@ -173,15 +194,24 @@ impl<J: LaneJob> Lane<J> {
                 Ended::Panicked
             }
         };
-        Some((feed, ended))
+        Some((feed, ended, hosts))
     }
 
-    /// Puts the feeds that wait for a place into the queue again, since when they were due, so that the one that has waited
-    /// longest is next.
-    pub(super) fn call_up(&mut self) {
-        for (feed, since) in std::mem::take(&mut self.waiting) {
+    /// Puts the feed that has waited longest for a place of this host into the queue again, since when it was due.
+    pub(super) fn call_up(&mut self, host: &str) {
+        let Some(waiting) = self.waiting.get_mut(host) else { return };
+        if let Some((since, feed)) = waiting.pop_first() {
             self.queue.put_sooner(feed, since);
         }
+        if waiting.is_empty() {
+            self.waiting.remove(host);
+        }
+    }
+
+    /// Calls up a feed for each host that has a place free: the one that was called up before may have been removed since.
+    pub(super) fn call_up_for_free(&mut self, pauses: &HostPauses) {
+        let free: Vec<String> = self.waiting.keys().filter(|host| pauses.has_room(host)).cloned().collect();
+        free.iter().for_each(|host| self.call_up(host));
     }
 
     /// True while no job is in flight.

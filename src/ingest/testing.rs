@@ -118,7 +118,7 @@ impl House {
     /// Registers a feed.
     pub(super) async fn feed(&self, name: &str, url: &str, min_secs: u64, max_secs: u64) -> FeedSpec {
         let no = self.store.register(name, name).await.unwrap().no;
-        let policy = Policy { min_secs: Some(min_secs), max_secs };
+        let policy = Policy { min_secs: Some(min_secs), max_secs, spread_secs: 0 };
         FeedSpec { policy, ..FeedSpec::new(no, name, Url::parse(url).unwrap()) }
     }
 

@@ -67,7 +67,7 @@ impl FetchError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Throttled { .. } | Self::Crowded | Self::Local(_) => Fault::Ours,
-            Self::BadUrl | Self::TooManyRedirects { .. } | Self::TooLarge { .. } => Fault::Configuration,
+            Self::BadUrl => Fault::Configuration,
             Self::Resolve(NameFault::Unanswered, _)
             | Self::Connect(ConnectFault::Unreachable | ConnectFault::Other, _) => Fault::Network,
             Self::Resolve(NameFault::Unknown, _)
@@ -75,7 +75,9 @@ impl FetchError {
             | Self::Tls(..)
             | Self::Timeout { .. }
             | Self::Refused(_)
+            | Self::TooManyRedirects { .. }
             | Self::BadRedirect(_)
+            | Self::TooLarge { .. }
             | Self::Inflate(_)
             | Self::Cut(_)
             | Self::Protocol(_) => Fault::Peer,

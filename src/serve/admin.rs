@@ -115,7 +115,15 @@ pub struct Status {
     pub feeds: Vec<FeedStatus>,
     /// Path of the feeds after these, if there are more.
     pub next: Option<String>,
-    /// Names of feeds that were removed from the configuration and are kept until they are forgotten.
+    /// Feeds that were removed from the configuration and are kept until they are forgotten.
+    #[serde(flatten)]
+    pub kept: KeptFeeds,
+}
+
+/// Feeds that were removed from the configuration and are kept until they are forgotten.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct KeptFeeds {
+    /// Their names.
     pub removed: Vec<String>,
     /// The same, with what is kept of each.
     pub removed_feeds: Vec<RemovedStatus>,

@@ -54,7 +54,7 @@ const STREAMS_MAX: u32 = 128;
 /// Streams that the peer of an HTTP/2 connection may reset before they were accepted; more end it (rapid reset).
 const RESETS_MAX: usize = 32;
 /// Bytes of the head of a request.
-const HEAD_BYTES_MAX: usize = 32 << 10;
+const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 

@@ -94,7 +94,7 @@ impl Blog {
         let context = Context::new(store.clone(), notify.clone(), clock.clone());
         let context = Context { jitter: || 0.0, ..context };
         let no = store.register(name, name).await.unwrap().no;
-        let policy = Policy { min_secs: Some(3600), max_secs: 3600 };
+        let policy = Policy { min_secs: Some(3600), max_secs: 3600, spread_secs: 0 };
         let deletions = DeletionSettings { permalink_checks, ..DeletionSettings::default() };
         let feed = FeedSpec { policy, deletions, ..FeedSpec::new(no, name, Url::parse(URL).unwrap()) };
         let state = PollState::unpolled(URL);

@@ -42,7 +42,7 @@ impl House {
         let upstream = Upstream::new(client, Url::parse("https://me.example/").unwrap(), clock.clone());
         let context = Context::new(store.clone(), Arc::new(Notify::new()), clock);
         let no = store.register(name, name).await.unwrap().no;
-        let policy = Policy { min_secs: Some(1), max_secs: 60 };
+        let policy = Policy { min_secs: Some(1), max_secs: 60, spread_secs: 0 };
         let feed = FeedSpec { policy, ..FeedSpec::new(no, name, Url::parse(url).unwrap()) };
         Self { store, feed, state: PollState::unpolled(url), context, upstream }
     }

@@ -18,7 +18,7 @@ pub struct PollSettings {
 
 impl Default for PollSettings {
     fn default() -> Self {
-        let Policy { min_secs, max_secs } = Policy::default();
+        let Policy { min_secs, max_secs, .. } = Policy::default();
         Self { min_secs, max_secs }
     }
 }
@@ -52,7 +52,7 @@ impl PollSettings {
 
     /// The policy that these values make.
     pub fn policy(&self) -> Policy {
-        Policy { min_secs: self.min_secs, max_secs: self.max_secs }
+        Policy { min_secs: self.min_secs, max_secs: self.max_secs, ..Policy::default() }
     }
 }
 

@@ -95,6 +95,11 @@ pub(super) fn jittered_us(secs: u64, state: &PollState, policy: &Policy, jitter:
 
 /// Up to a tenth of some seconds, in microseconds.
 pub(super) fn slack_us(secs: u64, jitter: f64) -> u64 {
+    share_us(secs, jitter) / 10
+}
+
+/// A part of some seconds, in microseconds.
+pub(super) fn share_us(secs: u64, part: f64) -> u64 {
     // A share of a number of microseconds needs no more digits than a float has.
-    (secs as f64 * SECOND_US as f64 / 10.0 * jitter.clamp(0.0, 1.0)) as u64
+    (secs as f64 * SECOND_US as f64 * part.clamp(0.0, 1.0)) as u64
 }

@@ -176,7 +176,9 @@ impl PollState {
 
     fn due_after_success(&mut self, answer: &Answer, policy: &Policy, now: Stamp, jitter: f64) {
         let secs = interval::ordinary_secs(self, answer.fresh_secs, policy, now);
-        self.timetable.next_at = self.after(secs, policy, now, jitter);
+        let spread_secs = if self.timetable.polled_at.is_none() { policy.spread_secs.min(secs) } else { 0 };
+        let spread_us = interval::share_us(spread_secs, jitter);
+        self.timetable.next_at = later(self.after(secs, policy, now, jitter), spread_us);
     }
 
     fn fail(&mut self, failure: &Failure, policy: &Policy, now: Stamp, jitter: f64) {

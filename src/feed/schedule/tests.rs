@@ -7,8 +7,8 @@ const NOW: Stamp = Stamp::from_secs(1_700_000_000);
 const HOUR: u64 = 3600;
 const DAY: u64 = 86_400;
 const URL: &str = "http://blog.example/rss";
-const USUAL: Policy = Policy { min_secs: None, max_secs: DAY };
-const QUICK: Policy = Policy { min_secs: Some(1), max_secs: DAY };
+const USUAL: Policy = Policy { min_secs: None, max_secs: DAY, spread_secs: 0 };
+const QUICK: Policy = Policy { min_secs: Some(1), max_secs: DAY, spread_secs: 0 };
 
 fn answer() -> Answer {
     Answer { asked: URL.into(), conditional: true, ..Answer::default() }
@@ -114,8 +114,13 @@ fn the_floor_is_an_hour_unless_the_document_or_the_configuration_lowers_it() {
     check(&hinted(1800), answer(), &USUAL, 1800);
     check(&hinted(60), answer(), &USUAL, 900);
     check(&with_arrivals(&[0]), answer(), &QUICK, 1);
-    check(&hinted(1800), answer(), &Policy { min_secs: Some(2 * HOUR), max_secs: DAY }, 2 * HOUR);
-    check(&with_arrivals(&[0]), answer(), &Policy { min_secs: None, max_secs: 2 }, 2);
+    check(
+        &hinted(1800),
+        answer(),
+        &Policy { min_secs: Some(2 * HOUR), max_secs: DAY, spread_secs: 0 },
+        2 * HOUR,
+    );
+    check(&with_arrivals(&[0]), answer(), &Policy { min_secs: None, max_secs: 2, spread_secs: 0 }, 2);
 }
 
 #[test]
@@ -164,7 +169,7 @@ fn jitter_makes_an_interval_up_to_a_tenth_longer_but_never_longer_than_the_maxim
     };
     assert_eq!(due(&with_arrivals(&[0]), &USUAL, 0.5), 3_780_000_000);
     assert_eq!(due(&with_arrivals(&[31 * DAY]), &USUAL, 1.0), 77_760_000_000);
-    let tight = Policy { min_secs: Some(2), max_secs: 2 };
+    let tight = Policy { min_secs: Some(2), max_secs: 2, spread_secs: 0 };
     assert_eq!(due(&with_arrivals(&[0]), &tight, 1.0), 2_000_000);
     let state = next(&with_arrivals(&[0]), &PollOutcome::Failed(failure(Some(500), None)), &QUICK, NOW, 1.0);
     assert_eq!(state.timetable.next_at.micros() - NOW.micros(), 2_200_000);
@@ -185,7 +190,7 @@ fn failures_back_off_exponentially_between_the_floor_and_the_maximum() {
     check_back_off(None, 12, &USUAL, 4800);
     check_back_off(None, 1, &QUICK, 2);
     check_back_off(None, 3, &QUICK, 8);
-    check_back_off(None, 9, &Policy { min_secs: Some(1), max_secs: 5 }, 5);
+    check_back_off(None, 9, &Policy { min_secs: Some(1), max_secs: 5, spread_secs: 0 }, 5);
     check_back_off(Some(404), 3, &USUAL, 9600);
     check_back_off(Some(403), 1, &QUICK, 8);
     let slow = {
@@ -243,7 +248,10 @@ fn retry_after_of_a_429_or_503_is_obeyed_beyond_the_maximum() {
     };
     assert_eq!(check(429, Some(2 * DAY), &USUAL, 2 * DAY), Some(2 * DAY));
     assert_eq!(check(503, Some(2 * DAY), &USUAL, 2 * DAY), Some(2 * DAY));
-    assert_eq!(check(503, Some(60), &Policy { min_secs: Some(1), max_secs: 5 }, 60), Some(60));
+    assert_eq!(
+        check(503, Some(60), &Policy { min_secs: Some(1), max_secs: 5, spread_secs: 0 }, 60),
+        Some(60)
+    );
     assert_eq!(check(429, Some(30 * DAY), &USUAL, 7 * DAY), Some(7 * DAY));
     assert_eq!(check(503, Some(10), &USUAL, HOUR), Some(10), "no reason to come sooner than usual");
     assert_eq!(check(503, Some(0), &USUAL, HOUR), None);
@@ -259,13 +267,13 @@ fn a_429_without_retry_after_slows_the_whole_host_down() {
     let not_before = host_pause_until(&next, &USUAL, Some(429), None, NOW);
     assert_eq!(not_before, Some(NOW.plus_secs(2 * HOUR)));
     check_back_off(Some(429), 2, &USUAL, 4 * HOUR);
-    check_back_off(Some(429), 3, &Policy { min_secs: Some(1), max_secs: 5 }, 5);
+    check_back_off(Some(429), 3, &Policy { min_secs: Some(1), max_secs: 5, spread_secs: 0 }, 5);
 }
 
 #[test]
 fn a_feed_that_is_gone_is_looked_at_once_a_day_for_two_weeks_and_then_left_alone() {
     // FRB 113, POLLING 1.5.
-    let policy = Policy { min_secs: Some(1), max_secs: 5 };
+    let policy = Policy { min_secs: Some(1), max_secs: 5, spread_secs: 0 };
     let gone = failed(&with_arrivals(&[0]), Some(410), None, &policy);
     assert_eq!((gone.health.gone_at, gone.timetable.next_at), (Some(NOW), NOW.plus_secs(DAY)));
     let at = NOW.plus_secs(13 * DAY);
@@ -441,7 +449,7 @@ fn a_restart_polls_nothing_that_is_not_due() {
         state
     };
     assert_eq!(saved.clone().resumed(URL, &USUAL, NOW), saved);
-    let shorter = Policy { min_secs: None, max_secs: 5400 };
+    let shorter = Policy { min_secs: None, max_secs: 5400, spread_secs: 0 };
     assert_eq!(saved.clone().resumed(URL, &shorter, NOW).timetable.next_at, NOW.plus_secs(1800));
     let other = saved.clone().resumed("http://other.example/", &USUAL, NOW);
     assert_eq!((other.timetable.next_at, other.validators.clone()), (Stamp::ZERO, None));
@@ -463,7 +471,11 @@ fn a_restart_polls_nothing_that_is_not_due() {
 #[test]
 fn no_setting_makes_an_interval_overflow_or_panic() {
     let policies = [0, 1, DAY, u64::MAX].into_iter().flat_map(|max_secs| {
-        [None, Some(0), Some(30 * DAY), Some(u64::MAX)].map(|min_secs| Policy { min_secs, max_secs })
+        [None, Some(0), Some(30 * DAY), Some(u64::MAX)].map(|min_secs| Policy {
+            min_secs,
+            max_secs,
+            spread_secs: 0,
+        })
     });
     for policy in policies {
         for (status, retry_after) in [(None, None), (Some(429), Some(u64::MAX)), (Some(410), None)] {
@@ -483,4 +495,18 @@ fn no_setting_makes_an_interval_overflow_or_panic() {
 fn check_due_later(state: &PollState, policy: &Policy) {
     let next = next(state, &PollOutcome::Unchanged(answer()), policy, NOW, 1.0);
     assert!(next.timetable.next_at >= NOW);
+}
+
+#[test]
+fn second_polls_are_spread_over_as_long_as_the_feeds_need() {
+    let spread = |spread_secs, jitter| {
+        let policy = Policy { spread_secs, ..USUAL };
+        let unchanged = PollOutcome::Unchanged(Answer::default());
+        let first = next(&PollState::unpolled("http://x/"), &unchanged, &policy, NOW, jitter);
+        let second = next(&first, &unchanged, &policy, NOW, jitter);
+        [first, second].map(|state| state.timetable.next_at.secs_since(NOW))
+    };
+    assert_eq!(spread(0, 1.0), [3960, 3960]);
+    assert_eq!(spread(1000, 0.5), [3780 + 500, 3780]);
+    assert_eq!(spread(100_000, 1.0), [3960 + 3600, 3960], "over no more than one interval");
 }

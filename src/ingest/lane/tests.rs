@@ -60,9 +60,9 @@ impl Rig {
 
     async fn end(&mut self) -> (FeedNo, Ended<u64>) {
         let joined = self.lane.next().await;
-        let ended = self.lane.end(joined, &mut self.pauses).unwrap();
-        self.lane.call_up();
-        ended
+        let (feed, ended, hosts) = self.lane.end(joined, &mut self.pauses).unwrap();
+        hosts.iter().for_each(|host| self.lane.call_up(host));
+        (feed, ended)
     }
 }
 
@@ -106,4 +106,36 @@ async fn a_job_that_is_stopped_leaves_nothing_and_a_removed_feed_is_not_started(
     assert_eq!(rig.start(NOW, None, false), [0]);
     rig.stop.cancel();
     assert_eq!(rig.end().await, (FeedNo(0), Ended::Stopped));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_feeds_of_one_host_wait_in_the_order_in_which_they_were_due() {
+    let mut rig = Rig::new(1000);
+    assert_eq!(rig.start(NOW, Some("a.example"), false), [0, 1]);
+    assert_eq!(rig.lane.queue.next_at(), None, "nobody is looked at before a place is free");
+    for next in 2..20 {
+        rig.end().await;
+        assert_eq!(rig.start(NOW, Some("a.example"), false), [next]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_not_lost_over_a_feed_that_waits_for_another_host_too() {
+    let mut rig = Rig::new(0);
+    let [a, b] = ["a.example", "b.example"].map(str::to_owned);
+    rig.pauses.enter(&[a.clone(), b.clone()]).unwrap();
+    rig.pauses.enter(&[a.clone(), b.clone()]).unwrap();
+    let start = |rig: &mut Rig, feed: u32, hosts: &[String]| {
+        let due = Due { feed: FeedNo(feed), since: Stamp::from_secs(feed.into()), now: NOW };
+        let ready =
+            Ready { job: Renewal { is_broken: false }, hosts: hosts.to_vec(), not_before: Stamp::ZERO };
+        rig.lane.start(&due, ready, &mut rig.pauses, &rig.stop).is_none()
+    };
+    assert!(!start(&mut rig, 1, &[a.clone(), b.clone()]) && !start(&mut rig, 2, &[a.clone()]));
+    rig.pauses.leave(&[a.clone()]);
+    rig.lane.call_up(&a);
+    assert_eq!(rig.lane.next_due(NOW).unwrap().feed, FeedNo(1));
+    assert!(!start(&mut rig, 1, &[a.clone(), b]), "its other host is full");
+    assert_eq!(rig.lane.next_due(NOW).unwrap().feed, FeedNo(2), "it is called up in its place");
+    assert!(start(&mut rig, 2, &[a]));
 }

@@ -87,12 +87,12 @@ impl Poller {
 
 /// Polls that somebody waits for, by feed.
 #[derive(Default)]
-pub(super) struct Awaited {
+pub(super) struct AwaitedPolls {
     answers: HashMap<FeedNo, Vec<oneshot::Sender<PollAnswer>>>,
     urgent: HashSet<FeedNo>,
 }
 
-impl Awaited {
+impl AwaitedPolls {
     /// Notes that somebody waits for the poll of a feed; true when that is due now. Else it is answered at once: the feed
     /// is not polled, or its publisher asked for no poll yet. `polled` is the state of the feed, and the pause of its hosts.
     pub(super) fn take_in(

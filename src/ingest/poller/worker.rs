@@ -4,7 +4,7 @@
 use super::{
     Poller, WantedFeeds,
     jobs::{CheckJob, PollJob, RecallJob, Recalled, WalkJob, goes_on_at},
-    requests::{Awaited, PollAnswer, PollRequest},
+    requests::{AwaitedPolls, PollAnswer, PollRequest},
     saving::Saving,
 };
 use crate::{
@@ -89,7 +89,9 @@ struct Agenda {
     /// Times before which no page of a host is asked for, because one was.
     checked: HashMap<String, Stamp>,
     /// Polls that an operator waits for.
-    awaited: Awaited,
+    awaited: AwaitedPolls,
+    /// Time of the last look for free places.
+    looked_at: Stamp,
 }
 
 /// Hints of a feed.
@@ -130,12 +132,20 @@ impl Lanes {
         next_at.into_iter().min().unwrap_or(Stamp::MAX)
     }
 
-    /// A place of a host has become free.
-    fn call_up(&mut self) {
-        self.polls.call_up();
-        self.walks.call_up();
-        self.checks.call_up();
-        self.recalls.call_up();
+    /// A place of each of these hosts has become free.
+    fn call_up(&mut self, hosts: &[String]) {
+        for host in hosts {
+            self.polls.call_up(host);
+            self.walks.call_up(host);
+            self.checks.call_up(host);
+        }
+    }
+
+    /// Calls up whoever waits for a place that is free.
+    fn call_up_for_free(&mut self, pauses: &HostPauses) {
+        self.polls.call_up_for_free(pauses);
+        self.walks.call_up_for_free(pauses);
+        self.checks.call_up_for_free(pauses);
     }
 
     fn remove(&mut self, feed: FeedNo) {
@@ -225,6 +235,10 @@ impl<'a> Worker<'a> {
             return;
         }
         let now = self.now();
+        if now >= self.agenda.looked_at.plus_secs(LOOK_SECS) || now < self.agenda.looked_at {
+            self.agenda.looked_at = now;
+            self.lanes.call_up_for_free(&self.pauses);
+        }
         while let Some(due) = self.lanes.recalls.next_due(now) {
             let Some(spec) = self.feeds.get(&due.feed).cloned() else { continue };
             let job = RecallJob { parts: self.poller.parts.clone(), spec };
@@ -329,23 +343,26 @@ impl<'a> Worker<'a> {
     fn take_in(&mut self, event: Event) {
         match event {
             Event::Polled(joined) => {
-                let ended = self.lanes.polls.end(joined, &mut self.pauses);
-                self.lanes.call_up();
-                ended.into_iter().for_each(|(feed, ended)| self.polled(feed, ended));
+                if let Some((feed, ended, hosts)) = self.lanes.polls.end(joined, &mut self.pauses) {
+                    self.lanes.call_up(&hosts);
+                    self.polled(feed, ended);
+                }
             }
             Event::Stepped(joined) => {
-                let ended = self.lanes.walks.end(joined, &mut self.pauses);
-                self.lanes.call_up();
-                ended.into_iter().for_each(|(feed, ended)| self.stepped(feed, ended));
+                if let Some((feed, ended, hosts)) = self.lanes.walks.end(joined, &mut self.pauses) {
+                    self.lanes.call_up(&hosts);
+                    self.stepped(feed, ended);
+                }
             }
             Event::Checked(joined) => {
-                let ended = self.lanes.checks.end(joined, &mut self.pauses);
-                self.lanes.call_up();
-                ended.into_iter().for_each(|(feed, ended)| self.checked(feed, ended));
+                if let Some((feed, ended, hosts)) = self.lanes.checks.end(joined, &mut self.pauses) {
+                    self.lanes.call_up(&hosts);
+                    self.checked(feed, ended);
+                }
             }
             Event::Recalled(joined) => {
                 let ended = self.lanes.recalls.end(joined, &mut self.pauses);
-                ended.into_iter().for_each(|(feed, ended)| self.recalled(feed, ended));
+                ended.into_iter().for_each(|(feed, ended, _)| self.recalled(feed, ended));
             }
         }
     }

@@ -89,11 +89,11 @@ async fn a_changed_policy_and_a_changed_url_count_at_once() {
     let feed = house.feed("blog", URL, DAY, DAY).await;
     let running = house.start([&feed]).await;
     pass(100).await;
-    let policy = Policy { min_secs: Some(HOUR), max_secs: HOUR };
+    let policy = Policy { min_secs: Some(HOUR), max_secs: HOUR, spread_secs: 0 };
     running.poller.apply(FeedChange::Changed(FeedSpec { policy, ..feed.clone() }));
     pass(HOUR).await;
     assert_eq!(house.requests_at(), [0, HOUR]);
-    let rarely = Policy { min_secs: Some(3 * HOUR), max_secs: DAY };
+    let rarely = Policy { min_secs: Some(3 * HOUR), max_secs: DAY, spread_secs: 0 };
     running.poller.apply(FeedChange::Changed(FeedSpec { policy: rarely, ..feed.clone() }));
     pass(2 * HOUR).await;
     assert_eq!(house.requests_at(), [0, HOUR], "no more often than it says now");

@@ -68,7 +68,7 @@ async fn a_host_is_asked_for_one_page_a_minute_whatever_number_of_feeds_it_has()
 async fn what_was_due_when_the_process_ended_is_asked_for_by_the_next() {
     let house = house(&Arc::default());
     let feed = house.feed("a", "http://blog.example/a/rss", HOUR, DAY).await;
-    let feed = FeedSpec { policy: Policy { min_secs: Some(HOUR), max_secs: HOUR }, ..feed };
+    let feed = FeedSpec { policy: Policy { min_secs: Some(HOUR), max_secs: HOUR, spread_secs: 0 }, ..feed };
     let running = house.start([&feed]).await;
     pass(HOUR + 10).await;
     assert_eq!(asked(&house).len(), 2, "a control and a post");

@@ -1,0 +1,228 @@
+//! Storms of clients and publishers against the real program on loopback: what they may cost is bounded, and whoever behaves is
+//! served meanwhile. Memory is what the system counts of the process.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use http::Method;
+use std::{
+    fmt::Write as _,
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+use tempfile::TempDir;
+use testkit::{
+    client::ask,
+    publisher::{Answer, Publisher, ok, with_headers},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::{Instant, sleep, timeout},
+};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Between two looks at something that is about to happen.
+const GLANCE: Duration = Duration::from_millis(50);
+const MIB: u64 = 1 << 20;
+
+/// The program, run by a shell that may set limits first.
+struct Running {
+    program: Child,
+    consumers: SocketAddr,
+    operator: SocketAddr,
+    _folder: TempDir,
+}
+
+impl Running {
+    /// Starts it over one feed. `limits` are commands of the shell, `server` and `feed` further lines of the configuration.
+    async fn start(url: &str, limits: &str, server: &str, feed: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let free_port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let (consumers, operator) = (free_port(), free_port());
+        let text = format!(
+            "[server]\nlisten = \"{consumers}\"\nadmin_listen = \"{operator}\"\npublic_url = \"http://{consumers}\"\n{server}\n\
+             [store]\npath = {:?}\n[[feed]]\nname = \"blog\"\nurl = \"{url}\"\nimport = {{ pages_max = 0 }}\n{feed}\n",
+            folder.path().join("everfeed.redb").display().to_string()
+        );
+        let file = folder.path().join("everfeed.toml");
+        std::fs::write(&file, text).unwrap();
+        let script = format!("{limits} exec \"$0\" serve --config \"$1\"");
+        let program = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_everfeed")])
+            .arg(&file)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let running = Self { program, consumers, operator, _folder: folder };
+        running.until("/feeds/blog.json?max=1&order=-modified", 200).await;
+        running
+    }
+
+    /// Waits until a page answers so.
+    async fn until(&self, target: &str, status: u16) {
+        let answered = async {
+            loop {
+                let answer = ask(self.consumers, Method::GET, target, &[], "").await;
+                if answer.is_some_and(|answer| answer.status == status) {
+                    return;
+                }
+                sleep(GLANCE).await;
+            }
+        };
+        timeout(PATIENCE, answered).await.expect("it answers");
+    }
+
+    /// Bytes of memory that the process had at most, since it started or since [`Running::forget_peak`].
+    fn peak_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.program.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+    }
+
+    fn forget_peak(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.program.id()), "5").unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+/// A feed of so many posts with texts of so many bytes.
+fn rss(name: &str, posts: usize, text_bytes: usize) -> Vec<u8> {
+    let mut out = format!("<rss version=\"2.0\"><channel><title>{name}</title>");
+    for post in (1..=posts).rev() {
+        let words = format!("word {post} ").repeat(text_bytes / 8);
+        let _ = write!(
+            out,
+            "<item><guid>{name}-{post}</guid><title>Post {post}</title><description>{words}</description></item>"
+        );
+    }
+    (out + "</channel></rss>").into_bytes()
+}
+
+/// Clients that ask for a large page each, no two for the same, and read nothing of it.
+async fn silent_clients(at: SocketAddr, clients: usize) -> Vec<TcpStream> {
+    let mut open = Vec::new();
+    for client in 0..clients {
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        let target = format!("/feeds/blog.atom?since=time:{}&timeout=0", 1000 + client);
+        let request = format!("GET {target} HTTP/1.1\r\nhost: {at}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        open.push(stream);
+    }
+    open
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_fill_no_memory_and_starve_nobody() {
+    const CLIENTS: usize = 80;
+    const ANSWERS_MIB: u64 = 32;
+    let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 200, 20 << 10))).await;
+    let server = format!("answers_bytes_max = {}\nrender_cache_bytes = {}", ANSWERS_MIB * MIB, 8 * MIB);
+    let running = Running::start(&publisher.url("/rss"), "", &server, "").await;
+    running.forget_peak();
+    let before = running.peak_bytes();
+    let silent = silent_clients(running.consumers, CLIENTS).await;
+    // Another page than all of theirs: it is rendered while they hold what there is.
+    let asked = Instant::now();
+    running.until("/feeds/blog.atom?since=time:5&max=20&timeout=0", 200).await;
+    eprintln!("a reader that reads was answered after {} ms", asked.elapsed().as_millis());
+    let most = running.peak_bytes().saturating_sub(before);
+    // A page is rendered from as much that was read of the store, a few at once; each of the clients holds 4 MiB otherwise.
+    eprintln!("{CLIENTS} clients that read nothing cost {} MiB", most / MIB);
+    assert!(most < 200 * MIB, "{} MiB", most / MIB);
+    drop(silent);
+}
+
+#[tokio::test]
+async fn large_documents_are_taken_in_one_after_the_other_and_none_is_lost() {
+    const FEEDS: usize = 12;
+    let publisher = Publisher::of(|asked| {
+        let name = asked.path().trim_start_matches('/').to_owned();
+        ok("application/rss+xml", rss(&name, 40, 100 << 10))
+    })
+    .await;
+    let feeds: String = (1..FEEDS)
+        .map(|feed| {
+            let url = publisher.url(&format!("/f{feed}"));
+            format!("[[feed]]\nname = \"f{feed}\"\nurl = \"{url}\"\nimport = {{ pages_max = 0 }}\n")
+        })
+        .collect();
+    let feeds =
+        format!("{feeds}[upstream]\ndocuments_bytes_max = {}\nbody_bytes_max = {}\n", 10 * MIB, 10 * MIB);
+    let running = Running::start(&publisher.url("/blog"), "", "", &feeds).await;
+    for feed in 1..FEEDS {
+        running.until(&format!("/feeds/f{feed}.json?max=1&order=-modified"), 200).await;
+    }
+    let most = running.peak_bytes();
+    eprintln!("{FEEDS} documents of 4 MiB at once cost {} MiB", most / MIB);
+    // One of them is taken in at a time; all at once would cost a few times their 48 MiB.
+    assert!(most < 300 * MIB, "{} MiB", most / MIB);
+}
+
+#[tokio::test]
+async fn idle_connections_leave_room_for_the_operator_and_for_polls() {
+    const FILES: usize = 600;
+    let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
+    let limits = format!("ulimit -Hn {FILES}; ulimit -Sn {FILES};");
+    let feed = "poll = { min_secs = 1, max_secs = 1 }";
+    let running = Running::start(&publisher.url("/rss"), &limits, "", feed).await;
+    let mut idle = Vec::new();
+    for _ in 0..FILES {
+        idle.push(TcpStream::connect(running.consumers).await.unwrap());
+    }
+    let polls = publisher.requests().len();
+    let live = timeout(PATIENCE, ask(running.operator, Method::GET, "/live", &[], "")).await.unwrap();
+    assert_eq!(live.unwrap().status, 200, "the operator is served");
+    let polled = async {
+        while publisher.requests().len() < polls + 3 {
+            sleep(GLANCE).await;
+        }
+    };
+    timeout(PATIENCE, polled).await.expect("it polls on");
+    // Whoever asks for nothing is hung up on after half a minute, and others get the place.
+    running.until("/feeds/blog.json?max=1&order=-modified", 200).await;
+    let mut end = Vec::new();
+    let first = timeout(PATIENCE, idle[0].read_to_end(&mut end)).await.expect("it is hung up on");
+    assert_eq!(first.unwrap_or(0), 0);
+}
+
+#[tokio::test]
+async fn an_answer_of_interim_heads_without_end_is_cut() {
+    let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
+    let running =
+        Running::start(&publisher.url("/rss"), "", "", "poll = { min_secs = 1, max_secs = 1 }").await;
+    let hint = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(100);
+    publisher.does(move |_| Answer::Endless(Vec::new(), hint.clone()));
+    let failed = async {
+        loop {
+            let status = ask(running.operator, Method::GET, "/status", &[], "").await.unwrap();
+            let status: serde_json::Value = serde_json::from_slice(&status.body).unwrap();
+            if status["feeds"][0]["failures"].as_u64().unwrap() > 0 {
+                return status["feeds"][0]["fault"]["whose"].as_str().unwrap().to_owned();
+            }
+            sleep(GLANCE).await;
+        }
+    };
+    assert_eq!(timeout(PATIENCE, failed).await.expect("the poll ends"), "upstream");
+    publisher.says(with_headers(200, &[("content-type", "application/rss+xml")], rss("blog", 4, 10)));
+    let healed = async {
+        loop {
+            let page =
+                ask(running.consumers, Method::GET, "/feeds/blog.json?since=cursor:&timeout=0", &[], "")
+                    .await;
+            let page: serde_json::Value = serde_json::from_slice(&page.unwrap().body).unwrap();
+            if page["items"].as_array().unwrap().len() == 4 {
+                return;
+            }
+            sleep(GLANCE).await;
+        }
+    };
+    timeout(PATIENCE, healed).await.expect("it polls on");
+}
