@@ -14,6 +14,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
     Some(match key {
         "server.listen" | "server.admin_listen" => ADDRESS,
         "server.public_url" => "an absolute URL, for instance \"https://feeds.example.org\"",
+        "server.trusted_proxies" => {
+            "a list of addresses or networks, for instance [\"127.0.0.1/32\", \"172.16.0.0/12\"]"
+        }
         "server.prefix" => "a path such as \"/smart\", in quotes",
         "store.path" => "the path of a file, in quotes: for instance \"everfeed.redb\"",
         "upstream.contact_url" => "an absolute URL at which publishers reach you",
@@ -34,9 +37,10 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.import" => {
             "a table, for instance { serve_after_secs = 60, pages_max = 1000, page_gap_secs = 1, again_secs = 2592000 }"
         }
-        "feed.deletions.unsafe" | "feed.deletions.permalink_checks" | "hub.callbacks_private" => {
-            "true or false"
-        }
+        "feed.deletions.unsafe"
+        | "feed.deletions.permalink_checks"
+        | "hub.callbacks_private"
+        | "hub.publish_hints" => "true or false",
         "feed" => "one [[feed]] for each feed, with at least name and url",
         "server" | "store" | "upstream" | "hub" | "platforms" => {
             "a table: the name in square brackets on a line of its own"

@@ -1,6 +1,9 @@
 //! A listener and its connections, ended in order; not what they are asked.
 
-use super::connection::{CountedBody, Unread, length};
+use super::{
+    client_address::PeerAddress,
+    connection::{CountedBody, Unread, length},
+};
 use crate::byte_budget::ByteBudget;
 use bytes::Bytes;
 use http::{
@@ -33,7 +36,7 @@ use tokio_util::{
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker},
 };
-use tower::{BoxError, Service, ServiceExt as _};
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
 
 /// Seconds that a consumer may take to send the head of a request; a connection without one is idle as long.
 const HEAD_SECS: u64 = 30;
@@ -132,14 +135,20 @@ where
             accepted = accept => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // Answers are small and written whole: waiting for more to send would only delay them.
                 let _ = stream.set_nodelay(true);
-                let (service, stop, open, unread) =
-                    (service.clone(), stop.clone(), open.clone(), Unread::new());
+                let (stop, open, unread) = (stop.clone(), open.clone(), Unread::new());
                 let bytes_max = limits.connection_bytes_max;
                 number += 1;
                 open.with(|open| open.insert(number, unread.clone()));
+                let peer = PeerAddress(peer.ip());
+                let service = ServiceBuilder::new()
+                    .map_request(move |mut request: Request<Incoming>| {
+                        request.extensions_mut().insert(peer);
+                        request
+                    })
+                    .service(service.clone());
                 connections.spawn(async move {
                     converse(stream, service, (unread, bytes_max), stop).await;
                     open.with(|open| open.remove(&number));
