@@ -3,7 +3,7 @@
 use crate::{
     catalog::FeedSettings,
     hub, ingest,
-    secret::masked,
+    secret::{AdminToken, masked},
     serve,
     setting::{RefusedSetting, at_least_one},
     store,
@@ -60,12 +60,17 @@ impl Config {
         }
     }
 
-    /// `server.admin_listen` as a file has it, whatever else is wrong with the file; its default where it has none.
-    pub fn admin_address(file: &Path, environment: impl IntoIterator<Item = (String, String)>) -> SocketAddr {
+    /// `server.admin_listen` and `server.admin_token` as a file has them, whatever else is wrong with the file; their defaults
+    /// where it has none.
+    pub fn admin_contact(
+        file: &Path,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> (SocketAddr, Option<AdminToken>) {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct OfServer {
             admin_listen: Option<SocketAddr>,
+            admin_token: Option<AdminToken>,
         }
         #[derive(Deserialize)]
         struct OfFile {
@@ -77,14 +82,22 @@ impl Config {
             environment.into_iter().filter(|(name, _)| !name.starts_with("EVERFEED__FEED__")).collect();
         let read = |text: &str| {
             let table = source::table(file, text, environment.iter().cloned()).ok()?;
-            source::typed::<OfFile>(file, &table, wanted::wanted).ok()
+            source::typed::<OfFile>(file, &table, wanted::wanted).ok().map(|found| found.server)
         };
         let text = source::read(file).unwrap_or_default();
-        let found = read(&text).and_then(|found| found.server.admin_listen);
-        let overridden = || read("").and_then(|found| found.server.admin_listen);
-        // Of a file that is no TOML, or has another mistake there, the line is read by itself.
-        let of_line = || text.lines().find_map(admin_listen_of);
-        found.or_else(overridden).or_else(of_line).unwrap_or_else(|| serve::Config::default().admin_listen)
+        let found = read(&text).unwrap_or_else(|| {
+            // Of a file that is no TOML, or has another mistake there, the lines are read by themselves.
+            let overridden = read("").unwrap_or_default();
+            let of_line = |key| text.lines().find_map(|line| value_of_line(line, key));
+            OfServer {
+                admin_listen: overridden
+                    .admin_listen
+                    .or_else(|| of_line("admin_listen").and_then(|address| address.parse().ok())),
+                admin_token: overridden.admin_token.or_else(|| of_line("admin_token").map(AdminToken::new)),
+            }
+        });
+        let address = found.admin_listen.unwrap_or_else(|| serve::Config::default().admin_listen);
+        (address, found.admin_token)
     }
 
     /// Reads a text that stands in no file; `name` is what errors call it.
@@ -134,7 +147,11 @@ impl Config {
 
     /// Warnings about settings that are allowed, but risky.
     pub fn warnings(&self) -> Vec<String> {
-        self.feed.iter().flat_map(FeedSettings::warnings).collect()
+        let is_open = !self.server.admin_listen.ip().to_canonical().is_loopback();
+        let untold = "server.admin_listen is beyond loopback, and without server.admin_token it answers nothing but /live, \
+                      /ready and /metrics: `everfeed reload` and others need the token";
+        let unguarded = (is_open && self.server.admin_token.is_none()).then(|| untold.to_owned());
+        unguarded.into_iter().chain(self.feed.iter().flat_map(FeedSettings::warnings)).collect()
     }
 
     /// A summary of the configuration for people, without secrets.
@@ -185,6 +202,10 @@ fn server_problems(server: &serve::Config) -> Vec<RefusedSetting> {
     {
         problems.push(RefusedSetting::new("server.public_url", quoted(url.as_str()), wanted::PUBLIC_URL));
     }
+    if server.admin_token.as_ref().is_some_and(|token| !token.is_good()) {
+        // Not shown, good or not.
+        problems.push(RefusedSetting::new("server.admin_token", "***", wanted::ADMIN_TOKEN));
+    }
     let (one, other) = (server.listen, server.admin_listen);
     let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
     if one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip()) {
@@ -233,10 +254,10 @@ pub struct ConfigSource {
     pub environment: Vec<(String, String)>,
 }
 
-/// The address in a line such as `admin_listen = "127.0.0.1:8079"`.
-fn admin_listen_of(line: &str) -> Option<SocketAddr> {
-    let value = line.trim_start().strip_prefix("admin_listen")?.trim_start().strip_prefix('=')?;
-    value.split('#').next()?.trim().trim_matches(['"', '\'']).parse().ok()
+/// The value in a line such as `admin_listen = "127.0.0.1:8079"`.
+fn value_of_line<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let value = line.trim_start().strip_prefix(key)?.trim_start().strip_prefix('=')?;
+    Some(value.split('#').next()?.trim().trim_matches(['"', '\'']))
 }
 
 impl ConfigSource {

@@ -19,6 +19,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("server.listen", Restart),
     ("server.public_url", Restart),
     ("server.admin_listen", Restart),
+    ("server.admin_token", Restart),
     ("server.trusted_proxies", Restart),
     ("server.prefix", Restart),
     ("server.waiters_max", Restart),

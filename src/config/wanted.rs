@@ -4,6 +4,10 @@
 pub(super) const PUBLIC_URL: &str = "give the http or https URL by which consumers reach this server, without credentials, query and fragment: \
      for instance \"https://feeds.example.org\"";
 
+/// The values that would do for `server.admin_token`.
+pub(super) const ADMIN_TOKEN: &str =
+    "give 16 characters or more without blanks, in quotes, such as what `openssl rand -hex 32` prints";
+
 const ADDRESS: &str = "an address and a port, for instance \"127.0.0.1:8080\"";
 const SECS: &str = "a whole number of seconds";
 const COUNT: &str = "a whole number";
@@ -14,6 +18,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
     Some(match key {
         "server.listen" | "server.admin_listen" => ADDRESS,
         "server.public_url" => "an absolute URL, for instance \"https://feeds.example.org\"",
+        "server.admin_token" => ADMIN_TOKEN,
         "server.trusted_proxies" => {
             "a list of addresses or networks, for instance [\"127.0.0.1/32\", \"172.16.0.0/12\"]"
         }
