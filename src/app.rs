@@ -5,7 +5,7 @@ use crate::{
     clock::{self, Clock},
     config::{Config, ConfigSource},
     hub::Hub,
-    serve::{admin::Admin, listen},
+    serve::{admin::Admin, admin_guard::AdminGuard, listen},
     store::{Remedy, Store, redb::Redb},
 };
 use anyhow::Context as _;
@@ -119,7 +119,9 @@ impl App {
         let limits = listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget);
         let mounts = wiring.mounts(readers, &hub, waiters, tasks.serving_ends());
         tasks.serve(listener, mounts, wiring.metrics.clone(), limits);
-        tasks.serve_operator(admin_listener, Admin::new(Arc::new(overview), wiring.metrics.clone()));
+        let admin = Admin::new(Arc::new(overview), wiring.metrics.clone());
+        let guard = AdminGuard::new(admin, server.admin_listen.ip(), server.admin_token.clone());
+        tasks.serve_operator(admin_listener, guard);
         tasks.poll(poller);
         let count = wiring.catalog.snapshot().feeds().len();
         tracing::info!(

@@ -1,6 +1,13 @@
 //! One typed tree made of each module's configuration; alone in reading the file and the environment.
 
-use crate::{catalog::FeedSettings, hub, ingest, secret::masked, serve, setting::RefusedSetting, store};
+use crate::{
+    catalog::FeedSettings,
+    hub, ingest,
+    secret::{AdminToken, masked},
+    serve,
+    setting::RefusedSetting,
+    store,
+};
 use config_text::ConfigText;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -65,17 +72,24 @@ impl Config {
         })
     }
 
-    /// `server.admin_listen` as a file has it, whatever else is wrong with the file; its default where it has none.
-    pub fn admin_address(file: &Path, environment: impl IntoIterator<Item = (String, String)>) -> SocketAddr {
+    /// `server.admin_listen` and `server.admin_token` as a file has them, whatever else is wrong with the file; their defaults
+    /// where it has none.
+    pub fn admin_contact(
+        file: &Path,
+        environment: impl IntoIterator<Item = (String, String)>,
+    ) -> (SocketAddr, Option<AdminToken>) {
         // A feed that the environment overrides may not be in the file any more.
         let environment = environment.into_iter().filter(|(name, _)| !name.starts_with("EVERFEED__FEED__"));
         let text = source::read(file).unwrap_or_default();
         let written = ConfigText::read(&text, environment);
-        let found = written.table.get("server").and_then(|server| server.get("admin_listen")?.as_str());
-        let found = found.and_then(|found| found.parse().ok());
-        // Of a file that is no TOML the line is read by itself.
-        let of_line = || text.lines().find_map(admin_listen_of);
-        found.or_else(of_line).unwrap_or_else(|| serve::Config::default().admin_listen)
+        let found = |key: &str| {
+            let value = written.table.get("server").and_then(|server| server.get(key)?.as_str());
+            // Of a file that is no TOML the line is read by itself.
+            value.or_else(|| text.lines().find_map(|line| value_of_line(line, key)))
+        };
+        let address = found("admin_listen").and_then(|address| address.parse().ok());
+        let address = address.unwrap_or_else(|| serve::Config::default().admin_listen);
+        (address, found("admin_token").map(AdminToken::new))
     }
 
     /// Reads a text that stands in no file; `name` is what errors call it.
@@ -164,10 +178,10 @@ pub struct ConfigSource {
     pub environment: Vec<(String, String)>,
 }
 
-/// The address in a line such as `admin_listen = "127.0.0.1:8079"`.
-fn admin_listen_of(line: &str) -> Option<SocketAddr> {
-    let value = line.trim_start().strip_prefix("admin_listen")?.trim_start().strip_prefix('=')?;
-    value.split('#').next()?.trim().trim_matches(['"', '\'']).parse().ok()
+/// The value in a line such as `admin_listen = "127.0.0.1:8079"`.
+fn value_of_line<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let value = line.trim_start().strip_prefix(key)?.trim_start().strip_prefix('=')?;
+    Some(value.split('#').next()?.trim().trim_matches(['"', '\'']))
 }
 
 impl ConfigSource {

@@ -5,7 +5,6 @@ use crate::{
     catalog::Catalog,
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp, view::View},
-    layers::Governor,
     notify::Notify,
     readers::{self, Readers},
     render::Representation,
@@ -15,8 +14,9 @@ use crate::{
 };
 use futures_util::TryStreamExt as _;
 use http::HeaderValue;
+use reqwest::dns::Resolve;
 use serde::{Deserialize, Serialize};
-use std::{collections::HashMap, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{Instrument as _, info, info_span, warn};
 use url::Url;
@@ -24,11 +24,14 @@ use url::Url;
 mod endpoint;
 mod form;
 
+mod admission;
+
 mod command;
 mod next_step;
 mod subscription_task;
 
 mod client;
+mod question_budget;
 mod verify;
 
 mod deliver;
@@ -49,9 +52,11 @@ mod tests;
 pub use client::Callbacks;
 pub use roster::SubscriptionCounts;
 
+use admission::{Admission, ClientNet};
 use client::CallbackClient;
 use places::Places;
-use roster::{Key, Room, Roster, Standing, Way};
+use question_budget::QuestionBudget;
+use roster::{Applicant, Key, Room, Roster, Standing, Way};
 use subscription_task::{SubscriptionTask, TaskPlace};
 
 /// `[hub]`: leases, the size of a push, and how much is done at once.
@@ -74,8 +79,11 @@ pub struct Config {
     pub deliver_secs: u64,
     /// Subscriptions at most; one more is answered 503.
     pub subscriptions_max: usize,
-    /// Subscriptions that were never verified, at most; one more is answered 503.
+    /// Subscriptions that were never verified, at most. When there are so many, those whose callback did not confirm give way,
+    /// and one more is answered 503 where none of them did.
     pub unverified_max: usize,
+    /// True to poll a feed soon when somebody says that it has changed (`hub.mode=publish`).
+    pub publish_hints: bool,
     /// Requests to callbacks under way at once at most. Those without an answer after 2 s count apart, up to half as many.
     pub in_flight_max: usize,
     /// Requests to the callbacks of one host and port under way at once at most.
@@ -95,6 +103,7 @@ impl Default for Config {
             deliver_secs: 10,
             subscriptions_max: 20_000,
             unverified_max: 2_000,
+            publish_hints: true,
             in_flight_max: 300,
             in_flight_per_host_max: 20,
         }
@@ -147,6 +156,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// The way to callbacks.
     pub callbacks: Callbacks,
+    /// Addresses of callback hosts, for the count of questions to each.
+    pub resolver: Arc<dyn Resolve>,
     /// The `User-Agent` of requests to callbacks.
     pub user_agent: HeaderValue,
     /// The feeds that can be subscribed to.
@@ -163,10 +174,7 @@ pub struct Hub {
     tasks: TaskTracker,
     /// Ends the tasks where they stand, when they have not ended by themselves in time.
     cut: CancellationToken,
-    /// Room for requests to subscribe, per callback host.
-    subscribers: Governor,
-    /// Room for requests to publish.
-    publishers: Governor,
+    admission: Admission,
 }
 
 /// Shared parts of all subscription tasks.
@@ -177,35 +185,49 @@ struct Shared {
     clock: Arc<dyn Clock>,
     client: CallbackClient,
     catalog: Catalog,
-    places: Places,
+    limits: Limits,
     metrics: Metrics,
     roster: Roster,
     stop: CancellationToken,
 }
 
-/// Requests to subscribe for callbacks of one host: so many at once, so many a second from then on (HUBS 5.2). An
-/// aggregator that follows many feeds has one host.
-const SUBSCRIBE_BURST: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
-const SUBSCRIBE_PER_SEC: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
-/// Requests to publish, of all senders together.
-const PUBLISH_PER_SEC: NonZeroU32 = NonZeroU32::new(100).expect("100 is not 0");
+/// Limits of the requests to callbacks.
+struct Limits {
+    /// Requests at once.
+    places: Places,
+    /// Questions an hour.
+    questions: QuestionBudget,
+}
 
 impl Hub {
     /// A hub at rest. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts { config, readers, store, notify, clock, callbacks, user_agent, catalog, metrics } = parts;
-        let places = Places::new(config.in_flight_max, config.in_flight_per_host_max);
+        let Parts {
+            config,
+            readers,
+            store,
+            notify,
+            clock,
+            callbacks,
+            resolver,
+            user_agent,
+            catalog,
+            metrics,
+        } = parts;
+        let limits = Limits {
+            places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
+            questions: QuestionBudget::new(resolver),
+        };
         let within = Duration::from_secs(config.deliver_secs);
         let client = CallbackClient { service: callbacks, user_agent, within };
         let (roster, stop) = (Roster::default(), CancellationToken::new());
-        let shared = Shared { config, readers, store, clock, client, catalog, places, metrics, roster, stop };
+        let shared = Shared { config, readers, store, clock, client, catalog, limits, metrics, roster, stop };
         Self {
             shared: Arc::new(shared),
             notify,
             tasks: TaskTracker::new(),
             cut: CancellationToken::new(),
-            subscribers: Governor::new(SUBSCRIBE_BURST, SUBSCRIBE_PER_SEC),
-            publishers: Governor::new(PUBLISH_PER_SEC, PUBLISH_PER_SEC),
+            admission: Admission::new(),
         }
     }
 
@@ -229,8 +251,9 @@ impl Hub {
         let standing = if sub.lease.is_some() { Standing::Well } else { Standing::Unverified };
         // What is stored was admitted once.
         let room = Room { subscriptions_max: usize::MAX, unverified_max: usize::MAX };
-        if let Way::New(commands, _, ticket) = self.shared.roster.way(&key, sub.feed(), standing, room) {
-            let place = TaskPlace { shared: self.shared.clone(), key, ticket };
+        let applicant = Applicant { feed: sub.feed(), standing, client: ClientNet::of(None) };
+        if let Way::New(new) = self.shared.roster.way(&key, applicant, room) {
+            let (place, commands) = (TaskPlace::new(&self.shared, key, &new), new.commands);
             let topic = sub.topic.clone();
             self.start_one(&topic, SubscriptionTask::new(place, sub, progress, commands).run());
         }

@@ -26,7 +26,7 @@ pub use conditional::{Asked, Validators};
 pub use error::{Awaited, ConnectFault, Fault, FetchError, NameFault, Refused, Size, TlsFault};
 pub use inflate_cap::FirstBytes;
 pub use pacing::{freshness, parse_retry_after};
-pub use per_host::Governor;
+pub use per_host::{Governor, Throttled};
 pub use redirect::{HomeOnly, Landing, is_below};
 pub use wire::BuildError;
 

@@ -1,11 +1,19 @@
 //! Wake-ups: "feed F has moved" and hints, "poll F soon". Carries no items: a waiter that wakes reads the store.
 
-use crate::feed::record::{FeedNo, Head};
+use crate::feed::{
+    record::{FeedNo, Head},
+    stamp::Stamp,
+};
+use hints::HintBudget;
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     sync::{Mutex, PoisonError, RwLock},
 };
 use tokio::sync::{Notify as Bell, watch};
+
+mod hints;
+
+pub use hints::HintFate;
 
 /// The wake-ups of all feeds.
 #[derive(Debug, Default)]
@@ -13,8 +21,18 @@ pub struct Notify {
     feeds: RwLock<HashMap<FeedNo, watch::Sender<Head>>>,
     /// The feeds forgotten last: a commit that was under way may end after that.
     forgotten: Mutex<VecDeque<FeedNo>>,
-    hinted: Mutex<BTreeSet<FeedNo>>,
+    hinted: Mutex<Hinted>,
     bell: Bell,
+}
+
+/// The hints of all feeds.
+#[derive(Debug, Default)]
+struct Hinted {
+    /// Feeds with a hint that nobody has heard of yet.
+    new: BTreeSet<FeedNo>,
+    /// Feeds with a hint whose poll has not begun.
+    waiting: BTreeSet<FeedNo>,
+    budgets: HashMap<FeedNo, HintBudget>,
 }
 
 /// Forgotten feeds that are kept in mind at most.
@@ -46,7 +64,10 @@ impl Notify {
         forgotten.truncate(FORGOTTEN_MAX - 1);
         forgotten.push_front(feed);
         feeds.remove(&feed);
-        self.hinted.lock().unwrap_or_else(PoisonError::into_inner).remove(&feed);
+        let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
+        hinted.new.remove(&feed);
+        hinted.waiting.remove(&feed);
+        hinted.budgets.remove(&feed);
     }
 
     /// True for a feed that was forgotten a short while ago.
@@ -73,16 +94,39 @@ impl Notify {
             .map_or(0, watch::Sender::receiver_count)
     }
 
-    /// Says that a feed may have changed upstream. Many hints for one feed are one hint.
-    pub fn hint(&self, feed: FeedNo) {
-        self.hinted.lock().unwrap_or_else(PoisonError::into_inner).insert(feed);
-        self.bell.notify_one();
+    /// Says that a feed may have changed upstream. Many hints for one feed until it is polled are one hint; one beyond the
+    /// budget of the feed is ignored.
+    pub fn hint(&self, feed: FeedNo, now: Stamp) -> HintFate {
+        let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
+        if hinted.waiting.contains(&feed) {
+            return HintFate::Taken;
+        }
+        let fate = hinted.budgets.entry(feed).or_default().take(now);
+        if fate == HintFate::Taken {
+            hinted.waiting.insert(feed);
+            hinted.new.insert(feed);
+            self.bell.notify_one();
+        }
+        fate
+    }
+
+    /// The poll for the hints of a feed has begun, or there will be none. Later hints are new ones.
+    pub fn hint_heard(&self, feed: FeedNo) {
+        self.hinted.lock().unwrap_or_else(PoisonError::into_inner).waiting.remove(&feed);
+    }
+
+    /// The poll for a hint has ended.
+    pub fn hint_ended(&self, feed: FeedNo, was_right: bool) {
+        let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(budget) = hinted.budgets.get_mut(&feed) {
+            budget.ended(was_right);
+        }
     }
 
     /// Waits for hints and takes them all. Safe to drop while it waits: no hint is lost.
     pub async fn hints(&self) -> BTreeSet<FeedNo> {
         loop {
-            let taken = std::mem::take(&mut *self.hinted.lock().unwrap_or_else(PoisonError::into_inner));
+            let taken = std::mem::take(&mut self.hinted.lock().unwrap_or_else(PoisonError::into_inner).new);
             if !taken.is_empty() {
                 return taken;
             }
@@ -99,9 +143,9 @@ fn tell(known: &watch::Sender<Head>, head: Head) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::stamp::Stamp;
 
     const FEED: FeedNo = FeedNo(1);
+    const NOW: Stamp = Stamp::from_secs(1_000_000);
 
     fn head(t: u64) -> Head {
         Head { last_t: Stamp::from_secs(t), metadata_rev: 0, ready: true }
@@ -125,7 +169,7 @@ mod tests {
     async fn a_feed_that_was_forgotten_is_not_kept_and_does_not_come_back() {
         let notify = Notify::new();
         notify.moved(FEED, head(1));
-        notify.hint(FEED);
+        notify.hint(FEED, NOW);
         let mut waiter = notify.watch(FEED).unwrap();
         notify.forget(FEED);
         assert!(waiter.changed().await.is_err(), "whoever waits is told");
@@ -133,18 +177,19 @@ mod tests {
         notify.moved(FEED, head(2));
         assert!(notify.watch(FEED).is_none() && notify.head(FEED).is_none());
         assert!(notify.is_forgotten(FEED) && !notify.is_forgotten(FeedNo(2)));
-        notify.hint(FeedNo(2));
+        notify.hint(FeedNo(2), NOW);
         assert_eq!(notify.hints().await, BTreeSet::from([FeedNo(2)]), "nor are its hints");
     }
 
     #[tokio::test]
     async fn many_hints_for_one_feed_are_one_and_none_is_lost() {
         let notify = Notify::new();
-        notify.hint(FEED);
-        notify.hint(FEED);
-        notify.hint(FeedNo(2));
+        notify.hint(FEED, NOW);
+        notify.hint(FEED, NOW);
+        notify.hint(FeedNo(2), NOW);
         assert_eq!(notify.hints().await, BTreeSet::from([FEED, FeedNo(2)]));
-        let (hints, ()) = tokio::join!(notify.hints(), async { notify.hint(FEED) });
+        notify.hint_heard(FEED);
+        let (hints, ()) = tokio::join!(notify.hints(), async { _ = notify.hint(FEED, NOW) });
         assert_eq!(hints, BTreeSet::from([FEED]));
     }
 }

@@ -1,6 +1,8 @@
 //! Values that must not be shown, and texts and URLs without their credentials; not encryption: secrets are kept out of logs
 //! and error texts, not out of memory.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
 use std::fmt;
 use url::Url;
 
@@ -26,6 +28,49 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// `server.admin_token`: the secret of the operator's requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminToken(Secret);
+
+/// The shortest token, characters.
+const TOKEN_CHARS_MIN: usize = 16;
+
+impl AdminToken {
+    /// A token.
+    pub fn new(token: impl Into<String>) -> Self {
+        Self(Secret::new(token))
+    }
+
+    /// True for one that can be sent and is not soon guessed.
+    pub fn is_good(&self) -> bool {
+        let token = self.0.reveal();
+        token.len() >= TOKEN_CHARS_MIN && token.bytes().all(|b| b.is_ascii_graphic())
+    }
+
+    /// The value of the `Authorization` header.
+    pub fn header(&self) -> String {
+        format!("Bearer {}", self.0.reveal())
+    }
+
+    /// True when these bytes are the token. Digests are compared, so that the time tells nothing of it.
+    pub fn is(&self, given: &[u8]) -> bool {
+        Sha256::digest(given) == Sha256::digest(self.0.reveal())
+    }
+}
+
+/// A digest stands for it: enough to see that it was changed.
+impl Serialize for AdminToken {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex::encode(Sha256::digest(self.0.reveal())))
+    }
+}
+
+impl<'de> Deserialize<'de> for AdminToken {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::new)
+    }
+}
+
 /// A text whose credentials must not be shown: whatever stands before an `@` where a URL has its authority.
 pub fn masked(text: &str) -> String {
     let start = text.find("//").map_or(0, |at| at + 2);
@@ -44,4 +89,21 @@ pub fn public_url(url: &Url) -> String {
     let _ = url.set_password(None);
     url.set_query(None);
     url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_long_enough_and_never_shown() {
+        let good = AdminToken::new("0123456789abcdef");
+        assert!(good.is_good() && !AdminToken::new("short").is_good());
+        assert!(!AdminToken::new("0123456789 abcdef").is_good());
+        let shown = format!("{good:?} {}", serde_json::to_string(&good).unwrap());
+        assert!(!shown.contains("0123456789abcdef"), "{shown}");
+        assert_eq!(good.header(), "Bearer 0123456789abcdef");
+        assert!(good.is(b"0123456789abcdef") && !good.is(b"0123456789abcde"));
+        assert_eq!(serde_json::from_str::<AdminToken>("\"0123456789abcdef\"").unwrap(), good);
+    }
 }

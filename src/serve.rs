@@ -1,12 +1,14 @@
 //! The HTTP side that consumers see: listening, routing, pulling, long polling; not what a page holds.
 
-use crate::readers;
+use crate::{readers, secret::AdminToken};
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use url::Url;
 
 pub mod accept;
 pub mod body;
+pub mod client_address;
 mod connection;
 pub mod context;
 pub mod discovery;
@@ -22,6 +24,7 @@ pub mod router;
 pub mod stack;
 
 pub mod admin;
+pub mod admin_guard;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +39,12 @@ pub struct Config {
     pub public_url: Url,
     /// Address and port for the operator: `/live`, `/ready`, `/metrics`, `/status`. Keep it off the internet.
     pub admin_listen: SocketAddr,
+    /// The token of the operator's requests (`Authorization: Bearer`); needed where `admin_listen` is beyond loopback. At least
+    /// 16 characters.
+    pub admin_token: Option<AdminToken>,
+    /// Addresses and networks of proxies before us whose `X-Forwarded-For` is believed, so that the limits of the hub count
+    /// their clients one by one.
+    pub trusted_proxies: Vec<IpNet>,
     /// Path below which our own paths live; empty for none.
     pub prefix: String,
     /// Requests held at once at most; one more gets 503.
@@ -66,6 +75,8 @@ impl Default for Config {
             listen: local(8080),
             public_url: Url::parse("http://127.0.0.1:8080/").expect("a literal URL"),
             admin_listen: local(8079),
+            admin_token: None,
+            trusted_proxies: Vec::new(),
             prefix: String::new(),
             waiters_max: 20_000,
             connections_max: 25_000,

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use everfeed::{
-    clock::System,
-    feed::record::FeedNo,
+    clock::{Clock as _, System},
+    feed::{record::FeedNo, stamp::Stamp},
     ingest::{Config, Context, FeedSpec, Poller, Upstream},
     layers::{Governor, upstream},
-    notify::Notify,
+    notify::{HintFate, Notify},
     store::{
         redb::{self, Redb},
         traits::*,
@@ -96,7 +96,7 @@ async fn a_restart_forgets_nothing_and_asks_for_nothing_twice() {
         );
         assert_eq!(publisher.requests().len(), items - 2, "a start polls nothing that is not due");
         publisher.says(document(items));
-        process.notify.hint(process.feed);
+        assert_eq!(process.notify.hint(process.feed, Stamp::from_micros(System.now_us())), HintFate::Taken);
         process.wait_for(items as u64).await;
         let request = publisher.requests().pop().unwrap();
         assert!(request.contains(&format!("if-none-match: \"{}\"\r\n", items - 1)), "{request}");

@@ -3,7 +3,7 @@
 use crate::{
     byte_budget::ByteBudget,
     ingest::Poller,
-    serve::{admin::Admin, listen, mount::Mount, router::Router, stack},
+    serve::{admin::Admin, admin_guard::AdminGuard, listen, mount::Mount, router::Router, stack},
     telemetry::Metrics,
 };
 use std::{sync::Arc, time::Duration};
@@ -60,10 +60,11 @@ impl Tasks {
     }
 
     /// Serves the operator.
-    pub(super) fn serve_operator(&self, listener: TcpListener, admin: Admin) {
+    pub(super) fn serve_operator(&self, listener: TcpListener, admin: AdminGuard<Admin>) {
         let stop = self.stop_serving.clone();
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
         let limits = listen::ListenerLimits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
+        let limits = listen::ListenerLimits { idle_give_way: true, ..limits };
         self.serving.spawn(listen::serve(listener, admin, limits, stop));
     }
 

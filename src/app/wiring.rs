@@ -8,11 +8,12 @@ use crate::{
     feed::schedule::Policy,
     hub::{self, Hub},
     ingest::{Context, FeedSpec, Poller, Upstream},
-    layers::{self, ClientConfig, Governor},
+    layers::{self, ClientConfig, Governor, public_address::SystemResolver},
     notify::Notify,
     readers::{self, Readers},
     render::Site,
     serve::{
+        client_address::client_address,
         context::ServeContext,
         long_poll::Waiters,
         mount::Mount,
@@ -21,7 +22,9 @@ use crate::{
     store::Store,
     telemetry::Metrics,
 };
+use bytes::Bytes;
 use http::HeaderValue;
+use ipnet::IpNet;
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
@@ -114,6 +117,7 @@ impl Wiring {
             notify: self.notify.clone(),
             clock: self.clock.clone(),
             callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
+            resolver: Arc::new(SystemResolver),
             user_agent: HeaderValue::try_from(user_agent)?,
             catalog: self.catalog.clone(),
             metrics: self.metrics.clone(),
@@ -140,7 +144,7 @@ impl Wiring {
             waiters,
             stop,
         };
-        own_mounts(Arc::new(context), hub_service(hub.clone()))
+        own_mounts(Arc::new(context), hub_service(hub.clone(), self.config.server.trusted_proxies.clone()))
     }
 
     pub(super) fn explainer(&self) -> Explainer {
@@ -153,9 +157,10 @@ impl Wiring {
 }
 
 /// The hub as a service, so that the server need not know it.
-fn hub_service(hub: Arc<Hub>) -> HubService {
-    BoxCloneSyncService::new(tower::service_fn(move |request| {
+fn hub_service(hub: Arc<Hub>, trusted: Vec<IpNet>) -> HubService {
+    BoxCloneSyncService::new(tower::service_fn(move |request: http::Request<Bytes>| {
         let hub = hub.clone();
-        async move { Ok::<_, Infallible>(hub.handle(request).await) }
+        let client = client_address(request.extensions(), request.headers(), &trusted);
+        async move { Ok::<_, Infallible>(hub.handle(request, client).await) }
     }))
 }

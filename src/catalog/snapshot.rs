@@ -47,6 +47,12 @@ impl CatalogSnapshot {
             snapshot.by_no.insert(feed.no, feed.clone());
             snapshot.feeds.insert(feed.settings.name.clone(), feed);
         }
+        // The URL that is polled goes before another feed's public name.
+        for feed in snapshot.feeds.values() {
+            for alias in &feed.settings.aliases {
+                snapshot.by_origin.entry(normal(alias.as_str())).or_insert(feed.no);
+            }
+        }
         let is_withdrawn = |(name, _): &(String, FeedNo)| !snapshot.feeds.contains_key(name);
         snapshot.withdrawn = withdrawn.into_iter().filter(is_withdrawn).collect();
         snapshot.withdrawn_nos = snapshot.withdrawn.values().copied().collect();
@@ -77,7 +83,7 @@ impl CatalogSnapshot {
         self.by_no.get(&no)
     }
 
-    /// The registered feed whose publisher knows it by this URL.
+    /// The registered feed whose publisher knows it by this URL: the one that is polled, or one of its public names.
     pub fn by_origin(&self, url: &str) -> Option<FeedNo> {
         self.by_origin.get(&normal(url)).copied()
     }
@@ -129,6 +135,17 @@ mod tests {
         assert_eq!(snapshot.feed_no(FeedNo(3)).unwrap().settings.name, "blog");
         assert_eq!(snapshot.by_origin(" http://OLD.example/rss.xml#x"), Some(FeedNo(3)));
         assert_eq!(snapshot.by_origin("http://old.example/"), None);
+        let mut named = feed(4, "sidecar", "http://127.0.0.1:8081/feed");
+        named.settings.aliases = ["https://Blog.example/feed", "http://old.example/rss.xml"]
+            .map(|url| url.parse().unwrap())
+            .into();
+        let snapshot = CatalogSnapshot::new([named, feed(3, "blog", "http://old.example/rss.xml")], []);
+        assert_eq!(snapshot.by_origin("https://blog.example:443/feed"), Some(FeedNo(4)));
+        assert_eq!(
+            snapshot.by_origin("http://old.example/rss.xml"),
+            Some(FeedNo(3)),
+            "its own URL goes first"
+        );
         assert!(snapshot.feed("other").is_none() && snapshot.feed_no(FeedNo(1)).is_none());
     }
 

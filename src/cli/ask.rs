@@ -1,8 +1,12 @@
 //! One question to an everfeed that runs on this machine; not a client for anything else.
 
+use crate::secret::AdminToken;
 use anyhow::Context as _;
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, Uri, header::HOST};
+use http::{
+    Method, Request, StatusCode, Uri,
+    header::{AUTHORIZATION, HOST},
+};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -23,16 +27,23 @@ fn reachable(authority: &str) -> String {
     }
 }
 
-/// Asks, and reads the whole answer. `url` is plain http with host and port.
-pub(super) async fn ask(method: Method, url: &str) -> anyhow::Result<(StatusCode, String)> {
+/// Asks, and reads the whole answer. `url` is plain http with host and port; `token` is `server.admin_token`.
+pub(super) async fn ask(
+    method: Method,
+    url: &str,
+    token: Option<&AdminToken>,
+) -> anyhow::Result<(StatusCode, String)> {
     let uri: Uri = url.parse().context("a URL that cannot be read")?;
     let authority = reachable(uri.authority().context("a URL without a host")?.as_str());
     let stream =
         TcpStream::connect(&authority).await.with_context(|| format!("nobody listens on {authority}"))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-    let request =
-        Request::builder().method(method).uri(path).header(HOST, authority).body(Empty::<Bytes>::new())?;
+    let mut request = Request::builder().method(method).uri(path).header(HOST, authority);
+    if let Some(token) = token {
+        request = request.header(AUTHORIZATION, token.header());
+    }
+    let request = request.body(Empty::<Bytes>::new())?;
     let answer = async {
         let (head, body) = sender.send_request(request).await?.into_parts();
         let body =

@@ -22,7 +22,7 @@ pub(super) async fn run(options: &BackupOptions, config: &Config) -> anyhow::Res
     let file = std::path::absolute(&options.file)?;
     let name = file.to_str().context("the path of a backup must be UTF-8")?;
     let url = format!("http://{address}/backup?file={}", utf8_percent_encode(name, NON_ALPHANUMERIC));
-    match ask(Method::POST, &url).await {
+    match ask(Method::POST, &url, config.server.admin_token.as_ref()).await {
         Ok((status, text)) if status.is_success() => print!("{text}"),
         Ok((_, text)) => bail!("{}", text.trim()),
         Err(_) => {

@@ -21,11 +21,12 @@ pub(super) async fn print_kept(config: &Config, file: &Path) {
 
 async fn kept(config: &Config, file: &Path) -> anyhow::Result<Vec<RemovedFeed>> {
     let address = config.server.admin_listen.to_string();
-    let answered = ask(Method::GET, &format!("http://{address}/status?max=1")).await;
+    let token = config.server.admin_token.as_ref();
+    let answered = ask(Method::GET, &format!("http://{address}/status?max=1"), token).await;
     if let Ok((StatusCode::OK, text)) = answered
         && other_file(&text, file).is_none()
     {
-        return Ok(unnamed(&status::pages(&address).await?, config));
+        return Ok(unnamed(&status::pages(&address, token).await?, config));
     }
     app::removed_feeds(config).await
 }

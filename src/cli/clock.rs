@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 /// Takes the clock for right although it jumped.
 pub(super) async fn accept(config: &Config) -> anyhow::Result<()> {
     let url = format!("http://{}/clock/accept", config.server.admin_listen);
-    match ask(http::Method::POST, &url).await {
+    match ask(http::Method::POST, &url, config.server.admin_token.as_ref()).await {
         Ok((status, text)) if status.is_success() => {
             print!("{text}");
             Ok(())

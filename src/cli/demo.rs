@@ -94,7 +94,7 @@ async fn show(
         let url = format!("{base}&timeout=55&max=1000&since=cursor%3A{last}");
         let answer = tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            answer = ask(http::Method::GET, &url) => answer?,
+            answer = ask(http::Method::GET, &url, None) => answer?,
         };
         if answer.0 != http::StatusCode::OK {
             // Not read yet: the first poll is under way.

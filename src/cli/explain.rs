@@ -69,7 +69,7 @@ async fn answer(options: &ExplainOptions, config: &Config) -> anyhow::Result<Opt
     if let Some(item) = &options.item {
         url += &format!("?item={}", encoded(item));
     }
-    match ask(Method::GET, &url).await {
+    match ask(Method::GET, &url, config.server.admin_token.as_ref()).await {
         Ok((StatusCode::NOT_FOUND, _)) => Ok(None),
         Ok((status, text)) if status.is_success() => {
             let told = serde_json::from_str(&text);

@@ -30,7 +30,7 @@ pub(super) async fn run(options: &ForgetOptions, config: &Config) -> anyhow::Res
     if let Some(item) = item {
         url += &format!("?item={}", encoded(item));
     }
-    match ask(Method::POST, &url).await {
+    match ask(Method::POST, &url, config.server.admin_token.as_ref()).await {
         Ok((status, text)) if status.is_success() => print!("{text}"),
         Ok((_, text)) => bail!("{}", text.trim()),
         Err(_) => {

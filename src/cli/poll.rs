@@ -9,13 +9,13 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Asks for the poll. The file is read for the address of the process only.
 pub(super) async fn run(options: &PollOptions) -> anyhow::Result<()> {
-    let address = Config::admin_address(&options.with.config, config::environment());
+    let (address, token) = Config::admin_contact(&options.with.config, config::environment());
     let name = utf8_percent_encode(&options.feed, NON_ALPHANUMERIC);
     let now = if options.now { "?now" } else { "" };
     let (status, text) =
-        ask(Method::POST, &format!("http://{address}/poll/{name}{now}")).await.with_context(|| {
-            format!("no everfeed answers at {address}; only a running one polls: `everfeed serve`")
-        })?;
+        ask(Method::POST, &format!("http://{address}/poll/{name}{now}"), token.as_ref()).await.with_context(
+            || format!("no everfeed answers at {address}; only a running one polls: `everfeed serve`"),
+        )?;
     let told = relative(&tame(&text), Utc::now());
     if status != StatusCode::OK {
         bail!("{told}");

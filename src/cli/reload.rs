@@ -13,14 +13,15 @@ pub(super) struct ReloadFailed(String);
 
 /// Asks for a reload. The file is read here only for the address of the process: whether it is good is for that to say.
 pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
-    let address = Config::admin_address(file, config::environment());
-    if let Ok((StatusCode::OK, status)) = ask(Method::GET, &format!("http://{address}/status")).await
+    let (address, token) = Config::admin_contact(file, config::environment());
+    if let Ok((StatusCode::OK, status)) =
+        ask(Method::GET, &format!("http://{address}/status"), token.as_ref()).await
         && let Some(other) = other_file(&status, file)
     {
         let why = format!("nothing was reloaded: the everfeed at {address} was started with {other}");
         return Err(ReloadFailed(format!("{why}, not with {}", file.display())).into());
     }
-    let answered = ask(Method::POST, &format!("http://{address}/reload")).await;
+    let answered = ask(Method::POST, &format!("http://{address}/reload"), token.as_ref()).await;
     // A file that cannot be read does not tell the address either, so its mistake comes first.
     if let (Err(_), Err(mistake)) = (&answered, Config::load(file, config::environment())) {
         let nobody = format!("nothing was reloaded: no everfeed answers at {address}");

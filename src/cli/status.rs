@@ -5,7 +5,10 @@ use super::{
     moments::from_now,
     probe::sheet::{Column, Keep, table, tame, width, wrap},
 };
-use crate::config::{self, Config};
+use crate::{
+    config::{self, Config},
+    secret::AdminToken,
+};
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use http::{Method, StatusCode};
@@ -17,8 +20,8 @@ const PAGES_MAX: usize = 10_000;
 
 /// Asks for the status and prints it. An error names what is broken.
 pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
-    let address = Config::admin_address(file, config::environment());
-    let pages = pages(&address.to_string()).await?;
+    let (address, token) = Config::admin_contact(file, config::environment());
+    let pages = pages(&address.to_string(), token.as_ref()).await?;
     let sheet = Sheet::of(&pages, Utc::now());
     for line in sheet.lines(width()) {
         println!("{line}");
@@ -31,11 +34,11 @@ pub(super) async fn run(file: &Path) -> anyhow::Result<()> {
 }
 
 /// All pages of the status.
-pub(super) async fn pages(address: &str) -> anyhow::Result<Vec<Value>> {
+pub(super) async fn pages(address: &str, token: Option<&AdminToken>) -> anyhow::Result<Vec<Value>> {
     let mut pages = Vec::new();
     let mut next = Some("/status".to_owned());
     while let Some(path) = next.take().filter(|_| pages.len() < PAGES_MAX) {
-        let answered = ask(Method::GET, &format!("http://{address}{path}")).await;
+        let answered = ask(Method::GET, &format!("http://{address}{path}"), token).await;
         let (status, text) = answered.with_context(|| format!("no everfeed answers at {address}"))?;
         if status != StatusCode::OK {
             bail!("the running everfeed answered {status}: {}", tame(&text));

@@ -19,6 +19,10 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     } else if !matches!(url.scheme(), "http" | "https") || url.query().is_some() || url.fragment().is_some() {
         problems.push(RefusedSetting::new("server.public_url", quoted(url.as_str()), wanted::PUBLIC_URL));
     }
+    if server.admin_token.as_ref().is_some_and(|token| !token.is_good()) {
+        // Not shown, good or not.
+        problems.push(RefusedSetting::new("server.admin_token", "***", wanted::ADMIN_TOKEN));
+    }
     let (one, other) = (server.listen, server.admin_listen);
     let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
     if one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip()) {

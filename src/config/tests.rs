@@ -473,7 +473,7 @@ fn the_address_of_the_operator_is_found_in_a_file_that_is_refused() {
     let address = |text: &str, environment: &[(&str, &str)]| {
         std::fs::write(&file, text).unwrap();
         let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Config::admin_address(&file, pairs).to_string()
+        Config::admin_contact(&file, pairs).0.to_string()
     };
     assert_eq!(
         address("colour = 1\n[server]\nadmin_listen = \"127.0.0.1:9\"\nlisten = 3\n", &[]),
@@ -483,6 +483,32 @@ fn the_address_of_the_operator_is_found_in_a_file_that_is_refused() {
     let by_environment =
         [("EVERFEED__SERVER__ADMIN_LISTEN", "127.0.0.1:7"), ("EVERFEED__FEED__gone__URL", "http://x/")];
     assert_eq!(address("", &by_environment), "127.0.0.1:7");
+    // And the token, with which it is asked.
+    let token = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        Config::admin_contact(&file, []).1.map(|token| token.header())
+    };
+    for text in [
+        "[server]\nadmin_token = \"0123456789abcdef\"\nx = [\n",
+        "[server]\nadmin_token = '0123456789abcdef'",
+    ] {
+        assert_eq!(token(text).as_deref(), Some("Bearer 0123456789abcdef"), "{text}");
+    }
+    assert_eq!(token("[server]\n"), None);
+}
+
+#[test]
+fn a_listener_beyond_loopback_without_a_token_is_warned_of_and_a_short_token_refused() {
+    let parse = |server: &str| Config::parse("ever.toml", &format!("[server]\n{server}\n{GOOD}"));
+    let open = "admin_listen = \"0.0.0.0:8079\"";
+    assert!(parse(open).unwrap().warnings().iter().any(|warning| warning.contains("server.admin_token")));
+    let guarded = parse(&format!("{open}\nadmin_token = \"0123456789abcdef\"")).unwrap();
+    assert!(!guarded.warnings().iter().any(|warning| warning.contains("admin")));
+    assert!(
+        !format!("{guarded:?} {}", guarded.summary(std::path::Path::new("x"))).contains("0123456789abcdef")
+    );
+    let refused = parse("admin_token = \"tell-nobody\"").unwrap_err().to_string();
+    assert!(refused.contains("server.admin_token") && !refused.contains("tell-nobody"), "{refused}");
 }
 
 #[test]

@@ -183,6 +183,8 @@ impl<'t> ConfigReading<'t> {
             let steps: Vec<&Segment> = error.path().iter().collect();
             let is_value = keys::kind(&key) != KeyKind::Table;
             match exchange(values, &steps, replacement, is_value) {
+                // A token is not shown, good or not.
+                Some(_) if key.ends_with("_token") => self.refuse(&at, "***", give(&key)),
                 Some(found) => self.refuse(&at, shown(&found), give(&key)),
                 // Not a value, but a whole table cannot be read: no more can be told of it.
                 None => {
@@ -281,6 +283,7 @@ fn exchange(
 
 fn give(key: &str) -> String {
     match wanted(key) {
+        Some(hint) if hint.starts_with("give ") => hint.to_owned(),
         Some(hint) => format!("give {hint}"),
         None => "give a value of another kind".to_owned(),
     }

@@ -4,6 +4,10 @@
 pub(super) const PUBLIC_URL: &str = "give the http or https URL by which consumers reach this server, without credentials, query and fragment: \
      for instance \"https://feeds.example.org\"";
 
+/// The values that would do for `server.admin_token`.
+pub(super) const ADMIN_TOKEN: &str =
+    "give 16 characters or more without blanks, in quotes, such as what `openssl rand -hex 32` prints";
+
 const ADDRESS: &str = "an address and a port, for instance \"127.0.0.1:8080\"";
 const SECS: &str = "a whole number of seconds";
 const COUNT: &str = "a whole number";
@@ -14,6 +18,10 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
     Some(match key {
         "server.listen" | "server.admin_listen" => ADDRESS,
         "server.public_url" => "an absolute URL, for instance \"https://feeds.example.org\"",
+        "server.admin_token" => ADMIN_TOKEN,
+        "server.trusted_proxies" => {
+            "a list of addresses or networks, for instance [\"127.0.0.1/32\", \"172.16.0.0/12\"]"
+        }
         "server.prefix" => "a path such as \"/smart\", in quotes",
         "store.path" => "the path of a file, in quotes: for instance \"everfeed.redb\"",
         "upstream.contact_url" => "an absolute URL at which publishers reach you",
@@ -37,7 +45,8 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.deletions.unsafe"
         | "feed.deletions.permalink_checks"
         | "feed.deletions.page_credentials"
-        | "hub.callbacks_private" => "true or false",
+        | "hub.callbacks_private"
+        | "hub.publish_hints" => "true or false",
         "feed" => "one [[feed]] for each feed, with at least name and url",
         "server" | "store" | "upstream" | "hub" | "platforms" => {
             "a table: the name in square brackets on a line of its own"

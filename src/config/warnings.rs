@@ -30,10 +30,10 @@ const POLL_SECS_POLITE_NEAR: u64 = 60;
 fn of_server(server: &serve::Config) -> Vec<String> {
     let mut found = Vec::new();
     let admin = server.admin_listen;
-    if !admin.ip().is_loopback() {
+    if !admin.ip().to_canonical().is_loopback() && server.admin_token.is_none() {
         found.push(format!(
-            "server.admin_listen: {admin} is reachable from outside of this machine, and who reaches it may control everfeed; \
-             give a loopback address such as 127.0.0.1:{}, or let nobody else reach the port",
+            "server.admin_listen: {admin} is beyond loopback, and without server.admin_token it answers nothing but \
+             /live, /ready and /metrics; give the token, or a loopback address such as 127.0.0.1:{}",
             admin.port()
         ));
     }

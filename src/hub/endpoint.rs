@@ -3,16 +3,18 @@
 
 use super::{
     Hub,
+    admission::ClientNet,
     command::SubscriptionCommand,
     form::{self, HubRequest, Mode, RefusedForm, SubscriptionRequest, Verify},
     lease,
     retry_schedule::VERIFY_GIVE_UP_SECS,
-    roster::{Key, Room, Standing, Way},
+    roster::{Applicant, Key, Room, Standing, Way},
     subscription_task::{self, TaskPlace},
     verify::Verdict,
 };
 use crate::{
-    feed::{order::Order, page::PageQuery, stamp::Stamp, view::View},
+    feed::{order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
+    notify::HintFate,
     render::{Endpoint, Representation, Topic},
     store::{
         StoreError,
@@ -24,8 +26,12 @@ use http::{
     HeaderValue, Method, Request, Response, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER},
 };
-use std::time::Duration;
-use tokio::{sync::oneshot, time::Instant};
+use std::{
+    collections::{BTreeSet, HashSet},
+    net::IpAddr,
+    time::Duration,
+};
+use tokio::sync::oneshot;
 use url::form_urlencoded;
 
 /// Wait of a verification for the answer to its request to be on its way, microseconds. There are subscribers
@@ -91,10 +97,11 @@ impl From<StoreError> for HubAnswer {
 
 impl Hub {
     /// Answers `/hub` and `/feeds/{name}/hub`. On the latter only topics of that feed are known.
-    pub async fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
+    /// `client` is the address of whoever asks, as far as it is known.
+    pub async fn handle(&self, request: Request<Bytes>, client: Option<IpAddr>) -> Response<Bytes> {
         let answer = match *request.method() {
             Method::GET | Method::HEAD => Ok(self.about(request.uri().query().unwrap_or_default())),
-            Method::POST => self.post(&request).await,
+            Method::POST => self.post(&request, ClientNet::of(client)).await,
             _ => Ok(HubAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "use POST here")),
         };
         let response = answer.unwrap_or_else(|answer| answer).respond();
@@ -122,7 +129,7 @@ impl Hub {
         HubAnswer::new(StatusCode::OK, text)
     }
 
-    async fn post(&self, request: &Request<Bytes>) -> Result<HubAnswer, HubAnswer> {
+    async fn post(&self, request: &Request<Bytes>, client: ClientNet) -> Result<HubAnswer, HubAnswer> {
         if self.shared.stop.is_cancelled() {
             return Err(HubAnswer::busy("the hub is stopping"));
         }
@@ -133,40 +140,63 @@ impl Hub {
         };
         let scope = scope.as_deref();
         match form::parse(content_type, request.body())? {
-            HubRequest::Publish(urls) => self.publish(&urls, scope).await,
-            HubRequest::SubscriptionRequest(change) => self.change(&change, scope).await,
+            HubRequest::Publish(urls) => self.publish(&urls, scope, client),
+            HubRequest::SubscriptionRequest(change) => self.change(&change, scope, client).await,
         }
     }
 
-    /// Somebody says that something has changed. We look ourselves, when it is ours to look at (P-40, SF-86).
-    async fn publish(&self, urls: &[String], scope: Option<&str>) -> Result<HubAnswer, HubAnswer> {
-        let room = self.publishers.admit("publish", Instant::now()).await;
-        room.map_err(|full| slow_down(full.wait))?;
+    /// Somebody says that something has changed. We look ourselves, when it is ours to look at (P-40, SF-86), and as long as
+    /// such hints are right now and then.
+    fn publish(
+        &self,
+        urls: &[String],
+        scope: Option<&str>,
+        client: ClientNet,
+    ) -> Result<HubAnswer, HubAnswer> {
+        self.admission.publish(client, urls.len()).map_err(|full| slow_down(full.wait))?;
+        if !self.shared.config.publish_hints {
+            return Err(RefusedForm::HintsOff.into());
+        }
         let known = |url: &str| match self.shared.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
             None => self.resolve(url, scope, Mode::Subscribe).ok().map(|topic| topic.view.feed),
         };
-        let mut hinted = false;
+        let mut hinted = BTreeSet::new();
         for url in urls {
             // Some send a list; a comma may be a URL's own, too.
-            let whole = known(url).map(|feed| vec![feed]);
-            for feed in whole.unwrap_or_else(|| url.split(',').filter_map(|url| known(url.trim())).collect())
-            {
-                self.notify.hint(feed);
-                hinted = true;
+            match known(url) {
+                Some(feed) => hinted.extend([feed]),
+                None => hinted.extend(url.split(',').filter_map(|url| known(url.trim()))),
             }
         }
-        if hinted {
-            Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""))
-        } else {
-            Err(RefusedForm::NothingPublished.into())
+        if hinted.is_empty() {
+            return Err(RefusedForm::NothingPublished.into());
         }
+        let ignored: Vec<String> = hinted.into_iter().filter_map(|feed| self.hint(feed)).collect();
+        if ignored.is_empty() {
+            return Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""));
+        }
+        Ok(HubAnswer::new(StatusCode::ACCEPTED, ignored.join("\n")))
+    }
+
+    /// Gives a hint; the reason when it is ignored.
+    fn hint(&self, feed: FeedNo) -> Option<String> {
+        let HintFate::Ignored { wait_secs } = self.notify.hint(feed, self.shared.now()) else { return None };
+        let catalog = self.shared.catalog.snapshot();
+        let name = catalog.feed_no(feed).map_or("", |feed| feed.settings.name.as_str());
+        let why = format!(
+            "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
+             and it is polled at its own times"
+        );
+        tracing::debug!(feed.name = %name, "A publish hint is ignored: {why}");
+        Some(why)
     }
 
     async fn change(
         &self,
         change: &SubscriptionRequest,
         scope: Option<&str>,
+        client: ClientNet,
     ) -> Result<HubAnswer, HubAnswer> {
         if !self.shared.config.callbacks_private && form::is_private(&change.callback) {
             let why = "is at an address that is not on the public internet";
@@ -177,21 +207,29 @@ impl Hub {
             return Err(RefusedForm::Bad { name: "hub.callback", why }.into());
         }
         let topics = change.topics.iter().map(|topic| self.resolve(topic, scope, change.mode));
-        let topics: Vec<Subject> = topics.collect::<Result<_, _>>()?;
-        let host = super::host_of(&change.callback);
-        let room = self.subscribers.admit(&host, Instant::now()).await;
-        room.map_err(|full| slow_down(full.wait))?;
+        let mut topics: Vec<Subject> = topics.collect::<Result<_, _>>()?;
+        let key = |subject: &Subject| Key { topic: subject.topic.clone(), address: change.callback.clone() };
+        let is_known = topics.iter().all(|subject| self.shared.roster.is_verified(&key(subject)));
+        let admitted = if is_known {
+            self.admission.renew(&change.callback, topics.len())
+        } else {
+            self.admission.subscribe(client, topics.len())
+        };
+        admitted.map_err(|full| slow_down(full.wait))?;
+        // One topic in several spellings is one.
+        let mut seen = HashSet::new();
+        topics.retain(|subject| seen.insert(subject.topic.clone()));
         let grant = lease::grant(change.lease.as_deref(), &self.shared.config);
         let mut commanded = false;
         let mut awaited = Vec::new();
-        for (spelt, subject) in change.topics.iter().zip(topics) {
-            let key = Key { topic: subject.topic.clone(), address: change.callback.clone() };
+        for subject in topics {
+            let key = key(&subject);
             if is_legacy(change) && change.mode == Mode::Unsubscribe && !self.shared.roster.knows(&key) {
                 // What is wanted is the case already; Google's hub said 204 too.
                 continue;
             }
-            let pending = self.pending(change, spelt, subject.view, &grant).await?;
-            awaited.extend(self.command(key, &subject, pending, is_sync(change)).await?);
+            let pending = self.pending(change, &subject, &grant).await?;
+            awaited.extend(self.command(key, (&subject, client), pending, is_sync(change)).await?);
             commanded = true;
         }
         match change.verify {
@@ -206,9 +244,10 @@ impl Hub {
     /// not served any more can still be unsubscribed from.
     fn resolve(&self, spelt: &str, scope: Option<&str>, mode: Mode) -> Result<Subject, RefusedForm> {
         let site = self.shared.readers.site();
-        let Topic { name, order, filter, representation } = site
-            .topic(spelt)
-            .ok_or(RefusedForm::UnknownTopic("take the rel=self URL of a feed served here"))?;
+        let Topic { name, order, filter, representation } =
+            site.topic(spelt).ok_or(RefusedForm::UnknownTopic(
+                "take the rel=self URL of a feed served here, without other parameters",
+            ))?;
         let catalog = self.shared.catalog.snapshot();
         let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
             (Some(feed), _) => feed.no,
@@ -226,21 +265,21 @@ impl Hub {
             return Err(RefusedForm::UnknownTopic("a feed grows at its new end; take the order without `-`"));
         }
         let view = View { feed, order, filter };
-        Ok(Subject { view, representation, topic: site.base(&name, representation, order) })
+        let topic = site.base(&name, representation, order);
+        Ok(Subject { view, representation, topic, spelt: spelt.to_owned() })
     }
 
     async fn pending(
         &self,
         change: &SubscriptionRequest,
-        spelt: &str,
-        view: View,
+        subject: &Subject,
         grant: &lease::Grant,
     ) -> Result<Pending, HubAnswer> {
         let now = self.shared.now();
         let dialect = if is_legacy(change) { Dialect::Legacy } else { Dialect::WebSub };
         let target = Target::Callback(CallbackTarget {
             url: change.callback.clone(),
-            topic_as_sent: spelt.to_owned(),
+            topic_as_sent: subject.spelt.clone(),
             dialect,
             secret: change.secret.clone(),
             algo: change.algo.unwrap_or(Algo::usual(dialect)),
@@ -253,7 +292,7 @@ impl Hub {
                 let lease = LeaseTerms { secs: grant.secs, auto_refresh };
                 let start = match &change.since {
                     Some(cursor) => Start::Given(cursor.clone()),
-                    None => Start::Head(self.head(view).await?),
+                    None => Start::Head(self.head(subject.view).await?),
                 };
                 (Intent::Subscribe { target, lease }, start)
             }
@@ -288,27 +327,28 @@ impl Hub {
     async fn command(
         &self,
         key: Key,
-        subject: &Subject,
+        (subject, client): (&Subject, ClientNet),
         pending: Pending,
         sync: bool,
     ) -> Result<Option<oneshot::Receiver<Verdict>>, HubAnswer> {
         let config = &self.shared.config;
         let room =
             Room { subscriptions_max: config.subscriptions_max, unverified_max: config.unverified_max };
+        let applicant = Applicant { feed: subject.view.feed, standing: Standing::Unverified, client };
         for _ in 0..COMMAND_TRIES {
             let (kept, is_kept) = oneshot::channel();
             let (tell, verdict) = oneshot::channel();
             let command =
                 SubscriptionCommand { pending: pending.clone(), kept, verdict: sync.then_some(tell) };
-            let sent = match self.shared.roster.way(&key, subject.view.feed, Standing::Unverified, room) {
+            let sent = match self.shared.roster.way(&key, applicant, room) {
                 Way::Full => return Err(HubAnswer::busy("this hub has as many subscriptions as it takes")),
                 Way::Known(mailbox) => mailbox.send(command).await.is_ok(),
-                Way::New(commands, mailbox, ticket) => {
+                Way::New(new) => {
                     // Without waiting: a task whose first command never comes would never end.
-                    let sent = mailbox.try_send(command).is_ok();
-                    let place = TaskPlace { shared: self.shared.clone(), key: key.clone(), ticket };
+                    let sent = new.mailbox.try_send(command).is_ok();
+                    let place = TaskPlace::new(&self.shared, key.clone(), &new);
                     let representation = subject.representation.name();
-                    let task = subscription_task::begin(place, subject.view, representation, commands);
+                    let task = subscription_task::begin(place, subject.view, representation, new.commands);
                     self.start_one(&key.topic, task);
                     sent
                 }
@@ -329,6 +369,8 @@ struct Subject {
     view: View,
     representation: Representation,
     topic: String,
+    /// The topic as the subscriber spelt it.
+    spelt: String,
 }
 
 /// Times that a command is handed to another task after one that had just ended.

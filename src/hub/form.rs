@@ -17,6 +17,8 @@ mod tests;
 pub(super) const FORM_BYTES_MAX: usize = 64 << 10;
 /// A secret is shorter than this (REC 5.1.1): bytes after decoding, not characters.
 const SECRET_BYTES_END: usize = 200;
+/// The longest topic, bytes.
+const TOPIC_BYTES_MAX: usize = 2048;
 /// The longest callback, bytes.
 const CALLBACK_BYTES_MAX: usize = 2048;
 /// The longest token that is echoed, bytes.
@@ -93,6 +95,8 @@ pub(super) enum RefusedForm {
     UnknownTopic(&'static str),
     #[error("`hub.topic` is of a feed that is not served any more")]
     GoneTopic,
+    #[error("publish hints are turned off here; feeds are polled at their own times")]
+    HintsOff,
     #[error("none of the URLs is known here: name a feed that is polled, or a topic of this hub")]
     NothingPublished,
 }
@@ -103,6 +107,7 @@ impl RefusedForm {
             Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnknownTopic(_) | Self::NothingPublished => StatusCode::NOT_FOUND,
+            Self::HintsOff => StatusCode::FORBIDDEN,
             Self::GoneTopic => StatusCode::GONE,
             Self::Missing(_) | Self::Twice(_) | Self::NotText(_) | Self::Bad { .. } => {
                 StatusCode::BAD_REQUEST
@@ -142,7 +147,10 @@ pub(super) fn is_private(callback: &str) -> bool {
     match Url::parse(callback).ok().as_ref().and_then(Url::host) {
         Some(Host::Ipv4(v4)) => !is_public(v4.into()),
         Some(Host::Ipv6(v6)) => !is_public(v6.into()),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
         None => true,
     }
 }
@@ -311,7 +319,11 @@ fn check_callback(text: &str) -> Result<(), RefusedForm> {
 }
 
 fn check_topic(text: &str) -> Result<(), RefusedForm> {
-    absolute("hub.topic", text).map(|_| ())
+    const NAME: &str = "hub.topic";
+    if text.len() > TOPIC_BYTES_MAX {
+        return Err(bad(NAME, "is longer than 2048 bytes"));
+    }
+    absolute(NAME, text).map(|_| ())
 }
 
 fn absolute(name: &'static str, text: &str) -> Result<Url, RefusedForm> {

@@ -77,7 +77,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let entered = tokio::select! {
         biased;
         () = shared.stop.cancelled() => return Ok(PushOutcome::Stopped),
-        entered = shared.places.enter(&destination, Errand::Push) => entered,
+        entered = shared.limits.places.enter(&destination, Errand::Push) => entered,
     };
     let mut place = match entered {
         Ok(place) => place,

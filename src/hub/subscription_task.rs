@@ -5,7 +5,7 @@ use super::{
     Shared,
     command::SubscriptionCommand,
     next_step::{self, NextStep, Offer, UnderWay},
-    roster::{Key, Standing, Ticket},
+    roster::{Key, NewTask, Standing, Ticket},
     verify,
 };
 use crate::{
@@ -21,7 +21,8 @@ use pushing::Pushing;
 use row::SubscriptionRow;
 use std::{future, sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
-use tracing::info;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info};
 use verification::Verification;
 
 mod row;
@@ -71,17 +72,21 @@ impl SubscriptionTask {
     /// Runs until the subscription ends or the hub stops.
     pub(super) async fn run(mut self) {
         let stop = self.place.shared.stop.clone();
-        let is_withdrawn = self.work().await;
+        let ended = self.work().await;
         if stop.is_cancelled() {
             self.finish_push().await;
-        } else if is_withdrawn {
-            self.withdraw().await;
+        } else {
+            match ended {
+                WorkEnd::Over => {}
+                WorkEnd::Withdrawn => self.withdraw().await,
+                WorkEnd::GivesWay => self.give_way().await,
+            }
         }
     }
 
-    /// Does what is next, until there is nothing more to do. True when the feed was forgotten.
-    async fn work(&mut self) -> bool {
-        let stop = self.place.shared.stop.clone();
+    /// Does what is next, until there is nothing more to do.
+    async fn work(&mut self) -> WorkEnd {
+        let (stop, leave) = (self.place.shared.stop.clone(), self.place.leave.clone());
         loop {
             self.place.note(standing(&self.row));
             let now = self.place.shared.now();
@@ -94,14 +99,15 @@ impl SubscriptionTask {
                 NextStep::Refresh => self.refresh(now),
                 NextStep::Follow => self.follow(),
                 NextStep::Push => self.start_push(),
-                NextStep::Withdraw => return true,
-                NextStep::End => return false,
+                NextStep::Withdraw => return WorkEnd::Withdrawn,
+                NextStep::End => return WorkEnd::Over,
                 NextStep::Wait(until) => {
                     let longest = now.plus_secs(SLEEP_MAX_SECS);
                     let left_us = until.min(longest).micros().saturating_sub(now.micros());
                     tokio::select! {
                         biased;
-                        () = stop.cancelled() => return false,
+                        () = stop.cancelled() => return WorkEnd::Over,
+                        () = leave.cancelled(), if self.row.sub.lease.is_none() => return WorkEnd::GivesWay,
                         Some(command) = self.commands.recv() => self.accept(command).await,
                         answered = or_never(&mut self.verification.question) => self.answered(answered).await,
                         outcome = or_never(&mut self.pushing.push) => self.pushed(outcome).await,
@@ -150,6 +156,14 @@ impl SubscriptionTask {
         let _ = command.kept.send(kept);
     }
 
+    /// Ends for others who ask, as its callback did not confirm it.
+    async fn give_way(&mut self) {
+        let host = self.row.host();
+        debug!(callback.host = %host, "A request for `{}` at {host} gives way to others", self.row.sub.topic);
+        self.place.shared.metrics.verification("gave_way");
+        self.row.end().await;
+    }
+
     async fn expire(&mut self) {
         let host = self.row.host();
         info!(callback.host = %host, "The lease of `{}` at {host} is over", self.row.sub.topic);
@@ -176,8 +190,22 @@ impl SubscriptionTask {
     }
 }
 
+/// The end of a task's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WorkEnd {
+    /// There is nothing more to do.
+    Over,
+    /// The feed was forgotten.
+    Withdrawn,
+    /// It gives way to others.
+    GivesWay,
+}
+
 fn standing(row: &SubscriptionRow) -> Standing {
     match (&row.sub.lease, row.progress.attempts.failed) {
+        (None, _) if row.sub.pending.as_ref().is_some_and(|pending| pending.attempts > 0) => {
+            Standing::Unanswered
+        }
         (None, _) => Standing::Unverified,
         (Some(_), 0) => Standing::Well,
         (Some(_), _) => Standing::Failing,
@@ -189,9 +217,15 @@ pub(super) struct TaskPlace {
     pub(super) shared: Arc<Shared>,
     pub(super) key: Key,
     pub(super) ticket: Ticket,
+    /// Cancelled when it is to give way to others.
+    pub(super) leave: CancellationToken,
 }
 
 impl TaskPlace {
+    pub(super) fn new(shared: &Arc<Shared>, key: Key, new: &NewTask) -> Self {
+        Self { shared: shared.clone(), key, ticket: new.ticket, leave: new.leave.clone() }
+    }
+
     fn note(&self, standing: Standing) {
         self.shared.roster.note(&self.key, self.ticket, standing);
     }

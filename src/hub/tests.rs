@@ -3,6 +3,7 @@
 mod converging;
 mod delivering;
 mod fairness;
+mod flooding;
 mod rig;
 mod staying;
 mod subscribing;

@@ -1,10 +1,10 @@
 //! The question whether a callback wants what was asked in its name, and what its answer means; not what follows.
 
-use super::{Shared, destination::Destination, places::Errand};
+use super::{Limits, Shared, destination::Destination, places::Errand};
 use crate::{
     clock::Clock as _,
     feed::stamp::Stamp,
-    layers::{FetchError, Request, parse_retry_after},
+    layers::{FetchError, Request, error::Refused, parse_retry_after},
     store::subscriptions::{CallbackTarget, Dialect},
 };
 use bytes::Bytes;
@@ -20,8 +20,11 @@ mod tests;
 
 /// Everything but unreserved characters is escaped in a query value.
 const QUERY_VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Longest wait for room of somebody who waits for the answer, seconds.
-const ROOM_SECS: u64 = 5;
+/// Longest wait for room of somebody who waits for the answer, and the shortest of all others.
+pub(super) const ROOM: Duration = Duration::from_secs(5);
+
+/// The reason told of a callback whose host has no address that we may call.
+const UNREACHED: &str = "its host leads to no address on the public internet";
 
 /// A question to a callback.
 #[derive(Clone, Debug)]
@@ -36,6 +39,10 @@ pub(super) struct Question {
     pub(super) cursor: Option<String>,
     /// True while somebody waits for the outcome of this very try.
     pub(super) awaited: bool,
+    /// True for a callback that is subscribed already.
+    pub(super) is_known: bool,
+    /// The longest wait for room to ask.
+    pub(super) wait_max: Duration,
 }
 
 /// End of a question.
@@ -69,12 +76,18 @@ pub(super) struct Answered {
     pub(super) sent_at: Stamp,
 }
 
-/// Puts a question, with a challenge that is used this once (HUB-14).
-pub(super) async fn ask(shared: Arc<Shared>, question: Question) -> Answered {
-    let destination = Destination::of(&question.target.url);
-    let room = if question.awaited { Duration::from_secs(ROOM_SECS) } else { Duration::MAX };
-    let entering = shared.places.enter(&destination, Errand::Question);
-    let Ok(Ok(mut place)) = tokio::time::timeout(room, entering).await else {
+/// Puts a question, with a challenge that is used this once (HUB-14). `held` is called when too many questions to its
+/// destination were not answered as asked: it waits then.
+pub(super) async fn ask(shared: Arc<Shared>, question: Question, held: impl Fn()) -> Answered {
+    let Limits { places, questions } = &shared.limits;
+    let room = if question.awaited { ROOM } else { question.wait_max.max(ROOM) };
+    let entering = async {
+        let counted = questions.counted(&question.target.url, question.is_known).await;
+        questions.enter(&counted, held).await;
+        let place = places.enter(&Destination::of(&question.target.url), Errand::Question).await;
+        place.map(|place| (counted, place))
+    };
+    let Ok(Ok((counted, mut place))) = tokio::time::timeout(room, entering).await else {
         return Answered { verdict: Verdict::Busy, sent_at: shared.now() };
     };
     let sent_at = shared.now();
@@ -84,7 +97,11 @@ pub(super) async fn ask(shared: Arc<Shared>, question: Question) -> Answered {
     };
     let answer = shared.client.send(request, &mut place).await;
     let lenient = question.target.dialect == Dialect::Legacy && !question.awaited;
-    Answered { verdict: judge(&answer, &challenge, lenient, shared.clock.now()), sent_at }
+    let verdict = judge(&answer, &challenge, lenient, shared.clock.now());
+    if verdict == Verdict::Confirmed {
+        questions.confirmed(&counted);
+    }
+    Answered { verdict, sent_at }
 }
 
 /// Tells a subscriber once that its subscription is no more, for a reason that is not its own (W-10). Its answer means
@@ -94,7 +111,7 @@ pub(super) async fn deny(shared: &Shared, target: &CallbackTarget, reason: &str)
         [("hub.mode", "denied"), ("hub.topic", target.topic_as_sent.as_str()), ("hub.reason", reason)];
     let request = url(&target.url, &params).and_then(|url| get(shared, url));
     if let Some(request) = request
-        && let Ok(mut place) = shared.places.enter(&Destination::of(&target.url), Errand::Push).await
+        && let Ok(mut place) = shared.limits.places.enter(&Destination::of(&target.url), Errand::Push).await
     {
         let _ = shared.client.send(request, &mut place).await;
     }
@@ -150,6 +167,10 @@ fn judge(
 ) -> Verdict {
     let answer = match answer {
         Ok(answer) => answer,
+        // One answer for names that lead inside and for names that lead nowhere: nobody learns of us which there are.
+        Err(FetchError::Resolve(..) | FetchError::Refused(Refused::Address | Refused::Rebound)) => {
+            return Verdict::Later { why: UNREACHED.to_owned(), retry_after: None };
+        }
         Err(error) if error.may_pass() => {
             return Verdict::Later { why: error.to_string(), retry_after: error.wait() };
         }

@@ -144,6 +144,11 @@ impl House {
         Running { poller, stop, task }
     }
 
+    /// Somebody says that a feed has changed.
+    pub(super) fn hint(&self, feed: FeedNo) -> crate::notify::HintFate {
+        self.notify.hint(feed, self.context.now())
+    }
+
     /// The times of the requests so far, in seconds since the start.
     pub(super) fn requests_at(&self) -> Vec<u64> {
         self.seen.lock().unwrap().iter().map(|seen| seen.at_secs).collect()

@@ -114,10 +114,7 @@ impl Governor {
     pub async fn admit(&self, host: &str, until: Instant) -> Result<(), Throttled> {
         let key = host.trim_end_matches('.').to_ascii_lowercase().into_boxed_str();
         let limiter = &self.counts.limiter;
-        if self.counts.admitted.fetch_add(1, Ordering::Relaxed) % SWEEP_CALLS == SWEEP_CALLS - 1 {
-            // Forgets the hosts whose room is full again: they are as good as new.
-            limiter.retain_recent();
-        }
+        self.sweep();
         loop {
             let Err(not_until) = limiter.check_key(&key) else { return Ok(()) };
             let wait = not_until.wait_time_from(limiter.clock().now());
@@ -129,6 +126,27 @@ impl Governor {
     }
 }
 
+impl Governor {
+    /// Lets so many calls of one key pass together, or none of them. Never waits.
+    pub fn admit_now(&self, key: &str, calls: NonZeroU32) -> Result<(), Throttled> {
+        let limiter = &self.counts.limiter;
+        self.sweep();
+        match limiter.check_key_n(&key.into(), calls) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(not_until)) => Err(Throttled { wait: not_until.wait_time_from(limiter.clock().now()) }),
+            // More at once than ever pass.
+            Err(_) => Err(Throttled { wait: NEVER }),
+        }
+    }
+
+    /// Forgets now and then the hosts whose room is full again: they are as good as new.
+    fn sweep(&self) {
+        if self.counts.admitted.fetch_add(1, Ordering::Relaxed) % SWEEP_CALLS == SWEEP_CALLS - 1 {
+            self.counts.limiter.retain_recent();
+        }
+    }
+}
+
 impl Default for Governor {
     /// Burst 10, then one a second: our promise to every publisher.
     fn default() -> Self {
@@ -136,6 +154,8 @@ impl Default for Governor {
     }
 }
 
+/// The wait of those who ask for more at once than there ever is.
+const NEVER: Duration = Duration::from_secs(3600);
 /// Calls between two sweeps, and so about how many hosts at rest are remembered at most.
 const SWEEP_CALLS: usize = 1024;
 

@@ -194,7 +194,8 @@ impl Site {
     }
 
     /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the host, escapes without
-    /// need, a slash at the end and a missing order do not matter (HUB-8, HUBS 5.3); a range is no part of a topic.
+    /// need, a slash at the end and a missing order do not matter (HUB-8, HUBS 5.3); a range, or a parameter that means nothing,
+    /// is no part of a topic.
     pub fn topic(&self, url: &str) -> Option<Topic> {
         let url = Url::parse(url).ok()?;
         if !self.is_own(&url) || url.fragment().is_some() {
@@ -206,6 +207,9 @@ impl Site {
             Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
             Endpoint::List | Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::About(_) => return None,
         };
+        if !Query::is_ours(url.query().unwrap_or_default()) {
+            return None;
+        }
         let query = Query::parse(url.query().unwrap_or_default()).ok().filter(Query::is_whole)?;
         let order = if representation.is_classic() { Order::default() } else { query.order };
         Some(Topic { name, order, filter: Filter::All, representation })

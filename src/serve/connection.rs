@@ -27,6 +27,8 @@ pub(super) struct Unread {
     /// Milliseconds from `opened` to the last progress: bytes were read, or the first were there to be read.
     progress_ms: AtomicU64,
     less: Notify,
+    /// Requests whose answers have not begun.
+    asked: AtomicUsize,
     cut: CancellationToken,
 }
 
@@ -38,6 +40,7 @@ impl Unread {
             bytes: AtomicUsize::new(0),
             progress_ms: AtomicU64::new(0),
             less: Notify::new(),
+            asked: AtomicUsize::new(0),
             cut: CancellationToken::new(),
         })
     }
@@ -49,6 +52,17 @@ impl Unread {
         }
         let progress = Duration::from_millis(self.progress_ms.load(Ordering::Relaxed));
         Some(self.opened.elapsed().saturating_sub(progress))
+    }
+
+    /// A request has come. Its answer is not there until what is returned is dropped.
+    pub(super) fn asked(self: &Arc<Self>) -> Asks {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        Asks(self.clone())
+    }
+
+    /// True while it is asked for nothing, and its peer has read everything.
+    pub(super) fn is_idle(&self) -> bool {
+        self.asked.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0
     }
 
     /// Ends the connection.
@@ -100,6 +114,16 @@ impl Unread {
     fn progress(&self) {
         let ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.progress_ms.store(ms, Ordering::Relaxed);
+    }
+}
+
+/// A request whose answer is not there yet.
+#[derive(Debug)]
+pub(super) struct Asks(Arc<Unread>);
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        self.0.asked.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

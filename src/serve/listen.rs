@@ -1,6 +1,9 @@
 //! A listener and its connections, ended in order; not what they are asked.
 
-use super::connection::{CountedBody, Unread, length};
+use super::{
+    client_address::PeerAddress,
+    connection::{CountedBody, Unread, length},
+};
 use crate::byte_budget::ByteBudget;
 use bytes::Bytes;
 use http::{
@@ -33,7 +36,7 @@ use tokio_util::{
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker},
 };
-use tower::{BoxError, Service, ServiceExt as _};
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
 
 /// Seconds that a consumer may take to send the head of a request; a connection without one is idle as long.
 const HEAD_SECS: u64 = 30;
@@ -67,12 +70,19 @@ pub struct ListenerLimits {
     pub connection_bytes_max: usize,
     /// The memory of all answers: while it is short, connections that do not read are ended.
     pub budget: Arc<ByteBudget>,
+    /// True to end the oldest connection that asks for nothing when another one comes and there are as many as may be.
+    pub idle_give_way: bool,
 }
 
 impl ListenerLimits {
     /// ListenerLimits for so many connections and so many bytes of answers.
     pub fn new(connections_max: usize, answers_bytes_max: usize, budget: Arc<ByteBudget>) -> Self {
-        Self { connections_max, connection_bytes_max: answers_bytes_max / CONNECTION_SHARE, budget }
+        Self {
+            connections_max,
+            connection_bytes_max: answers_bytes_max / CONNECTION_SHARE,
+            budget,
+            idle_give_way: false,
+        }
     }
 }
 
@@ -83,6 +93,16 @@ struct Connections(Mutex<HashMap<u64, Arc<Unread>>>);
 impl Connections {
     fn with<T>(&self, act: impl FnOnce(&mut HashMap<u64, Arc<Unread>>) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ends the oldest connection that asks for nothing.
+    fn let_idle_go(&self) {
+        self.with(|open| {
+            let idle = open.iter().filter(|(_, unread)| unread.is_idle());
+            if let Some((_, oldest)) = idle.min_by_key(|(number, _)| **number) {
+                oldest.cut();
+            }
+        });
     }
 
     /// Ends the connections that read nothing while others wait for memory.
@@ -124,22 +144,36 @@ where
     let mut number = 0;
     loop {
         let accept = async {
-            let place = places.clone().acquire_owned().await;
-            (listener.accept().await, place)
+            if limits.idle_give_way {
+                let accepted = listener.accept().await;
+                if places.available_permits() == 0 {
+                    open.let_idle_go();
+                }
+                (accepted, places.clone().acquire_owned().await)
+            } else {
+                let place = places.clone().acquire_owned().await;
+                (listener.accept().await, place)
+            }
         };
         let (accepted, place) = tokio::select! {
             () = stop.cancelled() => break,
             accepted = accept => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // Answers are small and written whole: waiting for more to send would only delay them.
                 let _ = stream.set_nodelay(true);
-                let (service, stop, open, unread) =
-                    (service.clone(), stop.clone(), open.clone(), Unread::new());
+                let (stop, open, unread) = (stop.clone(), open.clone(), Unread::new());
                 let bytes_max = limits.connection_bytes_max;
                 number += 1;
                 open.with(|open| open.insert(number, unread.clone()));
+                let peer = PeerAddress(peer.ip());
+                let service = ServiceBuilder::new()
+                    .map_request(move |mut request: Request<Incoming>| {
+                        request.extensions_mut().insert(peer);
+                        request
+                    })
+                    .service(service.clone());
                 connections.spawn(async move {
                     converse(stream, service, (unread, bytes_max), stop).await;
                     open.with(|open| open.remove(&number));
@@ -176,6 +210,8 @@ async fn converse<I, S, B>(
         asks.store(true, Ordering::Relaxed);
         let (unread, service) = (counts.clone(), service.clone());
         async move {
+            // Its connection is not idle until the answer is there.
+            let _asked = unread.asked();
             if let Some(why) = bad_host(&request) {
                 return Ok(refused(StatusCode::BAD_REQUEST, why, unread));
             }
@@ -372,6 +408,28 @@ mod tests {
         second.read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with("xxx"), "{answer}");
         stop.cancel();
+        served.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn connections_that_ask_for_nothing_keep_nobody_out() {
+        let stop = CancellationToken::new();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let limits = ListenerLimits { idle_give_way: true, ..limits(4) };
+        let served = tokio::spawn(serve(listener, bytes(3), limits, stop.clone()));
+        let mut idle = Vec::new();
+        for _ in 0..100 {
+            idle.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut asks = TcpStream::connect(address).await.unwrap();
+        asks.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        let read = tokio::time::timeout(Duration::from_secs(5), asks.read_to_string(&mut answer)).await;
+        read.expect("answered at once").unwrap();
+        assert!(answer.ends_with("xxx"), "{answer}");
+        stop.cancel();
+        drop(idle);
         served.await.unwrap();
     }
 

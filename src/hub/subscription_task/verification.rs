@@ -5,6 +5,7 @@ use crate::{
     feed::stamp::Stamp,
     hub::{
         retry_schedule,
+        roster::Standing,
         verify::{self, Answered, Question, Verdict},
     },
     store::subscriptions::{Attempts, Intent, Lease, Pending, Progress, Start, Target},
@@ -29,7 +30,12 @@ impl SubscriptionTask {
     pub(super) fn ask(&mut self) {
         let Some(mut question) = question(&self.row) else { return };
         question.awaited = self.verification.awaiting.is_some();
-        self.verification.question = Some(verify::ask(self.place.shared.clone(), question).boxed());
+        let now = self.place.shared.now();
+        let until = self.row.sub.pending.as_ref().map_or(now, |pending| pending.give_up_at);
+        question.wait_max = Duration::from_micros(until.micros().saturating_sub(now.micros()));
+        let (shared, key, ticket) = (self.place.shared.clone(), self.place.key.clone(), self.place.ticket);
+        let held = move || shared.roster.note(&key, ticket, Standing::Unanswered);
+        self.verification.question = Some(verify::ask(self.place.shared.clone(), question, held).boxed());
     }
 
     /// Puts our own question to a legacy subscriber whose lease ends (P03-6). It lives in memory: after a restart it
@@ -139,6 +145,8 @@ fn question(row: &SubscriptionRow) -> Option<Question> {
         cursor: lease.and_then(|_| start(&row.progress, &pending.start)),
         target,
         awaited: false,
+        is_known: row.sub.lease.is_some(),
+        wait_max: Duration::ZERO,
     })
 }
 

@@ -20,8 +20,11 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -220,6 +223,22 @@ impl Net {
     }
 }
 
+/// The client of most requests.
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+/// Every name has an address of its own, but those that begin with `same-`, which have one.
+struct TestNames;
+
+impl Resolve for TestNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        let mut hasher = DefaultHasher::new();
+        let name = if name.as_str().starts_with("same-") { "same" } else { name.as_str() };
+        name.hash(&mut hasher);
+        let address = SocketAddr::from((Ipv6Addr::from_bits(0x2a00 << 112 | u128::from(hasher.finish())), 0));
+        Box::pin(async move { Ok(Box::new([address].into_iter()) as Addrs) })
+    }
+}
+
 /// A hub at work.
 pub(super) struct Rig {
     pub(super) store: Arc<dyn Store>,
@@ -278,6 +297,7 @@ impl Rig {
             notify: notify.clone(),
             clock: clock.clone(),
             callbacks: net.service(),
+            resolver: Arc::new(TestNames),
             user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
             metrics: crate::telemetry::Metrics::default(),
             catalog: catalog.clone(),
@@ -336,7 +356,17 @@ impl Rig {
         let request = http::Request::post(path)
             .header("content-type", "application/x-www-form-urlencoded")
             .body(Bytes::from(body));
-        self.hub.handle(request.unwrap()).await
+        self.hub.handle(request.unwrap(), Some(CLIENT)).await
+    }
+
+    /// Asks to subscribe a callback to [`TOPIC`], from an address.
+    pub(super) async fn ask_from(&self, client: [u8; 4], callback: &str) -> u16 {
+        let form = [("hub.mode", "subscribe"), ("hub.topic", TOPIC), ("hub.callback", callback)];
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = http::Request::post("/hub")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Bytes::from(body));
+        self.hub.handle(request.unwrap(), Some(client.into())).await.status().as_u16()
     }
 
     /// Asks to subscribe [`CALLBACK`] to [`TOPIC`]; more parameters follow the usual three.

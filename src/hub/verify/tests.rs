@@ -1,7 +1,7 @@
 //! Questions and answers, as values.
 
 use super::*;
-use crate::layers::error::{Awaited, ConnectFault, Refused};
+use crate::layers::error::{Awaited, ConnectFault, NameFault};
 use http::HeaderValue;
 
 // W-7, HUB-9; VECTORS verification_urls.
@@ -61,8 +61,9 @@ fn what_may_pass_is_asked_again() {
         "later",
     );
     check(Err(FetchError::Connect(ConnectFault::Refused, "refused".into())), false, "later");
-    // SSRF: an address that we refuse stays refused.
-    check(Err(FetchError::Refused(Refused::Address)), false, "no");
+    // SSRF: no connection is made, and a name that leads inside is told from no name that leads nowhere.
+    check(Err(FetchError::Refused(Refused::Address)), false, "later");
+    check(Err(FetchError::Resolve(NameFault::Unknown, "nowhere".into())), false, "later");
     check(Err(FetchError::Refused(Refused::Port(22))), true, "no");
 }
 

@@ -73,12 +73,12 @@ async fn a_hint_polls_at_once_and_a_surplus_one_at_the_end_of_five_seconds() {
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(100).await;
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(2).await;
     for _ in 0..10 {
-        house.notify.hint(feed.no);
+        house.hint(feed.no);
     }
-    house.notify.hint(FeedNo(99));
+    house.hint(FeedNo(99));
     pass(20).await;
     assert_eq!(house.requests_at(), [0, 100, 105]);
     running.stop().await;
@@ -151,13 +151,13 @@ async fn a_hint_ends_a_back_off() {
     let running = house.start([&feed]).await;
     pass(100).await;
     assert_eq!(running.poller.status(feed.no).unwrap().health.failures, 1);
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(1).await;
     assert_eq!(running.poller.status(feed.no).unwrap().health.failures, 2);
     pass(10).await;
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(10).await;
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(1).await;
     assert_eq!(running.poller.status(feed.no).unwrap().health.failures, 0);
     assert_eq!(house.total(feed.no).await, 1);
@@ -173,13 +173,54 @@ async fn a_hint_for_a_feed_that_is_being_polled_polls_it_again_afterwards() {
     let feed = house.feed("blog", URL, HOUR, DAY).await;
     let running = house.start([&feed]).await;
     pass(1).await;
-    house.notify.hint(feed.no);
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
+    house.hint(feed.no);
     pass(1).await;
     assert_eq!(house.requests_at(), [0], "one poll of a feed at a time");
     pass(20).await;
     assert_eq!(house.requests_at(), [0, 3]);
     assert_eq!(house.total(feed.no).await, 2);
+    running.stop().await;
+}
+
+// 60 anonymous hints in half a minute made 7 requests for an hourly feed, and so on without end.
+#[tokio::test(start_paused = true)]
+async fn hints_that_bring_nothing_new_come_to_an_end() {
+    let house = House::new(|_, _| ready(ok(ONE)));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    pass(100).await;
+    for _ in 0..60 {
+        house.hint(feed.no);
+        pass(1).await;
+    }
+    assert_eq!(house.requests_at(), [0, 100, 105, 110]);
+    for _ in 0..5 * 3600 {
+        house.hint(feed.no);
+        pass(1).await;
+    }
+    let later = house.requests_at().len() - 4;
+    assert!(
+        later <= 12,
+        "an hourly feed that is hinted at every second for five hours: {later} more requests"
+    );
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn hints_that_are_right_go_on() {
+    let bodies: Vec<&'static str> = (0..50)
+        .map(|n| &*Box::leak(ONE.replace("<guid>1</guid>", &format!("<guid>{n}</guid>")).into_boxed_str()))
+        .collect();
+    let house = House::new(move |n, _| ready(ok(bodies[n])));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let running = house.start([&feed]).await;
+    for _ in 0..20 {
+        pass(120).await;
+        house.hint(feed.no);
+    }
+    pass(10).await;
+    assert_eq!(house.requests_at().len(), 21, "each brought something new");
     running.stop().await;
 }
 
@@ -203,8 +244,8 @@ async fn a_host_that_says_when_is_left_alone_with_all_its_feeds_even_after_a_res
     pass(10).await;
     running.stop().await;
     let running = house.start(&feeds).await;
-    house.notify.hint(feeds[0].no);
-    house.notify.hint(feeds[1].no);
+    house.hint(feeds[0].no);
+    house.hint(feeds[1].no);
     pass(HOUR).await;
     assert_eq!(asked(&house), [0]);
     assert_eq!(house.total(feeds[2].no).await, 1);
@@ -457,7 +498,7 @@ async fn nobody_is_asked_for_what_could_not_be_stored() {
     pass(1).await;
     trouble.outage.store(true, Ordering::Relaxed);
     let before = trouble.saves.load(Ordering::Relaxed);
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(5 * HOUR).await;
     assert_eq!(house.requests_at(), [0], "nothing is polled meanwhile, not even on a hint");
     assert_eq!(trouble.saves.load(Ordering::Relaxed), before, "nor is anything saved in vain");

@@ -11,7 +11,7 @@ use crate::{
     clock::{Jump, JumpWatch},
     feed::{
         archive::ArchiveWalk,
-        record::{FeedNo, FeedRecord},
+        record::{FeedNo, FeedRecord, Head},
         schedule::{PollState, RETRY_AFTER_SECS_MAX},
         stamp::{SECOND_US, Stamp},
     },
@@ -101,6 +101,8 @@ struct Hint {
     is_waiting: bool,
     /// Time of the last poll on a hint.
     polled_at: Option<Stamp>,
+    /// The head of the feed when the poll on a hint began that is under way.
+    head: Option<Head>,
 }
 
 /// A task that has ended, by lane.
@@ -269,7 +271,9 @@ impl<'a> Worker<'a> {
         if self.lanes.polls.start(due, ready, &mut self.pauses, &self.stop).is_none()
             && let Some(hint) = self.agenda.hints.get_mut(&due.feed).filter(|hint| hint.is_waiting)
         {
-            *hint = Hint { is_waiting: false, polled_at: Some(now) };
+            let notify = &self.poller.parts.context.notify;
+            notify.hint_heard(due.feed);
+            *hint = Hint { is_waiting: false, polled_at: Some(now), head: notify.head(due.feed) };
         }
     }
 
@@ -368,6 +372,11 @@ impl<'a> Worker<'a> {
     }
 
     fn polled(&mut self, feed: FeedNo, ended: Ended<(Arc<FeedSpec>, Polled)>) {
+        let notify = &self.poller.parts.context.notify;
+        if let Some(before) = self.agenda.hints.get_mut(&feed).and_then(|hint| hint.head.take()) {
+            // A hint is right when its poll brought something that consumers see.
+            notify.hint_ended(feed, notify.head(feed) != Some(before));
+        }
         let current = self.feeds.get(&feed).cloned();
         let (spec, polled) = match ended {
             Ended::Finished(result) => result,
@@ -508,7 +517,11 @@ impl<'a> Worker<'a> {
     fn hinted(&mut self, feeds: BTreeSet<FeedNo>) {
         let now = self.now();
         let known = self.feeds.clone();
-        for feed in feeds.into_iter().filter(|feed| known.contains_key(feed)) {
+        for feed in feeds {
+            if !known.contains_key(&feed) {
+                self.poller.parts.context.notify.hint_heard(feed);
+                continue;
+            }
             self.agenda.hints.entry(feed).or_default().is_waiting = true;
             if !self.lanes.polls.is_busy_with(feed) {
                 self.enqueue(feed, now);

@@ -67,6 +67,11 @@ impl Query {
         .checked()
     }
 
+    /// True when a raw query string holds nothing but parameters that have a meaning.
+    pub(super) fn is_ours(raw: &str) -> bool {
+        form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| OURS.contains(&&*key))
+    }
+
     fn checked(self) -> Result<Self, BadQuery> {
         if self.max == Some(0) { Err(BadQuery::Max) } else { Ok(self) }
     }

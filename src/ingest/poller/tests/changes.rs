@@ -32,7 +32,7 @@ async fn a_feed_that_is_removed_is_not_polled_and_one_that_comes_back_waits_unti
     let running = house.start([&feed, &other]).await;
     pass(100).await;
     running.poller.apply(FeedChange::Removed(feed.no));
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(1000).await;
     assert_eq!((polls(&house, URL), running.poller.status(feed.no)), ((1, Some(0)), None));
     running.poller.apply(FeedChange::Added(feed));

@@ -89,7 +89,7 @@ async fn while_a_publisher_does_not_answer_no_page_is_asked_for() {
     pass(HOUR + 10).await;
     assert_eq!(asked(&house).len(), 2, "a control and a post");
     is_down.store(true, Ordering::Relaxed);
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(HOUR / 12).await;
     let while_down = asked(&house).len();
     assert!(while_down <= 3, "at most the one that was due before anybody knew");

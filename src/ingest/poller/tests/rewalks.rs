@@ -243,7 +243,7 @@ async fn what_any_document_shows_between_two_walks_is_not_missed_any_more() {
     assert_eq!(missed(&house, &feed).await, 1);
     blog.posts.lock().unwrap().insert(6);
     blog.says("/rss", ok(String::leak(blog.document(&[12, 11, 6], 6))));
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(60).await;
     assert_eq!(missed(&house, &feed).await, 0);
     blog.delete([6]);

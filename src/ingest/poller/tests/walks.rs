@@ -62,7 +62,7 @@ async fn a_page_is_a_gap_behind_the_one_before_and_the_live_document_is_read_las
         (false, 0, &History::Running)
     );
     // A ping in the middle reads the live document, and commits nothing.
-    house.notify.hint(feed.no);
+    house.hint(feed.no);
     pass(50).await;
     // One further there is nothing new, so that all seems to be read.
     let read = [(0, "/rss"), (7, "/a2"), (13, "/rss"), (14, "/a1"), (21, "/a0"), (21, "/rss")];

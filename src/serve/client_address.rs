@@ -1,0 +1,56 @@
+//! The address of the client behind a request: its peer, or whom a trusted proxy names; not what a client may do.
+
+use super::accept::joined;
+use http::{Extensions, HeaderMap, HeaderName};
+use ipnet::IpNet;
+use std::net::IpAddr;
+
+/// Request extension: the other end of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerAddress(pub IpAddr);
+
+/// The address of the client. Of `X-Forwarded-For` the last address counts that is no trusted proxy: what stands before it,
+/// the client may have made up. `None` where the connection is not known.
+pub fn client_address(extensions: &Extensions, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
+    let PeerAddress(peer) = extensions.get()?;
+    let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
+    let mut client = peer.to_canonical();
+    let forwarded = joined(headers, &HeaderName::from_static("x-forwarded-for")).unwrap_or_default();
+    let mut named = forwarded.rsplit(',').map(|part| part.trim().parse::<IpAddr>());
+    while is_trusted(client)
+        && let Some(Ok(before)) = named.next()
+    {
+        client = before.to_canonical();
+    }
+    Some(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_trusted_proxy_is_believed_and_only_as_far_as_it_can_know() {
+        let check = |peer: &str, forwarded: &[&str], expect: &str| {
+            let mut extensions = Extensions::new();
+            extensions.insert(PeerAddress(peer.parse().unwrap()));
+            let mut headers = HeaderMap::new();
+            for line in forwarded {
+                headers.append("x-forwarded-for", line.parse().unwrap());
+            }
+            let trusted = ["127.0.0.1/32", "10.0.0.0/8"].map(|net| net.parse().unwrap());
+            let client = client_address(&extensions, &headers, &trusted).unwrap();
+            assert_eq!(client.to_string(), expect, "{peer} {forwarded:?}");
+        };
+        check("198.51.100.1", &[], "198.51.100.1");
+        check("198.51.100.1", &["192.0.2.1"], "198.51.100.1");
+        check("127.0.0.1", &[], "127.0.0.1");
+        check("127.0.0.1", &["192.0.2.1"], "192.0.2.1");
+        check("::ffff:127.0.0.1", &["192.0.2.1"], "192.0.2.1");
+        check("127.0.0.1", &["192.0.2.9, 192.0.2.1, 10.1.2.3"], "192.0.2.1");
+        check("127.0.0.1", &["192.0.2.9", "192.0.2.1"], "192.0.2.1");
+        check("127.0.0.1", &["192.0.2.1, unknown"], "127.0.0.1");
+        check("127.0.0.1", &["2001:db8::1"], "2001:db8::1");
+        assert_eq!(client_address(&Extensions::new(), &HeaderMap::new(), &[]), None);
+    }
+}
