@@ -5,6 +5,8 @@ pub mod stamp;
 
 pub mod item;
 
+pub mod item_cap;
+
 pub mod history;
 
 pub mod last_walk;

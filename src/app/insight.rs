@@ -95,6 +95,7 @@ impl Overview {
             reformatted_at: record.window.reformatted_at.map(|at| at.rfc3339()),
             items: record.items.total,
             live_items: record.items.live,
+            shortened_items: record.items.shortened,
             subscribers,
             waiters: self.notify.watchers(record.no),
         }

@@ -4,7 +4,7 @@ use super::WithConfig;
 use crate::{config::Config, store::redb::verify};
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
@@ -30,7 +30,7 @@ impl VerifyOptions {
 }
 
 /// Reads the file at a path and prints what was found.
-pub(super) fn verify_file(path: &PathBuf) -> anyhow::Result<()> {
+pub(super) fn verify_file(path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(path.exists(), "there is no store at {}", path.display());
     let report = verify(path).context("nothing was verified")?;
     println!("{}", path.display());

@@ -77,7 +77,7 @@ pub type Range = (Bound<ListingPlace>, Bound<ListingPlace>);
 pub trait ListingRow {
     /// The item's id, as it goes into the checksum.
     fn id(&self) -> String;
-    /// Weight of the row against the byte budget.
+    /// Weight of the row against the byte budget: its bytes once escaped.
     fn weight_bytes(&self) -> usize;
     /// Time of the first sight of the item.
     fn created(&self) -> Stamp;

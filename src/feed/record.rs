@@ -49,6 +49,8 @@ pub struct ItemCounts {
     pub total: u64,
     /// Those that are no tombstones.
     pub live: u64,
+    /// Versions of items so far that were kept without parts that were too long.
+    pub shortened: u64,
 }
 
 /// Completeness of what is held of a feed: where serving began, how far back it reaches, by which walk, and where items may

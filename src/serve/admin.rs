@@ -216,6 +216,8 @@ pub struct FeedStatus {
     pub items: u64,
     /// Items held that are no tombstones.
     pub live_items: u64,
+    /// Versions of items so far that were kept without parts that were too long.
+    pub shortened_items: u64,
     /// Its push subscriptions.
     pub subscribers: SubscriberStatus,
     /// Readers that wait for a change now: long polls and subscriptions.

@@ -13,6 +13,7 @@ use crate::{
     feed::{
         archive::{ArchiveWalk, StagedBody, StagedPage, StagedWalk, StagingChange},
         item::{Item, ItemId, KeyHash},
+        item_cap::escaped_bytes,
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Axis,
         page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
@@ -74,7 +75,7 @@ struct MemoryItems {
     witnesses: HashMap<KeyHash, Vec<ItemId>>,
 }
 
-/// An item, and its bytes in a file.
+/// An item, and its bytes in a file once escaped.
 #[derive(Clone)]
 struct Kept {
     item: Arc<Item>,
@@ -521,7 +522,7 @@ impl MemoryFeed {
 
     fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {
         for (id, moved) in plan.items {
-            let bytes = stored::item::encode_item(&moved.item)?.len();
+            let bytes = escaped_bytes(&stored::item::encode_item(&moved.item)?);
             let (t, created) = (moved.item.modified, moved.item.created);
             moved.from.map(|from| self.held.items.remove(&from));
             self.held.items.insert(t, Kept { item: moved.item, bytes });

@@ -4,6 +4,7 @@ use super::{Commit, Receipt, StoreError, feeds::WITNESSED_MAX, stored::damaged};
 use crate::feed::{
     cursor::Toc,
     item::{Content, Item, ItemId, KeyHash, PublisherId, Reason},
+    item_cap::{ITEM_BYTES_MAX, shortened},
     reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
@@ -92,6 +93,15 @@ impl PlannedCommit {
         let feed = &mut self.receipt.feed;
         feed.items.total += u64::from(put.kind == PutKind::Added);
         feed.items.live += u64::from(put.kind != PutKind::Edited);
+        let short = shortened(&put.entry);
+        feed.items.shortened += u64::from(short.is_some());
+        if let Some(entry) = &short {
+            tracing::warn!(
+                feed.name = %feed.name, item.id = %put.id, item.iri = %put.iri,
+                "An item of `{}` is kept without parts that are too long: more than {ITEM_BYTES_MAX} bytes", feed.name
+            );
+            debug_assert!(shortened(entry).is_none(), "what is short enough stays as it is");
+        }
         let revived = (put.kind == PutKind::Revived).then_some(t);
         let before = before.as_deref();
         let publisher_id = match before {
@@ -107,7 +117,7 @@ impl PlannedCommit {
             revived: revived.or(before.and_then(|before| before.revived)),
             published_us: put.published_us.or(before.and_then(|before| before.published_us)),
             tombstone_count: before.map_or(0, |before| before.tombstone_count),
-            content: Content::Live(put.entry.clone()),
+            content: Content::Live(short.unwrap_or_else(|| put.entry.clone())),
             digests: put.digests,
         })
     }

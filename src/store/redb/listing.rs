@@ -11,6 +11,7 @@ use super::{
 use crate::{
     feed::{
         item::{Item, ItemId, KeyHash},
+        item_cap::escaped_bytes,
         order::Axis,
         page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
         record::{FeedNo, FeedRecord},
@@ -177,7 +178,7 @@ impl ListingRow for Raw {
     }
 
     fn weight_bytes(&self) -> usize {
-        self.value.value().len()
+        escaped_bytes(self.value.value())
     }
 
     fn created(&self) -> Stamp {

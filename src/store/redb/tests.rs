@@ -361,7 +361,7 @@ async fn a_full_disk_loses_nothing_and_the_store_goes_on_by_itself_when_there_is
     let feed = store.register("blog", NAMESPACE).await.unwrap();
     let feed = store.commit(commit(&feed, vec![add(1)])).await.unwrap().feed;
     disk.is_full.store(true, Ordering::Relaxed);
-    let large = "x".repeat(4 << 20);
+    let large = "x".repeat(3 << 20);
     for _ in 0..2 {
         let failed = store.commit(commit(&feed, vec![edit(1, &large), add(2)])).await;
         assert!(matches!(failed, Err(StoreError::Away(_) | StoreError::OutcomeUnknown(_))), "{failed:?}");

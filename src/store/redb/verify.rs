@@ -163,7 +163,7 @@ fn kind<T: StoredKind>(value: &[u8]) -> Result<(), StoreError> {
 
 /// A value of so many bytes, or of a multiple of them.
 fn wide(value: &[u8], bytes: usize, is_list: bool) -> Result<(), StoreError> {
-    let fits = if is_list { value.len() % bytes == 0 } else { value.len() == bytes };
+    let fits = if is_list { value.len().is_multiple_of(bytes) } else { value.len() == bytes };
     if fits { Ok(()) } else { Err(damaged("a row", &format!("holds {} bytes", value.len()))) }
 }
 

@@ -298,7 +298,7 @@ fn samples() -> Vec<Sample> {
     let record = FeedRecord {
         rev: 4,
         last_t: AT,
-        items: ItemCounts { total: 9, live: 8 },
+        items: ItemCounts { total: 9, live: 8, shortened: 0 },
         metadata: Arc::new(metadata()),
         metadata_rev: 2,
         ids: IdScheme { namespace: "example.org/feed".into(), rule: IdRule::IdAndLink },

@@ -1,0 +1,125 @@
+//! The most that is kept of one item: a text of some megabytes would be sent to every consumer again and again, and escaped it
+//! is up to five times as long.
+
+use everfeed_adapters::{Body, Element, Entry, Node, Text, TextKind};
+use std::sync::Arc;
+
+/// The most bytes of one item, as they are once escaped in XML.
+pub const ITEM_BYTES_MAX: usize = 4 << 20;
+
+/// The most bytes of a title that is kept of an item that is too long.
+const TITLE_BYTES_MAX: usize = 1024;
+
+/// Bytes of a text once escaped in XML.
+pub fn escaped_bytes(text: &[u8]) -> usize {
+    let count = |mark: u8| text.iter().filter(|byte| **byte == mark).count();
+    text.len() + 4 * count(b'&') + 3 * (count(b'<') + count(b'>'))
+}
+
+/// An entry without the parts that make it too long, which are named in its content; `None` for one that fits.
+pub fn shortened(entry: &Entry) -> Option<Arc<Entry>> {
+    let bytes = entry_bytes(entry);
+    if bytes <= ITEM_BYTES_MAX {
+        return None;
+    }
+    let note = format!(
+        "The publisher's text of this post is left out here: it has {bytes} bytes, and at most {ITEM_BYTES_MAX} are kept."
+    );
+    let text = Text { kind: TextKind::Plain, value: note, ..Text::default() };
+    let mut short = Entry {
+        content: Some(Body { text, ..Body::default() }),
+        foreign: Vec::new(),
+        source: None,
+        ..entry.clone()
+    };
+    if entry_bytes(&short) > ITEM_BYTES_MAX {
+        short.summary = None;
+        short.rights = None;
+        if let Some(title) = &mut short.title {
+            let most = TITLE_BYTES_MAX.min(title.value.len());
+            let end = (0..=most).rev().find(|at| title.value.is_char_boundary(*at)).unwrap_or_default();
+            title.value.truncate(end);
+            // Markup that is cut is none.
+            title.kind = TextKind::Plain;
+        }
+    }
+    if entry_bytes(&short) > ITEM_BYTES_MAX {
+        let alternate = short.links.iter().find(|link| link.rel == "alternate").cloned();
+        short = Entry {
+            id: short.id,
+            is_permalink: short.is_permalink,
+            title: short.title,
+            content: short.content,
+            links: alternate.into_iter().filter(|link| link.href.len() <= TITLE_BYTES_MAX).collect(),
+            published: short.published,
+            updated: short.updated,
+            ..Entry::default()
+        };
+    }
+    Some(Arc::new(short))
+}
+
+/// Bytes of the texts of an entry once escaped.
+fn entry_bytes(entry: &Entry) -> usize {
+    let escaped = |text: &str| escaped_bytes(text.as_bytes());
+    let texts = [&entry.title, &entry.summary, &entry.rights].into_iter().flatten();
+    let texts = texts.chain(entry.content.as_ref().map(|body| &body.text));
+    let people = entry.authors.iter().chain(&entry.contributors);
+    let people = people.flat_map(|person| [&person.name, &person.email, &person.uri, &person.byline]);
+    let tags = entry.categories.iter();
+    let tags = tags.flat_map(|tag| [Some(&tag.term), tag.scheme.as_ref(), tag.label.as_ref()]).flatten();
+    let links = entry.links.iter().flat_map(|link| [Some(&link.href), link.title.as_ref()]).flatten();
+    texts.map(|text| escaped(&text.value)).sum::<usize>()
+        + people.flatten().map(|text| escaped(text)).sum::<usize>()
+        + tags.map(|text| escaped(text)).sum::<usize>()
+        + links.map(|text| escaped(text)).sum::<usize>()
+        + entry.foreign.iter().map(element_bytes).sum::<usize>()
+}
+
+fn element_bytes(element: &Element) -> usize {
+    let attributes = element.attributes.iter().map(|attribute| escaped_bytes(attribute.value.as_bytes()));
+    let children = element.children.iter().map(|child| match child {
+        Node::Element(element) => element_bytes(element),
+        Node::Text(text) => escaped_bytes(text.as_bytes()),
+    });
+    element.name.len() + attributes.sum::<usize>() + children.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: String) -> Text {
+        Text { value, ..Text::default() }
+    }
+
+    #[test]
+    fn an_item_that_is_too_long_keeps_what_fits_and_says_what_is_left_out() {
+        let body = |value: String| Some(Body { text: text(value), ..Body::default() });
+        let plain = Entry { content: body("x".repeat(ITEM_BYTES_MAX)), ..Entry::default() };
+        assert_eq!(shortened(&plain), None);
+        // Escaped, it is five times as long.
+        let marks = Entry {
+            id: Some("1".into()),
+            title: Some(text("a title".into())),
+            content: body("&".repeat(1 << 20)),
+            ..Entry::default()
+        };
+        let short = shortened(&marks).unwrap();
+        assert_eq!((&short.id, &short.title), (&marks.id, &marks.title));
+        assert!(short.content.as_ref().unwrap().text.value.contains("5242887 bytes"), "{short:?}");
+        for long in [
+            Entry { title: Some(text("\u{fc}".repeat(ITEM_BYTES_MAX))), ..Entry::default() },
+            Entry { summary: Some(text("<".repeat(2 << 20))), ..Entry::default() },
+            Entry {
+                categories: vec![everfeed_adapters::Category {
+                    term: "&".repeat(2 << 20),
+                    ..Default::default()
+                }],
+                ..Entry::default()
+            },
+        ] {
+            assert!(entry_bytes(&shortened(&long).unwrap()) < 2048);
+        }
+    }
+}
