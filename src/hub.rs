@@ -50,7 +50,7 @@ mod roster;
 mod tests;
 
 pub use client::Callbacks;
-pub use roster::SubscriptionCounts;
+pub use roster::{FailingSubscriber, SubscriptionCounts};
 
 use admission::{Admission, ClientNet};
 use client::CallbackClient;
@@ -268,6 +268,11 @@ impl Hub {
     /// Counts of the subscriptions of each feed; feeds without any are left out.
     pub fn counts(&self) -> HashMap<FeedNo, SubscriptionCounts> {
         self.shared.roster.counts()
+    }
+
+    /// The subscriptions whose pushes are not taken, so many of each feed at most; feeds without any are left out.
+    pub fn failing(&self, of_feed_max: usize) -> HashMap<FeedNo, Vec<FailingSubscriber>> {
+        self.shared.roster.failing(of_feed_max)
     }
 
     /// Stops: no new pushes, those under way come to their end and their positions are saved, for at most `within`.

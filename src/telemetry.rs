@@ -98,6 +98,8 @@ pub struct Metrics {
     pub permalink_checks: Family<OutcomeLabel, Counter>,
     /// Pushes ended.
     pub pushes: Family<OutcomeLabel, Counter>,
+    /// Seconds from a change to the moment at which a subscriber has taken it.
+    pub push_lag: Arc<PushLag>,
     /// Verifications ended.
     pub verifications: Family<OutcomeLabel, Counter>,
     /// Seconds from the start of a poll to its commit.
@@ -112,6 +114,17 @@ impl Default for PollSeconds {
     /// From a millisecond to half a minute.
     fn default() -> Self {
         Self(Histogram::new(exponential_buckets(0.001, 2.0, 16)))
+    }
+}
+
+/// A histogram of the delays of pushes.
+#[derive(Debug)]
+pub struct PushLag(pub Histogram);
+
+impl Default for PushLag {
+    /// From ten milliseconds to three days.
+    fn default() -> Self {
+        Self(Histogram::new(exponential_buckets(0.01, 3.0, 16)))
     }
 }
 
@@ -137,6 +150,11 @@ impl Metrics {
         self.pushes.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
+    /// Notes after how many seconds a change was taken.
+    pub fn push_lag(&self, secs: f64) {
+        self.push_lag.0.observe(secs);
+    }
+
     /// Counts a verification.
     pub fn verification(&self, outcome: &'static str) {
         self.verifications.get_or_create(&OutcomeLabel { outcome }).inc();
@@ -151,6 +169,8 @@ impl Metrics {
         let checks = self.permalink_checks.clone();
         registry.register("permalink_checks", "Pages of missing items, by what they said", checks);
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
+        let help = "Seconds from a change to the moment at which a subscriber has taken it";
+        registry.register("push_lag_seconds", help, self.push_lag.0.clone());
         registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
         registry.register(
             "poll_duration_seconds",

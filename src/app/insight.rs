@@ -12,14 +12,14 @@ use crate::{
         archive::ArchiveWalk,
         record::{FeedRecord, Gap},
     },
-    hub::Hub,
+    hub::{FailingSubscriber, Hub},
     ingest::{Poller, Urgency},
     notify::Notify,
     secret::public_url,
     serve::{
         admin::{
-            FeedStatus, ForgetAnswer, GapStatus, Insight, KeptFeeds, PollReport, ReloadAnswer, RemovedStatus,
-            Status, StoreStatus, SubscriberStatus,
+            FailingStatus, FeedStatus, ForgetAnswer, GapStatus, Insight, KeptFeeds, PollReport, ReloadAnswer,
+            RemovedStatus, Status, StoreStatus, SubscriberStatus,
         },
         feed_range::FeedRange,
         long_poll::Waiters,
@@ -40,6 +40,16 @@ pub(super) struct Overview {
     pub(super) waiters: Waiters,
     pub(super) reloader: Arc<Reloader>,
     pub(super) started_at: String,
+}
+
+/// Failing subscribers of a feed that the status shows at most.
+const FAILING_SHOWN_MAX: usize = 10;
+
+/// A failing subscriber, as the status shows it.
+fn failing_status(failing: FailingSubscriber) -> FailingStatus {
+    let FailingSubscriber { host, why, since, failures, next_try } = failing;
+    let (since, next_try_at) = (since.rfc3339(), next_try.rfc3339());
+    FailingStatus { host, error: why, since, failed: failures, next_try_at }
 }
 
 /// A gap marker, as the status shows it.
@@ -156,6 +166,7 @@ impl Overview {
     async fn feeds(&self, range: &FeedRange) -> Result<(Vec<FeedStatus>, Option<String>), StoreError> {
         let catalog = self.explainer.catalog.snapshot();
         let counts = self.hub.counts();
+        let mut failing = self.hub.failing(FAILING_SHOWN_MAX);
         let store = &self.explainer.store;
         let mut feeds = Vec::new();
         let mut registered = catalog.feeds_after(range.after.as_deref());
@@ -167,6 +178,7 @@ impl Overview {
                 active: counted.active,
                 pending: counted.pending,
                 failing: counted.failing,
+                failures: failing.remove(&record.no).into_iter().flatten().map(failing_status).collect(),
             });
             feeds.push(self.feed(&record, walk.as_ref(), &feed.shown_url(), subscribers));
         }

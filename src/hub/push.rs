@@ -7,7 +7,7 @@ use super::{
     places::Errand,
 };
 use crate::{
-    feed::view::View,
+    feed::{cursor::Toc, view::View},
     readers::{ReadError, ReadRequest},
     render::Representation,
     store::StoreError,
@@ -101,6 +101,10 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     let delivery = Delivery { representation: push.representation, link, prev: acked, page };
     let delivered = push.way.deliver(delivery, &mut place).await;
     shared.metrics.push(word(&delivered));
+    if let (Delivered::Taken { .. }, Some(last)) = (&delivered, Toc::parse(&advance.to)) {
+        let lag_us = shared.now().micros().saturating_sub(last.t.micros());
+        shared.metrics.push_lag(Duration::from_micros(lag_us).as_secs_f64());
+    }
     Ok(match delivered {
         Delivered::Taken { on_behalf_of } => PushOutcome::Advanced(Advance { on_behalf_of, ..advance }),
         Delivered::Gone => PushOutcome::Gone,

@@ -1,7 +1,7 @@
 //! The subscriptions that are at work: the way to the task of each, and its standing; not their leases or positions.
 
 use super::{admission::ClientNet, command::SubscriptionCommand, destination::Destination};
-use crate::feed::record::FeedNo;
+use crate::feed::{record::FeedNo, stamp::Stamp};
 use std::{
     collections::HashMap,
     sync::{
@@ -43,6 +43,21 @@ pub struct SubscriptionCounts {
     pub failing: usize,
 }
 
+/// A subscription whose pushes are not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailingSubscriber {
+    /// The host of its callback: all of it that is shown.
+    pub host: String,
+    /// Reason of the last failure.
+    pub why: String,
+    /// Time of the first failure in a row, as far as this process knows.
+    pub since: Stamp,
+    /// Failures in a row; 0 where others of its host failed and it was not tried.
+    pub failures: u32,
+    /// Time of the next try.
+    pub next_try: Stamp,
+}
+
 /// The tasks at work.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
@@ -57,6 +72,7 @@ struct Entry {
     /// The host that it counts for while it is not verified.
     host: Box<str>,
     ticket: Ticket,
+    failing: Option<FailingSubscriber>,
     /// Cancelled when it is to give way.
     leave: CancellationToken,
 }
@@ -126,7 +142,8 @@ impl Roster {
         let (mailbox, commands) = mpsc::channel(MAILBOX_COMMANDS);
         let ticket = Ticket(self.tickets.fetch_add(1, Ordering::Relaxed));
         let leave = CancellationToken::new();
-        let entry = Entry { mailbox: mailbox.clone(), applicant, host, ticket, leave: leave.clone() };
+        let entry =
+            Entry { mailbox: mailbox.clone(), applicant, host, ticket, failing: None, leave: leave.clone() };
         entries.insert(key.clone(), entry);
         Way::New(NewTask { commands, mailbox, ticket, leave })
     }
@@ -150,6 +167,30 @@ impl Roster {
                 entry.applicant.standing = standing;
             }
         }
+    }
+
+    /// Notes that pushes of a subscription fail, or that they are taken. What was known of the beginning stays.
+    pub(super) fn note_failing(&self, key: &Key, ticket: Ticket, failing: Option<FailingSubscriber>) {
+        if let Some(entry) = self.lock().get_mut(key).filter(|entry| entry.ticket == ticket) {
+            let since = entry.failing.as_ref().map(|failing| failing.since);
+            entry.failing =
+                failing.map(|failing| FailingSubscriber { since: since.unwrap_or(failing.since), ..failing });
+        }
+    }
+
+    /// The subscriptions of every feed whose pushes are not taken, so many of each at most.
+    pub(super) fn failing(&self, of_feed_max: usize) -> HashMap<FeedNo, Vec<FailingSubscriber>> {
+        let mut all: HashMap<FeedNo, Vec<FailingSubscriber>> = HashMap::new();
+        for entry in self.lock().values() {
+            let Some(failing) = &entry.failing else { continue };
+            let of_feed = all.entry(entry.applicant.feed).or_default();
+            if of_feed.len() < of_feed_max {
+                of_feed.push(failing.clone());
+            }
+        }
+        all.values_mut()
+            .for_each(|of_feed| of_feed.sort_by(|a, b| (a.since, &a.host).cmp(&(b.since, &b.host))));
+        all
     }
 
     /// Forgets a task that ends, unless its successor is already there.

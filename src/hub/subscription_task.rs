@@ -5,7 +5,7 @@ use super::{
     Shared,
     command::SubscriptionCommand,
     next_step::{self, NextStep, Offer, UnderWay},
-    roster::{Key, NewTask, Standing, Ticket},
+    roster::{FailingSubscriber, Key, NewTask, Standing, Ticket},
     verify,
 };
 use crate::{
@@ -72,6 +72,11 @@ impl SubscriptionTask {
     /// Runs until the subscription ends or the hub stops.
     pub(super) async fn run(mut self) {
         let stop = self.place.shared.stop.clone();
+        let attempts = self.row.progress.attempts.clone();
+        if let Some(why) = attempts.failure.filter(|_| attempts.failed > 0) {
+            // Stored before this start.
+            self.note_failing(why);
+        }
         let ended = self.work().await;
         if stop.is_cancelled() {
             self.finish_push().await;
@@ -118,6 +123,18 @@ impl SubscriptionTask {
                 }
             }
         }
+    }
+
+    /// Notes for the operator that pushes fail.
+    fn note_failing(&self, why: String) {
+        let attempts = &self.row.progress.attempts;
+        self.place.note_failing(Some(FailingSubscriber {
+            host: self.row.host(),
+            why,
+            since: self.place.shared.now(),
+            failures: attempts.failed,
+            next_try: attempts.next_try,
+        }));
     }
 
     /// State of the feed, as the catalog in force has it.
@@ -228,6 +245,11 @@ impl TaskPlace {
 
     fn note(&self, standing: Standing) {
         self.shared.roster.note(&self.key, self.ticket, standing);
+    }
+
+    /// Notes that pushes fail, or, with `None`, that they are taken.
+    fn note_failing(&self, failing: Option<FailingSubscriber>) {
+        self.shared.roster.note_failing(&self.key, self.ticket, failing);
     }
 }
 

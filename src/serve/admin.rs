@@ -258,7 +258,7 @@ impl From<&FaultNote> for FaultStatus {
 }
 
 /// Push subscriptions by state.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct SubscriberStatus {
     /// Verified and within their lease.
     pub active: usize,
@@ -266,6 +266,23 @@ pub struct SubscriberStatus {
     pub pending: usize,
     /// Active, but the last delivery failed.
     pub failing: usize,
+    /// Those whose pushes are not taken, the first ten.
+    pub failures: Vec<FailingStatus>,
+}
+
+/// A subscriber whose pushes are not taken.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailingStatus {
+    /// The host of its callback.
+    pub host: String,
+    /// The last failure, in words.
+    pub error: String,
+    /// Since when, as far as this process knows.
+    pub since: String,
+    /// Pushes that failed in a row; 0 where others of its host failed and it was not tried.
+    pub failed: u32,
+    /// Time of the next try.
+    pub next_try_at: String,
 }
 
 /// The service behind the operator's listener.
@@ -439,7 +456,7 @@ fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
     }
     let subscribers = Family::<OfSubscribers, Gauge<i64>>::default();
     for feed in feeds {
-        let counted = feed.subscribers;
+        let counted = &feed.subscribers;
         for (state, count) in
             [("active", counted.active), ("pending", counted.pending), ("failing", counted.failing)]
         {

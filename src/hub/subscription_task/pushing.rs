@@ -31,6 +31,9 @@ pub(super) struct Pushing {
     items_most: usize,
 }
 
+/// The reason told of a push that was not tried.
+const CLOSED: &str = "nobody answers at its host, so it is left alone for a while";
+
 impl Pushing {
     pub(super) fn new(config: &Config) -> Self {
         let items_most = config.push_items_max.max(1);
@@ -118,6 +121,7 @@ impl SubscriptionTask {
                 // Kept in memory only: it says nothing of this subscription.
                 let at = retry_schedule::postponed_until(self.place.shared.now(), wait);
                 self.row.progress.attempts.next_try = at;
+                self.note_failing(CLOSED.to_owned());
             }
             PushOutcome::Ours(why) => {
                 warn!("A push of `{}` could not be made: {why}", self.row.sub.topic);
@@ -128,7 +132,13 @@ impl SubscriptionTask {
 
     async fn advance(&mut self, advance: Advance) {
         let more = advance.more;
+        let failed = self.row.progress.attempts.failed;
         if self.row.advance(advance).await {
+            self.place.note_failing(None);
+            if failed > 0 {
+                let (host, topic) = (self.row.host(), &self.row.sub.topic);
+                info!(callback.host = %host, "Pushes of `{topic}` are taken again at {host}, after {failed} that were not");
+            }
             self.pushing.look_anew();
             self.pushing.is_behind = more;
             self.pushing.items_max = self.pushing.items_most;
@@ -145,7 +155,12 @@ impl SubscriptionTask {
         debug!(callback.host = %host, "A push of `{topic}` was not taken by {host}: {why}");
         let failed = self.row.progress.attempts.failed.saturating_add(1);
         let next_try = retry_schedule::delivery_at(self.place.shared.now(), failed, retry_after);
-        self.row.note_attempts(Attempts { failed, next_try, failure: Some(why) }).await;
+        if failed == 1 {
+            let at = next_try.rfc3339();
+            warn!(callback.host = %host, "Pushes of `{topic}` are not taken at {host}: {why}; the next try is at {at}");
+        }
+        self.row.note_attempts(Attempts { failed, next_try, failure: Some(why.clone()) }).await;
+        self.note_failing(why);
     }
 
     async fn gone(&mut self) {

@@ -98,6 +98,7 @@ impl SubscriptionTask {
                 // Whoever renews is there: an old back-off would only keep the backlog from it.
                 let on_behalf_of = self.row.progress.on_behalf_of;
                 self.row.progress = Progress { acked, attempts: Attempts::default(), on_behalf_of };
+                self.place.note_failing(None);
             }
         }
         self.row.save().await;

@@ -374,3 +374,22 @@ async fn the_readers_behind_a_subscriber_are_counted_as_its_last_answer_says() {
     rig.add(100).await;
     assert_eq!(readers(&rig).await, 3, "a failure says nothing");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_operator_sees_who_does_not_take_pushes_until_they_are_taken() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::status(503));
+    let failing = || rig.hub.failing(10).remove(&rig.feed).unwrap_or_default();
+    rig.add(1).await;
+    let first = failing().remove(0);
+    assert_eq!((first.host.as_str(), first.failures), ("reader.example", 1));
+    assert!(first.why.contains("503") && first.next_try > first.since, "{first:?}");
+    rig.wait(60).await;
+    let later = failing().remove(0);
+    assert!(later.failures > 1 && later.next_try > first.next_try, "{later:?}");
+    assert_eq!(later.since, first.since, "it began then");
+    rig.net.willing();
+    rig.wait(3600).await;
+    assert!(failing().is_empty());
+}
