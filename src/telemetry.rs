@@ -76,6 +76,13 @@ pub struct OutcomeLabel {
     pub outcome: &'static str,
 }
 
+/// The reason of a tombstone.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct ReasonLabel {
+    /// Its code, as in documents.
+    pub reason: &'static str,
+}
+
 /// An answered request.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 pub struct RequestLabels {
@@ -94,6 +101,8 @@ pub struct Metrics {
     pub polls: Family<OutcomeLabel, Counter>,
     /// Items that got a new T.
     pub items_changed: Counter,
+    /// Items that became tombstones, by reason.
+    pub tombstones: Family<ReasonLabel, Counter>,
     /// Pages of missing items asked for, by what they said.
     pub permalink_checks: Family<OutcomeLabel, Counter>,
     /// Pushes ended.
@@ -140,6 +149,11 @@ impl Metrics {
         self.poll_seconds.0.observe(secs);
     }
 
+    /// Counts a tombstone.
+    pub fn tombstone(&self, reason: &'static str) {
+        self.tombstones.get_or_create(&ReasonLabel { reason }).inc();
+    }
+
     /// Counts what the page of a missing item said.
     pub fn permalink_check(&self, outcome: &'static str) {
         self.permalink_checks.get_or_create(&OutcomeLabel { outcome }).inc();
@@ -166,6 +180,7 @@ impl Metrics {
         registry.register("http_requests", "Requests answered to consumers", self.requests.clone());
         registry.register("polls", "Polls of upstreams ended", self.polls.clone());
         registry.register("items_changed", "Items that got a new T", self.items_changed.clone());
+        registry.register("tombstones", "Items that became tombstones, by reason", self.tombstones.clone());
         let checks = self.permalink_checks.clone();
         registry.register("permalink_checks", "Pages of missing items, by what they said", checks);
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
@@ -218,12 +233,14 @@ mod tests {
         metrics.clone().push("delivered");
         metrics.push("delivered");
         metrics.items_changed.inc_by(3);
+        metrics.tombstone("gone");
         metrics.request("atom", 200);
         metrics.poll("stored", 0.01);
         let text = exposition(&metrics.registry());
         for line in [
             "everfeed_pushes_total{outcome=\"delivered\"} 2",
             "everfeed_items_changed_total 3",
+            "everfeed_tombstones_total{reason=\"gone\"} 1",
             "everfeed_http_requests_total{form=\"atom\",status=\"200\"} 1",
             "everfeed_polls_total{outcome=\"stored\"} 1",
             "everfeed_poll_duration_seconds_count 1",

@@ -219,6 +219,14 @@ pub enum Change {
 }
 
 impl Change {
+    /// The reason of a tombstone; `None` for an item that lives.
+    pub fn tombstone_reason(&self) -> Option<Reason> {
+        match self {
+            Self::Put(_) => None,
+            Self::Delete(delete) => Some(delete.reason),
+        }
+    }
+
     /// The item that changes.
     pub fn id(&self) -> ItemId {
         match self {

@@ -6,7 +6,7 @@ use crate::ingest::store_failure::store_failure;
 use crate::{
     feed::{
         absence::recent_tombstone::{RecentTombstone, with_recent},
-        item::KeyHash,
+        item::{KeyHash, Reason},
         reconcile::{Change, Known},
         record::FeedRecord,
         schedule::Failure,
@@ -99,8 +99,12 @@ where
             Decision::Nothing => return Ok(None),
             Decision::Moved => continue,
         };
+        let ended: Vec<Reason> = commit.changes.iter().filter_map(Change::tombstone_reason).collect();
         match context.store.commit(commit).await {
-            Ok(receipt) => return Ok(Some((receipt, result))),
+            Ok(receipt) => {
+                ended.iter().for_each(|reason| context.metrics.tombstone(reason.code()));
+                return Ok(Some((receipt, result)));
+            }
             // After an unknown outcome the next look shows whether the changes are there; then nothing is left to decide.
             Err(error) if error.wants_another_look() => {
                 debug!(feed.name = %feed.name, "`{}` is decided on again: {error}", feed.name);
