@@ -11,6 +11,7 @@ use std::{path::PathBuf, process::ExitCode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+mod allocator;
 mod ask;
 mod backup;
 mod check;
@@ -151,6 +152,7 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             Ok(())
         }
         Command::Serve(options) => {
+            allocator::settle();
             let source = ConfigSource::of(&options.with.config);
             let config = source.load()?;
             if options.new_store {
