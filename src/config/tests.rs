@@ -281,7 +281,7 @@ fn tables_in_the_wrong_shape_and_numbers_out_of_range_are_told() {
             "line 4: feed.a.url: found \"ftp://x/\"; give",
         ],
     );
-    told(&format!("feed = 3\n"), &["line 1: feed: found 3; give one [[feed]]"]);
+    told("feed = 3\n", &["line 1: feed: found 3; give one [[feed]]"]);
     told(
         &format!("[hub]\nlease_max_secs = 99999999999999999999\n{GOOD}"),
         &["line 2: hub.lease_max_secs: found 99999999999999999999; "],

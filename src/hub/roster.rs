@@ -218,6 +218,9 @@ impl Roster {
     }
 }
 
+/// True for an entry that counts towards a limit.
+type IsCounted<'a> = &'a dyn Fn(&Entry) -> bool;
+
 /// Makes room for one more, if there is any: each limit that is reached lets the oldest go that it counts and that is
 /// not confirmed.
 fn make_room(entries: &mut HashMap<Key, Entry>, applicant: Applicant, host: &str, room: Room) -> bool {
@@ -229,7 +232,7 @@ fn make_room(entries: &mut HashMap<Key, Entry>, applicant: Applicant, host: &str
         };
         let of_client = |entry: &Entry| entry.applicant.client == applicant.client;
         let of_host = |entry: &Entry| &*entry.host == host;
-        let limits: [(usize, &dyn Fn(&Entry) -> bool); 3] = [
+        let limits: [(usize, IsCounted<'_>); 3] = [
             ((max / CLIENT_SHARE).max(1), &of_client),
             ((max / HOST_SHARE).max(1), &of_host),
             (max, &|_| true),

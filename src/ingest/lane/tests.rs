@@ -131,8 +131,8 @@ async fn a_place_is_not_lost_over_a_feed_that_waits_for_another_host_too() {
             Ready { job: Renewal { is_broken: false }, hosts: hosts.to_vec(), not_before: Stamp::ZERO };
         rig.lane.start(&due, ready, &mut rig.pauses, &rig.stop).is_none()
     };
-    assert!(!start(&mut rig, 1, &[a.clone(), b.clone()]) && !start(&mut rig, 2, &[a.clone()]));
-    rig.pauses.leave(&[a.clone()]);
+    assert!(!start(&mut rig, 1, &[a.clone(), b.clone()]) && !start(&mut rig, 2, std::slice::from_ref(&a)));
+    rig.pauses.leave(std::slice::from_ref(&a));
     rig.lane.call_up(&a);
     assert_eq!(rig.lane.next_due(NOW).unwrap().feed, FeedNo(1));
     assert!(!start(&mut rig, 1, &[a.clone(), b]), "its other host is full");

@@ -175,7 +175,7 @@ fn permalink_last(mut links: Vec<&Link>) -> Vec<&Link> {
     let is_page =
         |link: &Link| link_type(link).is_none_or(|media_type| media_type.eq_ignore_ascii_case("text/html"));
     if links.iter().filter(|link| is_alternate(link)).count() > 1
-        && let Some(at) = links.iter().position(|link| is_alternate(&link) && is_page(link))
+        && let Some(at) = links.iter().position(|link| is_alternate(link) && is_page(link))
     {
         let permalink = links.remove(at);
         links.push(permalink);
