@@ -5,7 +5,10 @@ use crate::{
     clock::{self, Clock},
     config::{Config, ConfigSource},
     hub::Hub,
-    serve::{admin::Admin, admin_guard::AdminGuard, listen},
+    serve::{
+        admin::{Admin, AdminGuard},
+        listen,
+    },
     store::{Remedy, Store, redb::Redb},
 };
 use anyhow::Context as _;

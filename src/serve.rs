@@ -24,8 +24,6 @@ pub mod router;
 pub mod stack;
 
 pub mod admin;
-pub mod admin_guard;
-
 #[cfg(test)]
 mod tests;
 

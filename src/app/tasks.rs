@@ -3,7 +3,13 @@
 use crate::{
     byte_budget::ByteBudget,
     ingest::Poller,
-    serve::{admin::Admin, admin_guard::AdminGuard, listen, mount::Mount, router::Router, stack},
+    serve::{
+        admin::{Admin, AdminGuard},
+        listen,
+        mount::Mount,
+        router::Router,
+        stack,
+    },
     telemetry::Metrics,
 };
 use std::{sync::Arc, time::Duration};

@@ -161,10 +161,10 @@ fn fault(feed: &Value, now: DateTime<Utc>) -> Option<String> {
     let since = when(&fault["since"], now).unwrap_or_default();
     let told = fault.get("text").map(text).unwrap_or_default();
     let whose = match fault.get("whose").and_then(Value::as_str) {
-        Some("upstream") => "the publisher's fault or the network's".to_owned(),
-        Some("ours") => "our own fault".to_owned(),
-        Some(other) => format!("whose fault: {other}"),
-        None => String::new(),
+        Some("upstream") => "the publisher's fault",
+        Some("network") => "the network's or a name server's fault",
+        Some("configuration") => "for you to mend, in the configuration",
+        _ => "our own fault",
     };
     let failures = &feed["failures"];
     Some(format!("{}: {told} ({whose}; since {since}, failed polls: {failures})", text(&feed["name"])))

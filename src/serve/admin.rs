@@ -4,30 +4,31 @@ use super::{
     body::{self, Response},
     feed_range::FeedRange,
 };
-use crate::{
-    feed::schedule::FaultNote,
-    telemetry::{Metrics, exposition},
-};
-use chrono::DateTime;
+use crate::telemetry::{Metrics, exposition};
 use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Request, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE},
 };
 use percent_encoding::percent_decode_str;
-use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
-    registry::Registry,
-};
-use serde::Serialize;
 use std::{
-    collections::BTreeMap,
     convert::Infallible,
     sync::Arc,
     task::{Context, Poll},
 };
 use tower::Service;
+
+mod gauges;
+
+mod guard;
+
+mod status;
+
+pub use guard::AdminGuard;
+pub use status::{
+    ConfigStatus, FailingStatus, FaultStatus, FeedStatus, GapStatus, KeptFeeds, ReloadStatus, RemovedStatus,
+    Status, StoreStatus, SubscriberStatus,
+};
 
 /// Questions and requests of the operator to the rest of the application.
 pub trait Insight: Send + Sync + 'static {
@@ -92,197 +93,6 @@ pub enum ReloadAnswer {
     Refused(String),
     /// It could not be taken in; the one before it is in force.
     Failed(String),
-}
-
-/// The state of the application: `/status`. Moments are RFC 3339.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Status {
-    /// Our version.
-    pub version: &'static str,
-    /// Since when this process runs.
-    pub started_at: String,
-    /// Requests held now.
-    pub waiters: usize,
-    /// The configuration in force.
-    pub config: ConfigStatus,
-    /// The store.
-    pub store: StoreStatus,
-    /// Feeds that are configured.
-    pub feeds_total: usize,
-    /// Feeds that fail now, by the owner of the fault.
-    pub failing: BTreeMap<String, usize>,
-    /// Each feed of the range that was asked for, by name.
-    pub feeds: Vec<FeedStatus>,
-    /// Path of the feeds after these, if there are more.
-    pub next: Option<String>,
-    /// Feeds that were removed from the configuration and are kept until they are forgotten.
-    #[serde(flatten)]
-    pub kept: KeptFeeds,
-}
-
-/// Feeds that were removed from the configuration and are kept until they are forgotten.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct KeptFeeds {
-    /// Their names.
-    pub removed: Vec<String>,
-    /// The same, with what is kept of each.
-    pub removed_feeds: Vec<RemovedStatus>,
-}
-
-/// A feed that was removed from the configuration and is kept until it is forgotten.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct RemovedStatus {
-    /// Its name.
-    pub name: String,
-    /// Items that are kept of it, tombstones included.
-    pub items: u64,
-    /// The configured feed that has its URL under another name.
-    pub renamed_to: Option<String>,
-}
-
-/// The configuration in force, and the last reload.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ConfigStatus {
-    /// The file; `None` where the process was started without one.
-    pub file: Option<String>,
-    /// Time at which the configuration in force was read.
-    pub loaded_at: String,
-    /// The last reload, if there was one.
-    pub reload: Option<ReloadStatus>,
-    /// Keys of the file that take effect at the next start.
-    pub waiting_for_restart: Vec<String>,
-}
-
-/// The state of the store.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct StoreStatus {
-    /// The reason for which nothing can be stored and nothing is polled; `None` while all is well.
-    pub fault: Option<String>,
-    /// Since when.
-    pub since: Option<String>,
-    /// Length of its file, in bytes.
-    pub bytes: u64,
-    /// Faults of the disk or of the file since the start.
-    pub faults: u64,
-}
-
-/// The last reload.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct ReloadStatus {
-    /// Its time.
-    pub at: String,
-    /// The reason for which it was refused; `None` when it was taken in.
-    pub error: Option<String>,
-}
-
-/// The state of a feed.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct FeedStatus {
-    /// Its name.
-    pub name: String,
-    /// Its upstream, without credentials.
-    pub url: String,
-    /// True while consumers are served: the first good document is in.
-    pub served: bool,
-    /// Time of the last poll, whatever came of it.
-    pub last_poll_at: Option<String>,
-    /// Time of the last good answer.
-    pub last_good_at: Option<String>,
-    /// Time of the next poll.
-    pub next_poll_at: Option<String>,
-    /// The address to which the publisher redirects for good, without its query.
-    pub moved_to: Option<String>,
-    /// Polls that failed in a row.
-    pub failures: u32,
-    /// The fault, and whose it is.
-    pub fault: Option<FaultStatus>,
-    /// The software that it is read as, and why.
-    pub platform: Option<String>,
-    /// The part of its past that is held.
-    pub history: String,
-    /// The reading of its archives, while it goes on: what it waits for, and until when.
-    pub archives: Option<String>,
-    /// Places where items may be missing, oldest first.
-    pub gaps: Vec<GapStatus>,
-    /// Since when too much is missing at once to believe it.
-    pub quarantined_since: Option<String>,
-    /// Items that are missed and not decided on.
-    pub suspects: usize,
-    /// Items that change with every poll, with an edit that waits for the end of a day.
-    pub deferred_edits: usize,
-    /// Time at which most of it was last seen being edited at once without a word on it; forgotten once it has rested from that.
-    pub reformatted_at: Option<String>,
-    /// Items held, tombstones included.
-    pub items: u64,
-    /// Items held that are no tombstones.
-    pub live_items: u64,
-    /// Versions of items so far that were kept without parts that were too long.
-    pub shortened_items: u64,
-    /// Its push subscriptions.
-    pub subscribers: SubscriberStatus,
-    /// Readers that wait for a change now: long polls and subscriptions.
-    pub waiters: usize,
-}
-
-/// A place in a feed where items may be missing: between two cursors.
-#[derive(Clone, Debug, Serialize)]
-pub struct GapStatus {
-    /// Time of its discovery.
-    pub at: String,
-    /// The event, in words.
-    pub why: &'static str,
-    /// The cursor before it.
-    pub before: String,
-    /// The cursor after it.
-    pub after: String,
-}
-
-/// Fault of a feed.
-#[derive(Clone, Debug, Serialize)]
-pub struct FaultStatus {
-    /// `upstream` or `ours`.
-    pub whose: crate::feed::schedule::Whose,
-    /// The event, in words.
-    pub text: String,
-    /// The HTTP status, if an answer came.
-    pub status: Option<u16>,
-    /// Since when.
-    pub since: String,
-}
-
-impl From<&FaultNote> for FaultStatus {
-    fn from(note: &FaultNote) -> Self {
-        let (whose, text, status) = (note.kind.whose(), note.kind.to_string(), note.kind.status());
-        Self { whose, text, status, since: note.since.rfc3339() }
-    }
-}
-
-/// Push subscriptions by state.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct SubscriberStatus {
-    /// Verified and within their lease.
-    pub active: usize,
-    /// Waiting for their verification.
-    pub pending: usize,
-    /// Active, but the last delivery failed.
-    pub failing: usize,
-    /// Those whose pushes are not taken, the first ten.
-    pub failures: Vec<FailingStatus>,
-}
-
-/// A subscriber whose pushes are not taken.
-#[derive(Clone, Debug, Serialize)]
-pub struct FailingStatus {
-    /// The host of its callback.
-    pub host: String,
-    /// The last failure, in words.
-    pub error: String,
-    /// Since when, as far as this process knows.
-    pub since: String,
-    /// Pushes that failed in a row; 0 where others of its host failed and it was not tried.
-    pub failed: u32,
-    /// Time of the next try.
-    pub next_try_at: String,
 }
 
 /// The service behind the operator's listener.
@@ -394,13 +204,7 @@ impl Admin {
     /// The counters, and gauges read off the status.
     fn exposition(&self, status: &Status) -> String {
         let mut registry = self.metrics.registry();
-        gauge_totals(&mut registry, status);
-        gauge_feeds(&mut registry, &status.feeds);
-        let waiters = Gauge::<i64>::default();
-        waiters.set(whole(status.waiters));
-        registry.register("held_requests", "Requests held now", waiters);
-        gauge_config(&mut registry, &status.config);
-        gauge_store(&mut registry, &status.store);
+        gauges::register(&mut registry, status);
         exposition(&registry)
     }
 }
@@ -411,123 +215,6 @@ const EXPLAIN: &str = "/explain/";
 const POLL: &str = "/poll/";
 /// The path before the name of a feed that is forgotten.
 const FORGET: &str = "/forget/";
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfFeed {
-    feed: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OfSubscribers {
-    feed: String,
-    state: &'static str,
-}
-
-/// A gauge for every question that a dashboard asks of a feed.
-fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
-    type ReadFigure = fn(&FeedStatus) -> i64;
-    let gauges: [(&str, &str, ReadFigure); 11] = [
-        ("feed_suspects", "Items that are missed and not decided on", |feed| whole(feed.suspects)),
-        ("feed_gaps", "Places where items may be missing", |feed| whole(feed.gaps.len())),
-        ("feed_quarantined", "1 while too much is missing at once to believe it", |feed| {
-            i64::from(feed.quarantined_since.is_some())
-        }),
-        ("feed_moved", "1 while the publisher redirects for good", |feed| i64::from(feed.moved_to.is_some())),
-        (
-            "feed_last_good_timestamp_seconds",
-            "Unix time of the last good answer; 0 before the first",
-            |feed| feed.last_good_at.as_deref().map_or(0, unix_secs),
-        ),
-        ("feed_items", "Items held, tombstones included", |feed| whole(feed.items)),
-        ("feed_live_items", "Items held that are no tombstones", |feed| whole(feed.live_items)),
-        ("feed_served", "1 once the first good document is in", |feed| i64::from(feed.served)),
-        ("feed_failed_polls", "Polls that failed in a row", |feed| i64::from(feed.failures)),
-        ("feed_deferred_edits", "Items with an edit that waits for the end of a day", |feed| {
-            i64::try_from(feed.deferred_edits).unwrap_or(i64::MAX)
-        }),
-        ("feed_waiting_readers", "Readers that wait for a change", |feed| whole(feed.waiters)),
-    ];
-    for (name, help, read) in gauges {
-        let family = Family::<OfFeed, Gauge<i64>>::default();
-        for feed in feeds {
-            family.get_or_create(&OfFeed { feed: feed.name.clone() }).set(read(feed));
-        }
-        registry.register(name, help, family);
-    }
-    let subscribers = Family::<OfSubscribers, Gauge<i64>>::default();
-    for feed in feeds {
-        let counted = &feed.subscribers;
-        for (state, count) in
-            [("active", counted.active), ("pending", counted.pending), ("failing", counted.failing)]
-        {
-            subscribers.get_or_create(&OfSubscribers { feed: feed.name.clone(), state }).set(whole(count));
-        }
-    }
-    registry.register("feed_subscriptions", "Push subscriptions by state", subscribers);
-}
-
-/// Sums over all feeds.
-fn gauge_totals(registry: &mut Registry, status: &Status) {
-    #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-    struct OfOwner {
-        whose: String,
-    }
-    #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-    struct OfVersion {
-        version: &'static str,
-    }
-    let build = Family::<OfVersion, Gauge<i64>>::default();
-    build.get_or_create(&OfVersion { version: status.version }).set(1);
-    registry.register("build_info", "1, with the version", build);
-    let feeds = Gauge::<i64>::default();
-    feeds.set(whole(status.feeds_total));
-    registry.register("feeds", "Feeds that are configured", feeds);
-    let failing = Family::<OfOwner, Gauge<i64>>::default();
-    for (whose, count) in &status.failing {
-        failing.get_or_create(&OfOwner { whose: whose.clone() }).set(whole(*count));
-    }
-    registry.register("feeds_failing", "Feeds that fail now, by the owner of the fault", failing);
-}
-
-fn unix_secs(moment: &str) -> i64 {
-    DateTime::parse_from_rfc3339(moment).map_or(0, |at| at.timestamp())
-}
-
-/// Gauges of the configuration. Without a reload, the one that was read at the start counts.
-fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
-    let is_good = config.reload.as_ref().is_none_or(|reload| reload.error.is_none());
-    let success = Gauge::<i64>::default();
-    success.set(i64::from(is_good));
-    registry.register("config_reload_success", "1 unless the last reload was refused", success);
-    let loaded = Gauge::<i64>::default();
-    loaded.set(DateTime::parse_from_rfc3339(&config.loaded_at).map_or(0, |at| at.timestamp()));
-    let help = "Unix time at which the configuration in force was read";
-    registry.register("config_reload_timestamp_seconds", help, loaded);
-    let waiting = Gauge::<i64>::default();
-    waiting.set(whole(config.waiting_for_restart.len()));
-    let help = "Keys of the configuration that take effect at the next start";
-    registry.register("config_keys_waiting_for_restart", help, waiting);
-}
-
-/// Gauges of the store.
-fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
-    let gauges = [
-        ("store_up", "1 while changes can be stored", i64::from(store.fault.is_none())),
-        ("store_bytes", "Length of the file of the store", whole(store.bytes)),
-    ];
-    for (name, help, value) in gauges {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(value);
-        registry.register(name, help, gauge);
-    }
-    let faults = Counter::<u64>::default();
-    faults.inc_by(store.faults);
-    registry.register("store_faults", "Faults of the disk or of the file of the store", faults);
-}
-
-fn whole<T: TryInto<i64>>(count: T) -> i64 {
-    count.try_into().unwrap_or(i64::MAX)
-}
 
 impl<B: Send + 'static> Service<Request<B>> for Admin {
     type Response = Response;

@@ -4,8 +4,8 @@
 //! A browser on the operator's machine reaches loopback for every page that it shows. Such a request names another site in
 //! `Origin` or `Sec-Fetch-Site`, or in `Host` where a name was made to lead here.
 
-use super::body::{self, Response};
 use crate::secret::AdminToken;
+use crate::serve::body::{self, Response};
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,

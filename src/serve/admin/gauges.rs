@@ -1,0 +1,137 @@
+//! Gauges for Prometheus, read off the status; the counters are in `telemetry`.
+
+use super::status::{ConfigStatus, FeedStatus, Status, StoreStatus};
+use chrono::DateTime;
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+/// Adds every gauge.
+pub(super) fn register(registry: &mut Registry, status: &Status) {
+    gauge_totals(registry, status);
+    gauge_feeds(registry, &status.feeds);
+    let waiters = Gauge::<i64>::default();
+    waiters.set(whole(status.waiters));
+    registry.register("held_requests", "Requests held now", waiters);
+    gauge_config(registry, &status.config);
+    gauge_store(registry, &status.store);
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfFeed {
+    feed: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfSubscribers {
+    feed: String,
+    state: &'static str,
+}
+
+/// A gauge for every question that a dashboard asks of a feed.
+fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
+    type ReadFigure = fn(&FeedStatus) -> i64;
+    let gauges: [(&str, &str, ReadFigure); 11] = [
+        ("feed_suspects", "Items that are missed and not decided on", |feed| whole(feed.suspects)),
+        ("feed_gaps", "Places where items may be missing", |feed| whole(feed.gaps.len())),
+        ("feed_quarantined", "1 while too much is missing at once to believe it", |feed| {
+            i64::from(feed.quarantined_since.is_some())
+        }),
+        ("feed_moved", "1 while the publisher redirects for good", |feed| i64::from(feed.moved_to.is_some())),
+        (
+            "feed_last_good_timestamp_seconds",
+            "Unix time of the last good answer; 0 before the first",
+            |feed| feed.last_good_at.as_deref().map_or(0, unix_secs),
+        ),
+        ("feed_items", "Items held, tombstones included", |feed| whole(feed.items)),
+        ("feed_live_items", "Items held that are no tombstones", |feed| whole(feed.live_items)),
+        ("feed_served", "1 once the first good document is in", |feed| i64::from(feed.served)),
+        ("feed_failed_polls", "Polls that failed in a row", |feed| i64::from(feed.failures)),
+        ("feed_deferred_edits", "Items with an edit that waits for the end of a day", |feed| {
+            i64::try_from(feed.deferred_edits).unwrap_or(i64::MAX)
+        }),
+        ("feed_waiting_readers", "Readers that wait for a change", |feed| whole(feed.waiters)),
+    ];
+    for (name, help, read) in gauges {
+        let family = Family::<OfFeed, Gauge<i64>>::default();
+        for feed in feeds {
+            family.get_or_create(&OfFeed { feed: feed.name.clone() }).set(read(feed));
+        }
+        registry.register(name, help, family);
+    }
+    let subscribers = Family::<OfSubscribers, Gauge<i64>>::default();
+    for feed in feeds {
+        let counted = &feed.subscribers;
+        for (state, count) in
+            [("active", counted.active), ("pending", counted.pending), ("failing", counted.failing)]
+        {
+            subscribers.get_or_create(&OfSubscribers { feed: feed.name.clone(), state }).set(whole(count));
+        }
+    }
+    registry.register("feed_subscriptions", "Push subscriptions by state", subscribers);
+}
+
+/// Sums over all feeds.
+fn gauge_totals(registry: &mut Registry, status: &Status) {
+    #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+    struct OfOwner {
+        whose: String,
+    }
+    #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+    struct OfVersion {
+        version: &'static str,
+    }
+    let build = Family::<OfVersion, Gauge<i64>>::default();
+    build.get_or_create(&OfVersion { version: status.version }).set(1);
+    registry.register("build_info", "1, with the version", build);
+    let feeds = Gauge::<i64>::default();
+    feeds.set(whole(status.feeds_total));
+    registry.register("feeds", "Feeds that are configured", feeds);
+    let failing = Family::<OfOwner, Gauge<i64>>::default();
+    for (whose, count) in &status.failing {
+        failing.get_or_create(&OfOwner { whose: whose.clone() }).set(whole(*count));
+    }
+    registry.register("feeds_failing", "Feeds that fail now, by the owner of the fault", failing);
+}
+
+fn unix_secs(moment: &str) -> i64 {
+    DateTime::parse_from_rfc3339(moment).map_or(0, |at| at.timestamp())
+}
+
+/// Gauges of the configuration. Without a reload, the one that was read at the start counts.
+fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
+    let is_good = config.reload.as_ref().is_none_or(|reload| reload.error.is_none());
+    let success = Gauge::<i64>::default();
+    success.set(i64::from(is_good));
+    registry.register("config_reload_success", "1 unless the last reload was refused", success);
+    let loaded = Gauge::<i64>::default();
+    loaded.set(DateTime::parse_from_rfc3339(&config.loaded_at).map_or(0, |at| at.timestamp()));
+    let help = "Unix time at which the configuration in force was read";
+    registry.register("config_reload_timestamp_seconds", help, loaded);
+    let waiting = Gauge::<i64>::default();
+    waiting.set(whole(config.waiting_for_restart.len()));
+    let help = "Keys of the configuration that take effect at the next start";
+    registry.register("config_keys_waiting_for_restart", help, waiting);
+}
+
+/// Gauges of the store.
+fn gauge_store(registry: &mut Registry, store: &StoreStatus) {
+    let gauges = [
+        ("store_up", "1 while changes can be stored", i64::from(store.fault.is_none())),
+        ("store_bytes", "Length of the file of the store", whole(store.bytes)),
+    ];
+    for (name, help, value) in gauges {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    }
+    let faults = Counter::<u64>::default();
+    faults.inc_by(store.faults);
+    registry.register("store_faults", "Faults of the disk or of the file of the store", faults);
+}
+
+fn whole<T: TryInto<i64>>(count: T) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}

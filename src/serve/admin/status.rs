@@ -1,0 +1,196 @@
+//! The state of the application as `/status` tells it; not where it is gathered.
+
+use crate::feed::schedule::FaultNote;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The state of the application: `/status`. Moments are RFC 3339.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Status {
+    /// Our version.
+    pub version: &'static str,
+    /// Since when this process runs.
+    pub started_at: String,
+    /// Requests held now.
+    pub waiters: usize,
+    /// The configuration in force.
+    pub config: ConfigStatus,
+    /// The store.
+    pub store: StoreStatus,
+    /// Feeds that are configured.
+    pub feeds_total: usize,
+    /// Feeds that fail now, by the owner of the fault.
+    pub failing: BTreeMap<String, usize>,
+    /// Each feed of the range that was asked for, by name.
+    pub feeds: Vec<FeedStatus>,
+    /// Path of the feeds after these, if there are more.
+    pub next: Option<String>,
+    /// Feeds that were removed from the configuration and are kept until they are forgotten.
+    #[serde(flatten)]
+    pub kept: KeptFeeds,
+}
+
+/// Feeds that were removed from the configuration and are kept until they are forgotten.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct KeptFeeds {
+    /// Their names.
+    pub removed: Vec<String>,
+    /// The same, with what is kept of each.
+    pub removed_feeds: Vec<RemovedStatus>,
+}
+
+/// A feed that was removed from the configuration and is kept until it is forgotten.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RemovedStatus {
+    /// Its name.
+    pub name: String,
+    /// Items that are kept of it, tombstones included.
+    pub items: u64,
+    /// The configured feed that has its URL under another name.
+    pub renamed_to: Option<String>,
+}
+
+/// The configuration in force, and the last reload.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ConfigStatus {
+    /// The file; `None` where the process was started without one.
+    pub file: Option<String>,
+    /// Time at which the configuration in force was read.
+    pub loaded_at: String,
+    /// The last reload, if there was one.
+    pub reload: Option<ReloadStatus>,
+    /// Keys of the file that take effect at the next start.
+    pub waiting_for_restart: Vec<String>,
+}
+
+/// The state of the store.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StoreStatus {
+    /// The reason for which nothing can be stored and nothing is polled; `None` while all is well.
+    pub fault: Option<String>,
+    /// Since when.
+    pub since: Option<String>,
+    /// Length of its file, in bytes.
+    pub bytes: u64,
+    /// Faults of the disk or of the file since the start.
+    pub faults: u64,
+}
+
+/// The last reload.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ReloadStatus {
+    /// Its time.
+    pub at: String,
+    /// The reason for which it was refused; `None` when it was taken in.
+    pub error: Option<String>,
+}
+
+/// The state of a feed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FeedStatus {
+    /// Its name.
+    pub name: String,
+    /// Its upstream, without credentials.
+    pub url: String,
+    /// True while consumers are served: the first good document is in.
+    pub served: bool,
+    /// Time of the last poll, whatever came of it.
+    pub last_poll_at: Option<String>,
+    /// Time of the last good answer.
+    pub last_good_at: Option<String>,
+    /// Time of the next poll.
+    pub next_poll_at: Option<String>,
+    /// The address to which the publisher redirects for good, without its query.
+    pub moved_to: Option<String>,
+    /// Polls that failed in a row.
+    pub failures: u32,
+    /// The fault, and whose it is.
+    pub fault: Option<FaultStatus>,
+    /// The software that it is read as, and why.
+    pub platform: Option<String>,
+    /// The part of its past that is held.
+    pub history: String,
+    /// The reading of its archives, while it goes on: what it waits for, and until when.
+    pub archives: Option<String>,
+    /// Places where items may be missing, oldest first.
+    pub gaps: Vec<GapStatus>,
+    /// Since when too much is missing at once to believe it.
+    pub quarantined_since: Option<String>,
+    /// Items that are missed and not decided on.
+    pub suspects: usize,
+    /// Items that change with every poll, with an edit that waits for the end of a day.
+    pub deferred_edits: usize,
+    /// Time at which most of it was last seen being edited at once without a word on it; forgotten once it has rested from that.
+    pub reformatted_at: Option<String>,
+    /// Items held, tombstones included.
+    pub items: u64,
+    /// Items held that are no tombstones.
+    pub live_items: u64,
+    /// Versions of items so far that were kept without parts that were too long.
+    pub shortened_items: u64,
+    /// Its push subscriptions.
+    pub subscribers: SubscriberStatus,
+    /// Readers that wait for a change now: long polls and subscriptions.
+    pub waiters: usize,
+}
+
+/// A place in a feed where items may be missing: between two cursors.
+#[derive(Clone, Debug, Serialize)]
+pub struct GapStatus {
+    /// Time of its discovery.
+    pub at: String,
+    /// The event, in words.
+    pub why: &'static str,
+    /// The cursor before it.
+    pub before: String,
+    /// The cursor after it.
+    pub after: String,
+}
+
+/// Fault of a feed.
+#[derive(Clone, Debug, Serialize)]
+pub struct FaultStatus {
+    /// `upstream` or `ours`.
+    pub whose: crate::feed::schedule::Whose,
+    /// The event, in words.
+    pub text: String,
+    /// The HTTP status, if an answer came.
+    pub status: Option<u16>,
+    /// Since when.
+    pub since: String,
+}
+
+impl From<&FaultNote> for FaultStatus {
+    fn from(note: &FaultNote) -> Self {
+        let (whose, text, status) = (note.kind.whose(), note.kind.to_string(), note.kind.status());
+        Self { whose, text, status, since: note.since.rfc3339() }
+    }
+}
+
+/// Push subscriptions by state.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SubscriberStatus {
+    /// Verified and within their lease.
+    pub active: usize,
+    /// Waiting for their verification.
+    pub pending: usize,
+    /// Active, but the last delivery failed.
+    pub failing: usize,
+    /// Those whose pushes are not taken, the first ten.
+    pub failures: Vec<FailingStatus>,
+}
+
+/// A subscriber whose pushes are not taken.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailingStatus {
+    /// The host of its callback.
+    pub host: String,
+    /// The last failure, in words.
+    pub error: String,
+    /// Since when, as far as this process knows.
+    pub since: String,
+    /// Pushes that failed in a row; 0 where others of its host failed and it was not tried.
+    pub failed: u32,
+    /// Time of the next try.
+    pub next_try_at: String,
+}
