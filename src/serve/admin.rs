@@ -437,7 +437,7 @@ mod tests {
             let waiting_for_restart = vec!["server.listen".into()];
             let config = ConfigStatus { file: None, loaded_at, reload: Some(reload), waiting_for_restart };
             let mut registry = Metrics::default().registry();
-            gauge_config(&mut registry, &config);
+            gauges::gauge_config(&mut registry, &config);
             exposition(&registry)
         };
         let good = text(None);

@@ -101,7 +101,7 @@ fn unix_secs(moment: &str) -> i64 {
 }
 
 /// Gauges of the configuration. Without a reload, the one that was read at the start counts.
-fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
+pub(super) fn gauge_config(registry: &mut Registry, config: &ConfigStatus) {
     let is_good = config.reload.as_ref().is_none_or(|reload| reload.error.is_none());
     let success = Gauge::<i64>::default();
     success.set(i64::from(is_good));
