@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub struct ByteBudget {
     free: Arc<Semaphore>,
     units: u32,
-    waiting: AtomicUsize,
+    waiting: Arc<AtomicUsize>,
 }
 
 /// Some bytes of a budget; dropping it gives them back.
@@ -32,7 +32,12 @@ impl ByteBudget {
     pub fn new(bytes_max: usize) -> Self {
         let units = units(bytes_max).min(u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX));
         let free = Arc::new(Semaphore::new(usize::try_from(units).unwrap_or(Semaphore::MAX_PERMITS)));
-        Self { free, units, waiting: AtomicUsize::new(0) }
+        Self { free, units, waiting: Arc::default() }
+    }
+
+    /// Another budget, so that who needs little need not wait for who needs much; while either is short, both are.
+    pub fn beside(&self, bytes_max: usize) -> Self {
+        Self { waiting: Arc::clone(&self.waiting), ..Self::new(bytes_max) }
     }
 
     /// A lease of so many bytes as soon as they are free, first come, first served; `None` if they are not within that time.
@@ -53,7 +58,7 @@ impl ByteBudget {
         Some(ByteLease { _units: units })
     }
 
-    /// True while somebody waits for bytes that others hold.
+    /// True while somebody waits for bytes that others hold, here or in a budget beside this.
     pub fn is_short(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
@@ -103,5 +108,10 @@ mod tests {
         assert!(!budget.is_short());
         let all = budget.lease(usize::MAX, wait).await;
         assert!(all.is_some() && budget.lease(1, wait).await.is_none() && !budget.is_short());
+        let other = budget.beside(UNIT_BYTES);
+        assert!(other.try_lease(1).is_some());
+        let late = budget.lease(1, wait);
+        tokio::pin!(late);
+        assert!(futures_util::poll!(&mut late).is_pending() && other.is_short());
     }
 }

@@ -22,7 +22,7 @@ use moka::future::Cache;
 use std::{sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::{
-    sync::{Semaphore, watch},
+    sync::{Semaphore, SemaphorePermit, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -243,8 +243,12 @@ pub struct Readers {
     config: Config,
     ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
+    /// Memory for ordinary bodies.
     budget: Arc<ByteBudget>,
+    /// Memory for large ones, for which nobody else waits.
+    large: ByteBudget,
     rendering: Semaphore,
+    rendering_large: Semaphore,
 }
 
 /// The `ttl` of a feed in RSS, minutes; `None` for none.
@@ -267,10 +271,25 @@ impl Readers {
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         let kept = usize::try_from(config.render_cache_bytes).unwrap_or(usize::MAX);
-        let budget = Arc::new(ByteBudget::new(config.answers_bytes_max.saturating_add(kept)));
-        let rendering = Semaphore::new(renders_max());
+        let ordinary = config.answers_bytes_max / ORDINARY_SHARE;
+        let budget = Arc::new(ByteBudget::new(ordinary.saturating_add(kept)));
+        let large = budget.beside(config.answers_bytes_max - ordinary);
+        let (rendering, rendering_large) = (Semaphore::new(renders_max()), Semaphore::new(RENDERS_LARGE_MAX));
         let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
-        Self { store, notify, clock, site, config, ttl_mins: Box::new(|_| None), bodies, budget, rendering }
+        let ttl_mins = Box::new(|_: FeedNo| None);
+        Self {
+            store,
+            notify,
+            clock,
+            site,
+            config,
+            ttl_mins,
+            bodies,
+            budget,
+            large,
+            rendering,
+            rendering_large,
+        }
     }
 
     /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.
@@ -279,7 +298,7 @@ impl Readers {
         Self { ttl_mins: Box::new(ttl_mins), ..self }
     }
 
-    /// The budget for rendered bodies.
+    /// The budget for ordinary bodies; it is short while that for large ones is.
     pub fn budget(&self) -> &Arc<ByteBudget> {
         &self.budget
     }
@@ -373,10 +392,46 @@ impl Readers {
         self.site.page(&page.record.name, reading.representation, &query)
     }
 
-    /// Reads the store and renders.
+    /// Reads the store and renders. Large pages are made one or two at a time, so that ordinary ones find a place.
     async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, ReadError> {
-        // What a page costs before its size is known is bounded by the number of pages that are made at once.
-        let _place = self.rendering.acquire().await.map_err(|_| ReadError::Busy)?;
+        let is_large = reading.purpose == Purpose::Page && reading.max > LARGE_ITEMS;
+        let mut large_place = if is_large { Some(self.large_place().await?) } else { None };
+        loop {
+            // What a page costs before its size is known is bounded by the number of pages that are made at once.
+            let place = self.rendering.acquire().await.map_err(|_| ReadError::Busy)?;
+            let (rendered, body) = self.make_body(reading).await?;
+            let weight = weight(body.len());
+            let lease = match reading.purpose {
+                // Pushes are few at once and small, and must not wait for consumers that do not read.
+                Purpose::Push => None,
+                Purpose::Page if body.len() <= LARGE_BYTES => self.budget.lease(weight, BUSY_WAIT).await,
+                Purpose::Page => {
+                    large_place = large_place.or_else(|| self.rendering_large.try_acquire().ok());
+                    if large_place.is_none() {
+                        drop((place, rendered, body));
+                        large_place = Some(self.large_place().await?);
+                        continue;
+                    }
+                    self.large.lease(weight, BUSY_WAIT).await
+                }
+            };
+            if lease.is_none() && reading.purpose == Purpose::Page {
+                return Err(ReadError::Busy);
+            }
+            let lease = lease.map(Arc::new);
+            let body = Bytes::from_owner(HeldBody { bytes: body, _lease: lease.clone() });
+            return Ok(Arc::new(Rendered { body, codings: coding::Codings::within(lease), ..rendered }));
+        }
+    }
+
+    /// One of the places for large pages, if there is one in time.
+    async fn large_place(&self) -> Result<SemaphorePermit<'_>, ReadError> {
+        let place = tokio::time::timeout(BUSY_WAIT, self.rendering_large.acquire()).await;
+        place.map_err(|_| ReadError::Busy)?.map_err(|_| ReadError::Busy)
+    }
+
+    /// A page and its bytes, which are not in it yet.
+    async fn make_body(&self, reading: &ReadRequest) -> Result<(Rendered, Bytes), ReadError> {
         let bytes_max = match reading.purpose {
             Purpose::Page => self.config.page_bytes_max,
             Purpose::Push => self.config.push_bytes_max,
@@ -406,24 +461,17 @@ impl Readers {
         let page = Arc::new(page);
         let ttl_mins = (self.ttl_mins)(reading.view.feed);
         let body = rendered(page.clone(), reading.representation, links, (prev_cursor, ttl_mins)).await;
-        let lease = match reading.purpose {
-            Purpose::Page => {
-                Some(self.budget.lease(weight(body.len()), BUSY_WAIT).await.ok_or(ReadError::Busy)?)
-            }
-            // Pushes are few at once and small, and must not wait for consumers that do not read.
-            Purpose::Push => None,
-        };
-        let lease = lease.map(Arc::new);
         let page = Arc::unwrap_or_clone(page);
-        Ok(Arc::new(Rendered {
-            body: Bytes::from_owner(HeldBody { bytes: body, _lease: lease.clone() }),
+        let rendered = Rendered {
+            body: Bytes::new(),
             count: page.items.len(),
             more: page.more,
             head: page.record.head(),
             last_cursor: page.last_cursor,
             degraded: page.degraded,
-            codings: coding::Codings::within(lease),
-        }))
+            codings: coding::Codings::default(),
+        };
+        Ok((rendered, body))
     }
 }
 
@@ -440,6 +488,15 @@ fn renders_max() -> usize {
 
 const RENDERS_MIN: usize = 4;
 const RENDERS_MAX: usize = 16;
+
+/// Large pages that are made at once at most: fewer than all, so that they never take every place.
+const RENDERS_LARGE_MAX: usize = 2;
+/// Items from which on a page is taken for a large one before it is made.
+const LARGE_ITEMS: usize = 100;
+/// Bytes from which on a body is a large one.
+const LARGE_BYTES: usize = 1 << 20;
+/// Part of the memory for answers that large bodies leave to others.
+const ORDINARY_SHARE: usize = 4;
 
 /// Time for which a body waits at most for memory that other answers hold.
 const BUSY_WAIT: Duration = Duration::from_secs(10);

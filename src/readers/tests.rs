@@ -287,3 +287,26 @@ async fn classic_rss_says_how_long_a_copy_stays_fresh() {
     assert!(body(Representation::CLASSIC_RSS).await.contains("<ttl>90</ttl>"));
     assert!(!body(Representation::CLASSIC_ATOM).await.contains("ttl"), "Atom has no word for it");
 }
+
+#[tokio::test(start_paused = true)]
+async fn ordinary_pages_do_not_wait_for_large_ones() {
+    let rig = ReaderRig::of(1..=3).await;
+    let page = |max: usize, since: &str| {
+        let view = View::all(rig.feed, Order::MODIFIED);
+        let representation = rig.reading(Order::MODIFIED, "", "").representation();
+        ReadRequest::page(view, representation, (since, ""), max).unwrap()
+    };
+    let large = rig.readers.rendering_large.acquire_many(2).await.unwrap();
+    let asked = Instant::now();
+    assert_eq!(rig.readers.read(&page(50, "time:1")).await.unwrap().count, 3);
+    assert_eq!(asked.elapsed(), Duration::ZERO);
+    assert!(matches!(rig.readers.read(&page(1000, "time:2")).await, Err(ReadError::Busy)));
+    assert_eq!(asked.elapsed(), Duration::from_secs(10));
+    drop(large);
+    assert!(rig.readers.read(&page(1000, "time:2")).await.is_ok());
+
+    let all = rig.readers.budget.lease(usize::MAX, Duration::ZERO).await;
+    assert!(all.is_none(), "what is kept holds a part");
+    let kept = rig.readers.read(&page(50, "time:1")).await.unwrap();
+    assert_eq!(kept.count, 3, "it is there already");
+}
