@@ -50,7 +50,7 @@ const SMALL_BYTES: usize = 256 << 10;
 /// Bytes of a body of middle size, leased at once.
 const MIDDLE_BYTES: usize = 2 << 20;
 /// Time for which a body waits at most for the memory that others hold.
-const MEMORY_WAIT: Duration = Duration::from_secs(10);
+const MEMORY_WAIT: Duration = Duration::from_secs(20);
 
 /// The bodies that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
