@@ -2,7 +2,7 @@
 //! reader pulls, polls long or is pushed; not the protocols they speak.
 
 use crate::{
-    byte_budget::{ByteBudget, ByteLease},
+    byte_budget::ByteBudget,
     clock::Clock,
     feed::{
         order::Order,
@@ -21,15 +21,16 @@ use futures_util::StreamExt as _;
 use moka::future::Cache;
 use std::{sync::Arc, time::Duration};
 use thiserror::Error;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit, watch},
-    time::Instant,
-};
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 pub mod coding;
 
 mod follow;
+
+mod room;
+
+use room::{BUSY_WAIT, HeldBody, LARGE_BYTES, LARGE_ITEMS, Room, weight};
 
 pub use coding::Coding;
 pub use follow::Pages;
@@ -243,12 +244,7 @@ pub struct Readers {
     config: Config,
     ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
-    /// Memory for ordinary bodies.
-    budget: Arc<ByteBudget>,
-    /// Memory for large ones, for which nobody else waits.
-    large: ByteBudget,
-    rendering: Semaphore,
-    rendering_large: Semaphore,
+    room: Room,
 }
 
 /// The `ttl` of a feed in RSS, minutes; `None` for none.
@@ -270,26 +266,10 @@ impl Readers {
             let bytes = weight(body.body.len()) + reading.spelt_bytes() + BODY_OVERHEAD_BYTES;
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
-        let kept = usize::try_from(config.render_cache_bytes).unwrap_or(usize::MAX);
-        let ordinary = config.answers_bytes_max / ORDINARY_SHARE;
-        let budget = Arc::new(ByteBudget::new(ordinary.saturating_add(kept)));
-        let large = budget.beside(config.answers_bytes_max - ordinary);
-        let (rendering, rendering_large) = (Semaphore::new(renders_max()), Semaphore::new(RENDERS_LARGE_MAX));
+        let room = Room::new(config.answers_bytes_max, config.render_cache_bytes);
         let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
         let ttl_mins = Box::new(|_: FeedNo| None);
-        Self {
-            store,
-            notify,
-            clock,
-            site,
-            config,
-            ttl_mins,
-            bodies,
-            budget,
-            large,
-            rendering,
-            rendering_large,
-        }
+        Self { store, notify, clock, site, config, ttl_mins, bodies, room }
     }
 
     /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.
@@ -300,12 +280,12 @@ impl Readers {
 
     /// The budget for ordinary bodies; it is short while that for large ones is.
     pub fn budget(&self) -> &Arc<ByteBudget> {
-        &self.budget
+        &self.room.ordinary
     }
 
     /// A body that is made for one consumer alone, within the budget.
     pub async fn held(&self, body: Vec<u8>) -> Result<Bytes, ReadError> {
-        let lease = self.budget.lease(body.len(), BUSY_WAIT).await.ok_or(ReadError::Busy)?;
+        let lease = self.room.ordinary.lease(body.len(), BUSY_WAIT).await.ok_or(ReadError::Busy)?;
         Ok(Bytes::from_owner(HeldBody { bytes: body.into(), _lease: Some(Arc::new(lease)) }))
     }
 
@@ -395,24 +375,26 @@ impl Readers {
     /// Reads the store and renders. Large pages are made one or two at a time, so that ordinary ones find a place.
     async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, ReadError> {
         let is_large = reading.purpose == Purpose::Page && reading.max > LARGE_ITEMS;
-        let mut large_place = if is_large { Some(self.large_place().await?) } else { None };
+        let mut large_place = if is_large { Some(self.room.large_place().await?) } else { None };
         loop {
             // What a page costs before its size is known is bounded by the number of pages that are made at once.
-            let place = self.rendering.acquire().await.map_err(|_| ReadError::Busy)?;
+            let place = self.room.place().await?;
             let (rendered, body) = self.make_body(reading).await?;
             let weight = weight(body.len());
             let lease = match reading.purpose {
                 // Pushes are few at once and small, and must not wait for consumers that do not read.
                 Purpose::Push => None,
-                Purpose::Page if body.len() <= LARGE_BYTES => self.budget.lease(weight, BUSY_WAIT).await,
+                Purpose::Page if body.len() <= LARGE_BYTES => {
+                    self.room.ordinary.lease(weight, BUSY_WAIT).await
+                }
                 Purpose::Page => {
-                    large_place = large_place.or_else(|| self.rendering_large.try_acquire().ok());
+                    large_place = large_place.or_else(|| self.room.large_places.try_acquire().ok());
                     if large_place.is_none() {
                         drop((place, rendered, body));
-                        large_place = Some(self.large_place().await?);
+                        large_place = Some(self.room.large_place().await?);
                         continue;
                     }
-                    self.large.lease(weight, BUSY_WAIT).await
+                    self.room.large.lease(weight, BUSY_WAIT).await
                 }
             };
             if lease.is_none() && reading.purpose == Purpose::Page {
@@ -422,12 +404,6 @@ impl Readers {
             let body = Bytes::from_owner(HeldBody { bytes: body, _lease: lease.clone() });
             return Ok(Arc::new(Rendered { body, codings: coding::Codings::within(lease), ..rendered }));
         }
-    }
-
-    /// One of the places for large pages, if there is one in time.
-    async fn large_place(&self) -> Result<SemaphorePermit<'_>, ReadError> {
-        let place = tokio::time::timeout(BUSY_WAIT, self.rendering_large.acquire()).await;
-        place.map_err(|_| ReadError::Busy)?.map_err(|_| ReadError::Busy)
     }
 
     /// A page and its bytes, which are not in it yet.
@@ -472,44 +448,6 @@ impl Readers {
             codings: coding::Codings::default(),
         };
         Ok((rendered, body))
-    }
-}
-
-/// Bytes of memory that a body is taken to need: as it is, and compressed.
-fn weight(bytes: usize) -> usize {
-    bytes.saturating_mul(2)
-}
-
-/// Pages that are made at once at most: enough for every processor while some wait for the disk.
-fn renders_max() -> usize {
-    std::thread::available_parallelism()
-        .map_or(RENDERS_MIN, |cores| (cores.get() * 2).clamp(RENDERS_MIN, RENDERS_MAX))
-}
-
-const RENDERS_MIN: usize = 4;
-const RENDERS_MAX: usize = 16;
-
-/// Large pages that are made at once at most: fewer than all, so that they never take every place.
-const RENDERS_LARGE_MAX: usize = 2;
-/// Items from which on a page is taken for a large one before it is made.
-const LARGE_ITEMS: usize = 100;
-/// Bytes from which on a body is a large one.
-const LARGE_BYTES: usize = 1 << 20;
-/// Part of the memory for answers that large bodies leave to others.
-const ORDINARY_SHARE: usize = 4;
-
-/// Time for which a body waits at most for memory that other answers hold.
-const BUSY_WAIT: Duration = Duration::from_secs(10);
-
-/// Bytes that hold a part of the budget until nobody has them any more.
-struct HeldBody {
-    bytes: Bytes,
-    _lease: Option<Arc<ByteLease>>,
-}
-
-impl AsRef<[u8]> for HeldBody {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
     }
 }
 

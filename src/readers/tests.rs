@@ -296,7 +296,7 @@ async fn ordinary_pages_do_not_wait_for_large_ones() {
         let representation = rig.reading(Order::MODIFIED, "", "").representation();
         ReadRequest::page(view, representation, (since, ""), max).unwrap()
     };
-    let large = rig.readers.rendering_large.acquire_many(2).await.unwrap();
+    let large = rig.readers.room.large_places.acquire_many(2).await.unwrap();
     let asked = Instant::now();
     assert_eq!(rig.readers.read(&page(50, "time:1")).await.unwrap().count, 3);
     assert_eq!(asked.elapsed(), Duration::ZERO);
@@ -305,7 +305,7 @@ async fn ordinary_pages_do_not_wait_for_large_ones() {
     drop(large);
     assert!(rig.readers.read(&page(1000, "time:2")).await.is_ok());
 
-    let all = rig.readers.budget.lease(usize::MAX, Duration::ZERO).await;
+    let all = rig.readers.room.ordinary.lease(usize::MAX, Duration::ZERO).await;
     assert!(all.is_none(), "what is kept holds a part");
     let kept = rig.readers.read(&page(50, "time:1")).await.unwrap();
     assert_eq!(kept.count, 3, "it is there already");
