@@ -28,9 +28,9 @@ pub mod coding;
 
 mod follow;
 
-mod room;
+mod body_room;
 
-use room::{BUSY_WAIT, HeldBody, LARGE_BYTES, LARGE_ITEMS, Room, weight};
+use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, weight};
 
 pub use coding::Coding;
 pub use follow::Pages;
@@ -244,7 +244,7 @@ pub struct Readers {
     config: Config,
     ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
-    room: Room,
+    room: BodyRoom,
 }
 
 /// The `ttl` of a feed in RSS, minutes; `None` for none.
@@ -266,7 +266,7 @@ impl Readers {
             let bytes = weight(body.body.len()) + reading.spelt_bytes() + BODY_OVERHEAD_BYTES;
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
-        let room = Room::new(config.answers_bytes_max, config.render_cache_bytes);
+        let room = BodyRoom::new(config.answers_bytes_max, config.render_cache_bytes);
         let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
         let ttl_mins = Box::new(|_: FeedNo| None);
         Self { store, notify, clock, site, config, ttl_mins, bodies, room }

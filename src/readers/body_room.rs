@@ -7,14 +7,14 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Room for ordinary bodies, and beside it for large ones, for which no ordinary one waits.
-pub(super) struct Room {
+pub(super) struct BodyRoom {
     pub(super) ordinary: Arc<ByteBudget>,
     pub(super) large: ByteBudget,
     places: Semaphore,
     pub(super) large_places: Semaphore,
 }
 
-impl Room {
+impl BodyRoom {
     /// Room for so many bytes of answers, beside those that are kept.
     pub(super) fn new(answers_bytes_max: usize, kept_bytes_max: u64) -> Self {
         let ordinary = answers_bytes_max / ORDINARY_SHARE;
