@@ -2,7 +2,7 @@
 //! reader pulls, polls long or is pushed; not the protocols they speak.
 
 use crate::{
-    byte_budget::ByteBudget,
+    byte_budget::{ByteBudget, ByteLease},
     clock::Clock,
     feed::{
         order::Order,
@@ -30,7 +30,7 @@ mod follow;
 
 mod body_room;
 
-use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, weight};
+use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, weight};
 
 pub use coding::Coding;
 pub use follow::Pages;
@@ -384,9 +384,7 @@ impl Readers {
             let lease = match reading.purpose {
                 // Pushes are few at once and small, and must not wait for consumers that do not read.
                 Purpose::Push => None,
-                Purpose::Page if body.len() <= LARGE_BYTES => {
-                    self.room.ordinary.lease(weight, BUSY_WAIT).await
-                }
+                Purpose::Page if body.len() <= LARGE_BYTES => self.lease(&self.room.ordinary, weight).await,
                 Purpose::Page => {
                     large_place = large_place.or_else(|| self.room.large_places.try_acquire().ok());
                     if large_place.is_none() {
@@ -394,7 +392,7 @@ impl Readers {
                         large_place = Some(self.room.large_place().await?);
                         continue;
                     }
-                    self.room.large.lease(weight, BUSY_WAIT).await
+                    self.lease(&self.room.large, weight).await
                 }
             };
             if lease.is_none() && reading.purpose == Purpose::Page {
@@ -403,6 +401,23 @@ impl Readers {
             let lease = lease.map(Arc::new);
             let body = Bytes::from_owner(HeldBody { bytes: body, _lease: lease.clone() });
             return Ok(Arc::new(Rendered { body, codings: coding::Codings::within(lease), ..rendered }));
+        }
+    }
+
+    /// Memory for a body, if there is some in time. Bodies that the cache has let go hold theirs until it is tidied, which it
+    /// does only now and then by itself.
+    async fn lease(&self, budget: &ByteBudget, weight: usize) -> Option<ByteLease> {
+        if let Some(lease) = budget.try_lease(weight) {
+            return Some(lease);
+        }
+        let lease = budget.lease(weight, BUSY_WAIT);
+        tokio::pin!(lease);
+        loop {
+            self.bodies.run_pending_tasks().await;
+            tokio::select! {
+                lease = &mut lease => return lease,
+                () = tokio::time::sleep(TIDY_EVERY) => {}
+            }
         }
     }
 

@@ -62,6 +62,8 @@ const ORDINARY_SHARE: usize = 4;
 
 /// Time for which a body waits at most for memory that other answers hold.
 pub(super) const BUSY_WAIT: Duration = Duration::from_secs(10);
+/// Pause between two tidyings of the cache while a body waits for memory.
+pub(super) const TIDY_EVERY: Duration = Duration::from_millis(250);
 
 /// Bytes that hold a part of the budget until nobody has them any more.
 pub(super) struct HeldBody {
