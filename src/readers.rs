@@ -285,7 +285,8 @@ impl Readers {
 
     /// A body that is made for one consumer alone, within the budget.
     pub async fn held(&self, body: Vec<u8>) -> Result<Bytes, ReadError> {
-        let lease = self.room.ordinary.lease(body.len(), BUSY_WAIT).await.ok_or(ReadError::Busy)?;
+        let budget = if body.len() <= LARGE_BYTES { &*self.room.ordinary } else { &self.room.large };
+        let lease = self.lease(budget, body.len()).await.ok_or(ReadError::Busy)?;
         Ok(Bytes::from_owner(HeldBody { bytes: body.into(), _lease: Some(Arc::new(lease)) }))
     }
 

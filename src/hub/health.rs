@@ -27,7 +27,7 @@ pub(super) enum Ending {
     Silent,
 }
 
-/// DestinationHealth of a destination.
+/// Health of a destination.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DestinationHealth {
     /// Requests in a row without an answer.

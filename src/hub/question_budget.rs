@@ -29,10 +29,10 @@ const LOOK_UP: Duration = Duration::from_secs(2);
 const ADDRESSES_MAX: usize = 4;
 /// The longest wait before room is looked for again, in case nothing wakes who waits.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
-/// QuestionCounts that are kept at least before those of the past are swept.
+/// Counts that are kept at least before those of the past are swept.
 const SWEEP_MIN: usize = 4096;
 
-/// QuestionCounts of questions without the answer asked for.
+/// Budget of questions without the answer asked for.
 pub(super) struct QuestionBudget {
     resolver: Arc<dyn Resolve>,
     counts: Mutex<QuestionCounts>,

@@ -40,9 +40,12 @@ pub struct BodyMemory {
 /// The memory for bodies.
 #[derive(Debug, Clone)]
 struct BodyBudget {
-    budget: Arc<ByteBudget>,
-    /// Bytes of a body at most.
-    body_bytes_max: usize,
+    /// Memory for bodies of middle size, and for the beginning of large ones.
+    middle: Arc<ByteBudget>,
+    /// Memory for large bodies. It is another one, or bodies that have begun would wait for each other.
+    large: Arc<ByteBudget>,
+    /// Bytes of a body beyond the middle size at most.
+    large_bytes_max: usize,
 }
 
 /// Bytes of a body that need no lease: nearly all feeds are smaller.
@@ -81,9 +84,10 @@ impl Collect<()> {
 impl BodyBudget {
     fn new(bytes_max: usize, body_bytes_max: u64) -> Self {
         let body_bytes_max = usize::try_from(body_bytes_max).unwrap_or(usize::MAX);
-        // One of any size fits, or it would wait for itself.
-        let budget = Arc::new(ByteBudget::new(bytes_max.max(body_bytes_max).max(MIDDLE_BYTES)));
-        Self { budget, body_bytes_max }
+        let large_bytes_max = body_bytes_max.saturating_sub(MIDDLE_BYTES);
+        let middle = ByteBudget::new(bytes_max.saturating_sub(large_bytes_max).max(MIDDLE_BYTES));
+        let large = middle.beside(large_bytes_max);
+        Self { middle: Arc::new(middle), large: Arc::new(large), large_bytes_max }
     }
 
     /// Reads a body to its end, in one piece of memory however it was cut on its way.
@@ -93,20 +97,20 @@ impl BodyBudget {
             let Ok(data) = frame?.into_data() else { continue };
             let bytes = whole.len() + data.len();
             if bytes > SMALL_BYTES && leases.is_empty() {
-                leases.push(self.lease(MIDDLE_BYTES).await?);
+                leases.push(lease(&self.middle, MIDDLE_BYTES).await?);
             }
             if bytes > MIDDLE_BYTES && leases.len() == 1 {
-                leases.push(self.lease(self.body_bytes_max.saturating_sub(MIDDLE_BYTES)).await?);
+                leases.push(lease(&self.large, self.large_bytes_max).await?);
             }
             whole.extend_from_slice(&data);
         }
         let memory = (!leases.is_empty()).then(|| BodyMemory { _leases: Arc::new(leases) });
         Ok((whole.freeze(), memory))
     }
+}
 
-    async fn lease(&self, bytes: usize) -> Result<ByteLease, FetchError> {
-        self.budget.lease(bytes, MEMORY_WAIT).await.ok_or(FetchError::Crowded)
-    }
+async fn lease(budget: &ByteBudget, bytes: usize) -> Result<ByteLease, FetchError> {
+    budget.lease(bytes, MEMORY_WAIT).await.ok_or(FetchError::Crowded)
 }
 
 impl<S> Layer<S> for CollectLayer {
@@ -173,6 +177,18 @@ mod tests {
         assert!(stack.clone().oneshot(get("http://a.example/")).await.is_err(), "it is still being parsed");
         drop(parts);
         assert!(stack.oneshot(get("http://a.example/")).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_bodies_that_have_begun_do_not_wait_for_each_other() {
+        let large = answering(|_| Ok(http::Response::new(chunked(vec![b'x'; LARGE_BYTES], 64 << 10))));
+        let layer = Collect::layer(4 * MIDDLE_BYTES, LARGE_BYTES as u64);
+        let stack = ServiceBuilder::new().layer(layer).service(large);
+        let reads = (0..8).map(|_| {
+            let read = stack.clone().oneshot(get("http://a.example/"));
+            async { read.await.map(drop) }
+        });
+        assert!(futures_util::future::join_all(reads).await.iter().all(Result::is_ok));
     }
 
     #[tokio::test]

@@ -61,7 +61,7 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Pause after the system refused a connection, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// ListenerLimits of a listener.
+/// Limits of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenerLimits {
     /// Connections at once; one more waits to be accepted.
@@ -75,7 +75,7 @@ pub struct ListenerLimits {
 }
 
 impl ListenerLimits {
-    /// ListenerLimits for so many connections and so many bytes of answers.
+    /// Limits for so many connections and so many bytes of answers.
     pub fn new(connections_max: usize, answers_bytes_max: usize, budget: Arc<ByteBudget>) -> Self {
         Self {
             connections_max,

@@ -1,6 +1,6 @@
 //! One question for the page of an item: whether it is there. Not what its answer proves.
 
-use super::{Upstream, whole_secs};
+use super::{CROWDED_SECS, Upstream, whole_secs};
 use crate::{
     ingest::FeedSpec,
     layers::{FetchError, FirstBytes, HomeOnly, Landing},
@@ -62,6 +62,8 @@ impl Upstream {
             Err(FetchError::Throttled { wait }) => {
                 return PageReply::Deferred { wait_secs: whole_secs(wait) };
             }
+            // Our own memory was short: the page said nothing.
+            Err(FetchError::Crowded) => return PageReply::Deferred { wait_secs: CROWDED_SECS },
             Err(error) => {
                 tracing::debug!(feed.name = %feed.name, url, "No page: {error}");
                 let leads_away = matches!(error, FetchError::BadRedirect(_));
