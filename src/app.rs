@@ -120,7 +120,7 @@ impl App {
         let budget = readers.budget().clone();
         let connections_max = descriptors.connections_max(&wiring.config);
         let limits = listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget);
-        let mounts = wiring.mounts(readers, &hub, waiters, tasks.serving_ends());
+        let mounts = wiring.mounts(readers, &hub, waiters, tasks.serving_ends())?;
         tasks.serve(listener, mounts, wiring.metrics.clone(), limits);
         let admin = Admin::new(Arc::new(overview), wiring.metrics.clone());
         let guard = AdminGuard::new(admin, server.admin_listen.ip(), server.admin_token.clone());

@@ -15,7 +15,7 @@ mod register;
 
 pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub use register::{observe, register};
-pub use settings::FeedSettings;
+pub use settings::{FeedSettings, ServePlain, SiteSettings};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};
 
 /// The catalog in force. Cheap to clone; all clones are one catalog.

@@ -1,7 +1,7 @@
 //! One typed tree made of each module's configuration; alone in reading the file and the environment.
 
 use crate::{
-    catalog::FeedSettings,
+    catalog::{FeedSettings, SiteSettings},
     hub, ingest,
     secret::{AdminToken, masked},
     serve,
@@ -15,6 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use typed::ConfigReading;
+use url::Url;
 
 mod source;
 
@@ -54,8 +55,10 @@ pub struct Config {
     pub hub: hub::Config,
     /// `[platforms]`.
     pub platforms: ingest::platform::Config,
-    /// `[[feed]]`, once for each.
+    /// `[[feed]]`, once for each; and the feeds of sites that are no `[[feed]]` of their own.
     pub feed: Vec<FeedSettings>,
+    /// `[[site]]`, once for each.
+    pub site: Vec<SiteSettings>,
 }
 
 impl Config {
@@ -112,21 +115,29 @@ impl Config {
             hub: reading.section("hub", hub::Config::check),
             platforms: reading.section("platforms", |_| Ok(())),
             feed: Vec::new(),
+            site: Vec::new(),
         };
         match config.platforms.folder.as_deref().map(profiles::read) {
             Some(Ok(profiles)) => config.platforms.know(profiles),
             Some(Err(problem)) => reading.add(problem),
             None => {}
         }
-        let feeds: Vec<(String, FeedSettings)> = reading.feeds();
+        let sites: Vec<(String, SiteSettings)> = reading.list("site");
+        let mut feeds: Vec<(String, FeedSettings)> = reading.list("feed");
         let problems = problems::of_server(&config.server);
         problems.into_iter().chain(beside(&mut config)).for_each(|problem| reading.take_over(problem));
+        if feeds.is_empty() && sites.is_empty() {
+            reading.miss("feed", "no feed", "give at least one [[feed]] with a name and a url");
+        }
+        problems::of_sites(&sites, &config.server, &mut reading);
+        feeds.extend(feeds_of_sites(&sites, &feeds, &config.server.public_url));
         problems::of_feeds(&feeds, &config.platforms.profiles(), &mut reading);
         let problems = reading.into_mistakes();
         if !problems.is_empty() {
             return Err(ConfigError { file: file.to_owned(), problems });
         }
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
+        config.site = sites.into_iter().map(|(_, site)| site).collect();
         Ok(config)
     }
 
@@ -137,7 +148,7 @@ impl Config {
 
     /// A summary of the configuration for people, without secrets.
     pub fn summary(&self, file: &Path) -> String {
-        let Self { server, store, hub, feed, .. } = self;
+        let Self { server, store, hub, feed, site, .. } = self;
         let mut lines = vec![
             format!("{}: good", file.display()),
             format!("  consumers   {} as {}", server.listen, server.public_url),
@@ -148,6 +159,10 @@ impl Config {
                 if hub.callbacks_private { "public and private" } else { "public only" }
             ),
         ];
+        for site in site {
+            let host = site.host.as_deref().unwrap_or("every other host");
+            lines.push(format!("  site        {host} in front of {}", site.origin));
+        }
         for feed in feed {
             let poll = feed.poll.policy();
             let least = poll.min_secs.map_or_else(
@@ -167,6 +182,24 @@ impl Config {
         lines.extend(self.warnings().iter().map(|warning| format!("  warning     {warning}")));
         lines.join("\n") + "\n"
     }
+}
+
+/// The feeds of sites that are no `[[feed]]`, each with the path of its site's setting.
+fn feeds_of_sites(
+    sites: &[(String, SiteSettings)],
+    own: &[(String, FeedSettings)],
+    public_url: &Url,
+) -> Vec<(String, FeedSettings)> {
+    let mut found: Vec<(String, FeedSettings)> = Vec::new();
+    for (path, site) in sites {
+        for feed in site.feeds.iter().filter_map(|feed| site.feed_at(feed, public_url)) {
+            let is_there = own.iter().chain(&found).any(|(_, known)| known.url == feed.url);
+            if !is_there {
+                found.push((format!("{path}.feeds"), feed));
+            }
+        }
+    }
+    found
 }
 
 /// The file and the environment that a configuration is read from, so that it can be read again.

@@ -19,6 +19,7 @@ pub mod readers;
 
 pub mod hub;
 pub mod ingest;
+pub mod proxy;
 pub mod serve;
 
 pub mod config;

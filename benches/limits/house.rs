@@ -135,7 +135,10 @@ impl House {
             waiters: waiters.clone(),
             stop: stop.clone(),
         };
-        let service = stack::stack(Router::new(own_mounts(Arc::new(context), no_hub())), Metrics::default());
+        let service = stack::stack(
+            Router::new(own_mounts(Arc::new(context), no_hub(), Vec::new())),
+            Metrics::default(),
+        );
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         tokio::spawn(listen::serve(listener, service, limits, stop.clone()));

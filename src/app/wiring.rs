@@ -10,10 +10,12 @@ use crate::{
     ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor, public_address::SystemResolver},
     notify::Notify,
+    proxy::{Proxy, ProxyPeer, Sites},
     readers::{self, Readers},
     render::Site,
     serve::{
-        client_address::client_address,
+        body::{Response, ServeBody, Streamed},
+        client_address::{PeerAddress, client_address},
         context::ServeContext,
         long_poll::Waiters,
         mount::Mount,
@@ -25,9 +27,9 @@ use crate::{
 use bytes::Bytes;
 use http::HeaderValue;
 use ipnet::IpNet;
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
-use tower::util::BoxCloneSyncService;
+use tower::{ServiceBuilder, util::BoxCloneSyncService};
 
 /// Polls a second at most after a first start, when all feeds were polled at one time.
 const POLLS_PER_SEC: u64 = 10;
@@ -135,7 +137,11 @@ impl Wiring {
         hub: &Arc<Hub>,
         waiters: Waiters,
         stop: CancellationToken,
-    ) -> Vec<Mount> {
+    ) -> anyhow::Result<Vec<Mount>> {
+        let server = &self.config.server;
+        let trusted = server.trusted_proxies.clone();
+        let hub = hub_service(hub.clone(), trusted);
+        let of_sites = self.mounts_of_sites(stop.clone())?;
         let context = ServeContext {
             readers,
             store: self.store.clone(),
@@ -144,7 +150,33 @@ impl Wiring {
             waiters,
             stop,
         };
-        own_mounts(Arc::new(context), hub_service(hub.clone(), self.config.server.trusted_proxies.clone()))
+        Ok(own_mounts(Arc::new(context), hub, of_sites))
+    }
+
+    /// The mounts of the sites before which we stand.
+    fn mounts_of_sites(&self, stop: CancellationToken) -> anyhow::Result<Vec<Mount>> {
+        let Config { server, site, .. } = &self.config;
+        let sites = Arc::new(Sites::new(site, &server.public_url));
+        if sites.is_empty() {
+            return Ok(Vec::new());
+        }
+        let proxy = Proxy::new(sites.clone(), stop)?;
+        let is_secure = server.public_url.scheme() == "https";
+        let trusted = server.trusted_proxies.clone();
+        let service = ServiceBuilder::new()
+            .map_request(move |mut request: http::Request<ServeBody>| {
+                let address = request.extensions().get().map(|PeerAddress(address)| *address);
+                let is_trusted = address
+                    .is_some_and(|it: IpAddr| trusted.iter().any(|net| net.contains(&it.to_canonical())));
+                request.extensions_mut().insert(ProxyPeer { address, is_trusted, is_secure });
+                request
+            })
+            .map_response(|mut answer: Response| {
+                answer.extensions_mut().insert(Streamed);
+                answer
+            })
+            .service(proxy);
+        Ok(vec![Mount::new(move |request| sites.of(request).is_some(), BoxCloneSyncService::new(service))])
     }
 
     pub(super) fn explainer(&self) -> Explainer {

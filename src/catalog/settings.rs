@@ -15,11 +15,14 @@ mod record;
 
 mod platform;
 
+mod site;
+
 pub use deletions::DeletionSettings;
 pub use import::ImportSettings;
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use record::RecordSettings;
+pub use site::{ServePlain, SiteSettings};
 
 /// `[[feed]]`: an upstream and how it is treated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

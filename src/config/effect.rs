@@ -14,7 +14,7 @@ pub enum Effect {
 
 use Effect::{Reload, Restart};
 
-/// Every setting outside `[[feed]]`, and those of a feed below `feed.`.
+/// Every setting outside the lists, those of a feed below `feed.`, and those of a site below `site.`.
 const EFFECTS: &[(&str, Effect)] = &[
     ("server.listen", Restart),
     ("server.public_url", Restart),
@@ -53,6 +53,14 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("hub.in_flight_max", Restart),
     ("hub.in_flight_per_host_max", Restart),
     ("platforms.folder", Restart),
+    ("site.host", Restart),
+    ("site.origin", Restart),
+    ("site.feeds", Restart),
+    ("site.serve_plain", Restart),
+    ("site.connect_secs", Restart),
+    ("site.head_secs", Restart),
+    ("site.idle_secs", Restart),
+    ("site.requests_max", Restart),
     ("feed.name", Reload),
     ("feed.url", Reload),
     ("feed.aliases", Reload),
@@ -103,15 +111,18 @@ mod tests {
     use std::collections::BTreeSet;
 
     const WHOLE: &str = "[[feed]]\nname = \"blog\"\nurl = \"http://x/\"\nrecord = { folder = \"x\" }\n";
+    const SITE: &str = "[[site]]\norigin = \"http://y/\"\n";
 
     #[test]
     fn the_table_has_every_key_once_and_no_other() {
-        let config = Config::parse("x", WHOLE).unwrap();
+        let config = Config::parse("x", &format!("{SITE}{WHOLE}")).unwrap();
         let of_feed = by_key(&config.feed[0]);
-        let global = by_key(&Config { feed: Vec::new(), ..config });
-        let keys = global.into_keys().filter(|key| key != "feed");
-        let keys: BTreeSet<String> =
-            keys.chain(of_feed.into_keys().map(|key| format!("feed.{key}"))).collect();
+        let of_site = by_key(&config.site[0]);
+        let global = by_key(&Config { feed: Vec::new(), site: Vec::new(), ..config });
+        let keys = global.into_keys().filter(|key| !matches!(key.as_str(), "feed" | "site"));
+        let of_feed = of_feed.into_keys().map(|key| format!("feed.{key}"));
+        let of_site = of_site.into_keys().map(|key| format!("site.{key}"));
+        let keys: BTreeSet<String> = keys.chain(of_feed).chain(of_site).collect();
         let table: BTreeSet<String> = EFFECTS.iter().map(|(key, _)| (*key).to_owned()).collect();
         assert_eq!(keys, table);
         assert_eq!(EFFECTS.len(), table.len(), "a key stands twice");
@@ -126,5 +137,7 @@ mod tests {
         let new = Config::parse("x", &text).unwrap();
         assert_eq!(waiting_for_restart(&running, &new), ["hub.deliver_secs", "server.listen"]);
         assert!(waiting_for_restart(&new, &new).is_empty());
+        let before_a_site = Config::parse("x", &format!("{SITE}{WHOLE}")).unwrap();
+        assert_eq!(waiting_for_restart(&running, &before_a_site), ["site"]);
     }
 }

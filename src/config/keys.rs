@@ -8,7 +8,7 @@ const RENAMED: &[(&str, &str)] =
     &[("feed.deletions.probe", "permalink_checks"), ("upstream.probe_gap_secs", "permalink_check_gap_secs")];
 
 /// Keys that a table must have, without indices.
-const REQUIRED: &[&str] = &["feed.name", "feed.url", "feed.record.folder"];
+const REQUIRED: &[&str] = &["feed.name", "feed.url", "feed.record.folder", "site.origin"];
 
 /// The use of a dotted key without indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Settings that have the right type and still cannot be meant; not the types.
 
-use super::{Config, typed::ConfigReading, wanted};
+use super::{Config, typed::ConfigReading, wanted, warnings};
 use crate::{
-    catalog::FeedSettings,
+    catalog::{FeedSettings, SiteSettings},
     serve,
     setting::{RefusedSetting, at_least_one},
 };
@@ -50,15 +50,37 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     problems
 }
 
+/// Everything that cannot be meant in the sites, each of which comes with its path.
+pub(super) fn of_sites(
+    sites: &[(String, SiteSettings)],
+    server: &serve::Config,
+    reading: &mut ConfigReading<'_>,
+) {
+    let mut hosts = BTreeSet::new();
+    for (path, site) in sites {
+        for problem in site.problems() {
+            reading.take_over(problem.within(path));
+        }
+        if !hosts.insert(&site.host) {
+            let (key, found) = match &site.host {
+                Some(host) => (format!("{path}.host"), quoted(host)),
+                None => (path.clone(), "a second site without a host".to_owned()),
+            };
+            reading.refuse(&key, found, "give each site a host of its own; one may go without");
+        }
+        if warnings::is_at(&site.origin, server.listen) {
+            let wanted = "this is where everfeed itself listens; give the address of the old server";
+            reading.refuse(&format!("{path}.origin"), quoted(site.origin.as_str()), wanted);
+        }
+    }
+}
+
 /// Everything that cannot be meant in the feeds, each of which comes with its path.
 pub(super) fn of_feeds(
     feeds: &[(String, FeedSettings)],
     profiles: &Platforms,
     reading: &mut ConfigReading<'_>,
 ) {
-    if feeds.is_empty() {
-        reading.miss("feed", "no feed", "give at least one [[feed]] with a name and a url");
-    }
     let mut names = BTreeSet::new();
     let mut owners: BTreeMap<String, &str> = BTreeMap::new();
     for (path, feed) in feeds {

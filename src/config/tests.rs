@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::secret::public_url;
-use url::Url;
 
 const GOOD: &str = "[[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:8081/rss.xml\"\n";
 
@@ -43,6 +42,7 @@ fn the_readme_lists_every_key_with_its_default() {
     let config = Config::parse("README.md", listed).unwrap();
     let mut usual = Config::parse("x", GOOD).unwrap();
     usual.feed[0].url = config.feed[0].url.clone();
+    usual.site = vec![SiteSettings::new(config.site[0].origin.clone())];
     assert_eq!(format!("{config:#?}"), format!("{usual:#?}"));
     let shown = format!("{usual:?}");
     let key = |word: &str| {
@@ -51,7 +51,7 @@ fn the_readme_lists_every_key_with_its_default() {
             .map(str::to_owned)
     };
     for key in shown.split([' ', '{', '(']).filter_map(key) {
-        let inner = ["server", "store", "upstream", "hub", "platforms", "feed", "is_unsafe"];
+        let inner = ["server", "store", "upstream", "hub", "platforms", "feed", "site", "is_unsafe"];
         let of_url = [
             "scheme",
             "cannot_be_a_base",

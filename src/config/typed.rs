@@ -39,22 +39,14 @@ impl<'t> ConfigReading<'t> {
     pub(super) fn new(mut written: ConfigText<'t>) -> Self {
         let mistakes = std::mem::take(&mut written.mistakes);
         let is_torn = mistakes.iter().any(|mistake| mistake.line.is_some());
-        let single = match written.table.remove("feed") {
-            Some(Value::Table(one)) => {
-                written.table.insert("feed".to_owned(), Value::Array(vec![Value::Table(one)]));
-                true
-            }
-            other => {
-                written.table.extend(other.map(|feeds| ("feed".to_owned(), feeds)));
-                false
-            }
-        };
+        let single: Vec<&str> =
+            LISTS.iter().filter(|name| wrap_single(&mut written.table, name)).copied().collect();
         let mut unknown = Vec::new();
         take_unknown(&mut written.table, "", &mut unknown);
         let mut reading = Self { written, mistakes, mistaken: HashSet::new(), is_torn };
-        if single {
-            let wanted = "write [[feed]], in two pairs of brackets, before each feed";
-            reading.miss("feed", "a single table", wanted);
+        for name in single {
+            let wanted = format!("write [[{name}]], in two pairs of brackets, before each {name}");
+            reading.miss(name, "a single table", wanted);
         }
         for (path, value) in unknown {
             let key = plain(&path);
@@ -125,21 +117,21 @@ impl<'t> ConfigReading<'t> {
         }
     }
 
-    /// The feeds, each with its path.
-    pub(super) fn feeds<T: DeserializeOwned>(&mut self) -> Vec<(String, T)> {
-        let list = match self.written.table.get("feed") {
+    /// The tables of a list of tables, such as the feeds, each with its path.
+    pub(super) fn list<T: DeserializeOwned>(&mut self, name: &str) -> Vec<(String, T)> {
+        let list = match self.written.table.get(name) {
             None => return Vec::new(),
             Some(Value::Array(list)) => list.clone(),
             Some(other) => {
                 let found = shown(other);
-                self.refuse("feed", found, give("feed"));
+                self.refuse(name, found, give(name));
                 return Vec::new();
             }
         };
         let typed = |(at, mut values): (usize, Value)| {
-            let path = format!("feed[{at}]");
+            let path = format!("{name}[{at}]");
             if !values.is_table() {
-                self.refuse(&path, shown(&values), give("feed"));
+                self.refuse(&path, shown(&values), give(name));
                 return None;
             }
             let settings = self.typed::<T>(&path, &mut values)?;
@@ -215,11 +207,22 @@ impl<'t> ConfigReading<'t> {
     }
 }
 
+/// Lists of tables directly below the file.
+const LISTS: &[&str] = &["feed", "site"];
+
+/// Puts a table that stands where a list of tables is wanted into a list. True if there is one.
+fn wrap_single(table: &mut Table, name: &str) -> bool {
+    let Some(value) = table.get_mut(name).filter(|value| value.is_table()) else { return false };
+    let one = std::mem::replace(value, Value::Array(Vec::new()));
+    *value = Value::Array(vec![one]);
+    true
+}
+
 /// A value for a required key that is refused. It never leaves this program: the configuration is refused.
 fn placeholder(path: &str) -> Value {
     let number: String = path.chars().filter(char::is_ascii_digit).collect();
     Value::String(match path.rsplit('.').next() {
-        Some("url") => format!("http://{number}.invalid/"),
+        Some("url" | "origin") => format!("http://{number}.invalid/"),
         _ => format!("unnamed-{number}"),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Config;
 use crate::{catalog::FeedSettings, serve};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use url::{Host, Url};
 
 /// All warnings.
@@ -87,11 +87,15 @@ fn leads_to_us(url: &Url, server: &serve::Config) -> bool {
     let ours = format!("{}/feeds", ours.trim_end_matches('/'));
     let below = |path: &str| path.is_empty() || path.starts_with(['/', '?', '.']);
     let by_name = url.as_str().strip_prefix(&ours).is_some_and(below);
-    let listen = server.listen;
+    by_name || is_at(url, server.listen)
+}
+
+/// True for a URL that leads to an address at which we listen, as far as its host is one.
+pub(super) fn is_at(url: &Url, listen: SocketAddr) -> bool {
     let is_here = address(url).is_some_and(|ip| {
         ip == listen.ip() || (ip.is_loopback() && (listen.ip().is_unspecified() || listen.ip().is_loopback()))
     });
-    by_name || (is_here && url.port_or_known_default() == Some(listen.port()))
+    is_here && url.port_or_known_default() == Some(listen.port())
 }
 
 /// True for a host on this machine or network, as far as its name tells: a loopback or private address, or a name without

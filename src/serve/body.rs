@@ -10,6 +10,11 @@ pub type ServeBody = UnsyncBoxBody<Bytes, BoxError>;
 /// An answer of any mount.
 pub type Response = http::Response<ServeBody>;
 
+/// Mark of an answer, as an extension, whose body comes from elsewhere while it is sent: of what has not come yet, a reader
+/// cannot have read anything.
+#[derive(Clone, Copy, Debug)]
+pub struct Streamed;
+
 /// A body that is there already; the bytes are shared, not copied.
 pub fn whole(bytes: impl Into<Bytes>) -> ServeBody {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()

@@ -148,6 +148,11 @@ impl<B: Body<Data = Bytes>> CountedBody<B> {
         Self { inner: Some(inner), rest: Bytes::new(), ahead, unread }
     }
 
+    /// Counts a body that comes from elsewhere while it is sent: each piece from when it is there.
+    pub(super) fn streamed(inner: B, unread: Arc<Unread>) -> Self {
+        Self { inner: Some(inner), rest: Bytes::new(), ahead: 0, unread }
+    }
+
     /// Counts a body that is there already.
     pub(super) fn whole(rest: Bytes, unread: Arc<Unread>) -> Self {
         unread.add(rest.len());

@@ -1,6 +1,7 @@
 //! A listener and its connections, ended in order; not what they are asked.
 
 use super::{
+    body::Streamed,
     client_address::PeerAddress,
     connection::{CountedBody, Unread, length},
 };
@@ -226,7 +227,9 @@ async fn converse<I, S, B>(
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_secs(HEAD_SECS))
-        .max_buf_size(HEAD_BYTES_MAX);
+        .max_buf_size(HEAD_BYTES_MAX)
+        // A proxied site sees names of headers as its readers spell them.
+        .preserve_header_case(true);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -235,8 +238,8 @@ async fn converse<I, S, B>(
         .max_concurrent_streams(STREAMS_MAX)
         .max_pending_accept_reset_streams(RESETS_MAX)
         .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX));
-    let connection =
-        builder.serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
+    let connection = builder
+        .serve_connection_with_upgrades(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
     // Until the first bytes tell HTTP/1 from HTTP/2, no timer of either runs.
     let speechless = async {
@@ -284,8 +287,11 @@ async fn counted<B>(
 where
     B: http_body::Body<Data = Bytes, Error = BoxError>,
 {
-    if unread.has_room(length(answer.body()), bytes_max, ROOM_WAIT).await {
-        return answer.map(|body| CountedBody::new(Box::pin(body), unread));
+    let is_streamed = answer.extensions().get::<Streamed>().is_some();
+    let bytes = if is_streamed { 0 } else { length(answer.body()) };
+    if unread.has_room(bytes, bytes_max, ROOM_WAIT).await {
+        let count = if is_streamed { CountedBody::streamed } else { CountedBody::new };
+        return answer.map(|body| count(Box::pin(body), unread));
     }
     let mut response = refused(
         StatusCode::SERVICE_UNAVAILABLE,

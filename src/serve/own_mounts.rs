@@ -19,16 +19,42 @@ use tower::{BoxError, ServiceExt as _, util::BoxCloneSyncService};
 /// Answers requests to the hub, their forms read.
 pub type HubService = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>, Infallible>;
 
-/// The mounts of our own paths. The last takes all that is left, and knows what is not there.
-pub fn own_mounts(context: Arc<ServeContext>, hub: HubService) -> Vec<Mount> {
-    let is_hub = {
+/// The mounts of our own paths, and between them those of sites, whose own paths are all that we have nothing at. The last
+/// takes what is left, and knows what is not there.
+pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, of_sites: Vec<Mount>) -> Vec<Mount> {
+    let ours = {
         let context = context.clone();
-        move |request: &Parts| {
-            let endpoint = context.readers.site().endpoint(request.uri.path());
-            matches!(endpoint, Some(Endpoint::Hub | Endpoint::HubOf(_)))
-        }
+        move |request: &Parts| context.readers.site().endpoint(request.uri.path())
     };
-    vec![Mount::own(is_hub, HubForms(hub)), Mount::own(|_| true, FeedPages(context))]
+    let is_hub = {
+        let ours = ours.clone();
+        move |request: &Parts| matches!(ours(request), Some(Endpoint::Hub | Endpoint::HubOf(_)))
+    };
+    let is_there = {
+        let context = context.clone();
+        move |request: &Parts| ours(request).is_some_and(|endpoint| is_there(&context, &endpoint, request))
+    };
+    let mut mounts = vec![Mount::own(is_hub, HubForms(hub))];
+    if !of_sites.is_empty() {
+        mounts.push(Mount::own(is_there, FeedPages(context.clone())));
+    }
+    mounts.extend(of_sites);
+    mounts.push(Mount::own(|_| true, FeedPages(context)));
+    mounts
+}
+
+/// True for an endpoint at which we have something: a site may have pages of its own at `/feeds/...`, and its front page.
+fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> bool {
+    let name = match endpoint {
+        Endpoint::List => return !matches!(request.uri.path(), "" | "/"),
+        Endpoint::Hub => return true,
+        Endpoint::HubOf(name)
+        | Endpoint::About(name)
+        | Endpoint::Negotiated(name)
+        | Endpoint::Page(name, _) => name,
+    };
+    let catalog = context.catalog.snapshot();
+    catalog.feed(name).is_some() || catalog.withdrawn(name).is_some()
 }
 
 /// The hub behind its forms.

@@ -107,7 +107,8 @@ impl Site {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
     {
-        let service = stack(Router::new(own_mounts(self.context.clone(), hub())), Metrics::default());
+        let service =
+            stack(Router::new(own_mounts(self.context.clone(), hub(), Vec::new())), Metrics::default());
         async move {
             let response = service.oneshot(request).await.unwrap_or_else(|never| match never {});
             let (parts, body) = response.into_parts();

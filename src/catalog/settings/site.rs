@@ -1,0 +1,227 @@
+//! `[[site]]`: the settings of an old web site before which everfeed stands as a reverse proxy; not how requests are passed on.
+
+use super::FeedSettings;
+use crate::setting::{RefusedSetting, at_least_one};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// `[[site]]`: an old web site, and how it is stood before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SiteSettings {
+    /// The host by which readers know the site. Without it the site gets every request that is for no other one.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// The address of the old server: scheme, host and port.
+    pub origin: Url,
+    /// The paths of its feeds, with their queries.
+    #[serde(default)]
+    pub feeds: Vec<String>,
+    /// The document that a plain reader of a legacy feed URL gets.
+    #[serde(default)]
+    pub serve_plain: ServePlain,
+    /// Seconds until a connection to the origin stands at most.
+    #[serde(default = "connect_secs")]
+    pub connect_secs: u64,
+    /// Seconds until the origin begins its answer at most, once it has the request.
+    #[serde(default = "head_secs")]
+    pub head_secs: u64,
+    /// Seconds for which either side may send nothing in the middle of a body, or of a connection that was upgraded.
+    #[serde(default = "idle_secs")]
+    pub idle_secs: u64,
+    /// Requests at the origin at once; one more gets 503. WebSockets count.
+    #[serde(default = "requests_max")]
+    pub requests_max: usize,
+}
+
+fn connect_secs() -> u64 {
+    5
+}
+
+fn head_secs() -> u64 {
+    60
+}
+
+fn idle_secs() -> u64 {
+    120
+}
+
+fn requests_max() -> usize {
+    1000
+}
+
+/// `serve_plain` of a site: the document that a plain reader of a legacy feed URL gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServePlain {
+    /// Our last good copy, with the links to us inserted.
+    #[default]
+    Rewritten,
+    /// Our last good copy as it came.
+    Untouched,
+    /// The origin's answer.
+    Origin,
+}
+
+/// The longest name of a feed that is made from its path, characters: the rest of the path becomes a checksum.
+const SLUG_CHARS_MAX: usize = 40;
+
+const HOST_WANTED: &str = "give a host name without scheme, port and path: for instance \"blog.example.org\"";
+const ORIGIN_WANTED: &str =
+    "give scheme, host and port of the old server, no path: for instance \"http://127.0.0.1:8081\"";
+const FEEDS_WANTED: &str = "give paths of feeds: for instance [\"/feed.xml\", \"/comments/feed/\"]";
+
+impl SiteSettings {
+    /// A site with the usual settings.
+    pub fn new(origin: Url) -> Self {
+        Self {
+            host: None,
+            origin,
+            feeds: Vec::new(),
+            serve_plain: ServePlain::default(),
+            connect_secs: connect_secs(),
+            head_secs: head_secs(),
+            idle_secs: idle_secs(),
+            requests_max: requests_max(),
+        }
+    }
+
+    /// The root of the site as readers know it: our public URL, with the host of the site.
+    pub fn public_root(&self, public_url: &Url) -> Url {
+        let mut root = public_url.clone();
+        if let Some(host) = &self.host {
+            // A name that is refused is told by `problems`.
+            let _ = root.set_host(Some(host));
+        }
+        root.set_path("/");
+        root
+    }
+
+    /// The feed at a path of the site: it is polled at the origin, and known by its public URL.
+    pub fn feed_at(&self, path: &str, public_url: &Url) -> Option<FeedSettings> {
+        let url = self.origin.join(path).ok()?;
+        let alias = self.public_root(public_url).join(path).ok()?;
+        Some(FeedSettings { aliases: vec![alias], ..FeedSettings::new(self.feed_name(path), url) })
+    }
+
+    /// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of `blog.example.org`. It depends on nothing else, so
+    /// that a feed keeps its name whatever feeds the site gains and loses.
+    fn feed_name(&self, path: &str) -> String {
+        let label = self.host.as_deref().and_then(|host| host.split('.').find(|label| *label != "www"));
+        let words = format!("{} {path}", label.unwrap_or("site")).to_lowercase();
+        let words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let slug = words.collect::<Vec<_>>().join("-");
+        // Characters that were left out may tell two paths apart.
+        let is_plain =
+            path.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"/.".contains(&b));
+        if is_plain && slug.len() <= SLUG_CHARS_MAX {
+            return slug;
+        }
+        let kept: String = slug.chars().take(SLUG_CHARS_MAX).collect();
+        format!("{}-{:08x}", kept.trim_end_matches('-'), crc32fast::hash(path.as_bytes()))
+    }
+
+    /// Every setting that has the right type and still cannot be meant. Keys are those of the site's own table.
+    pub fn problems(&self) -> Vec<RefusedSetting> {
+        let mut problems = Vec::new();
+        let mut refuse = |key: &str, found: &str, wanted: &str| {
+            problems.push(RefusedSetting::new(key, format!("\"{found}\""), wanted));
+        };
+        if let Some(host) = &self.host
+            && !is_host(host)
+        {
+            refuse("host", host, HOST_WANTED);
+        }
+        let origin = &self.origin;
+        let is_bare = matches!(origin.scheme(), "http" | "https")
+            && origin.path() == "/"
+            && origin.query().is_none()
+            && origin.fragment().is_none()
+            && origin.username().is_empty()
+            && origin.password().is_none();
+        if !is_bare {
+            refuse("origin", origin.as_str(), ORIGIN_WANTED);
+        }
+        let is_path = |path: &str| {
+            path.starts_with('/')
+                && !path.starts_with("//")
+                && !path.contains('#')
+                && path.bytes().all(|b| b.is_ascii_graphic())
+        };
+        if let Some(path) = self.feeds.iter().find(|path| !is_path(path)) {
+            refuse("feeds", path, FEEDS_WANTED);
+        }
+        let counts = [
+            ("connect_secs", self.connect_secs),
+            ("head_secs", self.head_secs),
+            ("idle_secs", self.idle_secs),
+            ("requests_max", self.requests_max as u64),
+        ];
+        let zero =
+            counts.into_iter().filter_map(|(key, count)| at_least_one(key, count, "give at least 1").err());
+        problems.extend(zero);
+        problems
+    }
+}
+
+/// True for a host as it stands in a URL, and nothing else.
+fn is_host(host: &str) -> bool {
+    Url::parse(&format!("http://{host}/"))
+        .is_ok_and(|url| url.host_str() == Some(host) && url.port().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(host: Option<&str>) -> SiteSettings {
+        let origin = Url::parse("http://127.0.0.1:8081").unwrap();
+        SiteSettings { host: host.map(str::to_owned), ..SiteSettings::new(origin) }
+    }
+
+    #[test]
+    fn a_feed_is_named_by_its_path_and_known_by_its_public_url() {
+        let public = Url::parse("https://feeds.example.org:8443/below").unwrap();
+        let check = |host: Option<&str>, path: &str, name: &str, alias: &str| {
+            let feed = site(host).feed_at(path, &public).unwrap();
+            assert_eq!((feed.name.as_str(), feed.aliases[0].as_str()), (name, alias));
+            assert_eq!(feed.url.as_str(), format!("http://127.0.0.1:8081{path}"));
+        };
+        check(None, "/feed.xml", "site-feed-xml", "https://feeds.example.org:8443/feed.xml");
+        let blog = Some("www.blog.example.org");
+        check(
+            blog,
+            "/comments/feed/",
+            "blog-comments-feed",
+            "https://www.blog.example.org:8443/comments/feed/",
+        );
+        check(blog, "/?feed=rss2", "blog-feed-rss2-1877d22b", "https://www.blog.example.org:8443/?feed=rss2");
+        let long = format!("/{}", "a".repeat(100));
+        let name = site(blog).feed_at(&long, &public).unwrap().name;
+        assert!(name.len() <= 63 && name.starts_with("blog-aaaa"), "{name}");
+    }
+
+    #[test]
+    fn settings_that_cannot_be_meant_are_refused() {
+        let keys = |site: SiteSettings| site.problems().into_iter().map(|it| it.key).collect::<Vec<_>>();
+        assert!(keys(site(Some("blog.example.org"))).is_empty());
+        for host in ["", "http://x", "x:80", "x/y", "X.org", "a b", "u@x"] {
+            assert_eq!(keys(site(Some(host))), ["host"], "{host}");
+        }
+        for origin in ["http://x/path", "http://u@x/", "ftp://x/", "http://x/?a"] {
+            let origin = Url::parse(origin).unwrap();
+            assert_eq!(keys(SiteSettings::new(origin.clone())), ["origin"], "{origin}");
+        }
+        for path in ["feed.xml", "//x/feed", "/a#b", "/a b", "/\u{e9}"] {
+            assert_eq!(
+                keys(SiteSettings { feeds: vec![path.to_owned()], ..site(None) }),
+                ["feeds"],
+                "{path}"
+            );
+        }
+        assert_eq!(
+            keys(SiteSettings { head_secs: 0, requests_max: 0, ..site(None) }),
+            ["head_secs", "requests_max"]
+        );
+    }
+}

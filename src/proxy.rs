@@ -1,0 +1,22 @@
+//! The reverse proxy before old web sites: which site a request is for, and its way to the origin and back; not what we
+//! answer ourselves.
+
+mod continued;
+
+mod fault;
+
+mod forwarding;
+
+mod headers;
+
+mod idle_body;
+
+mod origin;
+
+mod sites;
+
+mod tunnel;
+
+pub use forwarding::Proxy;
+pub use headers::ProxyPeer;
+pub use sites::{ProxiedSite, Sites};

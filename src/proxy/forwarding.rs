@@ -1,0 +1,143 @@
+//! One request through the proxy: to the origin of its site, and its answer back.
+
+use super::{
+    fault::ProxyFault,
+    headers::{self, ProxyPeer},
+    idle_body::{BodyProgress, IdleBody},
+    origin::{ProxyBody, SiteOrigin},
+    sites::{ProxiedSite, Sites},
+    tunnel,
+};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{Method, Request, Response, StatusCode, Uri, Version, uri::PathAndQuery};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt as _, Full};
+use std::{
+    convert::Infallible,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+/// The reverse proxy, as a service. A request may carry [`ProxyPeer`]; it is not sent on for a host that has no site.
+#[derive(Clone)]
+pub struct Proxy(Arc<ProxyParts>);
+
+struct ProxyParts {
+    sites: Arc<Sites>,
+    /// By the number of their site.
+    origins: Vec<SiteOrigin>,
+    stop: CancellationToken,
+}
+
+impl Proxy {
+    /// A proxy before sites. `stop` ends what was upgraded.
+    pub fn new(sites: Arc<Sites>, stop: CancellationToken) -> io::Result<Self> {
+        let origins = sites.iter().map(|site| SiteOrigin::new(&site.settings)).collect::<Result<_, _>>()?;
+        Ok(Self(Arc::new(ProxyParts { sites, origins, stop })))
+    }
+
+    async fn forward(&self, mut request: Request<ProxyBody>) -> Result<Response<ProxyBody>, ProxyFault> {
+        let asks_upgrade = headers::upgrade(request.headers(), request.version()).is_some();
+        let reader_side = asks_upgrade.then(|| hyper::upgrade::on(&mut request));
+        let (mut parts, body) = request.into_parts();
+        let Some(site) = self.0.sites.of(&parts).cloned() else {
+            return Err(ProxyFault::NotPassedOn("there is no site of this host here"));
+        };
+        if parts.method == Method::CONNECT {
+            return Err(ProxyFault::NotPassedOn("this is a proxy before one site; it makes no tunnels"));
+        }
+        if headers::goes_round(&parts.headers) {
+            return Err(ProxyFault::Loop);
+        }
+        let origin = &self.0.origins[site.no];
+        let place = origin.place()?;
+        let peer = parts.extensions.get::<ProxyPeer>().copied().unwrap_or_default();
+        headers::towards_origin(&mut parts, peer);
+        parts.uri = target(&site, &parts.uri);
+        parts.version = Version::HTTP_11;
+        let mut answer = origin.ask(Request::from_parts(parts, body)).await?;
+        let upgrades = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+        if upgrades {
+            let Some(reader_side) = reader_side else { return Err(ProxyFault::Upgrade) };
+            let origin_side = hyper::upgrade::on(&mut answer);
+            let (idle_max, stop) = (origin.idle_max, self.0.stop.clone());
+            tokio::spawn(async move {
+                tunnel::carry(reader_side, origin_side, idle_max, stop).await;
+                drop(place);
+            });
+            let (mut parts, _) = answer.into_parts();
+            headers::towards_reader(&mut parts.headers, parts.version, true);
+            return Ok(Response::from_parts(parts, whole(Bytes::new())));
+        }
+        let (mut parts, body) = answer.into_parts();
+        headers::towards_reader(&mut parts.headers, parts.version, false);
+        parts.version = Version::HTTP_11;
+        let body = IdleBody::new(body, origin.idle_max, BodyProgress::new());
+        Ok(Response::from_parts(parts, PlacedBody { inner: body, _place: place }.boxed_unsync()))
+    }
+}
+
+impl Service<Request<ProxyBody>> for Proxy {
+    type Response = Response<ProxyBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<ProxyBody>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ProxyBody>) -> Self::Future {
+        let proxy = self.clone();
+        Box::pin(async move {
+            Ok(proxy.forward(request).await.unwrap_or_else(|fault| {
+                tracing::debug!("A request was not passed on: {fault}");
+                fault.answer().map(whole)
+            }))
+        })
+    }
+}
+
+/// The address of a request at the origin: path and query stay byte for byte.
+fn target(site: &ProxiedSite, asked: &Uri) -> Uri {
+    let origin = &site.settings.origin;
+    let authority = &origin[url::Position::BeforeHost..url::Position::AfterPort];
+    let path = asked.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/"));
+    let uri = Uri::builder().scheme(origin.scheme()).authority(authority).path_and_query(path);
+    uri.build().expect("the parts of a URL and of a request make a URL")
+}
+
+fn whole(bytes: Bytes) -> ProxyBody {
+    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that holds the place of its request until it ends.
+struct PlacedBody<B> {
+    inner: B,
+    _place: OwnedSemaphorePermit,
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for PlacedBody<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        Pin::new(&mut self.inner).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

@@ -1,0 +1,196 @@
+//! Headers on their way through us: those of one connection are taken out, and those that tell of the way are put in
+//! (RFC 9110 sections 7.6 and 7.8, RFC 7239); not where a request goes.
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Version,
+    header::{
+        CONNECTION, COOKIE, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING,
+        UPGRADE, VIA,
+    },
+    request::Parts,
+};
+use std::net::IpAddr;
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
+const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// Headers that speak of one connection, whether or not `Connection` names them.
+const HOP_BY_HOP: [HeaderName; 7] = [
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HTTP2_SETTINGS,
+];
+
+/// Headers that say through whom a request came. Of those that an untrusted client sends, nothing is believed.
+const WAY: [HeaderName; 6] =
+    [FORWARDED, X_FORWARDED_FOR, X_FORWARDED_PROTO, X_FORWARDED_HOST, X_FORWARDED_PORT, X_REAL_IP];
+
+/// Headers that `Connection` cannot take out: the request would mean something else without them.
+const KEPT: [HeaderName; 3] = [HOST, http::header::CONTENT_LENGTH, http::header::AUTHORIZATION];
+
+/// Our name in `Via`.
+const PSEUDONYM: &str = "everfeed";
+/// Times that a request may have passed through an everfeed.
+const PASSES_MAX: usize = 3;
+
+/// The other end of the connection that a request came by; an extension of the request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProxyPeer {
+    /// Its address.
+    pub address: Option<IpAddr>,
+    /// True for a proxy that the operator trusts: what it says of the way is kept.
+    pub is_trusted: bool,
+    /// True when readers speak `https` to us.
+    pub is_secure: bool,
+}
+
+/// True for a request that has passed through everfeeds so often that it goes round.
+pub(super) fn goes_round(headers: &HeaderMap) -> bool {
+    let vias = headers.get_all(VIA).iter().filter_map(|via| via.to_str().ok());
+    let passes = vias.flat_map(|via| via.split(',')).filter(|step| step.trim().ends_with(PSEUDONYM)).count();
+    passes >= PASSES_MAX
+}
+
+/// The protocol that a request asks to change to; only HTTP/1.1 can.
+pub(super) fn upgrade(headers: &HeaderMap, version: Version) -> Option<HeaderValue> {
+    let is_asked = version == Version::HTTP_11 && names(headers, "upgrade");
+    headers.get(UPGRADE).filter(|_| is_asked).cloned()
+}
+
+/// Makes the headers of a request those that the origin gets.
+pub(super) fn towards_origin(parts: &mut Parts, peer: ProxyPeer) {
+    let upgrade = upgrade(&parts.headers, parts.version);
+    let wants_trailers = parts.headers.get_all(TE).iter().any(|te| {
+        te.to_str().is_ok_and(|te| te.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("trailers")))
+    });
+    let host = parts.uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+    let headers = &mut parts.headers;
+    take_out_hop_by_hop(headers);
+    headers.remove(TE);
+    if wants_trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
+    if let Some(protocol) = upgrade {
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(UPGRADE, protocol);
+    }
+    // The target goes before the header (RFC 9112 section 3.2.2), and HTTP/2 has nothing else.
+    if let Some(host) = host {
+        headers.insert(HOST, host);
+    }
+    // HTTP/2 may part cookies; HTTP/1.1 has one line (RFC 9113 section 8.2.3).
+    join(headers, &COOKIE, "; ");
+    say_the_way(headers, peer);
+    add_via(headers, parts.version);
+}
+
+/// Makes the headers of an answer those that the reader gets. Those of an upgrade stay.
+pub(super) fn towards_reader(headers: &mut HeaderMap, version: Version, upgrades: bool) {
+    let upgrade = headers.get(UPGRADE).filter(|_| upgrades).cloned();
+    take_out_hop_by_hop(headers);
+    if let Some(protocol) = upgrade {
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(UPGRADE, protocol);
+    }
+    add_via(headers, version);
+}
+
+fn take_out_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
+        .filter(|name| !KEPT.contains(name) && *name != TE)
+        .collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
+        headers.remove(name);
+    }
+    headers.remove(CONNECTION);
+}
+
+/// True when `Connection` names an option.
+fn names(headers: &HeaderMap, option: &str) -> bool {
+    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|named| named.trim().eq_ignore_ascii_case(option))
+}
+
+fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
+    if !peer.is_trusted {
+        for name in WAY {
+            headers.remove(name);
+        }
+    }
+    let proto = if peer.is_secure { "https" } else { "http" };
+    let host = headers.get(HOST).cloned();
+    let said = headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(FORWARDED);
+    if let Some(address) = peer.address {
+        let address = address.to_canonical();
+        append(headers, &X_FORWARDED_FOR, &address.to_string());
+        let node = if address.is_ipv6() { format!("\"[{address}]\"") } else { address.to_string() };
+        let mut step = format!("for={node}");
+        // What a trusted proxy said of the host and the scheme of its client stands before.
+        if !said {
+            if let Some(host) =
+                host.as_ref().and_then(|host| host.to_str().ok()).filter(|host| is_quotable(host))
+            {
+                step.push_str(&format!(";host=\"{host}\""));
+            }
+            step.push_str(&format!(";proto={proto}"));
+        }
+        append(headers, &FORWARDED, &step);
+    }
+    headers.entry(X_FORWARDED_PROTO).or_insert(HeaderValue::from_static(proto));
+    if let Some(host) = host {
+        headers.entry(X_FORWARDED_HOST).or_insert(host);
+    }
+}
+
+fn is_quotable(host: &str) -> bool {
+    !host.contains(['"', '\\'])
+}
+
+fn add_via(headers: &mut HeaderMap, version: Version) {
+    let version = match version {
+        Version::HTTP_09 => "0.9",
+        Version::HTTP_10 => "1.0",
+        Version::HTTP_2 => "2",
+        Version::HTTP_3 => "3",
+        _ => "1.1",
+    };
+    append(headers, &VIA, &format!("{version} {PSEUDONYM}"));
+}
+
+/// Adds an element to a list that stands in one line.
+fn append(headers: &mut HeaderMap, name: &HeaderName, element: &str) {
+    join(headers, name, ", ");
+    let list = match headers.get(name).map(HeaderValue::as_bytes) {
+        Some(list) if !list.is_empty() => [list, b", ", element.as_bytes()].concat(),
+        _ => element.as_bytes().to_vec(),
+    };
+    if let Ok(list) = HeaderValue::from_bytes(&list) {
+        headers.insert(name.clone(), list);
+    }
+}
+
+/// Makes several lines of a header one.
+fn join(headers: &mut HeaderMap, name: &HeaderName, separator: &str) {
+    let mut lines = headers.get_all(name).iter();
+    if let (Some(_), Some(_)) = (lines.next(), lines.next()) {
+        let all: Vec<&[u8]> = headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+        if let Ok(joined) = HeaderValue::from_bytes(&all.join(separator.as_bytes())) {
+            headers.insert(name.clone(), joined);
+        }
+    }
+}

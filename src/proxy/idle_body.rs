@@ -1,0 +1,132 @@
+//! Bodies on their way through us, in either direction: one that stops in the middle is given up, and its progress is seen
+//! from outside.
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+use thiserror::Error;
+use tokio::time::{Instant, Sleep};
+use tower::BoxError;
+
+/// A body of which nothing came for too long.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("nothing was sent for {} seconds in the middle of a body", .0.as_secs())]
+pub(super) struct Idle(pub(super) Duration);
+
+/// The progress of a body.
+#[derive(Debug)]
+pub(super) struct BodyProgress {
+    began: Instant,
+    /// Milliseconds from `began` to the last piece.
+    last_ms: AtomicU64,
+    /// True while the next piece has been asked for and has not come.
+    waits: AtomicBool,
+    /// True once it was given up, or broke off.
+    failed: AtomicBool,
+    idle: AtomicBool,
+}
+
+impl BodyProgress {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            began: Instant::now(),
+            last_ms: AtomicU64::new(0),
+            waits: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            idle: AtomicBool::new(false),
+        })
+    }
+
+    /// The moment of the last piece.
+    pub(super) fn last(&self) -> Instant {
+        self.began + Duration::from_millis(self.last_ms.load(Ordering::Relaxed))
+    }
+
+    /// True while whoever sends it is to go on.
+    pub(super) fn waits(&self) -> bool {
+        self.waits.load(Ordering::Relaxed)
+    }
+
+    /// True once whoever sends it stopped for too long.
+    pub(super) fn is_idle(&self) -> bool {
+        self.idle.load(Ordering::Relaxed)
+    }
+
+    /// True once it ended with a fault of whoever sends it.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    fn piece(&self) {
+        let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_ms.store(ms, Ordering::Relaxed);
+        self.waits.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A body that is given up when nothing of it comes for some time.
+pub(super) struct IdleBody<B> {
+    inner: B,
+    idle_max: Duration,
+    /// Made when a piece is first waited for.
+    sleep: Option<Pin<Box<Sleep>>>,
+    is_waiting: bool,
+    progress: Arc<BodyProgress>,
+}
+
+impl<B> IdleBody<B> {
+    pub(super) fn new(inner: B, idle_max: Duration, progress: Arc<BodyProgress>) -> Self {
+        Self { inner, idle_max, sleep: None, is_waiting: false, progress }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for IdleBody<B> {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let body = &mut *self;
+        if let Poll::Ready(frame) = Pin::new(&mut body.inner).poll_frame(cx) {
+            body.is_waiting = false;
+            body.progress.piece();
+            return Poll::Ready(frame.map(|frame| {
+                frame.map_err(|error| {
+                    body.progress.failed.store(true, Ordering::Relaxed);
+                    error.into()
+                })
+            }));
+        }
+        let idle_max = body.idle_max;
+        let sleep = body.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(idle_max)));
+        if !body.is_waiting {
+            body.is_waiting = true;
+            body.progress.waits.store(true, Ordering::Relaxed);
+            sleep.as_mut().reset(Instant::now() + idle_max);
+        }
+        if sleep.as_mut().poll(cx).is_ready() {
+            body.progress.failed.store(true, Ordering::Relaxed);
+            body.progress.idle.store(true, Ordering::Relaxed);
+            return Poll::Ready(Some(Err(Idle(idle_max).into())));
+        }
+        Poll::Pending
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

@@ -1,0 +1,164 @@
+//! The origin of a site: its connections, and one request with its limits; not what headers the request has.
+
+use super::{
+    continued::{INTERIM_MAX, Interim},
+    fault::ProxyFault,
+    idle_body::{BodyProgress, IdleBody},
+};
+use crate::catalog::SiteSettings;
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, Empty, combinators::UnsyncBoxBody};
+use hyper::body::{Body as _, Incoming};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, Error, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use std::{io, sync::Arc, time::Duration};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+use tower::BoxError;
+
+/// Body of a request or an answer on its way.
+pub(super) type ProxyBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// Time for which a connection without a request is kept: shorter than most servers keep theirs, so that a request seldom
+/// meets one that is being closed.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+/// Connections without a request.
+const POOL_MAX: usize = 256;
+/// Bytes of the head of an answer.
+const HEAD_BYTES_MAX: usize = 128 << 10;
+/// Headers of an answer.
+const HEADERS_MAX: usize = 256;
+
+/// The way to the origin of a site.
+pub(super) struct SiteOrigin {
+    client: Client<HttpsConnector<HttpConnector>, ProxyBody>,
+    places: Arc<Semaphore>,
+    connect_max: Duration,
+    head_max: Duration,
+    pub(super) idle_max: Duration,
+}
+
+impl SiteOrigin {
+    pub(super) fn new(site: &SiteSettings) -> io::Result<Self> {
+        let connect_max = Duration::from_secs(site.connect_secs);
+        let mut connector = HttpConnector::new();
+        connector.enforce_http(false);
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(connect_max));
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let connector = HttpsConnectorBuilder::new()
+            .with_provider_and_platform_verifier(provider)?
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(connector);
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(POOL_IDLE)
+            .pool_max_idle_per_host(POOL_MAX)
+            .http1_max_buf_size(HEAD_BYTES_MAX)
+            .http1_max_headers(HEADERS_MAX)
+            .http1_preserve_header_case(true)
+            // Old servers send lines that are no headers; what they mean stands in the others.
+            .http1_ignore_invalid_headers_in_responses(true)
+            .build(connector);
+        Ok(Self {
+            client,
+            places: Arc::new(Semaphore::new(site.requests_max.min(Semaphore::MAX_PERMITS))),
+            connect_max,
+            head_max: Duration::from_secs(site.head_secs),
+            idle_max: Duration::from_secs(site.idle_secs),
+        })
+    }
+
+    /// A place for a request at the origin, held as long as it lasts.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ProxyFault> {
+        self.places.clone().try_acquire_owned().map_err(|_| ProxyFault::Full)
+    }
+
+    /// Sends a request and waits for the head of its answer. One without a body that may be repeated is sent once more when
+    /// the connection ended before anything was answered: servers close idle connections at any moment (RFC 9112 section 9.3.1).
+    pub(super) async fn ask(&self, request: Request<ProxyBody>) -> Result<Response<Incoming>, ProxyFault> {
+        let may_repeat = is_idempotent(request.method()) && request.body().is_end_stream();
+        if !may_repeat {
+            return self.ask_once(request).await;
+        }
+        let (parts, _) = request.into_parts();
+        let empty = || Empty::new().map_err(|never| match never {}).boxed_unsync();
+        match self.ask_once(Request::from_parts(parts.clone(), empty())).await {
+            Err(ProxyFault::Broken(_)) => self.ask_once(Request::from_parts(parts, empty())).await,
+            answer => answer,
+        }
+    }
+
+    async fn ask_once(&self, mut request: Request<ProxyBody>) -> Result<Response<Incoming>, ProxyFault> {
+        let interim = Interim::of(&mut request);
+        let (parts, body) = request.into_parts();
+        let progress = BodyProgress::new();
+        let body = IdleBody::new(body, self.idle_max, progress.clone());
+        let body = interim.body(&parts.headers, body).boxed_unsync();
+        let answer = self.client.request(Request::from_parts(parts, body));
+        tokio::select! {
+            answer = answer => answer.map_err(|error| self.fault(&error, &progress)),
+            () = interim.flood() => Err(ProxyFault::Interim(INTERIM_MAX)),
+            () = self.head_time(&progress) => Err(ProxyFault::HeadTimeout(self.head_max)),
+        }
+    }
+
+    /// Completes when the origin has had the request, or does not take more of it, for as long as it may.
+    async fn head_time(&self, progress: &BodyProgress) {
+        loop {
+            let since =
+                progress.last().max(Instant::now().checked_sub(self.head_max).unwrap_or_else(Instant::now));
+            tokio::time::sleep_until(since + self.head_max).await;
+            // A client that pauses in its body is watched by the body itself.
+            if progress.waits() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            } else if progress.last().elapsed() >= self.head_max {
+                return;
+            }
+        }
+    }
+
+    fn fault(&self, error: &Error, progress: &BodyProgress) -> ProxyFault {
+        if progress.is_idle() {
+            return ProxyFault::RequestBody(self.idle_max);
+        }
+        if progress.has_failed() {
+            return ProxyFault::BrokenRequest;
+        }
+        let innermost = innermost(error);
+        if error.is_connect() {
+            let is_late = innermost
+                .downcast_ref::<io::Error>()
+                .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+            if is_late {
+                return ProxyFault::ConnectTimeout(self.connect_max);
+            }
+            return ProxyFault::Unreachable(innermost.to_string());
+        }
+        ProxyFault::Broken(innermost.to_string())
+    }
+}
+
+/// The cause at the bottom of an error.
+fn innermost<'e>(error: &'e Error) -> &'e (dyn std::error::Error + 'static) {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    cause
+}
+
+/// True for methods that may be sent twice (RFC 9110 section 9.2.2).
+fn is_idempotent(method: &Method) -> bool {
+    matches!(
+        *method,
+        Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE
+    )
+}

@@ -1,0 +1,110 @@
+//! The sites before which we stand: which one a request is for; not its way to the origin.
+
+use crate::catalog::SiteSettings;
+use http::{header::HOST, request::Parts};
+use std::{collections::HashMap, sync::Arc};
+use url::Url;
+
+/// A site, and the root under which readers know it.
+#[derive(Clone, Debug)]
+pub struct ProxiedSite {
+    /// Its number among the sites, from 0.
+    pub no: usize,
+    /// Its settings.
+    pub settings: SiteSettings,
+    /// Its public root, for instance `https://blog.example.org/`.
+    pub root: Url,
+}
+
+/// All sites, by host.
+#[derive(Clone, Debug, Default)]
+pub struct Sites {
+    all: Vec<Arc<ProxiedSite>>,
+    by_host: HashMap<String, Arc<ProxiedSite>>,
+    /// The site of every host that has none of its own.
+    any: Option<Arc<ProxiedSite>>,
+}
+
+impl Sites {
+    /// The configured sites. `public_url` is ours, whose scheme and port theirs have.
+    pub fn new(settings: &[SiteSettings], public_url: &Url) -> Self {
+        let mut sites = Self::default();
+        for (no, settings) in settings.iter().enumerate() {
+            let root = settings.public_root(public_url);
+            let site = Arc::new(ProxiedSite { no, settings: settings.clone(), root });
+            sites.all.push(site.clone());
+            match &settings.host {
+                Some(host) => {
+                    sites.by_host.insert(host.clone(), site);
+                }
+                None => sites.any = Some(site),
+            }
+        }
+        sites
+    }
+
+    /// True without any site.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// All sites, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<ProxiedSite>> {
+        self.all.iter()
+    }
+
+    /// The site that a request is for.
+    pub fn of(&self, request: &Parts) -> Option<&Arc<ProxiedSite>> {
+        let site = host(request).and_then(|host| self.by_host.get(&host));
+        site.or(self.any.as_ref())
+    }
+}
+
+/// The host of a request, without port and in lower case. The target goes before the `Host` header (RFC 9112 section 3.2.2).
+fn host(request: &Parts) -> Option<String> {
+    let named = request.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = request.uri.authority().map(http::uri::Authority::as_str).or(named)?;
+    let without_user = host.rsplit('@').next().unwrap_or(host);
+    let bare = match without_user.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map(|(address, _)| format!("[{address}]"))?,
+        None => without_user.split(':').next().unwrap_or_default().to_owned(),
+    };
+    Some(bare.trim_end_matches('.').to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_for_the_site_of_its_host() {
+        let site = |host: Option<&str>, port: u16| SiteSettings {
+            host: host.map(str::to_owned),
+            ..SiteSettings::new(Url::parse(&format!("http://127.0.0.1:{port}")).unwrap())
+        };
+        let public = Url::parse("https://proxy.example:8443/").unwrap();
+        let check = |sites: &Sites, target: &str, named: Option<&str>, expect: Option<u16>| {
+            let mut request = http::Request::get(target);
+            if let Some(host) = named {
+                request = request.header(HOST, host);
+            }
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            let found = sites.of(&parts).and_then(|site| site.settings.origin.port());
+            assert_eq!(found, expect, "{target} {named:?}");
+        };
+        let named = [site(Some("a.example"), 1), site(Some("b.example"), 2), site(Some("[::1]"), 3)];
+        let sites = Sites::new(&named, &public);
+        assert!(sites.iter().any(|site| site.root.as_str() == "https://a.example:8443/"));
+        check(&sites, "/", Some("a.example"), Some(1));
+        check(&sites, "/", Some("B.EXAMPLE.:80"), Some(2));
+        check(&sites, "/", Some("[::1]:8080"), Some(3));
+        check(&sites, "http://a.example/", Some("b.example"), Some(1));
+        check(&sites, "/", Some("c.example"), None);
+        check(&sites, "/", None, None);
+        let with_any = [named.to_vec(), vec![site(None, 4)]].concat();
+        let sites = Sites::new(&with_any, &public);
+        check(&sites, "/", Some("c.example"), Some(4));
+        check(&sites, "/", None, Some(4));
+        check(&sites, "/", Some("a.example"), Some(1));
+    }
+}

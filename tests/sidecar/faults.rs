@@ -1,0 +1,125 @@
+//! Origins that are down, slow or broken: whose fault it is, in a line, and nothing that looks whole.
+
+use crate::rig::{Origin, Sidecar};
+use std::{
+    net::TcpListener,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+#[tokio::test]
+async fn an_origin_that_cannot_be_reached_is_named_as_the_one_at_fault() {
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let sidecar = Sidecar::before(unused, "").await;
+    let got = sidecar.get("/").await;
+    assert!(got.starts_with("HTTP/1.1 502 "), "{got}");
+    assert!(got.contains("the server behind this proxy cannot be reached"), "{got}");
+}
+
+#[tokio::test]
+async fn an_origin_that_does_not_answer_is_given_up() {
+    let sidecar = Sidecar::start("head_secs = 1\nidle_secs = 1", |_, mut origin| async move {
+        let head = origin.head().await.unwrap();
+        if head.contains("/half") {
+            origin.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf").await;
+        }
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let got = sidecar.get("/").await;
+    assert!(got.starts_with("HTTP/1.1 504 ") && got.contains("did not begin to answer within 1 s"), "{got}");
+    let half = sidecar.get("/half").await;
+    assert!(
+        half.starts_with("HTTP/1.1 200 ") && half.ends_with("half"),
+        "the connection ends in the middle: {half}"
+    );
+    let slow = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nConnection: close\r\n\r\nhalf";
+    let got = sidecar.exchange(slow).await;
+    assert!(
+        got.starts_with("HTTP/1.1 408 ") && got.contains("the body of the request did not come"),
+        "{got}"
+    );
+}
+
+#[tokio::test]
+async fn answers_that_are_none_are_bad_gateways() {
+    let sidecar = Sidecar::start("", |_, mut origin| async move {
+        let head = origin.head().await.unwrap();
+        match head.split(' ').nth(1).unwrap() {
+            "/garbage" => origin.write("SMTP ready\r\n\r\n").await,
+            "/nothing" => {}
+            "/long" => {
+                origin.write("HTTP/1.1 200 OK\r\n").await;
+                for n in 0..40_000 {
+                    origin.write(format!("X-{n}: {}\r\n", "x".repeat(100))).await;
+                }
+            }
+            "/interim" => loop {
+                origin.write("HTTP/1.1 102 Processing\r\n\r\n").await;
+                tokio::task::yield_now().await;
+                if origin.is_closed() {
+                    return;
+                }
+            },
+            "/upgraded" => {
+                origin
+                    .write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+                    .await
+            }
+            "/cut" => {
+                origin.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel").await;
+            }
+            _ => unreachable!(),
+        }
+    })
+    .await;
+    for target in ["/garbage", "/nothing", "/long", "/interim", "/upgraded"] {
+        let got = sidecar.get(target).await;
+        assert!(
+            got.starts_with("HTTP/1.1 502 ") && got.contains("the server behind this proxy"),
+            "{target}: {got}"
+        );
+    }
+    let cut = sidecar.get("/cut").await;
+    assert!(cut.starts_with("HTTP/1.1 200 ") && !cut.contains("\r\n0\r\n"), "{cut}");
+}
+
+#[tokio::test]
+async fn a_get_is_repeated_when_its_connection_was_just_closed_and_a_post_is_not() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    async fn closes_after_every_second(_: usize, mut origin: Origin) {
+        while origin.head().await.is_some() {
+            if ASKED.fetch_add(1, Ordering::Relaxed) % 2 == 1 {
+                return;
+            }
+            origin.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await;
+        }
+    }
+    let sidecar = Sidecar::start("", closes_after_every_second).await;
+    assert!(sidecar.get("/1").await.ends_with("ok"));
+    assert!(sidecar.get("/2").await.ends_with("ok"), "it is asked for once more");
+    assert_eq!(ASKED.load(Ordering::Relaxed), 3);
+    let got = sidecar
+        .exchange("POST /3 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
+        .await;
+    assert!(got.starts_with("HTTP/1.1 502 "), "{got}");
+    assert_eq!(ASKED.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test]
+async fn no_more_requests_than_may_be_are_at_the_origin_and_none_goes_round() {
+    let sidecar = Sidecar::start("requests_max = 1", |_, mut origin| async move {
+        origin.head().await;
+        std::future::pending::<()>().await;
+    })
+    .await;
+    let mut first = sidecar.connect().await;
+    first.write("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    while sidecar.heads().is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let got = sidecar.get("/2").await;
+    assert!(got.starts_with("HTTP/1.1 503 ") && got.to_lowercase().contains("retry-after: "), "{got}");
+    let round = "GET / HTTP/1.1\r\nHost: x\r\nVia: 1.1 everfeed, 1.1 everfeed\r\nVia: 2 everfeed\r\nConnection: close\r\n\r\n";
+    let got = sidecar.exchange(round).await;
+    assert!(got.starts_with("HTTP/1.1 508 "), "{got}");
+}
