@@ -1,13 +1,16 @@
 //! The running application: builds the components, wires them and shuts them down in order. It decides nothing else.
 
 use crate::{
-    catalog,
+    catalog::{self, FeedSettings, RegistrationProgress},
     clock::{self, Clock},
     config::{Config, ConfigSource},
     hub::Hub,
+    ingest::Poller,
+    readers::Readers,
     serve::{
         admin::{Admin, AdminGuard},
         listen,
+        router::Router,
     },
     store::{Remedy, Store, redb::Redb},
 };
@@ -15,9 +18,10 @@ use anyhow::Context as _;
 use descriptors::Descriptors;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{mem, net::SocketAddr, sync::Arc, time::Duration};
 use tasks::Tasks;
 use tokio::{net::TcpListener, time::Instant};
+use tokio_util::sync::CancellationToken;
 use wiring::Wiring;
 
 mod wiring;
@@ -79,60 +83,46 @@ impl App {
 
     /// Opens the store, binds the listeners and starts everything. A start that fails leaves nothing running. `source` is
     /// the file that the configuration was read from: a reload reads it again.
-    pub async fn start_with(config: Config, source: Option<ConfigSource>) -> anyhow::Result<Self> {
+    pub async fn start_with(mut config: Config, source: Option<ConfigSource>) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(clock::System);
-        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+        tell_warnings(&config.warnings());
         let store = open(&config, clock.clone()).await?;
         let descriptors = Descriptors::raised();
+        // They are many: the catalog holds them from here on, and nothing else.
+        let feeds = mem::take(&mut config.feed);
         let wiring =
-            Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock).await? };
-        let removed = removed::removed_feeds(&*wiring.store, &wiring.catalog.snapshot()).await?;
-        removed::tell(&removed);
+            Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock) };
         let server = &wiring.config.server;
         let listener = bind(server.listen, "consumers").await?;
         let admin_listener = bind(server.admin_listen, "the operator").await?;
-        let (address, admin_address) = (listener.local_addr()?, admin_listener.local_addr()?);
+        let addresses = (listener.local_addr()?, admin_listener.local_addr()?);
 
-        let poller = wiring.poller().await?;
-        let readers = wiring.readers();
-        let hub = wiring.hub(&readers)?;
-        hub.start().await.context("the stored subscriptions")?;
-        let waiters = wiring.waiters();
-        let reloader = Arc::new(Reloader::new(ReloadParts {
-            source,
-            started_with: wiring.config.clone(),
-            catalog: wiring.catalog.clone(),
-            store: wiring.store.clone(),
-            notify: wiring.notify.clone(),
-            poller: poller.clone(),
-        }));
-        let overview = Overview {
-            explainer: wiring.explainer(),
-            notify: wiring.notify.clone(),
-            poller: poller.clone(),
-            hub: hub.clone(),
-            waiters: waiters.clone(),
-            reloader: reloader.clone(),
-            started_at: insight::now(),
-        };
-
-        let tasks = Tasks::new(server.shutdown_secs);
+        // Both listeners answer while the feeds are registered.
+        let progress = Arc::new(RegistrationProgress::of(feeds.len()));
+        let (readers, tasks) = (wiring.readers(), Tasks::new(server.shutdown_secs));
         let budget = readers.budget().clone();
         let connections_max = descriptors.connections_max(&wiring.config);
         let limits = listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget);
-        let mounts = wiring.mounts(readers, &hub, waiters, tasks.serving_ends())?;
-        tasks.serve(listener, mounts, wiring.metrics.clone(), limits);
-        let admin = Admin::new(Arc::new(overview), wiring.metrics.clone());
-        let guard = AdminGuard::new(admin, server.admin_listen.ip(), server.admin_token.clone());
+        let router = Router::starting(progress.clone());
+        tasks.serve(listener, router.clone(), wiring.metrics.clone(), limits);
+        let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
+        let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
         tasks.serve_operator(admin_listener, guard);
-        tasks.poll(poller);
-        let count = wiring.catalog.snapshot().feeds().len();
-        tracing::info!(
-            server.address = %address, admin.address = %admin_address, feeds = count,
-            "Serving at {}; feeds: {count}", server.public_url
-        );
-        supervisor::ready(&format!("Serving at {}; feeds: {count}", server.public_url));
-        Ok(Self { address, admin_address, store: wiring.store, hub, reloader, tasks })
+
+        let starting = Starting { wiring, source, readers, router, admin };
+        match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
+            Ok(Started { store, hub, reloader, poller, words }) => {
+                tasks.poll(poller);
+                let (address, admin_address) = addresses;
+                tracing::info!(server.address = %address, admin.address = %admin_address, "{words}");
+                supervisor::ready(&words);
+                Ok(Self { address, admin_address, store, hub, reloader, tasks })
+            }
+            Err(error) => {
+                tasks.stop().await;
+                Err(error)
+            }
+        }
     }
 
     /// Address at which consumers are served.
@@ -189,6 +179,81 @@ impl App {
         self.store.close().await.context("the store could not be closed")?;
         tracing::info!("Stopped");
         Ok(())
+    }
+}
+
+/// A start whose listeners answer already.
+struct Starting {
+    wiring: Wiring,
+    source: Option<ConfigSource>,
+    readers: Arc<Readers>,
+    router: Router,
+    admin: Admin,
+}
+
+/// The rest of what was started.
+struct Started {
+    store: Arc<dyn Store>,
+    hub: Arc<Hub>,
+    reloader: Arc<Reloader>,
+    poller: Poller,
+    /// Line for the log and for the supervisor.
+    words: String,
+}
+
+impl Starting {
+    /// Registers the feeds, takes up what is kept of them, and opens both listeners.
+    async fn go_on(
+        self,
+        feeds: Vec<FeedSettings>,
+        progress: &RegistrationProgress,
+        serving_ends: CancellationToken,
+    ) -> anyhow::Result<Started> {
+        let Self { wiring, source, readers, router, admin } = self;
+        wiring.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
+        let removed = removed::removed_feeds(&*wiring.store, &wiring.catalog.snapshot()).await?;
+        removed::tell(&removed);
+        let poller = wiring.poller().await?;
+        let hub = wiring.hub(&readers)?;
+        hub.start().await.context("the stored subscriptions")?;
+        let waiters = wiring.waiters();
+        let reloader = Arc::new(Reloader::new(ReloadParts {
+            source,
+            started_with: wiring.config.clone(),
+            catalog: wiring.catalog.clone(),
+            store: wiring.store.clone(),
+            notify: wiring.notify.clone(),
+            poller: poller.clone(),
+        }));
+        let overview = Overview {
+            explainer: wiring.explainer(),
+            notify: wiring.notify.clone(),
+            poller: poller.clone(),
+            hub: hub.clone(),
+            waiters: waiters.clone(),
+            reloader: reloader.clone(),
+            started_at: insight::now(),
+        };
+        router.open(wiring.mounts(readers, &hub, waiters, serving_ends)?);
+        admin.open(Arc::new(overview));
+        let count = wiring.catalog.snapshot().feeds().len();
+        let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);
+        Ok(Started { store: wiring.store, hub, reloader, poller, words })
+    }
+}
+
+/// Warnings that are told one by one in the log; the others are counted.
+const WARNINGS_TOLD_MAX: usize = 50;
+
+/// Tells the log of warnings about the configuration.
+fn tell_warnings(warnings: &[String]) {
+    warnings.iter().take(WARNINGS_TOLD_MAX).for_each(|warning| tracing::warn!("{warning}"));
+    let more = warnings.len().saturating_sub(WARNINGS_TOLD_MAX);
+    if more > 0 {
+        tracing::warn!(
+            warnings = more,
+            "{more} more warnings about the configuration: `everfeed check` tells all"
+        );
     }
 }
 

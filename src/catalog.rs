@@ -14,7 +14,7 @@ mod changes;
 mod register;
 
 pub use changes::{CatalogChanges, ChangedFeed, diff};
-pub use register::{observe, register};
+pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{FeedSettings, ServePlain, SiteSettings};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};
 

@@ -23,6 +23,8 @@ mod config_text;
 
 mod typed;
 
+mod parts;
+
 mod keys;
 
 mod effect;
@@ -105,9 +107,30 @@ impl Config {
         file: &Path,
         text: &str,
         environment: impl IntoIterator<Item = (String, String)>,
-        beside: impl FnOnce(&mut Self) -> Option<RefusedSetting>,
+        beside: impl Fn(&mut Self) -> Option<RefusedSetting>,
     ) -> Result<Self, ConfigError> {
-        let mut reading = ConfigReading::new(ConfigText::read(text, environment));
+        let environment: Vec<(String, String)> = environment.into_iter().collect();
+        let parts = parts::parts(text);
+        let (mut config, mut problems) = Self::read(&parts, environment.clone(), &beside);
+        if parts.len() > 1 && !problems.is_empty() {
+            // Lines, and mistakes that concern two parts, are known only of the whole.
+            (config, problems) = Self::read(&[text], environment, &beside);
+        }
+        if !problems.is_empty() {
+            return Err(ConfigError { file: file.to_owned(), problems });
+        }
+        Ok(config)
+    }
+
+    /// Reads the parts of a text, and finds every mistake in them. Where there are several, mistakes only tell that there are
+    /// any.
+    fn read(
+        parts: &[&str],
+        environment: Vec<(String, String)>,
+        beside: impl Fn(&mut Self) -> Option<RefusedSetting>,
+    ) -> (Self, Vec<RefusedSetting>) {
+        let (first, rest) = parts.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
+        let mut reading = ConfigReading::new(ConfigText::read(first, environment));
         let mut config = Self {
             server: reading.section("server", |_| Ok(())),
             store: reading.section("store", |_| Ok(())),
@@ -124,6 +147,11 @@ impl Config {
         }
         let sites: Vec<(String, SiteSettings)> = reading.list("site");
         let mut feeds: Vec<(String, FeedSettings)> = reading.list("feed");
+        for part in rest {
+            let mut further = ConfigReading::new(ConfigText::read(part, []));
+            feeds.extend(further.list("feed"));
+            reading.take_over_all(further);
+        }
         let problems = problems::of_server(&config.server);
         problems.into_iter().chain(beside(&mut config)).for_each(|problem| reading.take_over(problem));
         if feeds.is_empty() && sites.is_empty() {
@@ -132,13 +160,9 @@ impl Config {
         problems::of_sites(&sites, &config.server, &mut reading);
         feeds.extend(feeds_of_sites(&sites, &feeds, &config.server.public_url));
         problems::of_feeds(&feeds, &config.platforms.profiles(), &mut reading);
-        let problems = reading.into_mistakes();
-        if !problems.is_empty() {
-            return Err(ConfigError { file: file.to_owned(), problems });
-        }
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.site = sites.into_iter().map(|(_, site)| site).collect();
-        Ok(config)
+        (config, reading.into_mistakes())
     }
 
     /// Warnings about settings that are allowed, but risky: each with its key and a remedy.

@@ -18,11 +18,19 @@ pub use hints::HintFate;
 /// The wake-ups of all feeds.
 #[derive(Debug, Default)]
 pub struct Notify {
-    feeds: RwLock<HashMap<FeedNo, watch::Sender<Head>>>,
+    feeds: RwLock<Heads>,
     /// The feeds forgotten last: a commit that was under way may end after that.
     forgotten: Mutex<VecDeque<FeedNo>>,
     hinted: Mutex<Hinted>,
     bell: Bell,
+}
+
+/// The heads of all feeds, and the way to those who wait.
+#[derive(Debug, Default)]
+struct Heads {
+    known: HashMap<FeedNo, Head>,
+    /// Channels of the feeds that somebody waits for: one takes ten times the memory of a head.
+    channels: HashMap<FeedNo, watch::Sender<Head>>,
 }
 
 /// The hints of all feeds.
@@ -47,13 +55,16 @@ impl Notify {
     /// Announces the head of a feed. Waiters wake only when it is new to them. Called after the commit is durable. What is
     /// said late of a feed that was forgotten is not kept.
     pub fn moved(&self, feed: FeedNo, head: Head) {
-        if let Some(known) = self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed) {
-            tell(known, head);
+        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_forgotten(feed) {
             return;
         }
-        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_forgotten(feed) {
-            tell(feeds.entry(feed).or_insert_with(|| watch::Sender::new(head)), head);
+        feeds.known.insert(feed, head);
+        if let Some(channel) = feeds.channels.get(&feed) {
+            tell(channel, head);
+            if channel.receiver_count() == 0 {
+                feeds.channels.remove(&feed);
+            }
         }
     }
 
@@ -63,7 +74,8 @@ impl Notify {
         let mut forgotten = self.forgotten.lock().unwrap_or_else(PoisonError::into_inner);
         forgotten.truncate(FORGOTTEN_MAX - 1);
         forgotten.push_front(feed);
-        feeds.remove(&feed);
+        feeds.known.remove(&feed);
+        feeds.channels.remove(&feed);
         let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
         hinted.new.remove(&feed);
         hinted.waiting.remove(&feed);
@@ -77,12 +89,18 @@ impl Notify {
 
     /// The head of a feed; `None` for one that was never announced.
     pub fn head(&self, feed: FeedNo) -> Option<Head> {
-        self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed).map(|known| *known.borrow())
+        self.feeds.read().unwrap_or_else(PoisonError::into_inner).known.get(&feed).copied()
     }
 
     /// Registers for a feed's wake-ups. Register before the first read, or a change in between is slept through.
     pub fn watch(&self, feed: FeedNo) -> Option<watch::Receiver<Head>> {
-        self.feeds.read().unwrap_or_else(PoisonError::into_inner).get(&feed).map(watch::Sender::subscribe)
+        let channel = |feeds: &Heads| feeds.channels.get(&feed).map(watch::Sender::subscribe);
+        if let Some(receiver) = channel(&self.feeds.read().unwrap_or_else(PoisonError::into_inner)) {
+            return Some(receiver);
+        }
+        let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
+        let head = *feeds.known.get(&feed)?;
+        Some(feeds.channels.entry(feed).or_insert_with(|| watch::Sender::new(head)).subscribe())
     }
 
     /// Number of receivers that are registered for a feed.
@@ -90,6 +108,7 @@ impl Notify {
         self.feeds
             .read()
             .unwrap_or_else(PoisonError::into_inner)
+            .channels
             .get(&feed)
             .map_or(0, watch::Sender::receiver_count)
     }
@@ -163,6 +182,25 @@ mod tests {
         notify.moved(FEED, head(2));
         assert!(!waiter.has_changed().unwrap(), "the same head wakes nobody");
         assert_eq!((notify.head(FEED), notify.watchers(FEED)), (Some(head(2)), 1));
+    }
+
+    #[tokio::test]
+    async fn only_a_feed_that_somebody_waits_for_has_a_channel() {
+        let notify = Notify::new();
+        let channels = || notify.feeds.read().unwrap().channels.len();
+        notify.moved(FEED, head(1));
+        assert_eq!((channels(), notify.head(FEED)), (0, Some(head(1))));
+        let mut waiter = notify.watch(FEED).unwrap();
+        let other = notify.watch(FEED).unwrap();
+        assert_eq!((channels(), notify.watchers(FEED)), (1, 2));
+        assert!(!waiter.has_changed().unwrap(), "the head at which it registered is no news");
+        drop(other);
+        notify.moved(FEED, head(2));
+        assert!(waiter.has_changed().unwrap());
+        assert_eq!(*waiter.borrow_and_update(), head(2));
+        drop(waiter);
+        notify.moved(FEED, head(3));
+        assert_eq!((channels(), notify.head(FEED)), (0, Some(head(3))));
     }
 
     #[tokio::test]

@@ -34,6 +34,8 @@ pub mod redb;
 
 mod plan;
 
+pub mod packed;
+
 mod paging;
 
 mod clock_guard;
@@ -46,7 +48,7 @@ mod conformance;
 #[cfg(test)]
 pub(crate) mod wrapped;
 
-pub use catalog::{CatalogStore, StoreCounts};
+pub use catalog::{CatalogStore, StoreCounts, check_namespace};
 pub use condition::{BackupReport, Outage, Remedy, StoreCondition, Watched};
 pub use error::StoreError;
 pub use feed_lease::FeedLease;

@@ -362,3 +362,45 @@ async fn the_command_and_the_signal_reload_a_running_process() {
     let ended = tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap();
     assert!(ended.success());
 }
+
+/// Feeds of a start that takes several batches.
+const MANY: usize = 5_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_with_many_feeds_answers_from_its_beginning_and_says_how_far_it_is() {
+    let mut site = Site::new().await;
+    let port = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (consumers, operator) = (port(), port());
+    site.ports = (consumers.port(), operator.port());
+    let names: Vec<String> = (0..MANY).map(|n| format!("f{n}")).collect();
+    let feeds: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    site.write(&feeds[..MANY - 1_000]);
+    let source = ConfigSource { file: site.file(), environment: Vec::new() };
+    let config = source.load().unwrap();
+    let starting = tokio::spawn(App::start_with(config, Some(source)));
+    let text = |answer: &Answer| String::from_utf8_lossy(&answer.body).into_owned();
+    let (mut told, mut served) = (Vec::new(), Vec::new());
+    while !starting.is_finished() {
+        if let Some(answer) = ask(operator, Method::GET, "/ready", &[], "").await {
+            assert_eq!(get(operator, "/live").await.status, 200);
+            told.push((answer.status, text(&answer)));
+            let last = format!("/feeds/f{}", MANY - 1_001);
+            let answer = get(consumers, &last).await;
+            served.push((answer.status, !answer.header("retry-after").is_empty(), text(&answer)));
+        }
+        tokio::task::yield_now().await;
+    }
+    let app = starting.await.unwrap().unwrap();
+    let parts = |status: u16, text: &str| status == 503 && text.contains("of 4000 feeds are registered");
+    assert!(told.iter().any(|(status, text)| parts(*status, text)), "{told:?}");
+    let all_wait = served.iter().all(|(status, again, _)| *status == 503 && *again || *status == 200);
+    assert!(all_wait && served.iter().any(|(status, _, text)| parts(*status, text)), "{served:?}");
+    assert_eq!(get(operator, "/ready").await.status, 200);
+
+    site.write(&feeds);
+    let report = app.reload().await.unwrap();
+    assert_eq!((report.changes.added.len(), report.changes.removed.len()), (1_000, 0));
+    let last = format!("/feeds/f{}", MANY - 1);
+    assert_ne!(get(consumers, &last).await.status, 404);
+    app.stop().await.unwrap();
+}

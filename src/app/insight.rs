@@ -28,7 +28,7 @@ use crate::{
 };
 use chrono::{SecondsFormat, Utc};
 use futures_util::future::BoxFuture;
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 use url::Url;
 
 /// Everything that the operator may ask.
@@ -137,17 +137,10 @@ impl Overview {
             Err(_) if store.fault.is_some() => Default::default(),
             Err(error) => return Err(error.to_string()),
         };
-        let mut failing: BTreeMap<String, usize> = BTreeMap::new();
-        for feed in catalog.feeds() {
-            let fault =
-                self.poller.status(feed.no).and_then(|polled| Some(polled.health.fault?.kind.whose()));
-            if let Some(whose) = fault {
-                *failing.entry(whose.to_string()).or_default() += 1;
-            }
-        }
+        let failing = self.poller.failing();
         Ok(Status {
             feeds_total: catalog.feeds().len(),
-            failing,
+            failing: failing.into_iter().map(|(whose, feeds)| (whose.to_string(), feeds)).collect(),
             next,
             version: env!("CARGO_PKG_VERSION"),
             started_at: self.started_at.clone(),

@@ -3,7 +3,7 @@
 
 use super::removed::{self, RemovedFeed, removed_feeds};
 use crate::{
-    catalog::{self, Catalog, CatalogChanges, CatalogSnapshot, FeedSettings},
+    catalog::{self, Catalog, CatalogChanges, CatalogSnapshot, FeedSettings, RegistrationProgress},
     config::{Config, ConfigError, ConfigSource, waiting_for_restart},
     feed::record::FeedNo,
     ingest::{FeedChange, FeedSpec, Poller},
@@ -152,9 +152,11 @@ impl Reloader {
         if !unknown.is_empty() {
             return Err(ConfigError { file, problems: unknown }.into());
         }
-        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+        super::tell_warnings(&config.warnings());
         let waiting = waiting_for_restart(&parts.started_with, &config);
-        let snapshot = catalog::register(&*parts.store, config.feed).await.map_err(|error| match error {
+        let progress = RegistrationProgress::of(config.feed.len());
+        let snapshot = catalog::register(&*parts.store, config.feed, &progress).await;
+        let snapshot = snapshot.map_err(|error| match error {
             error @ StoreError::Namespace { .. } => ReloadRefused::Namespace(error),
             error => ReloadRefused::Store(error),
         })?;
@@ -169,9 +171,7 @@ impl Reloader {
             parts.notify.moved(feed.no, record.head());
         }
         parts.catalog.publish(snapshot);
-        for change in poller_changes(&changes) {
-            parts.poller.apply(change);
-        }
+        parts.poller.apply_all(poller_changes(&changes));
         Ok(ReloadReport { changes, waiting })
     }
 

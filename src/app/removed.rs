@@ -84,7 +84,7 @@ pub(super) fn tell(removed: &[RemovedFeed]) {
 mod tests {
     use super::*;
     use crate::{
-        catalog::{FeedSettings, register},
+        catalog::{FeedSettings, RegistrationProgress, register},
         clock::Manual,
         store::memory::Memory,
     };
@@ -96,9 +96,9 @@ mod tests {
         let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
         let feed = |name: &str, url: &str| FeedSettings::new(name, Url::parse(url).unwrap());
         let all = vec![feed("blog", "http://x/a"), feed("old", "http://x/b"), feed("gone", "http://x/c")];
-        register(&store, all).await.unwrap();
+        register(&store, all, &RegistrationProgress::default()).await.unwrap();
         let now = vec![feed("blog", "http://x/a"), feed("new", "https://x/b")];
-        let catalog = register(&store, now).await.unwrap();
+        let catalog = register(&store, now, &RegistrationProgress::default()).await.unwrap();
         let removed = removed_feeds(&store, &catalog).await.unwrap();
         let told: Vec<_> = removed.iter().map(|it| (it.name.as_str(), it.renamed_to.as_deref())).collect();
         assert_eq!(told, [("gone", None), ("old", Some("new"))]);

@@ -6,7 +6,6 @@ use crate::{
     serve::{
         admin::{Admin, AdminGuard},
         listen,
-        mount::Mount,
         router::Router,
         stack,
     },
@@ -57,11 +56,11 @@ impl Tasks {
     pub(super) fn serve(
         &self,
         listener: TcpListener,
-        mounts: Vec<Mount>,
+        router: Router,
         metrics: Metrics,
         limits: listen::ListenerLimits,
     ) {
-        let service = stack::stack(Router::new(mounts), metrics);
+        let service = stack::stack(router, metrics);
         self.serving.spawn(listen::serve(listener, service, limits, self.stop_serving.clone()));
     }
 

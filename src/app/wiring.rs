@@ -2,7 +2,7 @@
 
 use super::explain::Explainer;
 use crate::{
-    catalog::{self, Catalog, RegisteredFeed},
+    catalog::{Catalog, CatalogSnapshot, RegisteredFeed},
     clock::Clock,
     config::Config,
     feed::schedule::Policy,
@@ -47,16 +47,12 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
-    /// Registers the configured feeds.
-    pub(super) async fn new(
-        config: Config,
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-    ) -> anyhow::Result<Self> {
-        let catalog = Catalog::new(catalog::register(&*store, config.feed.clone()).await?);
+    /// Components over a catalog that holds no feed yet: those of the configuration are registered later.
+    pub(super) fn new(config: Config, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        let catalog = Catalog::new(CatalogSnapshot::default());
         let (notify, metrics) = (Arc::default(), Metrics::default());
         let idle_per_host = ClientConfig::default().idle_per_host;
-        Ok(Self { config, catalog, store, notify, clock, metrics, idle_per_host })
+        Self { config, catalog, store, notify, clock, metrics, idle_per_host }
     }
 
     pub(super) async fn poller(&self) -> anyhow::Result<Poller> {

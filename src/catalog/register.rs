@@ -1,37 +1,89 @@
-//! From settings to a snapshot: gives each feed its number in the store.
+//! From settings to a snapshot: gives each feed its number in the store, in batches; and how far that is.
 
 use super::{CatalogSnapshot, FeedSettings, RegisteredFeed};
 use crate::{
-    feed::record::{FeedNo, FeedRecord},
-    store::{Store, StoreError, listing},
+    feed::record::FeedNo,
+    store::{Store, StoreError, check_namespace, listing},
 };
 use futures_util::TryStreamExt as _;
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+/// Feeds registered in one transaction at most: what else is to be written waits for one batch, not for all.
+pub const BATCH_FEEDS_MAX: usize = 2_000;
+
+/// Progress of a registration.
+#[derive(Debug, Default)]
+pub struct RegistrationProgress {
+    registered: AtomicUsize,
+    feeds: AtomicUsize,
+}
+
+impl RegistrationProgress {
+    /// None of so many feeds is registered.
+    pub fn of(feeds: usize) -> Self {
+        Self { registered: AtomicUsize::new(0), feeds: AtomicUsize::new(feeds) }
+    }
+
+    fn add(&self, feeds: usize) {
+        self.registered.fetch_add(feeds, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Display for RegistrationProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (registered, feeds) =
+            (self.registered.load(Ordering::Relaxed), self.feeds.load(Ordering::Relaxed));
+        write!(f, "{registered} of {feeds} feeds are registered")
+    }
+}
 
 /// Registers feeds, and makes a snapshot of them. Nothing is registered when one of them has another namespace than the
 /// store remembers.
-pub async fn register(store: &dyn Store, settings: Vec<FeedSettings>) -> Result<CatalogSnapshot, StoreError> {
-    let names = settings.iter().map(|feed| (feed.name.clone(), feed.namespace())).collect();
-    let records = store.register_all(names).await?;
-    let registered = |(settings, record): (_, FeedRecord)| RegisteredFeed { no: record.no, settings };
-    let feeds: Vec<_> = settings.into_iter().zip(records).map(registered).collect();
-    Ok(CatalogSnapshot::new(feeds, numbers(store).await?))
+pub async fn register(
+    store: &dyn Store,
+    settings: Vec<FeedSettings>,
+    progress: &RegistrationProgress,
+) -> Result<CatalogSnapshot, StoreError> {
+    let at: HashMap<&str, usize> =
+        settings.iter().enumerate().map(|(at, feed)| (feed.name.as_str(), at)).collect();
+    let mut numbers = vec![None; settings.len()];
+    let mut withdrawn = Vec::new();
+    let mut records = listing::feeds(store);
+    while let Some(record) = records.try_next().await? {
+        let Some(at) = at.get(record.name.as_str()).copied() else {
+            withdrawn.push((record.name, record.no));
+            continue;
+        };
+        check_namespace(&record, &settings[at].namespace())?;
+        numbers[at] = Some(record.no);
+        progress.add(1);
+    }
+    drop((records, at));
+    let new: Vec<usize> = (0..settings.len()).filter(|at| numbers[*at].is_none()).collect();
+    for batch in new.chunks(BATCH_FEEDS_MAX) {
+        let names = batch.iter().map(|at| (settings[*at].name.clone(), settings[*at].namespace())).collect();
+        for (at, record) in batch.iter().zip(store.register_all(names).await?) {
+            numbers[*at] = Some(record.no);
+        }
+        progress.add(batch.len());
+    }
+    let registered = |(settings, no): (_, Option<_>)| Some(RegisteredFeed { no: no?, settings });
+    Ok(CatalogSnapshot::new(settings.into_iter().zip(numbers).filter_map(registered), withdrawn))
 }
 
 /// A snapshot of those feeds that the store knows already; writes nothing.
 pub async fn observe(store: &dyn Store, settings: Vec<FeedSettings>) -> Result<CatalogSnapshot, StoreError> {
-    let stored = numbers(store).await?;
+    let stored: HashMap<String, FeedNo> = listing::feed_names(store).try_collect().await?;
     let known = |settings: FeedSettings| {
         let no = *stored.get(&settings.name)?;
         Some(RegisteredFeed { no, settings })
     };
     let feeds: Vec<_> = settings.into_iter().filter_map(known).collect();
     Ok(CatalogSnapshot::new(feeds, stored))
-}
-
-/// The number of each feed that the store knows, by name.
-async fn numbers(store: &dyn Store) -> Result<HashMap<String, FeedNo>, StoreError> {
-    listing::feed_names(store).try_collect().await
 }
 
 #[cfg(test)]
@@ -46,6 +98,10 @@ mod tests {
 
     fn store() -> Memory {
         Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)))
+    }
+
+    async fn register(store: &Memory, settings: Vec<FeedSettings>) -> Result<CatalogSnapshot, StoreError> {
+        super::register(store, settings, &RegistrationProgress::default()).await
     }
 
     fn feed(name: &str, url: &str) -> FeedSettings {
@@ -73,5 +129,22 @@ mod tests {
         let refused = register(&store, vec![feed("a", "http://x/a"), feed("b", "http://x/moved")]).await;
         assert!(matches!(refused, Err(StoreError::Namespace { feed, .. }) if feed == "b"));
         assert_eq!(store.counts().await.unwrap().feeds, 1);
+    }
+
+    #[tokio::test]
+    async fn many_feeds_are_registered_in_batches_each_with_its_own_number_and_the_progress_is_told() {
+        let store = store();
+        let feeds = |range: std::ops::Range<usize>| -> Vec<FeedSettings> {
+            range.map(|n| feed(&format!("f{n}"), &format!("http://x/{n}"))).collect()
+        };
+        let many = 2 * BATCH_FEEDS_MAX + 1;
+        register(&store, feeds(3..5)).await.unwrap();
+        let progress = RegistrationProgress::of(many);
+        assert_eq!(progress.to_string(), format!("0 of {many} feeds are registered"));
+        let catalog = super::register(&store, feeds(0..many), &progress).await.unwrap();
+        assert_eq!(progress.to_string(), format!("{many} of {many} feeds are registered"));
+        let stored: HashMap<String, FeedNo> = listing::feed_names(&store).try_collect().await.unwrap();
+        assert_eq!((stored.len(), catalog.feeds().len()), (many, many));
+        assert!(catalog.feeds().all(|feed| stored.get(&feed.settings.name) == Some(&feed.no)));
     }
 }

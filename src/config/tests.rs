@@ -540,3 +540,44 @@ fn a_key_that_was_renamed_is_refused_and_the_new_name_is_given() {
     let refused = Config::load(&path, [old]).unwrap_err().to_string();
     assert!(refused.contains("`permalink_check_gap_secs`"), "{refused}");
 }
+
+/// A long configuration, with something before its last feed.
+fn long(before_last: &str) -> String {
+    let feed = |n: usize| {
+        format!("[[feed]]\nname = \"f{n}\"\nurl = \"http://x/{n}\"\n[feed.poll]\nmax_secs = 7200\n")
+    };
+    let feeds: String = (1..2_500).map(feed).collect();
+    format!("[server]\nlisten = \"127.0.0.1:9\"\n{feeds}{before_last}{}", feed(2_500))
+}
+
+#[test]
+fn a_long_configuration_is_read_in_parts_and_its_mistakes_keep_their_lines() {
+    let read = |text: &str| Config::parse("x", text);
+    let config = read(&long("")).unwrap();
+    assert_eq!((config.feed.len(), config.server.listen.port()), (2_500, 9));
+    assert_eq!(config.feed[2_499].name, "f2500");
+    assert!(config.feed.iter().all(|feed| feed.poll.max_secs == 7_200));
+    let line = 2 + 5 * 2_499;
+    let told = |text: &str| read(&long(text)).unwrap_err().problems;
+    for (text, below) in [
+        ("[[feed]]\nname = \"f7\"\nurl = \"http://x/other\"\n", 2),
+        ("[[feed]]\nname = \"seven\"\nurl = \"http://x/7\"\n", 3),
+        ("[[feed]]\nname = \"seven\"\nurl = 7\n", 3),
+        ("[server]\nlisten = \"127.0.0.1:10\"\n", 1),
+        ("[[feed]]\nname = \"seven\"\nurl = \"http://x/seven\"\nalias = 1\n", 4),
+    ] {
+        let problems = told(text);
+        assert_eq!(problems[0].line, Some(line + below), "{text}: {problems:?}");
+    }
+    // What stands after the feeds is read all the same.
+    let config = read(&long("[upstream]\ntotal_secs = 7\n")).unwrap();
+    assert_eq!((config.feed.len(), config.upstream.total_secs), (2_500, 7));
+    // A text in several lines may look like a feed.
+    let odd = "[[feed]]\nname = \"odd\"\nurl = \"http://x/odd\"\nid_namespace = \"\"\"\n";
+    let odd = format!("{odd}{}\"\"\"\n", "[[feed]]\n".repeat(20_000));
+    assert!(told(&odd).iter().all(|problem| problem.key == "feed.odd.id_namespace"));
+    let name = "EVERFEED__FEED__f2499__POLL__MAX_SECS".to_owned();
+    let overridden =
+        Config::from_text("x".as_ref(), &long(""), [(name, "9000".to_owned())], |_| None).unwrap();
+    assert_eq!(overridden.feed[2_498].poll.max_secs, 9_000);
+}

@@ -80,6 +80,14 @@ impl<'t> ConfigReading<'t> {
         }
     }
 
+    /// Takes over the mistakes of a further part of the text, in which nothing but feeds may stand.
+    pub(super) fn take_over_all(&mut self, further: Self) {
+        let others = further.written.table.keys().filter(|key| *key != "feed");
+        let others = others.map(|key| further.written.refused(key, "a table", "keep it before the feeds"));
+        self.mistakes.extend(others);
+        self.mistakes.extend(further.mistakes);
+    }
+
     /// Takes over a refusal of something outside of the text.
     pub(super) fn add(&mut self, refused: RefusedSetting) {
         self.mistakes.push(refused);

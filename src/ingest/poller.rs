@@ -2,8 +2,11 @@
 
 use super::{Context, FeedSpec, Upstream};
 use crate::{
-    feed::{record::FeedNo, schedule::PollState},
-    store::{StoreError, listing},
+    feed::{
+        record::FeedNo,
+        schedule::{PollState, Whose},
+    },
+    store::{StoreError, listing, packed::PackedPollState},
 };
 use futures_util::TryStreamExt as _;
 use jobs::JobParts;
@@ -38,8 +41,21 @@ pub struct Poller {
     parts: JobParts,
     /// The feeds as they are to be polled; a worker takes over what has changed.
     wanted: Arc<watch::Sender<Arc<WantedFeeds>>>,
-    states: Arc<RwLock<HashMap<FeedNo, PollState>>>,
+    states: Arc<RwLock<HashMap<FeedNo, KeptState>>>,
     requests: Arc<Requests>,
+}
+
+/// A poll state as it is kept while nothing is done with it, and what is counted of all of them.
+struct KeptState {
+    state: PackedPollState,
+    whose: Option<Whose>,
+}
+
+impl KeptState {
+    fn of(state: &PollState) -> Self {
+        let whose = state.health.fault.as_ref().map(|fault| fault.kind.whose());
+        Self { state: PackedPollState::of(state), whose }
+    }
 }
 
 /// A change of the feeds that are polled.
@@ -61,21 +77,23 @@ impl Poller {
         feeds: Vec<FeedSpec>,
     ) -> Result<Self, StoreError> {
         let now = context.now();
-        let mut saved: HashMap<FeedNo, PollState> = listing::polls(&*context.store).try_collect().await?;
-        let mut state_of = |feed: &FeedSpec| {
-            let url = feed.bare_url();
-            match saved.remove(&feed.no) {
-                Some(state) => state.resumed(url.as_str(), &feed.policy, now),
-                None => PollState::unpolled(url.as_str()),
+        let feeds: WantedFeeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
+        let unpolled = |feed: &FeedSpec| PollState::unpolled(feed.bare_url().as_str());
+        let mut states: HashMap<FeedNo, KeptState> =
+            feeds.values().map(|feed| (feed.no, KeptState::of(&unpolled(feed)))).collect();
+        let mut saved = listing::polls(&*context.store);
+        while let Some((no, state)) = saved.try_next().await? {
+            if let Some(feed) = feeds.get(&no) {
+                let state = state.resumed(feed.bare_url().as_str(), &feed.policy, now);
+                states.insert(no, KeptState::of(&state));
             }
-        };
-        let states = feeds.iter().map(|feed| (feed.no, state_of(feed))).collect();
+        }
+        drop(saved);
         let mut records = listing::feeds(&*context.store);
         while let Some(record) = records.try_next().await? {
             context.notify.moved(record.no, record.head());
         }
         drop(records);
-        let feeds: WantedFeeds = feeds.into_iter().map(|feed| (feed.no, Arc::new(feed))).collect();
         let wanted = Arc::new(watch::Sender::new(Arc::new(feeds)));
         let (parts, states) = (JobParts { context, upstream }, Arc::new(RwLock::new(states)));
         Ok(Self { parts, wanted, states, requests: Arc::default() })
@@ -83,14 +101,21 @@ impl Poller {
 
     /// Changes the feeds that are polled, before it runs or while it does.
     pub fn apply(&self, change: FeedChange) {
+        self.apply_all([change]);
+    }
+
+    /// The same with many changes, which are taken over at once: the feeds are copied for each time that they change.
+    pub fn apply_all(&self, changes: impl IntoIterator<Item = FeedChange>) {
         self.wanted.send_modify(|wanted| {
             let feeds = Arc::make_mut(wanted);
-            match change {
-                FeedChange::Added(feed) | FeedChange::Changed(feed) => {
-                    feeds.insert(feed.no, Arc::new(feed));
-                }
-                FeedChange::Removed(feed) => {
-                    feeds.remove(&feed);
+            for change in changes {
+                match change {
+                    FeedChange::Added(feed) | FeedChange::Changed(feed) => {
+                        feeds.insert(feed.no, Arc::new(feed));
+                    }
+                    FeedChange::Removed(feed) => {
+                        feeds.remove(&feed);
+                    }
                 }
             }
         });
@@ -98,7 +123,19 @@ impl Poller {
 
     /// The poll state of a feed right now.
     pub fn status(&self, feed: FeedNo) -> Option<PollState> {
-        self.states.read().unwrap_or_else(PoisonError::into_inner).get(&feed).cloned()
+        let states = self.states.read().unwrap_or_else(PoisonError::into_inner);
+        states.get(&feed).map(|kept| kept.state.unpacked())
+    }
+
+    /// Number of feeds that fail, by whose fault that is.
+    pub fn failing(&self) -> HashMap<Whose, usize> {
+        let mut failing = HashMap::new();
+        for kept in self.states.read().unwrap_or_else(PoisonError::into_inner).values() {
+            if let Some(whose) = kept.whose {
+                *failing.entry(whose).or_default() += 1;
+            }
+        }
+        failing
     }
 
     /// Polls until `stop`, then finishes what is being committed, saves what is to be remembered and returns.
@@ -111,8 +148,9 @@ impl Poller {
         worker.drain().await
     }
 
-    fn remember(&self, feed: FeedNo, state: PollState) {
-        self.states.write().unwrap_or_else(PoisonError::into_inner).insert(feed, state);
+    fn remember(&self, feed: FeedNo, state: &PollState) {
+        let kept = KeptState::of(state);
+        self.states.write().unwrap_or_else(PoisonError::into_inner).insert(feed, kept);
     }
 
     fn forget(&self, feed: FeedNo) {

@@ -4,7 +4,10 @@ use super::{
     body::{self, Response},
     feed_range::FeedRange,
 };
-use crate::telemetry::{Metrics, exposition};
+use crate::{
+    catalog::RegistrationProgress,
+    telemetry::{Metrics, exposition},
+};
 use futures_util::future::BoxFuture;
 use http::{
     HeaderValue, Method, Request, StatusCode,
@@ -13,7 +16,7 @@ use http::{
 use percent_encoding::percent_decode_str;
 use std::{
     convert::Infallible,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
 };
 use tower::Service;
@@ -98,14 +101,22 @@ pub enum ReloadAnswer {
 /// The service behind the operator's listener.
 #[derive(Clone)]
 pub struct Admin {
-    insight: Arc<dyn Insight>,
+    /// Nothing while the start is under way.
+    insight: Arc<OnceLock<Arc<dyn Insight>>>,
+    start: Arc<RegistrationProgress>,
     metrics: Metrics,
 }
 
 impl Admin {
-    /// A service over the rest of the house.
-    pub fn new(insight: Arc<dyn Insight>, metrics: Metrics) -> Self {
-        Self { insight, metrics }
+    /// A service that is live, and tells how far the start is, until it is opened.
+    pub fn starting(start: Arc<RegistrationProgress>, metrics: Metrics) -> Self {
+        Self { insight: Arc::default(), start, metrics }
+    }
+
+    /// Asks the rest of the application from now on; done once.
+    pub fn open(&self, insight: Arc<dyn Insight>) {
+        // A second call would be a mistake of the caller, and changes nothing.
+        let _ = self.insight.set(insight);
     }
 
     async fn answer(&self, method: &Method, path: &str, query: &str) -> (StatusCode, &'static str, String) {
@@ -113,17 +124,23 @@ impl Admin {
         const JSON: &str = "application/json; charset=utf-8";
         const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
         let failed = |why: String| (StatusCode::SERVICE_UNAVAILABLE, TEXT, why + "\n");
+        let Some(insight) = self.insight.get() else {
+            return match (method.as_str(), path) {
+                ("GET" | "HEAD", "/live") => (StatusCode::OK, TEXT, "live\n".into()),
+                _ => failed(format!("everfeed is starting: {}", self.start)),
+            };
+        };
         match (method.as_str(), path) {
-            ("GET" | "HEAD", "/live") => match self.insight.live() {
+            ("GET" | "HEAD", "/live") => match insight.live() {
                 Ok(()) => (StatusCode::OK, TEXT, "live\n".into()),
                 Err(why) => failed(why),
             },
-            ("GET" | "HEAD", "/ready") => match self.insight.ready().await {
+            ("GET" | "HEAD", "/ready") => match insight.ready().await {
                 Ok(()) => (StatusCode::OK, TEXT, "ready\n".into()),
                 Err(why) => failed(why),
             },
             ("GET" | "HEAD", "/status") => match FeedRange::parse(query) {
-                Ok(range) => match self.insight.status(range).await {
+                Ok(range) => match insight.status(range).await {
                     Ok(status) => match serde_json::to_string_pretty(&status) {
                         Ok(json) => (StatusCode::OK, JSON, json + "\n"),
                         Err(error) => failed(error.to_string()),
@@ -133,34 +150,34 @@ impl Admin {
                 Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
             },
             // Of more feeds than a range holds no series are made: their sums say enough.
-            ("GET" | "HEAD", "/metrics") => match self.insight.status(FeedRange::default()).await {
+            ("GET" | "HEAD", "/metrics") => match insight.status(FeedRange::default()).await {
                 Ok(status) => (StatusCode::OK, OPEN_METRICS, self.exposition(&status)),
                 Err(why) => failed(why),
             },
             ("GET" | "HEAD", _) if path.starts_with(EXPLAIN) => {
                 let item = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "item");
                 let item = item.as_ref().map(|(_, value)| &**value);
-                match self.insight.explain(&path[EXPLAIN.len()..], item).await {
+                match insight.explain(&path[EXPLAIN.len()..], item).await {
                     Ok(Some(json)) => (StatusCode::OK, JSON, json + "\n"),
                     Ok(None) => (StatusCode::NOT_FOUND, TEXT, "no feed of that name is configured\n".into()),
                     Err(why) => failed(why),
                 }
             }
-            ("POST", "/clock/accept") => match self.insight.accept_clock().await {
+            ("POST", "/clock/accept") => match insight.accept_clock().await {
                 Ok(()) => (StatusCode::OK, TEXT, "the clock is accepted\n".into()),
                 Err(why) => failed(why),
             },
             ("POST", "/backup") => {
                 let file = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "file");
                 match file {
-                    Some((_, file)) if file.starts_with('/') => match self.insight.back_up(&file).await {
+                    Some((_, file)) if file.starts_with('/') => match insight.back_up(&file).await {
                         Ok(text) => (StatusCode::OK, TEXT, text + "\n"),
                         Err(why) => failed(why),
                     },
                     _ => (StatusCode::BAD_REQUEST, TEXT, "name the file: /backup?file=/PATH\n".into()),
                 }
             }
-            ("POST", "/reload") => match self.insight.reload().await {
+            ("POST", "/reload") => match insight.reload().await {
                 ReloadAnswer::TakenIn(text) => (StatusCode::OK, TEXT, text),
                 ReloadAnswer::Refused(why) => (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"),
                 ReloadAnswer::Failed(why) => failed(why),
@@ -169,7 +186,7 @@ impl Admin {
                 let feed = percent_decode_str(&path[FORGET.len()..]).decode_utf8_lossy();
                 let item = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "item");
                 let item = item.as_ref().map(|(_, value)| &**value);
-                match self.insight.forget(&feed, item).await {
+                match insight.forget(&feed, item).await {
                     ForgetAnswer::Forgotten(text) => (StatusCode::OK, TEXT, text),
                     ForgetAnswer::Configured(why) => (StatusCode::CONFLICT, TEXT, why + "\n"),
                     ForgetAnswer::Unknown(why) => (StatusCode::NOT_FOUND, TEXT, why + "\n"),
@@ -179,7 +196,7 @@ impl Admin {
             ("POST", path) if path.starts_with(POLL) => {
                 let feed = percent_decode_str(&path[POLL.len()..]).decode_utf8_lossy();
                 let now = url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "now");
-                match self.insight.poll(&feed, now).await {
+                match insight.poll(&feed, now).await {
                     PollReport::Done(text) => (StatusCode::OK, TEXT, text + "\n"),
                     PollReport::Failed(text) => (StatusCode::BAD_GATEWAY, TEXT, text + "\n"),
                     PollReport::NotNow(text) => (StatusCode::CONFLICT, TEXT, text + "\n"),
@@ -333,7 +350,8 @@ mod tests {
     }
 
     async fn ask(ready: Result<(), String>, method: Method, path: &str) -> (u16, String) {
-        let admin = Admin::new(Arc::new(House { ready }), Metrics::default());
+        let admin = Admin::starting(Arc::default(), Metrics::default());
+        admin.open(Arc::new(House { ready }));
         let request = Request::builder().method(method).uri(path).body(()).unwrap();
         let response = admin.oneshot(request).await.unwrap();
         let status = response.status().as_u16();
@@ -377,7 +395,8 @@ mod tests {
         for (method, path, allow) in
             [(Method::PUT, "/status", "GET, HEAD"), (Method::GET, "/clock/accept", "POST")]
         {
-            let admin = Admin::new(Arc::new(House { ready: Ok(()) }), Metrics::default());
+            let admin = Admin::starting(Arc::default(), Metrics::default());
+            admin.open(Arc::new(House { ready: Ok(()) }));
             let request = Request::builder().method(method).uri(path).body(()).unwrap();
             let response = admin.oneshot(request).await.unwrap();
             assert_eq!(

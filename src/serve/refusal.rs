@@ -5,6 +5,7 @@ use super::{
     body::{self, Response},
 };
 use crate::{
+    catalog::RegistrationProgress,
     feed::position::BadPosition,
     readers::ReadError,
     render::{Audience, BadQuery, Representation, urls::asks_for_script},
@@ -94,6 +95,12 @@ impl Refusal {
         };
         let secs = secs.clamp(*NOT_READY_SECS.start(), *NOT_READY_SECS.end());
         Self { retry_after_secs: Some(secs), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+    }
+
+    /// 503: the feeds are being registered, and none of them is known to be there or not.
+    pub fn starting(progress: &RegistrationProgress) -> Self {
+        let text = format!("everfeed is starting: {progress}; try again soon");
+        Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 
     /// 503: too many requests are held already.

@@ -1,29 +1,53 @@
-//! The router: from a request to the mount that takes it, before any of its body is read.
+//! The router: from a request to the mount that takes it, before any of its body is read; while the start is under way there
+//! are no mounts, and it says so.
 
 use super::{
     body::Response,
     mount::{Mount, MountService},
     refusal::Refusal,
 };
+use crate::catalog::RegistrationProgress;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::Request;
+use http::{Request, request::Parts};
 use http_body_util::BodyExt as _;
 use std::{
     convert::Infallible,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
 };
 use tower::{Service, ServiceExt as _};
 
 /// The service at the inside of the stack: hands each request to the first mount that takes it.
 #[derive(Clone, Debug)]
-pub struct Router(Arc<[Mount]>);
+pub struct Router {
+    mounts: Arc<OnceLock<Vec<Mount>>>,
+    start: Arc<RegistrationProgress>,
+}
 
 impl Router {
     /// A router over mounts, of which earlier ones go first.
     pub fn new(mounts: Vec<Mount>) -> Self {
-        Self(mounts.into())
+        let router = Self::starting(Arc::default());
+        router.open(mounts);
+        router
+    }
+
+    /// A router that answers that the start is under way, until it is opened.
+    pub fn starting(start: Arc<RegistrationProgress>) -> Self {
+        Self { mounts: Arc::default(), start }
+    }
+
+    /// Hands requests to these mounts from now on; done once.
+    pub fn open(&self, mounts: Vec<Mount>) {
+        // A second call would be a mistake of the caller, and changes nothing.
+        let _ = self.mounts.set(mounts);
+    }
+
+    fn service_for(&self, request: &Parts) -> Result<MountService, Refusal> {
+        let mounts = self.mounts.get().ok_or_else(|| Refusal::starting(&self.start))?;
+        let service = mounts.iter().find_map(|mount| mount.service_for(request));
+        service.ok_or_else(|| Refusal::unknown("there is nothing here"))
     }
 }
 
@@ -42,13 +66,12 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, body) = request.into_parts();
-        let service: Option<MountService> = self.0.iter().find_map(|mount| mount.service_for(&parts));
-        match service {
-            Some(service) => {
+        match self.service_for(&parts) {
+            Ok(service) => {
                 let body = body.map_err(Into::into).boxed_unsync();
                 Box::pin(service.oneshot(Request::from_parts(parts, body)))
             }
-            None => Box::pin(async move { Ok(Refusal::unknown("there is nothing here").respond(&parts)) }),
+            Err(refusal) => Box::pin(async move { Ok(refusal.respond(&parts)) }),
         }
     }
 }

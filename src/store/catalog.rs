@@ -1,6 +1,6 @@
 //! Registered feeds, as a store keeps them: names, numbers and counts; not the configuration that they come from.
 
-use super::StoreFuture;
+use super::{StoreError, StoreFuture};
 use crate::feed::record::{FeedNo, FeedRecord};
 
 /// The registered feeds.
@@ -43,4 +43,13 @@ pub struct StoreCounts {
     pub items: u64,
     /// Subscriptions, verified or not.
     pub subscriptions: u64,
+}
+
+/// The namespace of a feed is fixed when it is first seen: with another one every id would change.
+pub fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), StoreError> {
+    if record.ids.namespace == given {
+        return Ok(());
+    }
+    let (feed, stored) = (record.name.clone(), record.ids.namespace.clone());
+    Err(StoreError::Namespace { feed, stored, given: given.to_owned() })
 }

@@ -3,7 +3,7 @@
 use super::{
     BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt,
     Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
-    Walks, Watched, Witnessed,
+    Walks, Watched, Witnessed, check_namespace,
     clock_guard::ClockGuard,
     leases, paging, plan, stored,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -122,7 +122,7 @@ impl CatalogStore for Memory {
     fn register_all(&self, feeds: Vec<(String, String)>) -> StoreFuture<'_, Vec<FeedRecord>> {
         self.answer(move |state, _| {
             for (name, namespace) in &feeds {
-                state.named(name).map_or(Ok(()), |feed| plan::check_namespace(&feed.record, namespace))?;
+                state.named(name).map_or(Ok(()), |feed| check_namespace(&feed.record, namespace))?;
             }
             feeds.iter().map(|(name, namespace)| state.register(name, namespace)).collect()
         })
@@ -402,7 +402,7 @@ impl MemoryState {
 
     fn register(&mut self, name: &str, namespace: &str) -> Result<FeedRecord, StoreError> {
         if let Some(feed) = self.named(name) {
-            plan::check_namespace(&feed.record, namespace)?;
+            check_namespace(&feed.record, namespace)?;
             return Ok(feed.record.clone());
         }
         self.last_feed += 1;

@@ -234,15 +234,6 @@ pub(super) fn witnessed(held: &[ItemId], id: ItemId) -> Option<Vec<ItemId>> {
     Some(kept.iter().copied().chain([id]).collect())
 }
 
-/// The namespace of a feed is fixed when it is first seen: with another one every id would change.
-pub(super) fn check_namespace(record: &FeedRecord, given: &str) -> Result<(), StoreError> {
-    if record.ids.namespace == given {
-        return Ok(());
-    }
-    let (feed, stored) = (record.name.clone(), record.ids.namespace.clone());
-    Err(StoreError::Namespace { feed, stored, given: given.to_owned() })
-}
-
 /// True when anything rendered of a head differs. Its dates churn with every poll, so they are never shown (a document
 /// carries T instead), and its rhythm, its place in a longer list and its cloud speak to pollers only: none of them may change what consumers have cached. Taken
 /// apart field by field, so that nobody adds one without deciding.

@@ -409,7 +409,7 @@ impl<'a> Worker<'a> {
         } else {
             polled.state.under(current.bare_url().as_str(), &current.policy, now)
         };
-        self.poller.remember(feed, state);
+        self.poller.remember(feed, &state);
         self.enqueue(feed, now);
     }
 
@@ -476,7 +476,7 @@ impl<'a> Worker<'a> {
         if self.poller.status(feed).is_none() {
             let url = spec.bare_url();
             let resumed = state.map(|state| state.resumed(url.as_str(), &spec.policy, now));
-            self.poller.remember(feed, resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())));
+            self.poller.remember(feed, &resumed.unwrap_or_else(|| PollState::unpolled(url.as_str())));
         }
         if !self.lanes.polls.is_busy_with(feed) {
             self.enqueue(feed, now);
@@ -507,7 +507,7 @@ impl<'a> Worker<'a> {
             if let Some(state) = self.poller.status(*feed) {
                 let state = state.under(spec.bare_url().as_str(), &spec.policy, now);
                 self.saving.note(*feed, &state, PollSaving::Waiting);
-                self.poller.remember(*feed, state);
+                self.poller.remember(*feed, &state);
             }
             self.lanes.recalls.put(*feed, now);
         }
@@ -601,7 +601,7 @@ impl<'a> Worker<'a> {
             let Some(state) = self.poller.status(*feed) else { continue };
             let state = state.resumed(spec.bare_url().as_str(), &spec.policy, now);
             self.saving.note(*feed, &state, PollSaving::Waiting);
-            self.poller.remember(*feed, state);
+            self.poller.remember(*feed, &state);
             if !self.lanes.polls.is_busy_with(*feed) {
                 self.enqueue(*feed, now);
             }

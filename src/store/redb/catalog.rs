@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     feed::record::{FeedNo, FeedRecord},
-    store::{StoreCounts, StoreError, plan, stored::encode},
+    store::{StoreCounts, StoreError, check_namespace, stored::encode},
 };
 use redb::{Key, ReadTransaction, ReadableTableMetadata as _, WriteTransaction};
 use std::ops::Bound;
@@ -25,7 +25,7 @@ pub(super) fn register(
     namespace: &str,
 ) -> Result<FeedRecord, StoreError> {
     if let Some(record) = named(writing.look(), name)? {
-        plan::check_namespace(&record, namespace)?;
+        check_namespace(&record, namespace)?;
         return Ok(record);
     }
     let no = FeedNo(rows::last_feed_number(writing.look())? + 1);
