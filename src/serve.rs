@@ -13,6 +13,7 @@ mod connection;
 pub mod context;
 pub mod discovery;
 pub mod feed_range;
+mod heads;
 pub mod listen;
 pub mod long_poll;
 pub mod mount;
@@ -22,6 +23,7 @@ pub mod pull;
 pub mod refusal;
 pub mod router;
 pub mod stack;
+mod unread;
 
 pub mod admin;
 #[cfg(test)]

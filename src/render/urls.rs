@@ -80,6 +80,21 @@ const CLASSIC: &str = "classic.";
 impl Endpoint {
     /// The endpoint at the end of these steps, unescaped.
     fn at(steps: &[&str]) -> Option<Self> {
+        let endpoint = Self::spelt(steps)?;
+        endpoint.name().is_none_or(is_name).then_some(endpoint)
+    }
+
+    /// The name of a feed in it.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::List | Self::Hub => None,
+            Self::HubOf(name) | Self::About(name) | Self::Negotiated(name) | Self::Page(name, _) => {
+                Some(name)
+            }
+        }
+    }
+
+    fn spelt(steps: &[&str]) -> Option<Self> {
         Some(match *steps {
             [] | [""] | ["feeds"] | ["feeds", ""] => Self::List,
             ["hub"] | ["hub", ""] => Self::Hub,
@@ -98,6 +113,12 @@ impl Endpoint {
             _ => return None,
         })
     }
+}
+
+/// True for what a feed may be called: no `..`, and nothing that others take for the end of a step.
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
 impl Site {

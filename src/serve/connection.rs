@@ -1,275 +1,387 @@
-//! The answers of one connection that its peer has not read yet: how many bytes they are, and since when none was read;
-//! not what they say.
+//! One connection, from its first request to its last, and the times and sizes that it must keep to; not what it is asked.
 
+use super::{
+    body::Streamed,
+    heads::{GateHandle, RequestGate},
+    unread::{CountedBody, Unread, length},
+};
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
+use http::{
+    HeaderValue, Request, StatusCode, Version,
+    header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+};
+use hyper::body::Incoming;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+    service::TowerToHyperService,
+};
 use std::{
+    convert::Infallible,
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll},
     time::Duration,
 };
-use tokio::{sync::Notify, time::Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
-use tower::BoxError;
+use tower::{BoxError, Service, ServiceExt as _};
 
-/// Bytes of an answer that are handed on at once: reading them is the progress that keeps a connection.
-const SLICE_BYTES: usize = 64 << 10;
+/// Seconds that a connection may be idle between two requests.
+const IDLE_SECS: u64 = 30;
+/// Seconds that a consumer may go without reading 64 KiB of what it asked for, or all that is left of it.
+const STALL_SECS: u64 = 30;
+/// Seconds between two looks at what was read.
+const STALL_CHECK_SECS: u64 = 10;
+/// Time for which an answer waits at most until those before it on its connection were read.
+const ROOM_WAIT: Duration = Duration::from_secs(10);
+/// Streams of an HTTP/2 connection at once.
+const STREAMS_MAX: u32 = 128;
+/// Streams that the peer of an HTTP/2 connection may reset before they were accepted; more end it (rapid reset).
+const RESETS_MAX: usize = 32;
+/// Bytes of the heads that are read ahead of their requests; those of one head are counted in `heads`.
+const READ_AHEAD_BYTES: usize = 64 << 10;
+/// Bytes of the headers of a request of HTTP/2.
+const HTTP_2_HEADER_BYTES_MAX: u32 = 64 << 10;
 
-/// Bytes of the answers on one connection that its peer has not read.
-#[derive(Debug)]
-pub(super) struct Unread {
-    opened: Instant,
-    bytes: AtomicUsize,
-    /// Milliseconds from `opened` to the last progress: bytes were read, or the first were there to be read.
-    progress_ms: AtomicU64,
-    less: Notify,
-    /// Requests whose answers have not begun.
-    asked: AtomicUsize,
-    cut: CancellationToken,
+/// A connection that was accepted.
+pub(super) struct Connection<I> {
+    pub(super) stream: I,
+    /// Answers that its peer has not read.
+    pub(super) unread: Arc<Unread>,
+    /// Bytes of answers that its peer may leave unread.
+    pub(super) bytes_max: usize,
+    /// Dropped when the stream is, which may outlive HTTP on it (101).
+    pub(super) place: Box<dyn Send>,
 }
 
-impl Unread {
-    /// Those of a connection that was opened now.
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            opened: Instant::now(),
-            bytes: AtomicUsize::new(0),
-            progress_ms: AtomicU64::new(0),
-            less: Notify::new(),
-            asked: AtomicUsize::new(0),
-            cut: CancellationToken::new(),
-        })
-    }
-
-    /// Time since which the peer has read nothing of what is there for it; `None` when it has read all.
-    pub(super) fn stalled(&self) -> Option<Duration> {
-        if self.bytes.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let progress = Duration::from_millis(self.progress_ms.load(Ordering::Relaxed));
-        Some(self.opened.elapsed().saturating_sub(progress))
-    }
-
-    /// A request has come. Its answer is not there until what is returned is dropped.
-    pub(super) fn asked(self: &Arc<Self>) -> Asks {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        Asks(self.clone())
-    }
-
-    /// True while it is asked for nothing, and its peer has read everything.
-    pub(super) fn is_idle(&self) -> bool {
-        self.asked.load(Ordering::Relaxed) == 0 && self.bytes.load(Ordering::Relaxed) == 0
-    }
-
-    /// Ends the connection.
-    pub(super) fn cut(&self) {
-        self.cut.cancel();
-    }
-
-    /// Completes when the connection is to end.
-    pub(super) async fn is_cut(&self) {
-        self.cut.cancelled().await;
-    }
-
-    /// True once it is to end.
-    #[cfg(test)]
-    pub(super) fn was_cut(&self) -> bool {
-        self.cut.is_cancelled()
-    }
-
-    /// Waits until so many more bytes fit on the connection; an answer that is larger than all that fits has it alone.
-    /// False if that takes too long.
-    pub(super) async fn has_room(&self, bytes: usize, bytes_max: usize, within: Duration) -> bool {
-        let room = async {
-            loop {
-                let less = self.less.notified();
-                let unread = self.bytes.load(Ordering::Relaxed);
-                if unread == 0 || unread.saturating_add(bytes) <= bytes_max {
-                    return;
-                }
-                less.await;
+impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
+    /// Answers requests until the peer has no more, or `stop`.
+    pub(super) async fn converse<S, B>(self, service: S, stop: CancellationToken)
+    where
+        S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
+    {
+        let Self { stream, unread, bytes_max, place } = self;
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
+        let stream = RequestGate::new(stream, place);
+        let asked = Arc::new(AtomicBool::new(false));
+        let (asks, counts, gate) = (asked.clone(), unread.clone(), stream.handle());
+        let service = tower::service_fn(move |request: Request<Incoming>| {
+            asks.store(true, Ordering::Relaxed);
+            // Its connection is not idle until the answer is there.
+            let is_asked = counts.asked();
+            let (number, gate, unread, service) =
+                (gate.begin(), gate.clone(), counts.clone(), service.clone());
+            async move {
+                let _is_asked = is_asked;
+                let answer = answer(request, service, &gate, number, (unread, bytes_max)).await;
+                gate.answered(number, answer.status() == StatusCode::SWITCHING_PROTOCOLS);
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let builder = builder();
+        let connection =
+            builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
+        let mut connection = std::pin::pin!(connection);
+        // Until the first bytes tell HTTP/1 from HTTP/2, no timer of either runs.
+        let speechless = async {
+            tokio::time::sleep(Duration::from_secs(IDLE_SECS)).await;
+            if asked.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
             }
         };
-        tokio::time::timeout(within, room).await.is_ok()
-    }
-
-    fn add(&self, bytes: usize) {
-        if bytes > 0 && self.bytes.fetch_add(bytes, Ordering::Relaxed) == 0 {
-            self.progress();
-        }
-    }
-
-    fn read(&self, bytes: usize) {
-        if bytes > 0 {
-            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            self.progress();
-            self.less.notify_waiters();
-        }
-    }
-
-    fn progress(&self) {
-        let ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.progress_ms.store(ms, Ordering::Relaxed);
-    }
-}
-
-/// A request whose answer is not there yet.
-#[derive(Debug)]
-pub(super) struct Asks(Arc<Unread>);
-
-impl Drop for Asks {
-    fn drop(&mut self) {
-        self.0.asked.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A body that counts as unread until the bytes of it have left for its peer. It is handed on in slices, which share the
-/// memory of the whole.
-#[derive(Debug)]
-pub(super) struct CountedBody<B> {
-    /// `None` of a body that is there already.
-    inner: Option<B>,
-    /// The rest of the last frame.
-    rest: Bytes,
-    /// Bytes of a known length that are still to come.
-    ahead: usize,
-    unread: Arc<Unread>,
-}
-
-impl<B: Body<Data = Bytes>> CountedBody<B> {
-    /// Counts a body as unread from now on.
-    pub(super) fn new(inner: B, unread: Arc<Unread>) -> Self {
-        let ahead = length(&inner);
-        unread.add(ahead);
-        Self { inner: Some(inner), rest: Bytes::new(), ahead, unread }
-    }
-
-    /// Counts a body that comes from elsewhere while it is sent: each piece from when it is there.
-    pub(super) fn streamed(inner: B, unread: Arc<Unread>) -> Self {
-        Self { inner: Some(inner), rest: Bytes::new(), ahead: 0, unread }
-    }
-
-    /// Counts a body that is there already.
-    pub(super) fn whole(rest: Bytes, unread: Arc<Unread>) -> Self {
-        unread.add(rest.len());
-        Self { inner: None, ahead: rest.len(), rest, unread }
-    }
-
-    /// Hands on the next slice of what is there.
-    fn slice(&mut self) -> Bytes {
-        let bytes = self.rest.split_to(self.rest.len().min(SLICE_BYTES));
-        let known = bytes.len().min(self.ahead);
-        self.ahead -= known;
-        self.unread.add(bytes.len() - known);
-        Bytes::from_owner(Slice { bytes, unread: Arc::clone(&self.unread) })
-    }
-}
-
-/// Bytes that a body is known to have at least.
-pub(super) fn length(body: &impl Body) -> usize {
-    usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX)
-}
-
-impl<B: Body<Data = Bytes, Error = BoxError> + Unpin> Body for CountedBody<B> {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let body = &mut *self;
-        if body.rest.is_empty() {
-            let Some(inner) = &mut body.inner else { return Poll::Ready(None) };
-            match std::task::ready!(Pin::new(inner).poll_frame(cx)) {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => body.rest = data,
-                    Err(other) => return Poll::Ready(Some(Ok(other))),
-                },
-                end => return Poll::Ready(end),
+        // Writing alone is no progress: the pings of HTTP/2 leave while its answers do not.
+        let stalled = async {
+            loop {
+                tokio::time::sleep(Duration::from_secs(STALL_CHECK_SECS)).await;
+                if unread.stalled().is_some_and(|stalled| stalled >= Duration::from_secs(STALL_SECS)) {
+                    break;
+                }
             }
+        };
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = unread.is_cut() => return,
+            () = stalled => {
+                tracing::debug!("A connection read nothing of its answers in {STALL_SECS} seconds");
+                return;
+            }
+            () = speechless => {
+                tracing::debug!("A connection asked for nothing in {IDLE_SECS} seconds");
+                return;
+            }
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(error = %error, "A connection ended early: {error}");
         }
-        Poll::Ready(Some(Ok(Frame::data(body.slice()))))
     }
+}
 
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.inner.as_ref().is_none_or(Body::is_end_stream)
+/// The limits of both versions.
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(IDLE_SECS))
+        .max_buf_size(READ_AHEAD_BYTES)
+        // A proxied site sees names of headers as its readers spell them.
+        .preserve_header_case(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        // A peer that has gone without a word is found out by the ping.
+        .keep_alive_interval(Duration::from_secs(IDLE_SECS))
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESETS_MAX)
+        .max_header_list_size(HTTP_2_HEADER_BYTES_MAX);
+    builder
+}
+
+type CountedAnswer<B> = http::Response<CountedBody<Pin<Box<B>>>>;
+
+/// The answer to a request, or the refusal of one that is malformed: also of one whose body turned out to be while it was
+/// read.
+async fn answer<S, B>(
+    request: Request<Incoming>,
+    service: S,
+    gate: &GateHandle,
+    number: u64,
+    (unread, bytes_max): (Arc<Unread>, usize),
+) -> CountedAnswer<B>
+where
+    S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible>,
+    B: http_body::Body<Data = Bytes, Error = BoxError>,
+{
+    let refused = |unread| {
+        let fault = gate.fault(number)?;
+        tracing::debug!("Refused a request: {fault}");
+        Some(closing(refusal(fault.status(), fault, unread)))
+    };
+    if let Some(refusal) = refused(unread.clone()) {
+        return refusal;
     }
+    if let Some(why) = other_host(&request) {
+        return refusal(StatusCode::BAD_REQUEST, why, unread);
+    }
+    let Ok(answer) = service.oneshot(request).await;
+    match refused(unread.clone()) {
+        Some(refusal) => refusal,
+        None => counted(answer, unread, bytes_max).await,
+    }
+}
 
-    fn size_hint(&self) -> SizeHint {
-        let rest = u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
-        let inner = self.inner.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
-        let mut hint = SizeHint::new();
-        hint.set_lower(inner.lower().saturating_add(rest));
-        if let Some(upper) = inner.upper() {
-            hint.set_upper(upper.saturating_add(rest));
+/// An answer whose body is counted as unread; 503 when those before it on its connection are not read.
+async fn counted<B>(answer: http::Response<B>, unread: Arc<Unread>, bytes_max: usize) -> CountedAnswer<B>
+where
+    B: http_body::Body<Data = Bytes, Error = BoxError>,
+{
+    let is_streamed = answer.extensions().get::<Streamed>().is_some();
+    let bytes = if is_streamed { 0 } else { length(answer.body()) };
+    if unread.has_room(bytes, bytes_max, ROOM_WAIT).await {
+        let count = if is_streamed { CountedBody::streamed } else { CountedBody::new };
+        return answer.map(|body| count(Box::pin(body), unread));
+    }
+    let why = "the answers before this one on the same connection were not read";
+    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, why, unread);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ROOM_WAIT.as_secs()));
+    response
+}
+
+/// Fault of a request of HTTP/2 that names two hosts, or none: one reader would take the one, another the other (RFC 9113
+/// section 8.3.1).
+fn other_host(request: &Request<Incoming>) -> Option<&'static str> {
+    if request.version() != Version::HTTP_2 {
+        return None;
+    }
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (request.uri().authority(), hosts.next(), hosts.next()) {
+        (_, _, Some(_)) => Some("a request has one Host"),
+        (None, None, None) => Some("a request has an :authority"),
+        (Some(authority), Some(host), None)
+            if !authority.as_str().as_bytes().eq_ignore_ascii_case(host.as_bytes()) =>
+        {
+            Some("the Host is another one than the :authority")
         }
-        hint
+        _ => None,
     }
 }
 
-impl<B> Drop for CountedBody<B> {
-    fn drop(&mut self) {
-        self.unread.read(self.ahead);
-    }
+/// A refusal in a line.
+fn refusal<B>(status: StatusCode, line: impl std::fmt::Display, unread: Arc<Unread>) -> CountedAnswer<B>
+where
+    B: http_body::Body<Data = Bytes, Error = BoxError>,
+{
+    let mut response = http::Response::new(CountedBody::whole(Bytes::from(format!("{line}\n")), unread));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
-/// Bytes on their way; dropped when they have left.
-struct Slice {
-    bytes: Bytes,
-    unread: Arc<Unread>,
-}
-
-impl AsRef<[u8]> for Slice {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl Drop for Slice {
-    fn drop(&mut self) {
-        self.unread.read(self.bytes.len());
-    }
+/// The last answer on its connection.
+fn closing<B>(mut answer: CountedAnswer<B>) -> CountedAnswer<B> {
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::body::whole;
-    use http_body_util::BodyExt as _;
+    use crate::serve::body::{self, Response};
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
+        time::Instant,
+    };
 
+    /// Answers every request with so many bytes.
+    fn bytes(
+        count: usize,
+    ) -> impl Service<Request<Incoming>, Response = Response, Error = Infallible, Future: Send>
+    + Clone
+    + Send
+    + 'static {
+        tower::service_fn(move |_: Request<Incoming>| async move {
+            Ok(Response::new(body::whole(vec![b'x'; count])))
+        })
+    }
+
+    fn connection(stream: DuplexStream) -> Connection<DuplexStream> {
+        Connection { stream, unread: Unread::new(), bytes_max: usize::MAX, place: Box::new(()) }
+    }
+
+    /// Seconds after which a consumer is hung up on that says this and no more, and what it was answered.
+    async fn patience(says: &str) -> (u64, String) {
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let slow = tower::service_fn(|request| async {
+            tokio::time::sleep(Duration::from_secs(300)).await;
+            bytes(3).call(request).await
+        });
+
+        let talk = tokio::spawn(connection(ours).converse(slow, CancellationToken::new()));
+        let started = Instant::now();
+        theirs.write_all(says.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let end = tokio::time::timeout(Duration::from_secs(3600), theirs.read_to_string(&mut answer)).await;
+        end.expect("it is hung up on").unwrap();
+        talk.await.unwrap();
+        (started.elapsed().as_secs(), answer)
+    }
+
+    /// Seconds after which an HTTP/2 consumer is hung up on that answers pings and takes nothing of its answer.
     #[tokio::test(start_paused = true)]
-    async fn an_answer_is_unread_until_its_last_slice_has_left() {
-        let unread = Unread::new();
-        assert_eq!(unread.stalled(), None);
-        let mut body = CountedBody::new(whole(vec![b'x'; SLICE_BYTES + 5]), unread.clone());
-        assert_eq!(body.size_hint().exact(), Some(SLICE_BYTES as u64 + 5));
-        tokio::time::advance(Duration::from_secs(7)).await;
-        assert_eq!(unread.stalled(), Some(Duration::from_secs(7)));
-        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
-        assert_eq!((first.len(), body.is_end_stream()), (SLICE_BYTES, false));
-        assert_eq!(unread.stalled(), Some(Duration::from_secs(7)), "it has not left yet");
-        drop(first);
-        assert_eq!(unread.stalled(), Some(Duration::ZERO));
-        let last = body.frame().await.unwrap().unwrap().into_data().unwrap();
-        assert!(last.len() == 5 && body.is_end_stream());
-        drop(body);
-        assert_eq!(unread.bytes.load(Ordering::Relaxed), 5);
-        drop(last);
-        assert_eq!(unread.stalled(), None);
+    async fn pings_keep_no_connection_whose_answers_are_not_read() {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+
+        tokio::spawn(connection(ours).converse(bytes(1 << 20), CancellationToken::new()));
+        let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        client.timer(TokioTimer::new()).initial_stream_window_size(1000);
+        let (mut asks, connection) = client.handshake(TokioIo::new(theirs)).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let request = Request::get("http://x/").body(String::new()).unwrap();
+        let started = Instant::now();
+        let answer = asks.send_request(request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        let _ = tokio::time::timeout(Duration::from_secs(3600), connection).await.expect("it is hung up on");
+        let secs = started.elapsed().as_secs();
+        assert!((STALL_SECS..=STALL_SECS + STALL_CHECK_SECS).contains(&secs), "{secs}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_waits_for_room_unless_it_has_the_connection_alone() {
-        let (unread, soon) = (Unread::new(), Duration::from_secs(1));
-        assert!(unread.has_room(100, 50, soon).await);
-        let body = CountedBody::new(whole(vec![b'x'; 40]), unread.clone());
-        assert!(unread.has_room(10, 50, soon).await && !unread.has_room(11, 50, soon).await);
-        drop(body);
-        assert!(unread.has_room(11, 50, soon).await);
+    async fn whoever_asks_for_nothing_is_hung_up_on_and_whoever_waits_for_an_answer_is_not() {
+        assert_eq!(patience("").await, (IDLE_SECS, String::new()));
+        for begun in ["P", "PRI * HTTP/2.0\r\n", "GET", "GET / HTTP/1.1\r\nhost: x\r\nx: "] {
+            let (secs, answer) = patience(begun).await;
+            assert!((20..25).contains(&secs), "{begun:?}: {secs}");
+            assert!(
+                answer.starts_with("HTTP/1.1 408 ") && answer.ends_with("within 20 seconds\n"),
+                "{answer}"
+            );
+        }
+        let (secs, answer) = patience("GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        // The answer, and then the time in which the next request might have come.
+        assert_eq!((secs, answer.ends_with("xxx")), (300 + IDLE_SECS, true), "{answer}");
+    }
+
+    /// Answers `Upgrade: echo` with 101 and sends back what comes then, everything else with its path.
+    async fn echoing(mut request: Request<Incoming>) -> Result<Response, Infallible> {
+        let mut response = Response::new(body::whole(request.uri().path().to_owned()));
+        if request.headers().get(http::header::UPGRADE).is_some_and(|to| to == "echo") {
+            *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+            let upgrade = hyper::upgrade::on(&mut request);
+            tokio::spawn(async move {
+                let (mut read, mut write) = tokio::io::split(TokioIo::new(upgrade.await.unwrap()));
+                let _ = tokio::io::copy(&mut read, &mut write).await;
+            });
+        }
+        Ok(response)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_follows_an_accepted_upgrade_passes_as_it_is() {
+        let (held, place) = std::sync::mpsc::channel::<()>();
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let connection = Connection { place: Box::new(held), ..connection(ours) };
+        let talk = tokio::spawn(connection.converse(tower::service_fn(echoing), CancellationToken::new()));
+        // Some bytes come before the answer, some are a request that would be refused.
+        theirs.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nupgrade: echo\r\n\r\n\0\xff raw").await.unwrap();
+        let mut answer = vec![0; 1024];
+        let read = theirs.read(&mut answer).await.unwrap();
+        assert!(answer[..read].starts_with(b"HTTP/1.1 101 "), "{}", answer[..read].escape_ascii());
+        theirs.write_all(b"GET \n\n").await.unwrap();
+        let mut echo = answer[..read].to_vec();
+        while !echo.ends_with(b"\0\xff rawGET \n\n") {
+            let read = theirs.read(&mut answer).await.unwrap();
+            assert!(read > 0, "{}", echo.escape_ascii());
+            echo.extend_from_slice(&answer[..read]);
+        }
+        talk.await.unwrap();
+        let is_held = || !matches!(place.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
+        assert!(is_held(), "the connection outlives HTTP on it");
+        drop(theirs);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!is_held());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_follows_an_upgrade_that_was_not_accepted_is_checked() {
+        for (next, status) in [("GET /2 HTTP/1.1\r\nhost: x\r\n\r\n", "200"), ("GET  /2 HTTP/1.1\r\n", "400")]
+        {
+            let (ours, mut theirs) = tokio::io::duplex(1024);
+            tokio::spawn(connection(ours).converse(tower::service_fn(echoing), CancellationToken::new()));
+            let first = "GET /1 HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\n\r\n";
+            theirs.write_all(format!("{first}{next}").as_bytes()).await.unwrap();
+            let mut answers = String::new();
+            theirs.read_to_string(&mut answers).await.unwrap();
+            let statuses: Vec<_> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+            assert_eq!(statuses, ["200", status], "{answers}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_has_gone_is_noticed_behind_a_request_that_is_refused() {
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let waits = tower::service_fn(|_| std::future::pending::<Result<Response, Infallible>>());
+        let talk = tokio::spawn(connection(ours).converse(waits, CancellationToken::new()));
+        theirs.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\nnonsense\r\n").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        assert!(!talk.is_finished());
+        drop(theirs);
+        tokio::time::timeout(Duration::from_secs(1), talk).await.expect("it is noticed").unwrap();
     }
 }

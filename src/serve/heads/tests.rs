@@ -1,0 +1,75 @@
+//! Requests in pieces: wherever they are cut, the same is found. The whole program is asked in `tests/heads.rs`.
+
+use super::{
+    frames::{CheckedBytes, RequestFrames, Then},
+    head::check_request_line,
+    malformed::MalformedRequest,
+};
+use http::Uri;
+
+/// Bytes that pass of those that come in two pieces, and the fault behind them.
+fn check(bytes: &[u8], cut: usize) -> (usize, Option<(u64, MalformedRequest)>) {
+    let mut frames = RequestFrames::default();
+    let mut passed = 0;
+    for end in [cut, bytes.len()] {
+        let CheckedBytes { passed: more, then } = frames.check(&bytes[passed..end]);
+        passed += more;
+        if let Then::Refuse(refused) = then {
+            return (passed, Some((refused.request, refused.fault)));
+        }
+    }
+    (passed, None)
+}
+
+#[test]
+fn a_request_is_found_good_or_bad_wherever_it_is_cut() {
+    let good = "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello\r\n\
+                POST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n0\r\nX: y\r\n\r\n";
+    for (text, expect) in [
+        (good.to_owned(), None),
+        (
+            format!("{good}GET / HTTP/1.1\r\nHost: h\r\nX : y\r\n\r\n"),
+            Some((3, MalformedRequest::SpaceBeforeColon)),
+        ),
+        (format!("{good}GET / HTTP/1.1\nHost: h\n\n"), Some((3, MalformedRequest::LineEnd))),
+        (good.replace("hello\r\n0", "hello0"), Some((2, MalformedRequest::ChunkEnd))),
+        (good.replace("X: y", "Host: y"), Some((2, MalformedRequest::ForbiddenTrailer))),
+        (good.replace("Length: 5", "Length: 4"), Some((2, MalformedRequest::RequestLine))),
+    ] {
+        let whole = check(text.as_bytes(), 0);
+        assert_eq!(whole.1, expect, "{text:?}");
+        assert!(expect.is_some() || whole.0 == text.len(), "{text:?}");
+        for cut in 1..text.len() {
+            assert_eq!(check(text.as_bytes(), cut), whole, "{text:?} cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn http_2_passes_as_it_is_and_what_only_begins_like_it_does_not() {
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    for cut in 0..=preface.len() {
+        assert_eq!(check(&[preface, &b"\0\0\n\x16"[..]].concat(), cut), (28, None));
+        assert_eq!(
+            check(b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", cut),
+            (0, Some((1, MalformedRequest::Version))),
+            "{cut}"
+        );
+    }
+}
+
+#[test]
+fn every_target_that_passes_is_one_to_the_library() {
+    for byte in 0..=255_u8 {
+        for before in ["/", "/?", "http://h/", "http://h?"] {
+            let target = [before.as_bytes(), &[byte], b"a"].concat();
+            let line = [b"GET ", &target[..], b" HTTP/1.1"].concat();
+            if check_request_line(&line).is_ok() {
+                assert!(Uri::try_from(&target[..]).is_ok(), "{}", target.escape_ascii());
+            }
+        }
+    }
+    let longest = format!("GET /{} HTTP/1.1", "\u{e9}".repeat(8000));
+    assert_eq!(check_request_line(longest.as_bytes()), Ok(()));
+    assert!(Uri::try_from(longest.split(' ').nth(1).unwrap()).is_ok());
+}
