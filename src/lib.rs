@@ -9,6 +9,7 @@ pub mod telemetry;
 
 pub mod feed;
 
+pub mod auth;
 pub mod layers;
 pub mod notify;
 pub mod render;

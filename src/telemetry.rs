@@ -92,6 +92,15 @@ pub struct RequestLabels {
     pub status: u16,
 }
 
+/// An attempt to be known that was not taken.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct AuthFailureLabels {
+    /// The scheme of the credentials, in one word.
+    pub scheme: &'static str,
+    /// The outcome in one word.
+    pub outcome: &'static str,
+}
+
 /// The counters of the process. Cheap to clone; every clone counts into the same.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
@@ -111,6 +120,8 @@ pub struct Metrics {
     pub push_lag: Arc<PushLag>,
     /// Verifications ended.
     pub verifications: Family<OutcomeLabel, Counter>,
+    /// Credentials that were not taken.
+    pub auth_failures: Family<AuthFailureLabels, Counter>,
     /// Seconds from the start of a poll to its commit.
     pub poll_seconds: Arc<PollSeconds>,
 }
@@ -174,6 +185,11 @@ impl Metrics {
         self.verifications.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 
+    /// Counts credentials that were not taken.
+    pub fn auth_failure(&self, scheme: &'static str, outcome: &'static str) {
+        self.auth_failures.get_or_create(&AuthFailureLabels { scheme, outcome }).inc();
+    }
+
     /// A registry that holds these counters, to which gauges may be added. The library appends `_total`.
     pub fn registry(&self) -> Registry {
         let mut registry = Registry::with_prefix("everfeed");
@@ -186,6 +202,8 @@ impl Metrics {
         registry.register("pushes", "Pushes to subscribers ended", self.pushes.clone());
         let help = "Seconds from a change to the moment at which a subscriber has taken it";
         registry.register("push_lag_seconds", help, self.push_lag.0.clone());
+        let failures = self.auth_failures.clone();
+        registry.register("auth_failures", "Credentials refused, slowed or not checked", failures);
         registry.register("verifications", "Verifications of subscribers ended", self.verifications.clone());
         registry.register(
             "poll_duration_seconds",

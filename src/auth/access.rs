@@ -1,0 +1,148 @@
+//! `access` of a feed, a site or a group: which principals may read it; the one decision on that.
+
+use super::principal::Principal;
+use crate::setting::RefusedSetting;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::collections::BTreeSet;
+
+/// `access`: `"public"`, `"private"` (every user) or a list of the users who may read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AccessSettings {
+    /// Everybody may read it.
+    #[default]
+    Public,
+    /// Every user may read it.
+    Users,
+    /// These users may read it.
+    Named(BTreeSet<String>),
+}
+
+/// The values that would do for `access`.
+pub const ACCESS_WANTED: &str =
+    "give \"public\", \"private\" (every user), or a list of users such as [\"alice\", \"bob\"]";
+
+/// True when a principal, `None` for nobody known, may read what has these settings.
+pub fn may_read(principal: Option<&Principal>, access: &AccessSettings) -> bool {
+    match (access, principal) {
+        (AccessSettings::Public, _) | (AccessSettings::Users, Some(_)) => true,
+        (AccessSettings::Named(names), Some(principal)) => names.contains(principal.name()),
+        (AccessSettings::Users | AccessSettings::Named(_), None) => false,
+    }
+}
+
+impl AccessSettings {
+    /// True unless everybody may read.
+    pub fn is_private(&self) -> bool {
+        *self != Self::Public
+    }
+
+    /// The users that are named.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let named = match self {
+            Self::Named(names) => Some(names),
+            Self::Public | Self::Users => None,
+        };
+        named.into_iter().flatten().map(String::as_str)
+    }
+
+    /// Values that cannot be meant.
+    pub fn problems(&self) -> Vec<RefusedSetting> {
+        let refuse = |found: String| RefusedSetting::new("access", found, ACCESS_WANTED);
+        match self {
+            Self::Named(names) if names.is_empty() => {
+                vec![refuse("an empty list, by which nobody could read".to_owned())]
+            }
+            Self::Named(names) => {
+                let bad = names.iter().filter(|name| !super::user::is_user_name(name));
+                bad.map(|name| refuse(format!("\"{name}\", which no user can be called"))).collect()
+            }
+            Self::Public | Self::Users => Vec::new(),
+        }
+    }
+}
+
+const PUBLIC: &str = "public";
+const PRIVATE: &str = "private";
+
+impl Serialize for AccessSettings {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Public => serializer.serialize_str(PUBLIC),
+            Self::Users => serializer.serialize_str(PRIVATE),
+            Self::Named(names) => names.serialize(serializer),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenAccess {
+    Word(String),
+    Names(BTreeSet<String>),
+}
+
+impl<'de> Deserialize<'de> for AccessSettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match WrittenAccess::deserialize(deserializer).map_err(|_| D::Error::custom(ACCESS_WANTED))? {
+            WrittenAccess::Word(word) if word == PUBLIC => Ok(Self::Public),
+            WrittenAccess::Word(word) if word == PRIVATE => Ok(Self::Users),
+            WrittenAccess::Word(_) => Err(D::Error::custom(ACCESS_WANTED)),
+            WrittenAccess::Names(names) => Ok(Self::Named(names)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::user::UserNo;
+
+    #[derive(Debug, Serialize, Deserialize, PartialEq)]
+    struct Table {
+        access: AccessSettings,
+    }
+
+    fn read(value: &str) -> Result<AccessSettings, toml::de::Error> {
+        toml::from_str::<Table>(&format!("access = {value}")).map(|table| table.access)
+    }
+
+    #[test]
+    fn a_setting_is_a_word_or_a_list_and_is_written_as_it_was_read() {
+        let named = AccessSettings::Named(["alice".to_owned(), "bob".to_owned()].into());
+        for (text, expect) in [
+            ("\"public\"", AccessSettings::Public),
+            ("\"private\"", AccessSettings::Users),
+            ("[\"bob\", \"alice\"]", named),
+        ] {
+            let access = read(text).unwrap();
+            assert_eq!(access, expect);
+            let written = toml::to_string(&Table { access }).unwrap();
+            assert_eq!(toml::from_str::<Table>(&written).unwrap().access, expect);
+        }
+        for bad in ["\"secret\"", "true", "7", "[1]"] {
+            assert!(read(bad).unwrap_err().to_string().contains("give \"public\""), "{bad}");
+        }
+        assert_eq!(read("[]").unwrap().problems().len(), 1);
+        assert_eq!(read("[\"a b\"]").unwrap().problems().len(), 1);
+        assert!(read("[\"a\"]").unwrap().problems().is_empty());
+    }
+
+    #[test]
+    fn only_those_may_read_who_are_meant() {
+        // SF-131.
+        let alice = Principal::new(UserNo(1), "alice", None);
+        let named = |name: &str| AccessSettings::Named([name.to_owned()].into());
+        for (access, nobody, known) in [
+            (AccessSettings::Public, true, true),
+            (AccessSettings::Users, false, true),
+            (named("alice"), false, true),
+            (named("bob"), false, false),
+        ] {
+            assert_eq!(
+                (may_read(None, &access), may_read(Some(&alice), &access)),
+                (nobody, known),
+                "{access:?}"
+            );
+        }
+    }
+}

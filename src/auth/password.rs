@@ -1,0 +1,104 @@
+//! Login passwords: hashed by argon2, checked, and made up; not whose they are.
+
+use crate::secret::Secret;
+use argon2::{
+    Argon2,
+    password_hash::{PasswordHasher as _, PasswordVerifier as _},
+};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use std::{fmt, sync::OnceLock};
+
+/// The shortest login password that is taken, characters.
+pub const PASSWORD_CHARS_MIN: usize = 8;
+/// The longest, bytes: beyond it hashing would be work for whoever sends it.
+pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// The longest hash that is taken, bytes.
+const HASH_BYTES_MAX: usize = 512;
+
+/// The hash of a login password, as a PHC string. It is not shown, since a weak password can be guessed from it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LoginHash(String);
+
+impl fmt::Debug for LoginHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl LoginHash {
+    /// Hashes a password with the parameters that OWASP recommends for argon2id. It takes tens of milliseconds and 19 MiB.
+    pub fn of(password: &str) -> Self {
+        let salt: [u8; 16] = rand::random();
+        let hash = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt);
+        Self(hash.expect("a salt of 16 bytes and the usual parameters are taken").to_string())
+    }
+
+    /// A hash that was made elsewhere; `None` for anything else than argon2, or one that costs more than ours.
+    pub fn parse(text: &str) -> Option<Self> {
+        use argon2::password_hash::phc::PasswordHash;
+        let hash = PasswordHash::new(text).ok().filter(|_| text.len() <= HASH_BYTES_MAX)?;
+        let cost = argon2::Params::try_from(&hash).ok()?;
+        let usual = argon2::Params::default();
+        let is_cheap = cost.m_cost() <= usual.m_cost()
+            && cost.t_cost() <= usual.t_cost()
+            && cost.p_cost() <= usual.p_cost();
+        (hash.algorithm.as_str() == "argon2id" && hash.hash.is_some() && is_cheap)
+            .then(|| Self(text.to_owned()))
+    }
+
+    /// The PHC string, for the one place that keeps it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// A stored hash.
+    pub fn stored(text: String) -> Self {
+        Self(text)
+    }
+
+    /// True when a password is the one that was hashed. It takes as long as hashing.
+    pub fn is_of(&self, password: &str) -> bool {
+        password.len() <= PASSWORD_BYTES_MAX
+            && Argon2::default().verify_password(password.as_bytes(), self.0.as_str()).is_ok()
+    }
+
+    /// A hash of nobody's password: to check a user who does not exist takes as long as one who does.
+    pub fn of_nobody() -> &'static Self {
+        static NOBODY: OnceLock<LoginHash> = OnceLock::new();
+        NOBODY.get_or_init(|| Self::of(generated().reveal()))
+    }
+}
+
+/// A password of 128 random bits, in 22 characters that a URL and a header take as they are.
+pub fn generated() -> Secret {
+    Secret::new(BASE64_URL_SAFE_NO_PAD.encode(rand::random::<[u8; 16]>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_of_its_password_alone_and_shows_nothing() {
+        let hash = LoginHash::of("pässwörd");
+        assert!(hash.is_of("pässwörd") && !hash.is_of("passwörd") && !hash.is_of(""));
+        assert_ne!(hash, LoginHash::of("pässwörd"), "each has a salt of its own");
+        assert_eq!(format!("{hash:?}"), "***");
+        assert_eq!(LoginHash::parse(hash.reveal()), Some(hash));
+        assert_ne!(generated(), generated());
+        assert_eq!(generated().reveal().len(), 22);
+    }
+
+    #[test]
+    fn a_hash_from_elsewhere_is_argon2_and_costs_no_more_than_ours() {
+        for bad in [
+            "",
+            "hunter2",
+            "$5$rounds=5000$abc$def",
+            "$argon2id$v=19$m=9999999,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA",
+            "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA",
+        ] {
+            assert!(LoginHash::parse(bad).is_none(), "{bad}");
+        }
+    }
+}

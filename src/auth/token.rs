@@ -1,0 +1,38 @@
+//! Tokens: 128 random bits that make a user known; made, and found again by their hash. Not whose they are.
+
+use super::password::generated;
+use crate::secret::Secret;
+use sha2::{Digest as _, Sha256};
+
+/// Characters of a token.
+const TOKEN_CHARS: usize = 22;
+
+/// A new token.
+pub fn new_token() -> Secret {
+    generated()
+}
+
+/// The hash by which a token is kept and found. To find one by it tells, by the time that it takes, nothing of any token.
+pub fn token_hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// True for a text that could be a token.
+pub fn is_token_shaped(text: &str) -> bool {
+    text.len() == TOKEN_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_its_shape_and_its_own_hash() {
+        let (one, other) = (new_token(), new_token());
+        assert!(is_token_shaped(one.reveal()));
+        assert_ne!(token_hash(one.reveal()), token_hash(other.reveal()));
+        for bad in ["", "abc", "AAAAAAAAAAAAAAAAAAAAA/", "AAAAAAAAAAAAAAAAAAAAAAA"] {
+            assert!(!is_token_shaped(bad), "{bad}");
+        }
+    }
+}
