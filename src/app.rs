@@ -1,12 +1,14 @@
 //! The running application: builds the components, wires them and shuts them down in order. It decides nothing else.
 
 use crate::{
+    auth::commands::{AccountAnswer, AccountCommand},
     catalog::{self, FeedSettings, RegistrationProgress},
     clock::{self, Clock},
     config::{Config, ConfigSource},
     hub::Hub,
     ingest::Poller,
     readers::Readers,
+    render::Site,
     serve::{
         admin::{Admin, AdminGuard},
         listen,
@@ -14,6 +16,7 @@ use crate::{
     },
     store::{Remedy, Store, redb::Redb},
 };
+use accounts::AccountDesk;
 use anyhow::Context as _;
 use descriptors::Descriptors;
 use insight::Overview;
@@ -41,6 +44,8 @@ mod removed;
 mod supervisor;
 
 mod forget_item;
+
+mod accounts;
 
 pub mod explain;
 
@@ -91,7 +96,7 @@ impl App {
         // They are many: the catalog holds them from here on, and nothing else.
         let feeds = mem::take(&mut config.feed);
         let wiring =
-            Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock) };
+            Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock).await? };
         let server = &wiring.config.server;
         let listener = bind(server.listen, "consumers").await?;
         let admin_listener = bind(server.admin_listen, "the operator").await?;
@@ -210,8 +215,8 @@ impl Starting {
         serving_ends: CancellationToken,
     ) -> anyhow::Result<Started> {
         let Self { wiring, source, readers, router, admin } = self;
-        wiring.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
-        let removed = removed::removed_feeds(&*wiring.store, &wiring.catalog.snapshot()).await?;
+        wiring.gate.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
+        let removed = removed::removed_feeds(&*wiring.store, &wiring.gate.catalog.snapshot()).await?;
         removed::tell(&removed);
         let poller = wiring.poller().await?;
         let hub = wiring.hub(&readers)?;
@@ -220,7 +225,7 @@ impl Starting {
         let reloader = Arc::new(Reloader::new(ReloadParts {
             source,
             started_with: wiring.config.clone(),
-            catalog: wiring.catalog.clone(),
+            catalog: wiring.gate.catalog.clone(),
             store: wiring.store.clone(),
             notify: wiring.notify.clone(),
             poller: poller.clone(),
@@ -232,11 +237,12 @@ impl Starting {
             hub: hub.clone(),
             waiters: waiters.clone(),
             reloader: reloader.clone(),
+            accounts: wiring.account_desk(),
             started_at: insight::now(),
         };
         router.open(wiring.mounts(readers, &hub, waiters, serving_ends)?);
         admin.open(Arc::new(overview));
-        let count = wiring.catalog.snapshot().feeds().len();
+        let count = wiring.gate.catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);
         Ok(Started { store: wiring.store, hub, reloader, poller, words })
     }
@@ -299,6 +305,17 @@ pub async fn forget_item(config: &Config, feed: &str, item: &str) -> anyhow::Res
     explainer.store.close().await?;
     forgotten?;
     Ok(())
+}
+
+/// Carries out a command on users and tokens, on a store that nobody serves.
+pub async fn change_accounts(config: &Config, command: AccountCommand) -> anyhow::Result<AccountAnswer> {
+    let clock: Arc<dyn Clock> = Arc::new(clock::System);
+    let store = open(config, clock.clone()).await?;
+    let site = Site::new(&config.server.public_url, &config.server.prefix);
+    let (auth, turn) = (None, tokio::sync::Mutex::default());
+    let answer = AccountDesk { store: store.clone(), auth, site, clock, turn }.run(command).await;
+    store.close().await?;
+    Ok(answer)
 }
 
 async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {

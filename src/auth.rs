@@ -9,6 +9,8 @@ pub mod authenticator;
 
 pub mod challenge;
 
+pub mod commands;
+
 pub mod credentials;
 
 mod failures;
@@ -24,6 +26,9 @@ pub mod token;
 pub mod user;
 
 pub mod wsse;
+
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use access::{AccessSettings, may_read};
 pub use accounts::Accounts;

@@ -13,7 +13,10 @@ mod changes;
 
 mod register;
 
+mod read_gate;
+
 pub use changes::{CatalogChanges, ChangedFeed, diff};
+pub use read_gate::{ReadGate, is_open_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
 pub use settings::{FeedSettings, ServePlain, SiteSettings};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};

@@ -11,6 +11,7 @@ use std::{path::PathBuf, process::ExitCode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+mod accounts;
 mod allocator;
 mod ask;
 mod backup;
@@ -66,6 +67,16 @@ enum Command {
     Health(WithConfig),
     /// Remove everything that is kept of a feed that is not configured any more, or one item of a feed for good.
     Forget(forget::ForgetOptions),
+    /// Make, list and remove users, who may read private feeds.
+    User {
+        #[command(subcommand)]
+        command: accounts::UserCommand,
+    },
+    /// Make, list and revoke tokens of users: for `Authorization: Bearer`, or secret URLs.
+    Token {
+        #[command(subcommand)]
+        command: accounts::TokenCommand,
+    },
     /// Copy the whole store into a file, also while everfeed runs.
     Backup(backup::BackupOptions),
     /// Questions to the file of the store.
@@ -189,6 +200,16 @@ fn obey(command: Command, form: LogForm) -> anyhow::Result<()> {
             let config = Config::load(&options.with.config, config::environment())?;
             telemetry::log(form, "warn");
             runtime()?.block_on(forget::run(&options, &config))
+        }
+        Command::User { command } => {
+            let config = Config::load(&command.with().config, config::environment())?;
+            telemetry::log(form, "warn");
+            runtime()?.block_on(accounts::run_user(&command, &config))
+        }
+        Command::Token { command } => {
+            let config = Config::load(&command.with().config, config::environment())?;
+            telemetry::log(form, "warn");
+            runtime()?.block_on(accounts::run_token(&command, &config))
         }
         Command::Backup(options) => {
             let config = Config::load(&options.with.config, config::environment())?;

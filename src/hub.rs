@@ -2,12 +2,14 @@
 //! queue of payloads, and nothing is pushed that was not read back from the store.
 
 use crate::{
-    catalog::Catalog,
+    auth::PrincipalId,
+    catalog::ReadGate,
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp, view::View},
     notify::Notify,
     readers::{self, Readers},
-    render::Representation,
+    render::{Representation, Site},
+    secret::without_token,
     setting::RefusedSetting,
     store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
     telemetry::Metrics,
@@ -160,8 +162,8 @@ pub struct Parts {
     pub resolver: Arc<dyn Resolve>,
     /// The `User-Agent` of requests to callbacks.
     pub user_agent: HeaderValue,
-    /// The feeds that can be subscribed to.
-    pub catalog: Catalog,
+    /// The feeds that can be subscribed to, and who may read them.
+    pub gate: ReadGate,
     /// Counters.
     pub metrics: Metrics,
 }
@@ -184,7 +186,7 @@ struct Shared {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     client: CallbackClient,
-    catalog: Catalog,
+    gate: ReadGate,
     limits: Limits,
     metrics: Metrics,
     roster: Roster,
@@ -202,18 +204,8 @@ struct Limits {
 impl Hub {
     /// A hub at rest. [`Hub::start`] takes up the subscriptions that are stored.
     pub fn new(parts: Parts) -> Self {
-        let Parts {
-            config,
-            readers,
-            store,
-            notify,
-            clock,
-            callbacks,
-            resolver,
-            user_agent,
-            catalog,
-            metrics,
-        } = parts;
+        let Parts { config, readers, store, notify, clock, callbacks, resolver, user_agent, gate, metrics } =
+            parts;
         let limits = Limits {
             places: Places::new(config.in_flight_max, config.in_flight_per_host_max),
             questions: QuestionBudget::new(resolver),
@@ -221,7 +213,7 @@ impl Hub {
         let within = Duration::from_secs(config.deliver_secs);
         let client = CallbackClient { service: callbacks, user_agent, within };
         let (roster, stop) = (Roster::default(), CancellationToken::new());
-        let shared = Shared { config, readers, store, clock, client, catalog, limits, metrics, roster, stop };
+        let shared = Shared { config, readers, store, clock, client, gate, limits, metrics, roster, stop };
         Self {
             shared: Arc::new(shared),
             notify,
@@ -260,7 +252,7 @@ impl Hub {
     }
 
     fn start_one(&self, topic: &str, task: impl Future<Output = ()> + Send + 'static) {
-        let span = info_span!("subscription", topic = %topic);
+        let span = info_span!("subscription", topic = %without_token(topic));
         let cut = self.cut.clone();
         self.tasks.spawn(async move { cut.run_until_cancelled(task).await }.instrument(span));
     }
@@ -302,10 +294,25 @@ impl Shared {
     }
 
     /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that is not served.
-    fn link(&self, view: View, representation: Representation) -> Option<String> {
-        let catalog = self.catalog.snapshot();
+    fn link(&self, view: View, representation: Representation, site: Option<&Site>) -> Option<String> {
+        let catalog = self.gate.catalog.snapshot();
         let feed = catalog.feed_no(view.feed)?;
-        Some(self.readers.site().link_header(&feed.settings.name, representation, view.order))
+        let site = site.unwrap_or_else(|| self.readers.site());
+        Some(site.link_header(&feed.settings.name, representation, view.order))
+    }
+
+    /// The site below the secret of a topic; `None` for a topic without one.
+    fn site_of(&self, topic: &str) -> Option<Arc<Site>> {
+        let token = self.readers.site().topic(topic)?.secret?;
+        Some(Arc::new(self.readers.site().below_secret(&token)))
+    }
+
+    /// The principal who answers for a subscription: who made it, or, before it is verified, who asked for it.
+    fn principal_of(sub: &Subscription) -> Option<PrincipalId> {
+        match (&sub.lease, &sub.pending) {
+            (None, Some(pending)) => pending.principal,
+            _ => sub.principal,
+        }
     }
 }
 

@@ -83,6 +83,8 @@ pub struct ReadRequest {
     since: Option<Spec>,
     until: Option<Spec>,
     max: usize,
+    /// The site whose URLs the body prints, where it is not that of everybody: bodies of several sites are never one.
+    site: Option<Arc<Site>>,
 }
 
 /// Purpose of a body.
@@ -130,19 +132,41 @@ impl ReadRequest {
         max: usize,
     ) -> Result<Self, BadPosition> {
         let (since, until) = (Spec::parse(since)?, Spec::parse(until)?);
-        Ok(Self { view, representation, purpose: Purpose::Page, since, until, max })
+        Ok(Self { view, representation, purpose: Purpose::Page, since, until, max, site: None })
     }
 
     /// The newest items, for ordinary readers.
     pub fn classic(feed: FeedNo, representation: Representation, items: usize) -> Self {
         let view = View::all(feed, Order::CREATED_REVERSE);
-        Self { view, representation, purpose: Purpose::Page, since: None, until: None, max: items }
+        Self {
+            view,
+            representation,
+            purpose: Purpose::Page,
+            since: None,
+            until: None,
+            max: items,
+            site: None,
+        }
     }
 
     /// The page that a subscriber is pushed after the cursor that it acknowledged.
     pub fn push(view: View, representation: Representation, acked: &str, items_max: usize) -> Self {
         let since = Spec { raw: format!("cursor:{acked}"), position: Position::of_cursor(acked) };
-        Self { view, representation, purpose: Purpose::Push, since: Some(since), until: None, max: items_max }
+        Self {
+            view,
+            representation,
+            purpose: Purpose::Push,
+            since: Some(since),
+            until: None,
+            max: items_max,
+            site: None,
+        }
+    }
+
+    /// The same read for somebody who sees the feeds below another site.
+    #[must_use]
+    pub fn seen_from(self, site: Option<Arc<Site>>) -> Self {
+        Self { site, ..self }
     }
 
     /// The view that is read.
@@ -300,6 +324,10 @@ impl Readers {
         &self.site
     }
 
+    fn site_of<'a>(&'a self, reading: &'a ReadRequest) -> &'a Site {
+        reading.site.as_deref().unwrap_or(&self.site)
+    }
+
     /// The head of a feed.
     pub fn head(&self, feed: FeedNo) -> Result<Head, ReadError> {
         self.notify.head(feed).ok_or(ReadError::UnknownFeed)
@@ -370,7 +398,7 @@ impl Readers {
             order: reading.view.order,
             ..Query::default()
         };
-        self.site.page(&page.record.name, reading.representation, &query)
+        self.site_of(reading).page(&page.record.name, reading.representation, &query)
     }
 
     /// Reads the store and renders. Large pages are made one or two at a time, so that ordinary ones find a place.
@@ -448,7 +476,8 @@ impl Readers {
         }
         let next = (page.more && reading.purpose == Purpose::Page && !reading.representation.is_classic())
             .then(|| self.next(reading, &page));
-        let links = self.site.links(&page.record.name, reading.representation, reading.view.order, next);
+        let links =
+            self.site_of(reading).links(&page.record.name, reading.representation, reading.view.order, next);
         let prev_cursor = reading.acked().map(str::to_owned);
         let page = Arc::new(page);
         let ttl_mins = (self.ttl_mins)(reading.view.feed);

@@ -1,6 +1,7 @@
 //! Values that must not be shown, and texts and URLs without their credentials; not encryption: secrets are kept out of logs
 //! and error texts, not out of memory.
 
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -91,9 +92,31 @@ pub fn public_url(url: &Url) -> String {
     url.into()
 }
 
+/// A URL or a path of ours without the token that makes it a secret (U-1): whatever stands behind `/s/`, also where a topic in
+/// a query has it.
+pub fn without_token(url: &str) -> String {
+    let plain = percent_decode_str(url).decode_utf8_lossy();
+    let mut after_secret = false;
+    let steps = plain.split('/').map(|step| {
+        let is_token = std::mem::replace(&mut after_secret, step == "s");
+        if is_token { "***" } else { step }
+    });
+    let masked: Vec<&str> = steps.collect();
+    if masked.contains(&"***") { masked.join("/") } else { url.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_token_of_a_secret_url_is_not_shown_however_it_is_spelt() {
+        let check = |url: &str, expect: &str| assert_eq!(without_token(url), expect);
+        check("/feeds/blog?a=%2f", "/feeds/blog?a=%2f");
+        check("/smart/s/abc/feeds/blog?x=1", "/smart/s/***/feeds/blog?x=1");
+        check("/%73/%61bc/feeds", "/s/***/feeds");
+        check("/cb?hub.topic=http%3A%2F%2Fx%2Fs%2Fabc%2Ffeeds", "/cb?hub.topic=http://x/s/***/feeds");
+    }
 
     #[test]
     fn a_token_is_long_enough_and_never_shown() {

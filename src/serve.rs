@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use url::Url;
 
 pub mod accept;
+mod admission;
 pub mod body;
 pub mod client_address;
 mod connection;
@@ -45,6 +46,8 @@ pub struct Config {
     /// Addresses and networks of proxies before us whose `X-Forwarded-For` is believed, so that the limits of the hub count
     /// their clients one by one.
     pub trusted_proxies: Vec<IpNet>,
+    /// True to take passwords (`Authorization: Basic`) over plain HTTP from other machines, too. They can be read on the way.
+    pub basic_over_http: bool,
     /// Path below which our own paths live; empty for none.
     pub prefix: String,
     /// Requests held at once at most; one more gets 503.
@@ -77,6 +80,7 @@ impl Default for Config {
             admin_listen: local(8079),
             admin_token: None,
             trusted_proxies: Vec::new(),
+            basic_over_http: false,
             prefix: String::new(),
             waiters_max: 20_000,
             connections_max: 25_000,

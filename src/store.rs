@@ -1,4 +1,4 @@
-//! The store contract: small traits over feeds, polls, walks, subscriptions, the catalog and leases, and their sum
+//! The store contract: small traits over feeds, polls, walks, subscriptions, users, the catalog and leases, and their sum
 //! [`Store`]; no store in particular.
 //!
 //! Every call is atomic, and what was answered with `Ok` survives the end of the process. No call returns everything of a
@@ -17,6 +17,8 @@ pub mod polls;
 pub mod subscriptions;
 
 pub mod leases;
+
+pub mod accounts;
 
 mod feed_lease;
 
@@ -48,6 +50,7 @@ mod conformance;
 #[cfg(test)]
 pub(crate) mod wrapped;
 
+pub use accounts::AccountStore;
 pub use catalog::{CatalogStore, StoreCounts, check_namespace};
 pub use condition::{BackupReport, Outage, Remedy, StoreCondition, Watched};
 pub use error::StoreError;
@@ -60,7 +63,9 @@ pub use subscriptions::{Subscription, Subscriptions};
 
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
-    pub use super::{CatalogStore, Feeds, Leases, Polls, Store, Subscriptions, Upkeep, Walks, Watched};
+    pub use super::{
+        AccountStore, CatalogStore, Feeds, Leases, Polls, Store, Subscriptions, Upkeep, Walks, Watched,
+    };
 }
 
 /// The answer of a store, later.
@@ -73,12 +78,21 @@ pub fn stored_item(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
 
 /// A whole store.
 pub trait Store:
-    CatalogStore + Feeds + Polls + Walks + Subscriptions + Leases + Upkeep + Watched + 'static
+    CatalogStore + Feeds + Polls + Walks + Subscriptions + AccountStore + Leases + Upkeep + Watched + 'static
 {
 }
 
-impl<T: CatalogStore + Feeds + Polls + Walks + Subscriptions + Leases + Upkeep + Watched + 'static> Store
-    for T
+impl<T> Store for T where
+    T: CatalogStore
+        + Feeds
+        + Polls
+        + Walks
+        + Subscriptions
+        + AccountStore
+        + Leases
+        + Upkeep
+        + Watched
+        + 'static
 {
 }
 

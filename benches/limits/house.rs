@@ -3,7 +3,7 @@
 use crate::content::{NAMESPACE, added};
 use anyhow::Result;
 use everfeed::{
-    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::{Clock, System},
     feed::{
         item::ItemId,
@@ -14,6 +14,7 @@ use everfeed::{
     readers::{self, Readers},
     render::Site,
     serve::{
+        client_address::WayTrust,
         context::ServeContext,
         listen,
         long_poll::Waiters,
@@ -130,8 +131,9 @@ impl House {
         let context = ServeContext {
             readers,
             store: self.store.clone(),
+            gate: ReadGate::without_users(Catalog::new(CatalogSnapshot::new([feed], [])), clock.clone()),
             clock,
-            catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
+            trust: WayTrust::default(),
             waiters: waiters.clone(),
             stop: stop.clone(),
         };

@@ -1,6 +1,7 @@
 //! Answers to the operator, gathered from the components.
 
 use super::{
+    accounts::AccountDesk,
     explain::{self, Explainer, under_way, words},
     forget_item::{forget_item, forgotten},
     reload::{ForgetRefused, ReloadRefused, Reloader},
@@ -8,6 +9,7 @@ use super::{
     requested_poll,
 };
 use crate::{
+    auth::commands::{AccountAnswer, AccountCommand},
     feed::{
         archive::ArchiveWalk,
         record::{FeedRecord, Gap},
@@ -39,6 +41,7 @@ pub(super) struct Overview {
     pub(super) hub: Arc<Hub>,
     pub(super) waiters: Waiters,
     pub(super) reloader: Arc<Reloader>,
+    pub(super) accounts: AccountDesk,
     pub(super) started_at: String,
 }
 
@@ -234,6 +237,10 @@ impl Insight for Overview {
     fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport> {
         let urgency = if now { Urgency::Now } else { Urgency::Polite };
         Box::pin(requested_poll::poll(&self.explainer.catalog, &self.poller, feed, urgency))
+    }
+
+    fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer> {
+        Box::pin(self.accounts.run(command))
     }
 
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {

@@ -1,8 +1,12 @@
 //! Makes each component from the configuration and from the components that it stands on; not what they do.
 
-use super::explain::Explainer;
+use super::{
+    accounts::{self, AccountDesk},
+    explain::Explainer,
+};
 use crate::{
-    catalog::{Catalog, CatalogSnapshot, RegisteredFeed},
+    auth::Authenticator,
+    catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed},
     clock::Clock,
     config::Config,
     feed::schedule::Policy,
@@ -15,7 +19,7 @@ use crate::{
     render::Site,
     serve::{
         body::{Response, ServeBody, Streamed},
-        client_address::{PeerAddress, client_address},
+        client_address::{PeerAddress, WayTrust, client_address},
         context::ServeContext,
         long_poll::Waiters,
         mount::Mount,
@@ -37,7 +41,7 @@ const POLLS_PER_SEC: u64 = 10;
 /// The components that all others stand on.
 pub(super) struct Wiring {
     pub(super) config: Config,
-    pub(super) catalog: Catalog,
+    pub(super) gate: ReadGate,
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
     pub(super) clock: Arc<dyn Clock>,
@@ -47,12 +51,20 @@ pub(super) struct Wiring {
 }
 
 impl Wiring {
-    /// Components over a catalog that holds no feed yet: those of the configuration are registered later.
-    pub(super) fn new(config: Config, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+    /// Components over a catalog that holds no feed yet: those of the configuration are registered later. Users are known at
+    /// once.
+    pub(super) async fn new(
+        config: Config,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+    ) -> anyhow::Result<Self> {
         let catalog = Catalog::new(CatalogSnapshot::default());
         let (notify, metrics) = (Arc::default(), Metrics::default());
+        let accounts = accounts::stored(&*store).await?;
+        let auth = Arc::new(Authenticator::new(accounts, clock.clone(), metrics.clone()));
+        let gate = ReadGate { catalog, auth };
         let idle_per_host = ClientConfig::default().idle_per_host;
-        Self { config, catalog, store, notify, clock, metrics, idle_per_host }
+        Ok(Self { config, gate, store, notify, clock, metrics, idle_per_host })
     }
 
     pub(super) async fn poller(&self) -> anyhow::Result<Poller> {
@@ -69,7 +81,7 @@ impl Wiring {
             platforms: self.config.platforms.profiles(),
             permalink_check_gap_secs: self.config.upstream.permalink_check_gap_secs,
         };
-        let catalog = self.catalog.snapshot();
+        let catalog = self.gate.catalog.snapshot();
         let spread_secs = u64::try_from(catalog.feeds().len()).unwrap_or(u64::MAX) / POLLS_PER_SEC;
         let spec = |feed: &Arc<RegisteredFeed>| {
             let spec = FeedSpec::from(&**feed);
@@ -92,7 +104,7 @@ impl Wiring {
             push_bytes_max: hub.push_bytes_max,
         };
         let site = Arc::new(Site::new(&server.public_url, &server.prefix));
-        let catalog = self.catalog.clone();
+        let catalog = self.gate.catalog.clone();
         let ttl_mins = move |feed| Some(catalog.snapshot().feed_no(feed)?.settings.poll.ttl_mins());
         let readers = Readers::new(self.store.clone(), self.notify.clone(), self.clock.clone(), site, config);
         Arc::new(readers.with_ttl_mins(ttl_mins))
@@ -117,7 +129,7 @@ impl Wiring {
             callbacks: BoxCloneSyncService::new(layers::callback(&client)?),
             resolver: Arc::new(SystemResolver),
             user_agent: HeaderValue::try_from(user_agent)?,
-            catalog: self.catalog.clone(),
+            gate: self.gate.clone(),
             metrics: self.metrics.clone(),
         })))
     }
@@ -142,7 +154,11 @@ impl Wiring {
             readers,
             store: self.store.clone(),
             clock: self.clock.clone(),
-            catalog: self.catalog.clone(),
+            gate: self.gate.clone(),
+            trust: WayTrust {
+                proxies: self.config.server.trusted_proxies.clone(),
+                basic_over_http: self.config.server.basic_over_http,
+            },
             waiters,
             stop,
         };
@@ -175,10 +191,21 @@ impl Wiring {
         Ok(vec![Mount::new(move |request| sites.of(request).is_some(), BoxCloneSyncService::new(service))])
     }
 
+    /// The desk for users and tokens.
+    pub(super) fn account_desk(&self) -> AccountDesk {
+        AccountDesk {
+            store: self.store.clone(),
+            auth: Some(self.gate.auth.clone()),
+            site: Site::new(&self.config.server.public_url, &self.config.server.prefix),
+            clock: self.clock.clone(),
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
     pub(super) fn explainer(&self) -> Explainer {
         Explainer {
             store: self.store.clone(),
-            catalog: self.catalog.clone(),
+            catalog: self.gate.catalog.clone(),
             platforms: self.config.platforms.profiles(),
         }
     }

@@ -33,7 +33,7 @@ const VERDICTS_MAX: u64 = 10_000;
 /// Seconds after which a password is hashed again although it was right.
 const VERDICT_SECS: u64 = 600;
 
-/// What is known of the sender of a request.
+/// Knowledge of the sender of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthVerdict {
     /// It sent no credentials.

@@ -1,6 +1,6 @@
 //! `[[feed]]`: the settings of a feed and their checks; not where they are read from.
 
-use crate::setting::RefusedSetting;
+use crate::{auth::AccessSettings, setting::RefusedSetting};
 use everfeed_adapters::platforms::Platforms;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -45,6 +45,9 @@ pub struct FeedSettings {
     /// The software that makes it, for what that software is known to do: `auto`, `none`, or the name of a profile.
     #[serde(default)]
     pub platform: PlatformChoice,
+    /// Those who may read it: `"public"`, `"private"` (every user), or a list of users.
+    #[serde(default)]
+    pub access: AccessSettings,
     /// The bounds within which it is polled.
     #[serde(default)]
     pub poll: PollSettings,
@@ -90,6 +93,7 @@ impl FeedSettings {
             id_namespace: None,
             format: DocumentFormat::default(),
             platform: PlatformChoice::default(),
+            access: AccessSettings::default(),
             poll: PollSettings::default(),
             deletions: DeletionSettings::default(),
             import: ImportSettings::default(),
@@ -137,6 +141,7 @@ impl FeedSettings {
             let wanted = format!("give auto, none, or one of {}", known.join(", "));
             refuse("platform", quoted(name), &wanted);
         }
+        problems.extend(self.access.problems());
         problems.extend(self.poll.problems());
         problems.extend(self.deletions.problems());
         problems.extend(self.record.iter().flat_map(RecordSettings::problems));

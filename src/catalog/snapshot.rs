@@ -33,6 +33,7 @@ pub struct CatalogSnapshot {
     by_origin: HashMap<String, FeedNo>,
     withdrawn: BTreeMap<String, FeedNo>,
     withdrawn_nos: HashSet<FeedNo>,
+    has_private: bool,
 }
 
 impl CatalogSnapshot {
@@ -43,6 +44,7 @@ impl CatalogSnapshot {
     ) -> Self {
         let mut snapshot = Self::default();
         for feed in feeds.into_iter().map(Arc::new) {
+            snapshot.has_private |= feed.settings.access.is_private();
             snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
             snapshot.by_no.insert(feed.no, feed.clone());
             snapshot.feeds.insert(feed.settings.name.clone(), feed);
@@ -86,6 +88,11 @@ impl CatalogSnapshot {
     /// The registered feed whose publisher knows it by this URL: the one that is polled, or one of its public names.
     pub fn by_origin(&self, url: &str) -> Option<FeedNo> {
         self.by_origin.get(&normal(url)).copied()
+    }
+
+    /// True while there is something that not everybody may read.
+    pub fn has_private(&self) -> bool {
+        self.has_private
     }
 
     /// The feed of this name that is not registered any more, while the store remembers it.

@@ -34,6 +34,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         }
         "feed.platform" => "\"auto\", \"none\", or the name of a profile such as \"wordpress\"",
         "platforms.folder" => "the path of a folder, in quotes",
+        "feed.access" => crate::auth::access::ACCESS_WANTED,
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.record" => "a table, for instance { folder = \"recordings\", bodies = 50 }",
         "feed.record.folder" => "the path of a folder, in quotes",
@@ -45,6 +46,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.deletions.unsafe"
         | "feed.deletions.permalink_checks"
         | "feed.deletions.page_credentials"
+        | "server.basic_over_http"
         | "hub.callbacks_private"
         | "hub.publish_hints" => "true or false",
         "site" => "one [[site]] for each old web site, with at least its origin",

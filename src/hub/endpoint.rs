@@ -13,9 +13,12 @@ use super::{
     verify::Verdict,
 };
 use crate::{
+    auth::{AuthVerdict, Credentials, Principal, PrincipalId},
+    catalog::is_open_to,
     feed::{order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
     notify::HintFate,
     render::{Endpoint, Representation, Topic},
+    secret::Secret,
     store::{
         StoreError,
         subscriptions::{Algo, CallbackTarget, Dialect, Intent, LeaseTerms, Pending, Start, Target},
@@ -101,7 +104,7 @@ impl Hub {
     pub async fn handle(&self, request: Request<Bytes>, client: Option<IpAddr>) -> Response<Bytes> {
         let answer = match *request.method() {
             Method::GET | Method::HEAD => Ok(self.about(request.uri().query().unwrap_or_default())),
-            Method::POST => self.post(&request, ClientNet::of(client)).await,
+            Method::POST => self.post(&request, client).await,
             _ => Ok(HubAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "use POST here")),
         };
         let response = answer.unwrap_or_else(|answer| answer).respond();
@@ -129,7 +132,7 @@ impl Hub {
         HubAnswer::new(StatusCode::OK, text)
     }
 
-    async fn post(&self, request: &Request<Bytes>, client: ClientNet) -> Result<HubAnswer, HubAnswer> {
+    async fn post(&self, request: &Request<Bytes>, client: Option<IpAddr>) -> Result<HubAnswer, HubAnswer> {
         if self.shared.stop.is_cancelled() {
             return Err(HubAnswer::busy("the hub is stopping"));
         }
@@ -138,28 +141,28 @@ impl Hub {
             Some(Endpoint::HubOf(name)) => Some(name),
             _ => None,
         };
-        let scope = scope.as_deref();
+        let principal = request.extensions().get::<Principal>().cloned();
+        let sender = HubSender { scope, principal, address: client, net: ClientNet::of(client) };
         match form::parse(content_type, request.body())? {
-            HubRequest::Publish(urls) => self.publish(&urls, scope, client),
-            HubRequest::SubscriptionRequest(change) => self.change(&change, scope, client).await,
+            HubRequest::Publish(urls) => self.publish(&urls, &sender),
+            HubRequest::SubscriptionRequest(change) => self.change(&change, &sender).await,
         }
     }
 
     /// Somebody says that something has changed. We look ourselves, when it is ours to look at (P-40, SF-86), and as long as
     /// such hints are right now and then.
-    fn publish(
-        &self,
-        urls: &[String],
-        scope: Option<&str>,
-        client: ClientNet,
-    ) -> Result<HubAnswer, HubAnswer> {
-        self.admission.publish(client, urls.len()).map_err(|full| slow_down(full.wait))?;
+    fn publish(&self, urls: &[String], sender: &HubSender) -> Result<HubAnswer, HubAnswer> {
+        self.admission.publish(sender.net, urls.len()).map_err(|full| slow_down(full.wait))?;
         if !self.shared.config.publish_hints {
             return Err(RefusedForm::HintsOff.into());
         }
-        let known = |url: &str| match self.shared.catalog.snapshot().by_origin(url) {
+        let principal = sender.principal.as_ref();
+        let known = |url: &str| match self.shared.gate.catalog.snapshot().by_origin(url) {
             Some(feed) => Some(feed),
-            None => self.resolve(url, scope, Mode::Subscribe).ok().map(|topic| topic.view.feed),
+            None => {
+                let subject = self.resolve(url, sender, (Mode::Subscribe, principal)).ok()?;
+                Some(subject.view.feed)
+            }
         };
         let mut hinted = BTreeSet::new();
         for url in urls {
@@ -172,7 +175,14 @@ impl Hub {
         if hinted.is_empty() {
             return Err(RefusedForm::NothingPublished.into());
         }
-        let ignored: Vec<String> = hinted.into_iter().filter_map(|feed| self.hint(feed)).collect();
+        // Its publisher may say that a private feed has changed, but nobody is told that there is one.
+        let is_told = |feed: &FeedNo| self.shared.gate.admits(principal, *feed);
+        let (told, hidden): (Vec<_>, Vec<_>) = hinted.into_iter().partition(is_told);
+        hidden.into_iter().for_each(|feed| drop(self.hint(feed)));
+        if told.is_empty() {
+            return Err(RefusedForm::NothingPublished.into());
+        }
+        let ignored: Vec<String> = told.into_iter().filter_map(|feed| self.hint(feed)).collect();
         if ignored.is_empty() {
             return Ok(HubAnswer::new(StatusCode::NO_CONTENT, ""));
         }
@@ -182,7 +192,7 @@ impl Hub {
     /// Gives a hint; the reason when it is ignored.
     fn hint(&self, feed: FeedNo) -> Option<String> {
         let HintFate::Ignored { wait_secs } = self.notify.hint(feed, self.shared.now()) else { return None };
-        let catalog = self.shared.catalog.snapshot();
+        let catalog = self.shared.gate.catalog.snapshot();
         let name = catalog.feed_no(feed).map_or("", |feed| feed.settings.name.as_str());
         let why = format!(
             "`{name}` is not polled for this hint: hints that bring nothing new are limited; the next one counts in {wait_secs} s, \
@@ -192,12 +202,7 @@ impl Hub {
         Some(why)
     }
 
-    async fn change(
-        &self,
-        change: &SubscriptionRequest,
-        scope: Option<&str>,
-        client: ClientNet,
-    ) -> Result<HubAnswer, HubAnswer> {
+    async fn change(&self, change: &SubscriptionRequest, sender: &HubSender) -> Result<HubAnswer, HubAnswer> {
         if !self.shared.config.callbacks_private && form::is_private(&change.callback) {
             let why = "is at an address that is not on the public internet";
             return Err(RefusedForm::Bad { name: "hub.callback", why }.into());
@@ -206,14 +211,17 @@ impl Hub {
             let why = "is at a port that we do not call: use 80, 443 or one from 1024 on";
             return Err(RefusedForm::Bad { name: "hub.callback", why }.into());
         }
-        let topics = change.topics.iter().map(|topic| self.resolve(topic, scope, change.mode));
-        let mut topics: Vec<Subject> = topics.collect::<Result<_, _>>()?;
+        let mut topics: Vec<Subject> = Vec::with_capacity(change.topics.len());
+        for topic in &change.topics {
+            let principal = self.principal_for(topic, sender).await?;
+            topics.push(self.resolve(topic, sender, (change.mode, principal.as_ref()))?);
+        }
         let key = |subject: &Subject| Key { topic: subject.topic.clone(), address: change.callback.clone() };
         let is_known = topics.iter().all(|subject| self.shared.roster.is_verified(&key(subject)));
         let admitted = if is_known {
             self.admission.renew(&change.callback, topics.len())
         } else {
-            self.admission.subscribe(client, topics.len())
+            self.admission.subscribe(sender.net, topics.len())
         };
         admitted.map_err(|full| slow_down(full.wait))?;
         // One topic in several spellings is one.
@@ -229,7 +237,7 @@ impl Hub {
                 continue;
             }
             let pending = self.pending(change, &subject, &grant).await?;
-            awaited.extend(self.command(key, (&subject, client), pending, is_sync(change)).await?);
+            awaited.extend(self.command(key, (&subject, sender.net), pending, is_sync(change)).await?);
             commanded = true;
         }
         match change.verify {
@@ -242,20 +250,28 @@ impl Hub {
 
     /// The topic that a spelling means, when it is one of ours: what is pushed, and its canonical URL. One of a feed that is
     /// not served any more can still be unsubscribed from.
-    fn resolve(&self, spelt: &str, scope: Option<&str>, mode: Mode) -> Result<Subject, RefusedForm> {
+    fn resolve(
+        &self,
+        spelt: &str,
+        sender: &HubSender,
+        (mode, principal): (Mode, Option<&Principal>),
+    ) -> Result<Subject, RefusedForm> {
         let site = self.shared.readers.site();
-        let Topic { name, order, filter, representation } =
+        let Topic { name, order, filter, representation, secret } =
             site.topic(spelt).ok_or(RefusedForm::UnknownTopic(
                 "take the rel=self URL of a feed served here, without other parameters",
             ))?;
-        let catalog = self.shared.catalog.snapshot();
+        let catalog = self.shared.gate.catalog.snapshot();
+        // While there is a private feed, nobody unknown is told which names there are.
+        let is_hiding = catalog.has_private();
         let feed = match (catalog.feed(&name), catalog.withdrawn(&name)) {
-            (Some(feed), _) => feed.no,
+            (Some(feed), _) if is_open_to(feed, principal) => feed.no,
             (None, Some(withdrawn)) if mode == Mode::Unsubscribe => withdrawn,
-            (None, Some(_)) => return Err(RefusedForm::GoneTopic),
-            (None, None) => return Err(RefusedForm::UnknownTopic("there is no such feed")),
+            (None, Some(_)) if !is_hiding => return Err(RefusedForm::GoneTopic),
+            _ if is_hiding && principal.is_none() => return Err(RefusedForm::Unauthenticated),
+            _ => return Err(RefusedForm::UnknownTopic("there is no such feed")),
         };
-        if scope.is_some_and(|scope| scope != name) {
+        if sender.scope.as_ref().is_some_and(|scope| *scope != name) {
             return Err(RefusedForm::UnknownTopic("this is the hub of another feed"));
         }
         if !representation.is_pushed() {
@@ -265,8 +281,28 @@ impl Hub {
             return Err(RefusedForm::UnknownTopic("a feed grows at its new end; take the order without `-`"));
         }
         let view = View { feed, order, filter };
-        let topic = site.base(&name, representation, order);
-        Ok(Subject { view, representation, topic, spelt: spelt.to_owned() })
+        let topic = match &secret {
+            Some(token) => site.below_secret(token).base(&name, representation, order),
+            None => site.base(&name, representation, order),
+        };
+        let principal = principal.map(Principal::id);
+        Ok(Subject { view, representation, topic, spelt: spelt.to_owned(), principal })
+    }
+
+    /// The principal who asks for a topic: whom the secret in it makes known, else the sender.
+    async fn principal_for(&self, spelt: &str, sender: &HubSender) -> Result<Option<Principal>, HubAnswer> {
+        let Some(token) = self.shared.readers.site().topic(spelt).and_then(|topic| topic.secret) else {
+            return Ok(sender.principal.clone());
+        };
+        let credentials = Credentials::SecretUrl(Secret::new(token));
+        match self.shared.gate.auth.check(&credentials, sender.address).await {
+            AuthVerdict::Known(principal) => Ok(Some(principal)),
+            AuthVerdict::SlowDown { secs } => Err(slow_down(Duration::from_secs(secs))),
+            AuthVerdict::Busy => Err(HubAnswer::busy("the hub is very busy")),
+            AuthVerdict::Refused | AuthVerdict::Anonymous => {
+                Err(RefusedForm::UnknownTopic("there is no such feed").into())
+            }
+        }
     }
 
     async fn pending(
@@ -304,6 +340,7 @@ impl Hub {
             next_try: if is_sync(change) { now } else { Stamp::from_micros(now.micros() + VERIFY_AFTER_US) },
             give_up_at: if once { now } else { now.plus_secs(VERIFY_GIVE_UP_SECS) },
             start,
+            principal: subject.principal,
         })
     }
 
@@ -371,6 +408,17 @@ struct Subject {
     topic: String,
     /// The topic as the subscriber spelt it.
     spelt: String,
+    /// The principal who asks for it.
+    principal: Option<PrincipalId>,
+}
+
+/// The sender of a request to the hub.
+struct HubSender {
+    /// The feed whose hub was asked; `None` for that of all feeds.
+    scope: Option<String>,
+    principal: Option<Principal>,
+    address: Option<IpAddr>,
+    net: ClientNet,
 }
 
 /// Times that a command is handed to another task after one that had just ended.

@@ -93,6 +93,8 @@ pub(super) enum RefusedForm {
     Bad { name: &'static str, why: &'static str },
     #[error("`hub.topic` is no topic of this hub: {0}")]
     UnknownTopic(&'static str),
+    #[error("`hub.topic` needs credentials: a user and a password, a token, or WSSE")]
+    Unauthenticated,
     #[error("`hub.topic` is of a feed that is not served any more")]
     GoneTopic,
     #[error("publish hints are turned off here; feeds are polled at their own times")]
@@ -107,6 +109,7 @@ impl RefusedForm {
             Self::NotAForm => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnknownTopic(_) | Self::NothingPublished => StatusCode::NOT_FOUND,
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::HintsOff => StatusCode::FORBIDDEN,
             Self::GoneTopic => StatusCode::GONE,
             Self::Missing(_) | Self::Twice(_) | Self::NotText(_) | Self::Bad { .. } => {

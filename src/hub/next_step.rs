@@ -29,6 +29,8 @@ pub(super) enum NextStep {
     Follow,
     /// Deliver.
     Push,
+    /// Its principal may not read the feed any more.
+    Deny,
     /// The feed was forgotten, and the subscription with it.
     Withdraw,
     /// The subscription has ended; its task stops.
@@ -46,6 +48,8 @@ pub(super) enum Offer {
     /// It is not configured any more. Its subscriptions keep their positions, and nothing is asked or pushed but what ends
     /// one.
     Withdrawn,
+    /// It is served, and the principal of the subscription may not read it.
+    Denied,
     /// It was forgotten.
     Forgotten,
 }
@@ -87,6 +91,9 @@ pub(super) fn next(
     }
     if offer == Offer::Forgotten {
         return NextStep::Withdraw;
+    }
+    if offer == Offer::Denied {
+        return NextStep::Deny;
     }
     let mut wake = Stamp::MAX;
     if let Some(at) = under_way.unsaved {

@@ -7,9 +7,10 @@ use super::{
     places::Errand,
 };
 use crate::{
+    auth::PrincipalId,
     feed::{cursor::Toc, view::View},
     readers::{ReadError, ReadRequest},
-    render::Representation,
+    render::{Representation, Site},
     store::StoreError,
 };
 use std::{sync::Arc, time::Duration};
@@ -24,6 +25,10 @@ pub(super) struct Push {
     pub(super) items_max: usize,
     /// Readers whom the target serves, as it said last.
     pub(super) on_behalf_of: Option<u32>,
+    /// The principal for whom it is made, who is checked once more when there is room.
+    pub(super) principal: Option<PrincipalId>,
+    /// The site below the secret of its topic.
+    pub(super) site: Option<Arc<Site>>,
     pub(super) way: Box<dyn Deliver>,
 }
 
@@ -71,7 +76,10 @@ pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
 
 async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> {
     // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their leases.
-    let Some(link) = shared.link(push.view, push.representation) else { return Ok(PushOutcome::Nothing) };
+    let site = push.site.as_deref();
+    let Some(link) = shared.link(push.view, push.representation, site) else {
+        return Ok(PushOutcome::Nothing);
+    };
     let Some(acked) = push.acked else { return settle(shared, push.view).await };
     let destination = push.way.destination();
     let entered = tokio::select! {
@@ -86,8 +94,12 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             return Ok(PushOutcome::Postponed { wait: closed.wait });
         }
     };
+    if !shared.gate.still_admits(push.principal, push.view.feed) {
+        return Ok(PushOutcome::Nothing);
+    }
     // Read only now: what was newest when we queued may be old by the time there is room.
     let reading = ReadRequest::push(push.view, push.representation, &acked, push.items_max);
+    let reading = reading.seen_from(push.site);
     let page = shared.readers.read(&reading).await?;
     if !page.lies_beyond(&acked) {
         return Ok(PushOutcome::Nothing);

@@ -9,6 +9,7 @@ use super::{
     verify,
 };
 use crate::{
+    auth::authenticator::AccountsInForce,
     catalog::CatalogSnapshot,
     feed::view::View,
     store::{
@@ -37,6 +38,7 @@ pub(super) struct SubscriptionTask {
     row: SubscriptionRow,
     commands: mpsc::Receiver<SubscriptionCommand>,
     catalog: watch::Receiver<Arc<CatalogSnapshot>>,
+    accounts: watch::Receiver<AccountsInForce>,
     verification: Verification,
     pushing: Pushing,
 }
@@ -62,7 +64,8 @@ impl SubscriptionTask {
         Self {
             row: SubscriptionRow::new(shared.clone(), sub, progress),
             commands,
-            catalog: shared.catalog.watch(),
+            catalog: shared.gate.catalog.watch(),
+            accounts: shared.gate.auth.watch(),
             verification: Verification::default(),
             pushing: Pushing::new(&shared.config),
             place,
@@ -104,6 +107,7 @@ impl SubscriptionTask {
                 NextStep::Refresh => self.refresh(now),
                 NextStep::Follow => self.follow(),
                 NextStep::Push => self.start_push(),
+                NextStep::Deny => self.deny().await,
                 NextStep::Withdraw => return WorkEnd::Withdrawn,
                 NextStep::End => return WorkEnd::Over,
                 NextStep::Wait(until) => {
@@ -118,6 +122,7 @@ impl SubscriptionTask {
                         outcome = or_never(&mut self.pushing.push) => self.pushed(outcome).await,
                         () = or_never(&mut self.pushing.follow) => self.pushing.is_behind = true,
                         Ok(()) = self.catalog.changed() => self.look_at_offer(),
+                        Ok(()) = self.accounts.changed() => {}
                         () = tokio::time::sleep(Duration::from_micros(left_us)) => {}
                     }
                 }
@@ -137,12 +142,14 @@ impl SubscriptionTask {
         }));
     }
 
-    /// State of the feed, as the catalog in force has it.
+    /// State of the feed, as the catalog and the users in force have it.
     fn offer(&self) -> Offer {
-        let catalog = self.catalog.borrow();
+        let gate = &self.place.shared.gate;
+        let catalog = gate.catalog.snapshot();
         let feed = self.row.sub.feed();
         match catalog.feed_no(feed) {
-            Some(_) => Offer::Served,
+            Some(_) if gate.still_admits(Shared::principal_of(&self.row.sub), feed) => Offer::Served,
+            Some(_) => Offer::Denied,
             None if catalog.is_withdrawn(feed) => Offer::Withdrawn,
             None => Offer::Forgotten,
         }
@@ -176,14 +183,14 @@ impl SubscriptionTask {
     /// Ends for others who ask, as its callback did not confirm it.
     async fn give_way(&mut self) {
         let host = self.row.host();
-        debug!(callback.host = %host, "A request for `{}` at {host} gives way to others", self.row.sub.topic);
+        debug!(callback.host = %host, "A request for `{}` at {host} gives way to others", self.row.shown_topic());
         self.place.shared.metrics.verification("gave_way");
         self.row.end().await;
     }
 
     async fn expire(&mut self) {
         let host = self.row.host();
-        info!(callback.host = %host, "The lease of `{}` at {host} is over", self.row.sub.topic);
+        info!(callback.host = %host, "The lease of `{}` at {host} is over", self.row.shown_topic());
         self.retire().await;
     }
 
@@ -193,13 +200,29 @@ impl SubscriptionTask {
         self.row.retire().await;
     }
 
+    /// Ends because its principal may not read the feed any more, and tells the subscriber once (W-10, SF-131). A callback that
+    /// never confirmed is told nothing.
+    async fn deny(&mut self) {
+        let (host, topic) = (self.row.host(), self.row.shown_topic());
+        info!(callback.host = %host, "`{topic}` at {host} ends: who subscribed may not read it any more");
+        let Target::Callback(target) = self.row.sub.target.clone();
+        self.verification.question = None;
+        if self.row.sub.lease.is_none() {
+            return self.row.end().await;
+        }
+        self.retire().await;
+        let shared = &self.place.shared;
+        let told = verify::deny(shared, &target, "the subscriber may not read this feed any more");
+        shared.stop.run_until_cancelled(told).await;
+    }
+
     /// Ends with the feed, whose row went with it, and tells the subscriber (W-10).
     async fn withdraw(self) {
         let Self { place, row, .. } = self;
         let shared = place.shared.clone();
         // Another feed may have the topic by now, and this subscriber come back to it.
         drop(place);
-        let (host, topic) = (row.host(), &row.sub.topic);
+        let (host, topic) = (row.host(), row.shown_topic());
         info!(callback.host = %host, "`{topic}` at {host} ends with its feed, which was forgotten");
         let Target::Callback(target) = &row.sub.target;
         let told = verify::deny(&shared, target, "the feed was removed");

@@ -4,6 +4,7 @@ mod converging;
 mod delivering;
 mod fairness;
 mod flooding;
+mod private;
 mod rig;
 mod staying;
 mod subscribing;

@@ -18,7 +18,7 @@ mod tests;
 pub use query::{BadQuery, Query, asks_for_script};
 
 /// The root under which everything of ours is served, as consumers see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
     /// The public URL, whose path a front proxy takes off.
     public: Url,
@@ -56,6 +56,8 @@ pub struct Topic {
     pub filter: Filter,
     /// The form in which they are written.
     pub representation: Representation,
+    /// The token of a secret URL, by which its bearer is known (U-1).
+    pub secret: Option<String>,
 }
 
 impl fmt::Display for Endpoint {
@@ -74,6 +76,9 @@ impl fmt::Display for Endpoint {
     }
 }
 
+/// The step of our paths before the token of a secret URL.
+const SECRET: &str = "s";
+
 /// The beginning of the file names for ordinary readers.
 const CLASSIC: &str = "classic.";
 
@@ -84,8 +89,8 @@ impl Endpoint {
         endpoint.name().is_none_or(is_name).then_some(endpoint)
     }
 
-    /// The name of a feed in it.
-    fn name(&self) -> Option<&str> {
+    /// The name of the feed that it is of.
+    pub fn name(&self) -> Option<&str> {
         match self {
             Self::List | Self::Hub => None,
             Self::HubOf(name) | Self::About(name) | Self::Negotiated(name) | Self::Page(name, _) => {
@@ -132,6 +137,13 @@ impl Site {
             root.push_str(step);
         }
         Self { public: public_url.clone(), prefix, root }
+    }
+
+    /// The same site below a secret: every URL that it prints holds the token, so that it works by itself (U-1).
+    #[must_use]
+    pub fn below_secret(&self, token: &str) -> Self {
+        let root = format!("{}/{SECRET}/{token}", self.root);
+        Self { root, ..self.clone() }
     }
 
     /// The list of feeds.
@@ -208,10 +220,15 @@ impl Site {
         format!("{}{endpoint}", self.root)
     }
 
-    /// The endpoint that the path of a request names. Whatever stands before the prefix in the public URL, a front proxy has
-    /// taken off.
+    /// The endpoint that the path of a request names, below a secret or not. Whatever stands before the prefix in the public
+    /// URL, a front proxy has taken off.
     pub fn endpoint(&self, path: &str) -> Option<Endpoint> {
-        self.endpoint_below("", path)
+        Some(self.place_below("", path)?.0)
+    }
+
+    /// The token in the path of a request.
+    pub fn secret(&self, path: &str) -> Option<String> {
+        self.place_below("", path)?.1
     }
 
     /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the host, escapes without
@@ -223,7 +240,8 @@ impl Site {
             return None;
         }
         let path = url.path().trim_end_matches('/');
-        let (name, representation) = match self.endpoint_below(self.public.path(), path)? {
+        let (endpoint, secret) = self.place_below(self.public.path(), path)?;
+        let (name, representation) = match endpoint {
             Endpoint::Page(name, representation) => (name, representation),
             Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
             Endpoint::List | Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::About(_) => return None,
@@ -233,12 +251,12 @@ impl Site {
         }
         let query = Query::parse(url.query().unwrap_or_default()).ok().filter(Query::is_whole)?;
         let order = if representation.is_classic() { Order::default() } else { query.order };
-        Some(Topic { name, order, filter: Filter::All, representation })
+        Some(Topic { name, order, filter: Filter::All, representation, secret })
     }
 
-    /// The endpoint that a path names below another path and the prefix. Paths may escape what need not be escaped (RFC 3986
+    /// The endpoint that a path names below another path and the prefix, and the token before it. Paths may escape what need not be escaped (RFC 3986
     /// section 6.2.2.2).
-    fn endpoint_below(&self, above: &str, path: &str) -> Option<Endpoint> {
+    fn place_below(&self, above: &str, path: &str) -> Option<(Endpoint, Option<String>)> {
         let unescaped = |step| percent_decode_str(step).decode_utf8().ok();
         let steps: Vec<Cow<'_, str>> = path.split('/').skip(1).map(unescaped).collect::<Option<_>>()?;
         let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
@@ -247,7 +265,12 @@ impl Site {
         for step in above.chain(self.prefix.iter().map(String::as_str)) {
             rest = rest.strip_prefix(&[step])?;
         }
-        Endpoint::at(rest)
+        match *rest {
+            [SECRET, token, ref rest @ ..] if matches!(rest, ["feeds" | "hub", ..]) => {
+                Some((Endpoint::at(rest)?, Some(token.to_owned())))
+            }
+            _ => Some((Endpoint::at(rest)?, None)),
+        }
     }
 
     /// True for URLs at our host and port, whichever of the two schemes a front proxy speaks.

@@ -5,6 +5,7 @@ use super::{
     feed_range::FeedRange,
 };
 use crate::{
+    auth::commands::{AccountAnswer, AccountCommand},
     catalog::RegistrationProgress,
     telemetry::{Metrics, exposition},
 };
@@ -55,6 +56,8 @@ pub trait Insight: Send + Sync + 'static {
     fn reload(&self) -> BoxFuture<'_, ReloadAnswer>;
     /// Polls a feed now; with `now`, whatever its publisher asked for.
     fn poll<'a>(&'a self, feed: &'a str, now: bool) -> BoxFuture<'a, PollReport>;
+    /// Carries out a command on users and tokens.
+    fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer>;
     /// Forgets a feed that is not configured any more, or one item of any feed.
     fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer>;
 }
@@ -130,6 +133,16 @@ impl Admin {
                 _ => failed(format!("everfeed is starting: {}", self.start)),
             };
         };
+        if let Some(command) = AccountCommand::read(method, path, query) {
+            return match command {
+                Ok(command) => match insight.change_accounts(command).await {
+                    AccountAnswer::Done(text) => (StatusCode::OK, TEXT, text),
+                    AccountAnswer::Refused(why) => (StatusCode::CONFLICT, TEXT, why + "\n"),
+                    AccountAnswer::Failed(why) => failed(why),
+                },
+                Err(why) => (StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
+            };
+        }
         match (method.as_str(), path) {
             ("GET" | "HEAD", "/live") => match insight.live() {
                 Ok(()) => (StatusCode::OK, TEXT, "live\n".into()),
@@ -212,7 +225,7 @@ impl Admin {
             _ => (
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now and /forget/FEED\n"
+                "here are /live, /ready, /status, /metrics, /explain/FEED?item=ITEM, POST /clock/accept, /backup?file=FILE, /reload, /poll/FEED?now and /forget/FEED, /users and /tokens\n"
                     .into(),
             ),
         }
@@ -335,6 +348,15 @@ mod tests {
             })
         }
 
+        fn change_accounts(&self, command: AccountCommand) -> BoxFuture<'_, AccountAnswer> {
+            Box::pin(async move {
+                match command {
+                    AccountCommand::ListUsers => AccountAnswer::Done("there are no users\n".into()),
+                    _ => AccountAnswer::Refused("there is no such user".into()),
+                }
+            })
+        }
+
         fn forget<'a>(&'a self, feed: &'a str, item: Option<&'a str>) -> BoxFuture<'a, ForgetAnswer> {
             Box::pin(async move {
                 match feed {
@@ -433,6 +455,13 @@ mod tests {
         assert_eq!(ask(Ok(()), Method::POST, "/backup?file=b.redb").await.0, 400);
         assert_eq!(ask(Ok(()), Method::POST, "/backup").await.0, 400);
         assert_eq!(ask(Ok(()), Method::GET, "/backup?file=%2Fb").await.0, 405);
+    }
+
+    #[tokio::test]
+    async fn users_and_tokens_are_changed_by_commands_that_can_be_meant() {
+        assert_eq!(ask(Ok(()), Method::GET, "/users").await, (200, "there are no users\n".into()));
+        assert_eq!(ask(Ok(()), Method::DELETE, "/users/alice").await.0, 409);
+        assert_eq!(ask(Ok(()), Method::POST, "/users/alice?login=plain").await.0, 400);
     }
 
     #[tokio::test]

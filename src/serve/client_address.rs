@@ -1,4 +1,5 @@
-//! The address of the client behind a request: its peer, or whom a trusted proxy names; not what a client may do.
+//! The address of the client behind a request: its peer, or whom a trusted proxy names; and which ways are
+//! trusted. Not what a client may do.
 
 use super::accept::joined;
 use http::{Extensions, HeaderMap, HeaderName};
@@ -8,6 +9,15 @@ use std::net::IpAddr;
 /// Request extension: the other end of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub IpAddr);
+
+/// Trust in the ways by which requests come.
+#[derive(Clone, Debug, Default)]
+pub struct WayTrust {
+    /// Proxies whose headers are believed.
+    pub proxies: Vec<IpNet>,
+    /// True to take passwords over plain HTTP.
+    pub basic_over_http: bool,
+}
 
 /// The address of the client. Of `X-Forwarded-For` the last address counts that is no trusted proxy: what stands before it,
 /// the client may have made up. `None` where the connection is not known.

@@ -1,8 +1,8 @@
 //! The things that answers to pulls are made from.
 
-use super::{long_poll::Waiters, refusal::Refusal};
+use super::{client_address::WayTrust, long_poll::Waiters, refusal::Refusal};
 use crate::{
-    catalog::Catalog,
+    catalog::ReadGate,
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp},
     readers::Readers,
@@ -19,8 +19,10 @@ pub struct ServeContext {
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The feeds that are served.
-    pub catalog: Catalog,
+    /// The feeds that are served, and who may read them.
+    pub gate: ReadGate,
+    /// Trust in the ways by which requests come.
+    pub trust: WayTrust,
     /// Room for held requests.
     pub waiters: Waiters,
     /// Ends held requests.
@@ -30,7 +32,7 @@ pub struct ServeContext {
 impl ServeContext {
     /// The number of a feed that is served; 410 for one that was.
     pub(super) fn feed(&self, name: &str) -> Result<FeedNo, Refusal> {
-        let catalog = self.catalog.snapshot();
+        let catalog = self.gate.catalog.snapshot();
         match catalog.feed(name) {
             Some(feed) => Ok(feed.no),
             None if catalog.withdrawn(name).is_some() => Err(Refusal::gone()),

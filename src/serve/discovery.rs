@@ -2,6 +2,7 @@
 
 use super::{
     accept,
+    admission::Caller,
     body::{self, Response},
     context::ServeContext,
     feed_range::FeedRange,
@@ -9,6 +10,7 @@ use super::{
     refusal::Refusal,
 };
 use crate::{
+    catalog::{RegisteredFeed, is_open_to},
     feed::record::FeedRecord,
     render::{
         self,
@@ -21,19 +23,27 @@ use http::{
     header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY},
     request::Parts,
 };
+use std::sync::Arc;
 
 /// The list of feeds: JSON, or a page when a browser asks.
-pub(super) async fn list(context: &ServeContext, request: &Parts) -> Result<Response, Refusal> {
+pub(super) async fn list(
+    context: &ServeContext,
+    request: &Parts,
+    caller: &Caller,
+) -> Result<Response, Refusal> {
     let range = FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
-    let catalog = context.catalog.snapshot();
+    let catalog = context.gate.catalog.snapshot();
+    let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, caller.principal.as_ref());
     // Feeds that are no longer configured keep their memory, but are not served.
-    let mut served = catalog.feeds_after(range.after.as_deref());
+    let mut served = catalog.feeds_after(range.after.as_deref()).filter(is_open);
     let mut feeds: Vec<FeedRecord> = Vec::new();
     for feed in served.by_ref().take(range.max) {
         feeds.push(context.store.feed(feed.no).await?);
     }
     let next = feeds.last().filter(|_| served.next().is_some()).map(|last| range.next(&last.name));
-    let (site, total) = (context.readers.site(), catalog.feeds().len());
+    let total =
+        if catalog.has_private() { catalog.feeds().filter(is_open).count() } else { catalog.feeds().len() };
+    let site = caller.site(context);
     let next = next.map(|query| format!("{}?{query}", site.list()));
     let list = List { site, feeds: &feeds, total, next: next.as_deref() };
     let response = respond(request, || render::html::list(&list), || render::list::json(&list));
@@ -41,16 +51,21 @@ pub(super) async fn list(context: &ServeContext, request: &Parts) -> Result<Resp
 }
 
 /// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
-pub(super) async fn about(context: &ServeContext, request: &Parts, name: &str) -> Result<Response, Refusal> {
+pub(super) async fn about(
+    context: &ServeContext,
+    request: &Parts,
+    caller: &Caller,
+    name: &str,
+) -> Result<Response, Refusal> {
     let no = context.feed(name)?;
     let feed = context.store.feed(no).await?;
-    let upstream = context.catalog.snapshot().feed_no(no).map(|feed| feed.shown_url());
+    let upstream = context.gate.catalog.snapshot().feed_no(no).map(|feed| feed.shown_url());
     let polled = context.store.poll(no).await?.unwrap_or_default();
     let (max_cap, timeout_cap_secs) =
         (context.readers.config().page_items_max, context.waiters.timeout_max_secs());
     let about = About {
         feed: &feed,
-        site: context.readers.site(),
+        site: caller.site(context),
         upstream: upstream.as_deref(),
         origin: Origin {
             reached_at: polled.health.good_at,

@@ -11,7 +11,7 @@ use super::{
 use crate::render::Endpoint;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Method, Request, request::Parts};
+use http::{Method, Request, StatusCode, request::Parts};
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use tower::{BoxError, ServiceExt as _, util::BoxCloneSyncService};
@@ -34,7 +34,7 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, of_sites: Vec<Mou
         let context = context.clone();
         move |request: &Parts| ours(request).is_some_and(|endpoint| is_there(&context, &endpoint, request))
     };
-    let mut mounts = vec![Mount::own(is_hub, HubForms(hub))];
+    let mut mounts = vec![Mount::own(is_hub, HubForms { hub, context: context.clone() })];
     if !of_sites.is_empty() {
         mounts.push(Mount::own(is_there, FeedPages(context.clone())));
     }
@@ -45,26 +45,37 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, of_sites: Vec<Mou
 
 /// True for an endpoint at which we have something: a site may have pages of its own at `/feeds/...`, and its front page.
 fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> bool {
-    let name = match endpoint {
-        Endpoint::List => return !matches!(request.uri.path(), "" | "/"),
-        Endpoint::Hub => return true,
-        Endpoint::HubOf(name)
-        | Endpoint::About(name)
-        | Endpoint::Negotiated(name)
-        | Endpoint::Page(name, _) => name,
+    let name = match endpoint.name() {
+        Some(name) => name,
+        None => return *endpoint == Endpoint::Hub || !matches!(request.uri.path(), "" | "/"),
     };
-    let catalog = context.catalog.snapshot();
-    catalog.feed(name).is_some() || catalog.withdrawn(name).is_some()
+    let catalog = context.gate.catalog.snapshot();
+    // Below a secret nothing is for others. And while there is a private feed, the answer must not tell which names there are.
+    let is_hiding = catalog.has_private() || context.readers.site().secret(request.uri.path()).is_some();
+    is_hiding || catalog.feed(name).is_some() || catalog.withdrawn(name).is_some()
 }
 
 /// The hub behind its forms.
 #[derive(Clone)]
-struct HubForms(HubService);
+struct HubForms {
+    hub: HubService,
+    context: Arc<ServeContext>,
+}
 
 impl Handler for HubForms {
     async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
+        let sender = self.context.sender(request).await?;
         let form = read_form(request, body).await?;
-        match self.0.clone().oneshot(Request::from_parts(request.clone(), form)).await {
+        let mut forwarded = Request::from_parts(request.clone(), form);
+        if let Some(sender) = sender {
+            // A request extension of that type is what the hub knows of its sender.
+            forwarded.extensions_mut().insert(sender);
+        }
+        match self.hub.clone().oneshot(forwarded).await {
+            // The hub knows no schemes.
+            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
+                Err(self.context.unauthenticated(request))
+            }
             Ok(response) => Ok(response.map(body::whole)),
             Err(never) => match never {},
         }
@@ -84,16 +95,18 @@ impl Handler for FeedPages {
         if !matches!(request.method, Method::GET | Method::HEAD) {
             return Err(Refusal::method("GET, HEAD, OPTIONS"));
         }
-        match endpoint {
-            Endpoint::List => discovery::list(context, request).await,
-            Endpoint::About(name) => discovery::about(context, request, &name).await,
-            Endpoint::Negotiated(name) => pull::smart(context, request, &name, None).await,
+        let caller = &context.admit(request, &endpoint).await?;
+        let response = match endpoint {
+            Endpoint::List => discovery::list(context, request, caller).await,
+            Endpoint::About(name) => discovery::about(context, request, caller, &name).await,
+            Endpoint::Negotiated(name) => pull::smart(context, request, caller, (&name, None)).await,
             Endpoint::Page(name, form) if form.is_classic() => {
-                pull::classic(context, request, &name, form).await
+                pull::classic(context, request, caller, (&name, form)).await
             }
-            Endpoint::Page(name, form) => pull::smart(context, request, &name, Some(form)).await,
+            Endpoint::Page(name, form) => pull::smart(context, request, caller, (&name, Some(form))).await,
             Endpoint::Hub | Endpoint::HubOf(_) => Err(context.unknown("there is no hub here")),
-        }
+        };
+        response.map(|response| caller.mark(response))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     accept,
+    admission::Caller,
     body::{self, Response},
     context::ServeContext,
     refusal::Refusal,
@@ -32,13 +33,16 @@ pub(super) const ITEMS_DEFAULT: usize = 50;
 pub(super) async fn smart(
     context: &ServeContext,
     request: &Parts,
-    name: &str,
-    named: Option<Representation>,
+    caller: &Caller,
+    (name, named): (&str, Option<Representation>),
 ) -> Result<Response, Refusal> {
     let query = Query::parse(request.uri.query().unwrap_or_default())?;
     if query.callback.as_deref().is_some_and(|name| !render::jsonp::is_callback(name)) {
         // The name is never echoed (D-12).
         return Err(Refusal::bad("`callback` must be the name of a function"));
+    }
+    if caller.is_private && query.callback.is_some() {
+        return Err(Refusal::no_script());
     }
     let feed = context.feed(name)?;
     let accept = accept::joined(&request.headers, &ACCEPT);
@@ -47,10 +51,14 @@ pub(super) async fn smart(
     let view = View::all(feed, query.order);
     let max = query.max.unwrap_or(ITEMS_DEFAULT).min(context.readers.config().page_items_max);
     let reading = ReadRequest::page(view, representation, (&query.since, &query.until), max)?;
-    let answer = PullAnswer { context, request, name, view, representation, negotiated: named.is_none() };
+    let reading = reading.seen_from(caller.site.clone());
+    let negotiated = named.is_none();
+    let answer = PullAnswer { context, request, caller, name, view, representation, negotiated };
     context.check_ready(feed).await?;
     if query.is_personal() {
-        let body = read_or_hold(context, request, &query, &reading).await?;
+        let body = read_or_hold(context, (request, caller), &query, &reading).await?;
+        // Much may have changed while it was held.
+        context.check_still(request, caller, feed)?;
         return answer.personal(&body, query.callback.as_deref()).await;
     }
     answer.shared(&reading).await
@@ -60,19 +68,21 @@ pub(super) async fn smart(
 pub(super) async fn classic(
     context: &ServeContext,
     request: &Parts,
-    name: &str,
-    representation: Representation,
+    caller: &Caller,
+    (name, representation): (&str, Representation),
 ) -> Result<Response, Refusal> {
     let feed = context.feed(name)?;
     let reading = ReadRequest::classic(feed, representation, context.readers.config().classic_items);
+    let reading = reading.seen_from(caller.site.clone());
     let view = reading.view();
     context.check_ready(feed).await?;
-    PullAnswer { context, request, name, view, representation, negotiated: false }.shared(&reading).await
+    let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
+    answer.shared(&reading).await
 }
 
 async fn read_or_hold(
     context: &ServeContext,
-    request: &Parts,
+    (request, caller): (&Parts, &Caller),
     query: &Query,
     reading: &ReadRequest,
 ) -> Result<Arc<Rendered>, Refusal> {
@@ -81,7 +91,7 @@ async fn read_or_hold(
     };
     let deadline = Instant::now() + timeout;
     match context.waiters.enter() {
-        Ok(_place) => Ok(read_held(context, reading, deadline).await?),
+        Ok(_place) => Ok(read_held(context, caller, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
             let body = context.readers.read(reading).await?;
@@ -90,20 +100,25 @@ async fn read_or_hold(
     }
 }
 
-/// Holds a request until there is something to read, until its deadline, or until its feed is served no more.
+/// Holds a request until there is something to read, until its deadline, or until its caller may not read its feed any more.
 async fn read_held(
     context: &ServeContext,
+    caller: &Caller,
     reading: &ReadRequest,
     deadline: Instant,
 ) -> Result<Arc<Rendered>, ReadError> {
     let stop = context.stop.child_token();
-    let mut catalog = context.catalog.watch();
+    let (mut catalog, mut accounts) = (context.gate.catalog.watch(), context.gate.auth.watch());
     let held = context.readers.read_held(reading, deadline, &stop);
     tokio::pin!(held);
-    tokio::select! {
-        body = &mut held => return body,
-        _ = catalog.wait_for(|catalog| catalog.feed_no(reading.view().feed).is_none()) => stop.cancel(),
+    while context.still_admits(caller, reading.view().feed) {
+        tokio::select! {
+            body = &mut held => return body,
+            Ok(()) = catalog.changed() => {}
+            Ok(()) = accounts.changed() => {}
+        }
     }
+    stop.cancel();
     held.await
 }
 
@@ -111,6 +126,7 @@ async fn read_held(
 struct PullAnswer<'a> {
     context: &'a ServeContext,
     request: &'a Parts,
+    caller: &'a Caller,
     name: &'a str,
     view: View,
     representation: Representation,
@@ -182,7 +198,7 @@ impl PullAnswer<'_> {
 
     /// The links, and what the choice of representation depended on.
     fn link(&self, headers: &mut HeaderMap) {
-        let site = self.context.readers.site();
+        let site = self.caller.site(self.context);
         let link = site.link_header(self.name, self.representation, self.view.order);
         if let Ok(link) = HeaderValue::try_from(link) {
             headers.insert(LINK, link);
@@ -218,7 +234,8 @@ impl PullAnswer<'_> {
     fn setting(&self) -> u32 {
         let readers = &self.context.readers;
         let readers::Config { page_items_max, page_bytes_max, classic_items, .. } = readers.config();
-        let root = readers.site().hub();
+        // Below a secret, other links.
+        let root = self.caller.site(self.context).hub();
         crc32fast::hash(format!("{root} {page_items_max} {page_bytes_max} {classic_items}").as_bytes())
     }
 

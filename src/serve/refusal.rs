@@ -5,6 +5,7 @@ use super::{
     body::{self, Response},
 };
 use crate::{
+    auth::challenge::challenges,
     catalog::RegistrationProgress,
     feed::position::BadPosition,
     readers::ReadError,
@@ -13,7 +14,7 @@ use crate::{
 };
 use http::{
     HeaderValue, StatusCode,
-    header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY},
+    header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
     request::Parts,
 };
 use std::{borrow::Cow, ops::RangeInclusive};
@@ -25,6 +26,7 @@ pub struct Refusal {
     text: Cow<'static, str>,
     retry_after_secs: Option<u64>,
     allow: Option<&'static str>,
+    challenges: Vec<String>,
 }
 
 /// Seconds that a consumer waits before it tries again while a feed is not served yet, at least and at most.
@@ -34,7 +36,7 @@ const BUSY_SECS: u64 = 5;
 
 impl Refusal {
     fn new(status: StatusCode, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { status, text: text.into(), retry_after_secs: None, allow: None }
+        Self { status, text: text.into(), retry_after_secs: None, allow: None, challenges: Vec::new() }
     }
 
     /// 400: the request itself is wrong.
@@ -45,6 +47,34 @@ impl Refusal {
     /// 404.
     pub fn unknown(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::NOT_FOUND, text)
+    }
+
+    /// 401, with the schemes that would do. It is said of everything that is not public, be it there or not.
+    pub fn unauthenticated(takes_basic: bool) -> Self {
+        let text = "this needs credentials: a user and a password, a token, or WSSE";
+        let challenges = challenges(takes_basic).collect();
+        Self { challenges, ..Self::new(StatusCode::UNAUTHORIZED, text) }
+    }
+
+    /// 403: a password that everybody on the way could read.
+    pub fn plain_http() -> Self {
+        let text = "passwords are not taken over plain HTTP: use https, or a token or WSSE; and change this password, which was sent";
+        Self::new(StatusCode::FORBIDDEN, text)
+    }
+
+    /// 403: a script that any page could load.
+    pub fn no_script() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "private feeds come without `callback`: any page could read them by it",
+        )
+    }
+
+    /// 429: too many attempts of the client's address failed.
+    pub fn slow_down(secs: u64) -> Self {
+        let text =
+            "too many credentials from your address were not good; try again after the time in Retry-After";
+        Self { retry_after_secs: Some(secs), ..Self::new(StatusCode::TOO_MANY_REQUESTS, text) }
     }
 
     /// 410: a feed that was taken out of the configuration, and that the store still remembers.
@@ -128,6 +158,11 @@ impl Refusal {
         headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
         if let Some(secs) = self.retry_after_secs {
             headers.insert(RETRY_AFTER, HeaderValue::from(secs));
+        }
+        for challenge in self.challenges {
+            if let Ok(challenge) = HeaderValue::try_from(challenge) {
+                headers.append(WWW_AUTHENTICATE, challenge);
+            }
         }
         if let Some(methods) = self.allow {
             headers.insert(ALLOW, HeaderValue::from_static(methods));

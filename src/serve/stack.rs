@@ -3,6 +3,7 @@
 use super::router::Router;
 use crate::{
     render::{Representation, html, jsonp},
+    secret::without_token,
     telemetry::Metrics,
 };
 use bytes::Bytes;
@@ -11,9 +12,9 @@ use std::convert::Infallible;
 use tower::{BoxError, Service, ServiceBuilder};
 use tower_http::{
     classify::{ServerErrorsAsFailures, SharedClassifier},
-    trace::{DefaultMakeSpan, DefaultOnResponse, TraceLayer},
+    trace::{DefaultOnResponse, MakeSpan, TraceLayer},
 };
-use tracing::Level;
+use tracing::{Level, Span, debug_span};
 
 /// The whole consumer side of the server, for any kind of request body.
 pub fn stack<B>(
@@ -57,11 +58,22 @@ fn label(content_type: &str) -> &'static str {
     }
 }
 
+/// The span of a request, without the token of a secret URL.
+#[derive(Clone, Copy, Debug)]
+struct RequestSpan;
+
+impl<B> MakeSpan<B> for RequestSpan {
+    fn make_span(&mut self, request: &Request<B>) -> Span {
+        let uri = without_token(&request.uri().to_string());
+        debug_span!("request", method = %request.method(), uri = %uri, version = ?request.version())
+    }
+}
+
 /// A span and a line at debug for every request. Refusals are logged where they are decided, so a 503 is no error here.
 fn trace()
--> TraceLayer<SharedClassifier<ServerErrorsAsFailures>, DefaultMakeSpan, (), DefaultOnResponse, (), (), ()> {
+-> TraceLayer<SharedClassifier<ServerErrorsAsFailures>, RequestSpan, (), DefaultOnResponse, (), (), ()> {
     TraceLayer::new_for_http()
-        .make_span_with(DefaultMakeSpan::new().level(Level::DEBUG))
+        .make_span_with(RequestSpan)
         .on_request(())
         .on_response(DefaultOnResponse::new().level(Level::DEBUG))
         .on_body_chunk(())

@@ -16,3 +16,5 @@ mod caching;
 mod routing;
 
 mod holding;
+
+mod private;

@@ -24,6 +24,8 @@ mod pages;
 
 pub(super) mod subscriptions;
 
+mod accounts;
+
 mod sharing;
 
 mod properties;

@@ -1,10 +1,13 @@
 //! Streams over what a store lists by pages, so that a caller never holds all of it; not the pages of a feed.
 
 use super::{HostPause, Store, StoreError, Subscription, subscriptions::Progress};
-use crate::feed::{
-    archive::ArchiveWalk,
-    record::{FeedNo, FeedRecord},
-    schedule::PollState,
+use crate::{
+    auth::{AccessToken, User},
+    feed::{
+        archive::ArchiveWalk,
+        record::{FeedNo, FeedRecord},
+        schedule::PollState,
+    },
 };
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 
@@ -42,6 +45,16 @@ pub fn host_pauses(store: &dyn Store) -> Rows<'_, HostPause> {
 /// Every subscription, or those to one feed, by number.
 pub fn subscriptions(store: &dyn Store, feed: Option<FeedNo>) -> Rows<'_, (Subscription, Progress)> {
     paged(move |after| store.subscriptions(feed, after, ROWS_MAX), |(subscription, _)| subscription.no)
+}
+
+/// Every user, by number.
+pub fn users(store: &dyn Store) -> Rows<'_, User> {
+    paged(|after| store.users(after, ROWS_MAX), |user| user.no)
+}
+
+/// Every token, by number.
+pub fn tokens(store: &dyn Store) -> Rows<'_, AccessToken> {
+    paged(|after| store.tokens(after, ROWS_MAX), |token| token.no)
 }
 
 /// The rows of pages that are read one after another, each after the last key of the one before.

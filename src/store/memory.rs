@@ -31,6 +31,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+mod accounts;
+
+use accounts::MemoryAccounts;
+
 /// A store in memory.
 pub struct Memory {
     clock: Arc<dyn Clock>,
@@ -44,6 +48,7 @@ struct MemoryState {
     feeds: BTreeMap<FeedNo, MemoryFeed>,
     hosts: BTreeMap<String, Stamp>,
     subs: BTreeMap<SubscriptionNo, (Subscription, Progress)>,
+    accounts: MemoryAccounts,
     last_feed: u32,
     last_sub: u64,
 }

@@ -1,14 +1,15 @@
 //! The store in one redb file: one thread writes, a bounded pool reads; the tables are in [`tables`], not here.
 
 use super::{
-    BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt,
-    Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
-    Walks, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls,
+    Receipt, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions,
+    Upkeep, Walks, Watched, Witnessed,
     condition::{FileFigures, StoreCondition},
     stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
+    auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
     clock::Clock,
     feed::{
         archive::{ArchiveWalk, StagedPage, StagedWalk},
@@ -68,6 +69,8 @@ mod commit;
 mod catalog;
 
 mod leases;
+
+mod accounts;
 
 mod subscriptions;
 
@@ -294,6 +297,32 @@ impl Subscriptions for Redb {
 
     fn save_attempts(&self, attempts: Vec<(SubscriptionNo, Attempts)>) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.run(move |writing| subscriptions::save_attempts(writing, &attempts)))
+    }
+}
+
+impl AccountStore for Redb {
+    fn add_user(&self, new: NewUser) -> StoreFuture<'_, Option<User>> {
+        Box::pin(self.writer.run(move |writing| accounts::add_user(writing, &new)))
+    }
+
+    fn users(&self, after: Option<UserNo>, max: usize) -> StoreFuture<'_, Vec<User>> {
+        Box::pin(self.reader.run(move |snapshot| accounts::users(snapshot, after, max)))
+    }
+
+    fn remove_user(&self, user: UserNo) -> StoreFuture<'_, bool> {
+        Box::pin(self.writer.run(move |writing| accounts::remove_user(writing, user)))
+    }
+
+    fn add_token(&self, new: NewAccessToken) -> StoreFuture<'_, Option<AccessToken>> {
+        Box::pin(self.writer.run(move |writing| accounts::add_token(writing, &new)))
+    }
+
+    fn tokens(&self, after: Option<TokenNo>, max: usize) -> StoreFuture<'_, Vec<AccessToken>> {
+        Box::pin(self.reader.run(move |snapshot| accounts::tokens(snapshot, after, max)))
+    }
+
+    fn remove_token(&self, token: TokenNo) -> StoreFuture<'_, bool> {
+        Box::pin(self.writer.run(move |writing| accounts::remove_token(writing, token)))
     }
 }
 

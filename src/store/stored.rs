@@ -44,6 +44,8 @@ mod subscription;
 
 mod lease;
 
+mod account;
+
 mod clock;
 
 #[cfg(test)]

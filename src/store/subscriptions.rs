@@ -2,6 +2,7 @@
 
 use super::{StoreError, StoreFuture, SubscriptionNo};
 use crate::{
+    auth::PrincipalId,
     feed::{record::FeedNo, stamp::Stamp, view::View},
     secret::Secret,
 };
@@ -85,6 +86,8 @@ pub struct Subscription {
     pub lease: Option<Lease>,
     /// The request that waits for its verification; target and lease stand until then (HUB-6).
     pub pending: Option<Pending>,
+    /// The principal who subscribed; `None` for nobody known. Deliveries end when it may not read the feed any more (SF-131).
+    pub principal: Option<PrincipalId>,
 }
 
 /// A receiver of deliveries, by the protocol in which it receives them.
@@ -178,6 +181,8 @@ pub struct Pending {
     pub give_up_at: Stamp,
     /// The position from which a new subscription starts; a renewal keeps its own unless it named one.
     pub start: Start,
+    /// The principal who made the request.
+    pub principal: Option<PrincipalId>,
 }
 
 /// The change that a request asks for.
@@ -235,7 +240,18 @@ impl NewSubscription {
     /// The subscription as it begins.
     pub(super) fn numbered(self, no: SubscriptionNo) -> Subscription {
         let Self { view, representation, topic, target, pending } = self;
-        Subscription { no, rev: 1, view, representation, topic, target, lease: None, pending: Some(pending) }
+        let principal = pending.principal;
+        Subscription {
+            no,
+            rev: 1,
+            view,
+            representation,
+            topic,
+            target,
+            lease: None,
+            pending: Some(pending),
+            principal,
+        }
     }
 }
 

@@ -1,20 +1,23 @@
 //! A store around another one whose calls can be tapped: counted, kept back, failed. Compiled for tests only.
 
 use super::{
-    BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt,
-    Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo, Subscriptions,
-    Upkeep, Walks, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls,
+    Receipt, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo,
+    Subscriptions, Upkeep, Walks, Watched, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
-use crate::feed::{
-    archive::{ArchiveWalk, StagedPage, StagedWalk},
-    item::{Item, ItemId, KeyHash},
-    observation_record::ObservationRecord,
-    page::{Page, PageQuery},
-    reconcile::Evidence,
-    record::{FeedNo, FeedRecord},
-    schedule::PollState,
-    stamp::Stamp,
+use crate::{
+    auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
+    feed::{
+        archive::{ArchiveWalk, StagedPage, StagedWalk},
+        item::{Item, ItemId, KeyHash},
+        observation_record::ObservationRecord,
+        page::{Page, PageQuery},
+        reconcile::Evidence,
+        record::{FeedNo, FeedRecord},
+        schedule::PollState,
+        stamp::Stamp,
+    },
 };
 use std::{path::Path, sync::Arc};
 
@@ -96,6 +99,14 @@ tapped! { 'a
         end_subscription(no: SubscriptionNo) -> bool;
         acknowledge(acknowledged: Vec<Acknowledged>) -> Vec<bool>;
         save_attempts(attempts: Vec<(SubscriptionNo, Attempts)>) -> ();
+    }
+    AccountStore {
+        add_user(new: NewUser) -> Option<User>;
+        users(after: Option<UserNo>, max: usize) -> Vec<User>;
+        remove_user(user: UserNo) -> bool;
+        add_token(new: NewAccessToken) -> Option<AccessToken>;
+        tokens(after: Option<TokenNo>, max: usize) -> Vec<AccessToken>;
+        remove_token(token: TokenNo) -> bool;
     }
     Leases {
         take_lease(feed: FeedNo, owner: &'a str, secs: u64) -> FeedLease;

@@ -41,7 +41,8 @@ const COMPONENTS: &[(&str, &[&str])] = &[
         ],
     ),
     // `render` for the words of a title: `probe` shows them as the outputs do.
-    ("cli", &["adapters", "feed", "render", "store", "config", "app"]),
+    // `auth` for the commands on users, whose passwords are hashed before they are sent.
+    ("cli", &["adapters", "feed", "render", "store", "auth", "config", "app"]),
     ("byte_budget", &[]),
     ("clock", &[]),
     ("secret", &[]),

@@ -102,7 +102,10 @@ impl Shapes {
     }
 
     fn fields(&mut self, name: &syn::Ident, fields: &syn::Fields) {
-        let is_configuration = name.to_string().ends_with("Config") || self.at.1.contains("config");
+        // Settings of the catalog are configuration, too: a field for each key.
+        let is_configuration = name.to_string().ends_with("Config")
+            || self.at.1.contains("config")
+            || self.at.1.contains("/settings");
         if fields.len() > FIELDS_MAX && !is_configuration && !FIELDS_FREE.contains(&name.to_string().as_str())
         {
             self.types.push(format!("{name}: {}, {} fields", self.at.1, fields.len()));

@@ -7,11 +7,12 @@ use crate::{
 };
 use bytes::Bytes;
 use everfeed::{
-    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::Clock,
     readers::{Config, Readers},
     render::Site,
     serve::{
+        client_address::WayTrust,
         context::ServeContext,
         long_poll::Waiters,
         own_mounts::{HubService, own_mounts},
@@ -42,8 +43,9 @@ async fn get(blog: &Blog, target: &str) -> String {
     let context = ServeContext {
         readers: Arc::new(readers),
         store: blog.store.clone(),
+        gate: ReadGate::without_users(Catalog::new(CatalogSnapshot::new([feed], [])), clock.clone()),
         clock,
-        catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
+        trust: WayTrust::default(),
         waiters: Waiters::new(10, Duration::from_secs(300)),
         stop: CancellationToken::new(),
     };

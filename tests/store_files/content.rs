@@ -1,6 +1,7 @@
 //! Something to put into a store, with every field in use, and all that a store answers as text; no tests.
 
 use everfeed::{
+    auth::{NewAccessToken, NewUser, PrincipalId, TokenNo, TokenUse, UserNo, password::LoginHash},
     clock::Manual,
     feed::{
         absence::{AbsenceState, CheckResult, Coverage, WindowEvent},
@@ -318,6 +319,7 @@ fn subscription(feed: FeedNo) -> NewSubscription {
             next_try: START,
             give_up_at: Stamp::MAX,
             start: Start::Given("1_0_1".into()),
+            principal: Some(PrincipalId { user: UserNo(1), token: Some(TokenNo(1)) }),
         },
     }
 }
@@ -440,6 +442,19 @@ pub(crate) async fn fill(store: &dyn Store) {
     let progress = Progress { acked: Some("1_0_1".into()), attempts, on_behalf_of: None };
     store.change_subscription(active, Some(progress)).await.unwrap();
     store.take_lease(feed.no, "node-1", 60).await.unwrap();
+    let user = store.add_user(new_user()).await.unwrap().unwrap().no;
+    let token = NewAccessToken { user, usage: TokenUse::Url, hash: [7; 32], created_us: START.micros() };
+    store.add_token(token).await.unwrap().unwrap();
+}
+
+fn new_user() -> NewUser {
+    NewUser {
+        name: "alice".into(),
+        login: LoginHash::stored("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".into()),
+        feed_password: Secret::new("hush"),
+        hex_digest: true,
+        created_us: START.micros(),
+    }
 }
 
 /// Everything that a store answers. Secrets are compared, too, though `Debug` hides them.
@@ -474,6 +489,10 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
         let found = store.find_subscription(&sub.topic, sub.target.address()).await.unwrap();
         assert_eq!(found, Some((sub, progress)));
     }
+    for user in store.users(None, 9).await.unwrap() {
+        writeln!(text, "{user:?} {} {}", user.kept.login.reveal(), user.kept.feed_password.reveal()).unwrap();
+    }
+    writeln!(text, "{:?}", store.tokens(None, 9).await.unwrap()).unwrap();
     text
 }
 

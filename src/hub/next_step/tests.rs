@@ -28,7 +28,7 @@ fn lease(auto_refresh: bool) -> Lease {
 
 fn pending(intent: Intent, attempts: u32, next_try: Stamp) -> Pending {
     let give_up_at = NOW.plus_secs(100);
-    Pending { intent, attempts, next_try, give_up_at, start: Start::Head(None) }
+    Pending { intent, attempts, next_try, give_up_at, start: Start::Head(None), principal: None }
 }
 
 /// Verified just now, for 1000 seconds.
@@ -42,6 +42,7 @@ fn sub() -> Subscription {
         target: target(),
         lease: Some(lease(false)),
         pending: None,
+        principal: None,
     }
 }
 
@@ -76,6 +77,17 @@ fn check_withdrawn(sub: &Subscription, after_secs: u64, expect: NextStep) {
 const IDLE: UnderWay = UnderWay { is_asking: false, pushing: PushStage::Following, unsaved: None };
 const BEHIND: UnderWay = UnderWay { pushing: PushStage::Behind, ..IDLE };
 const PUSHING: UnderWay = UnderWay { pushing: PushStage::UnderWay, ..IDLE };
+
+#[test]
+fn whoever_may_not_read_the_feed_any_more_is_denied_before_all_else() {
+    // SF-131.
+    let denied = |sub: &Subscription| {
+        let state = (Offer::Denied, UnderWay { pushing: PushStage::Behind, ..UnderWay::default() });
+        next(sub, &Progress::default(), state, NOW)
+    };
+    assert_eq!(denied(&sub()), NextStep::Deny);
+    assert_eq!(denied(&Subscription { lease: None, ..sub() }), NextStep::End);
+}
 
 #[test]
 fn a_subscription_that_is_behind_is_pushed_to_one_at_a_time_and_not_too_soon() {

@@ -11,6 +11,7 @@ use crate::{
     },
     readers::ReadRequest,
     render::Representation,
+    secret::without_token,
     store::{Subscription, subscriptions::Attempts},
 };
 use futures_util::{
@@ -89,6 +90,8 @@ impl SubscriptionTask {
             acked: self.row.progress.acked.clone(),
             items_max: self.pushing.items_max,
             on_behalf_of: self.row.progress.on_behalf_of,
+            principal: sub.principal,
+            site: self.place.shared.site_of(&sub.topic),
             way: deliver::way_to(&sub.target, &self.place.shared),
         };
         self.pushing.push = Some(push::push(self.place.shared.clone(), push).boxed());
@@ -124,7 +127,7 @@ impl SubscriptionTask {
                 self.note_failing(CLOSED.to_owned());
             }
             PushOutcome::Ours(why) => {
-                warn!("A push of `{}` could not be made: {why}", self.row.sub.topic);
+                warn!("A push of `{}` could not be made: {why}", self.row.shown_topic());
                 self.row.pause();
             }
         }
@@ -136,7 +139,7 @@ impl SubscriptionTask {
         if self.row.advance(advance).await {
             self.place.note_failing(None);
             if failed > 0 {
-                let (host, topic) = (self.row.host(), &self.row.sub.topic);
+                let (host, topic) = (self.row.host(), self.row.shown_topic());
                 info!(callback.host = %host, "Pushes of `{topic}` are taken again at {host}, after {failed} that were not");
             }
             self.pushing.look_anew();
@@ -151,7 +154,7 @@ impl SubscriptionTask {
             // Fewer items are all that can help a subscriber with a small limit.
             self.pushing.items_max = (self.pushing.items_max / 2).max(1);
         }
-        let (host, topic) = (self.row.host(), &self.row.sub.topic);
+        let (host, topic) = (self.row.host(), self.row.shown_topic());
         debug!(callback.host = %host, "A push of `{topic}` was not taken by {host}: {why}");
         let failed = self.row.progress.attempts.failed.saturating_add(1);
         let next_try = retry_schedule::delivery_at(self.place.shared.now(), failed, retry_after);
@@ -165,7 +168,7 @@ impl SubscriptionTask {
 
     async fn gone(&mut self) {
         let host = self.row.host();
-        info!(callback.host = %host, "`{}` is gone at {host}: it answered 410", self.row.sub.topic);
+        info!(callback.host = %host, "`{}` is gone at {host}: it answered 410", self.row.shown_topic());
         // What is subscribed anew starts anew.
         self.row.progress.acked = None;
         self.retire().await;
@@ -176,7 +179,11 @@ impl SubscriptionTask {
 fn representation(sub: &Subscription) -> Option<Representation> {
     let named = Representation::named(&sub.representation);
     if named.is_none() {
-        warn!("`{}` is not pushed: there is no representation `{}`", sub.topic, sub.representation);
+        warn!(
+            "`{}` is not pushed: there is no representation `{}`",
+            without_token(&sub.topic),
+            sub.representation
+        );
     }
     named
 }

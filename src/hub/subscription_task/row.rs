@@ -4,6 +4,7 @@ use super::{OURS_SECS, TaskPlace};
 use crate::{
     feed::{stamp::Stamp, view::View},
     hub::{Shared, host_of, push::Advance},
+    secret::without_token,
     store::{
         StoreError, Subscription,
         subscriptions::{Acknowledged, Attempts, Intent, NewSubscription, Pending, Progress},
@@ -29,6 +30,11 @@ impl SubscriptionRow {
     /// The host of the target: all of its address that is logged.
     pub(super) fn host(&self) -> String {
         host_of(self.sub.target.address())
+    }
+
+    /// The topic as it may be logged.
+    pub(super) fn shown_topic(&self) -> String {
+        without_token(&self.sub.topic)
     }
 
     /// Keeps a request that waits for its verification.
@@ -62,7 +68,10 @@ impl SubscriptionRow {
             }
             Ok(false) | Err(StoreError::OutcomeUnknown(_)) => self.reload().await,
             Err(error) => {
-                warn!("The position of a subscription to `{}` could not be saved: {error}", self.sub.topic);
+                warn!(
+                    "The position of a subscription to `{}` could not be saved: {error}",
+                    self.shown_topic()
+                );
                 self.pause();
             }
         }
@@ -96,7 +105,7 @@ impl SubscriptionRow {
         (self.sub.lease, self.sub.pending) = (None, None);
         if let Err(error) = self.shared.store.end_subscription(self.sub.no).await {
             // Harmless: what is left ends with its lease after the next start.
-            warn!("An ended subscription to `{}` could not be removed: {error}", self.sub.topic);
+            warn!("An ended subscription to `{}` could not be removed: {error}", self.shown_topic());
         }
     }
 
@@ -106,7 +115,7 @@ impl SubscriptionRow {
             Ok(Some((sub, progress))) => (self.sub, self.progress) = (sub, progress),
             Ok(None) => (self.sub.lease, self.sub.pending) = (None, None),
             Err(error) => {
-                warn!("A subscription to `{}` could not be read back: {error}", self.sub.topic);
+                warn!("A subscription to `{}` could not be read back: {error}", self.shown_topic());
                 self.pause();
             }
         }
@@ -114,7 +123,7 @@ impl SubscriptionRow {
 
     /// Notes that what is in memory is still to be saved.
     fn keep_for_later(&mut self, error: &StoreError) {
-        warn!("A subscription to `{}` could not be saved: {error}", self.sub.topic);
+        warn!("A subscription to `{}` could not be saved: {error}", self.shown_topic());
         self.unsaved = Some(self.shared.now().plus_secs(OURS_SECS));
     }
 }
@@ -141,8 +150,9 @@ pub(super) async fn made(
     match store.subscribe(new).await {
         Err(StoreError::Subscribed(no)) => {
             let (left, _) = store.subscription(no).await?.ok_or(StoreError::UnknownSubscription(no))?;
-            let pending = Some(pending);
-            let mut sub = Subscription { view, representation, target, lease: None, pending, ..left };
+            let (principal, pending) = (pending.principal, Some(pending));
+            let mut sub =
+                Subscription { view, representation, target, lease: None, pending, principal, ..left };
             sub.rev = store.change_subscription(sub.clone(), Some(Progress::default())).await?;
             Ok(sub)
         }
@@ -152,5 +162,5 @@ pub(super) async fn made(
 
 /// A request of our own to go on never makes a subscription.
 fn no_target(topic: &str) -> StoreError {
-    StoreError::Failed(format!("a request to subscribe to `{topic}` has no target"))
+    StoreError::Failed(format!("a request to subscribe to `{}` has no target", without_token(topic)))
 }

@@ -48,6 +48,7 @@ impl SubscriptionTask {
             next_try: now,
             give_up_at: lease.until,
             start: Start::Head(None),
+            principal: self.row.sub.principal,
         });
     }
 
@@ -72,7 +73,7 @@ impl SubscriptionTask {
         let host = self.row.host();
         match pending.intent {
             Intent::Unsubscribe { .. } => {
-                info!(callback.host = %host, "`{}` has unsubscribed at {host}", self.row.sub.topic);
+                info!(callback.host = %host, "`{}` has unsubscribed at {host}", self.row.shown_topic());
                 self.pushing.stop();
                 return self.row.end().await;
             }
@@ -91,8 +92,9 @@ impl SubscriptionTask {
                 }
                 info!(
                     callback.host = %host, lease_secs = lease.secs,
-                    "`{}` is pushed to {host} for {} s", self.row.sub.topic, lease.secs
+                    "`{}` is pushed to {host} for {} s", self.row.shown_topic(), lease.secs
                 );
+                self.row.sub.principal = pending.principal;
                 self.row.sub.target = target;
                 self.row.sub.lease = Some(Lease { until: sent_at.plus_secs(lease.secs), terms: lease });
                 // Whoever renews is there: an old back-off would only keep the backlog from it.
@@ -107,7 +109,7 @@ impl SubscriptionTask {
     /// The callback does not want it. What was active before goes on (HUB-6), unless the question was our own.
     pub(super) async fn refused(&mut self, why: &str) {
         let host = self.row.host();
-        let topic = &self.row.sub.topic;
+        let topic = self.row.shown_topic();
         debug!(callback.host = %host, "A request for `{topic}` was not confirmed by {host}: {why}");
         let pending = self.row.sub.pending.take();
         self.verification.question = None;

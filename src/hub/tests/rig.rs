@@ -1,7 +1,8 @@
 //! A hub with its feed, its clock and its callbacks, and short words for what happens to them; no tests.
 
 use crate::{
-    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
+    auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::{Clock, Paused},
     feed::{order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
     hub::{Callbacks, Config, Hub, Parts, SubscriptionCounts},
@@ -12,6 +13,7 @@ use crate::{
         testing::{self, START},
     },
     render::Site,
+    secret::Secret,
     store::{
         Commit, Store, Subscription,
         memory::Memory,
@@ -248,7 +250,7 @@ pub(super) struct Rig {
     pub(super) feed: FeedNo,
     pub(super) clock: Arc<dyn Clock>,
     config: Config,
-    catalog: Catalog,
+    gate: ReadGate,
 }
 
 impl Rig {
@@ -277,7 +279,8 @@ impl Rig {
         notify.moved(other.no, other.head());
         let net = Net::new(start);
         let catalog = Catalog::new(CatalogSnapshot::new([blog(record.no), self::other(other.no)], []));
-        Self::at_work(store, notify, net, record.no, (clock, config, catalog)).await
+        let gate = ReadGate { catalog, auth: authenticator(&clock) };
+        Self::at_work(store, notify, net, record.no, (clock, config, gate)).await
     }
 
     async fn at_work(
@@ -285,7 +288,7 @@ impl Rig {
         notify: Arc<Notify>,
         net: Net,
         feed: FeedNo,
-        (clock, config, catalog): (Arc<dyn Clock>, Config, Catalog),
+        (clock, config, gate): (Arc<dyn Clock>, Config, ReadGate),
     ) -> Self {
         let site = Arc::new(Site::new(&Url::parse("http://feeds.example:8080/").unwrap(), ""));
         let limits = readers::Config { push_bytes_max: config.push_bytes_max, ..readers::Config::default() };
@@ -300,33 +303,60 @@ impl Rig {
             resolver: Arc::new(TestNames),
             user_agent: HeaderValue::from_static("everfeed/test (+http://feeds.example/)"),
             metrics: crate::telemetry::Metrics::default(),
-            catalog: catalog.clone(),
+            gate: gate.clone(),
         });
         hub.start().await.unwrap();
-        Self { store, notify, net, hub, feed, clock, config, catalog }
+        Self { store, notify, net, hub, feed, clock, config, gate }
     }
 
     /// The process ends at once and another begins on the same store.
     pub(super) async fn killed(self) -> Self {
-        let Self { store, notify, net, hub, feed, clock, config, catalog } = self;
+        let Self { store, notify, net, hub, feed, clock, config, gate } = self;
         hub.shutdown(Duration::ZERO).await;
-        Self::at_work(store, notify, net, feed, (clock, config, catalog)).await
+        Self::at_work(store, notify, net, feed, (clock, config, gate)).await
     }
 
     /// The configuration loses `blog`.
     pub(super) fn withdraw(&self) {
-        self.catalog.publish(CatalogSnapshot::new([other(FeedNo(2))], [("blog".to_owned(), self.feed)]));
+        self.gate.catalog.publish(CatalogSnapshot::new([other(FeedNo(2))], [("blog".to_owned(), self.feed)]));
+    }
+
+    /// The configuration gives `blog` other readers.
+    pub(super) fn protect(&self, access: AccessSettings) {
+        let mut blog = blog(self.feed);
+        blog.settings.access = access;
+        self.gate.catalog.publish(CatalogSnapshot::new([blog, other(FeedNo(2))], []));
+    }
+
+    /// The operator changes users and tokens.
+    pub(super) fn know(&self, accounts: Accounts) {
+        self.gate.auth.publish(accounts);
+    }
+
+    /// Asks the hub by the bearer of a token, as the server hands it on.
+    pub(super) async fn ask_as(&self, token: Option<&str>, form: &[(&str, &str)]) -> u16 {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = http::Request::post("/hub").header("content-type", "application/x-www-form-urlencoded");
+        let mut request = request.body(Bytes::from(body)).unwrap();
+        if let Some(token) = token {
+            let credentials = Credentials::Bearer(Secret::new(token));
+            let AuthVerdict::Known(principal) = self.gate.auth.check(&credentials, None).await else {
+                panic!("the token is known");
+            };
+            request.extensions_mut().insert(principal);
+        }
+        self.hub.handle(request, Some(CLIENT)).await.status().as_u16()
     }
 
     /// The configuration has `blog` again.
     pub(super) fn serve_again(&self) {
-        self.catalog.publish(CatalogSnapshot::new([blog(self.feed), other(FeedNo(2))], []));
+        self.gate.catalog.publish(CatalogSnapshot::new([blog(self.feed), other(FeedNo(2))], []));
     }
 
     /// The operator forgets `blog`, which was withdrawn.
     pub(super) async fn forget(&self) {
         assert!(self.store.forget(self.feed).await.unwrap());
-        self.catalog.publish(self.catalog.snapshot().without(self.feed));
+        self.gate.catalog.publish(self.gate.catalog.snapshot().without(self.feed));
         self.notify.forget(self.feed);
     }
 

@@ -144,6 +144,7 @@ async fn subscribe(store: &dyn Store, feed: &FeedSpec, callback: &str, lease_unt
         next_try: Stamp::ZERO,
         give_up_at: Stamp::MAX,
         start: Start::Head(None),
+        principal: None,
     };
     let view = View::all(feed.no, Order::MODIFIED);
     let new = NewSubscription { view, representation: "atom".into(), topic: topic.into(), target, pending };

@@ -75,8 +75,10 @@ proptest! {
     ) {
         let base = site.base(&name, representation, order);
         let order = if representation.is_classic() { Order::MODIFIED } else { order };
-        let topic = Topic { name, order, filter: Filter::All, representation };
-        prop_assert_eq!(site.topic(&base), Some(topic));
+        let topic = Topic { name: name.clone(), order, filter: Filter::All, representation, secret: None };
+        prop_assert_eq!(site.topic(&base), Some(topic.clone()));
+        let base = site.below_secret("AbC-_9").base(&name, representation, order);
+        prop_assert_eq!(site.topic(&base), Some(Topic { secret: Some("AbC-_9".into()), ..topic }));
     }
 }
 
@@ -97,6 +99,28 @@ fn urls_stand_under_the_public_origin_and_the_prefix() {
     };
     check(site("http://127.0.0.1:8080", ""), "http://127.0.0.1:8080");
     check(site("https://example.org/", "/smart/"), "https://example.org/smart");
+}
+
+#[test]
+fn every_url_below_a_secret_holds_it_and_leads_to_the_same_place() {
+    // U-1.
+    let site = site("https://example.org/blog/", "/smart");
+    let secret = site.below_secret("T0k-en_");
+    let root = "https://example.org/blog/smart/s/T0k-en_";
+    assert_eq!(secret.list(), format!("{root}/feeds"));
+    assert_eq!(secret.hub(), format!("{root}/hub"));
+    assert_eq!(secret.negotiated("blog"), format!("{root}/feeds/blog"));
+    let check = |path: &str, token: Option<&str>, endpoint: Option<Endpoint>| {
+        assert_eq!((site.secret(path).as_deref(), site.endpoint(path)), (token, endpoint), "{path}");
+    };
+    check("/smart/s/abc/feeds", Some("abc"), Some(Endpoint::List));
+    check("/smart/s/abc/hub", Some("abc"), Some(Endpoint::Hub));
+    check("/smart/%73/abc/feeds/blog/about", Some("abc"), Some(Endpoint::About("blog".into())));
+    check("/smart/feeds/blog", None, Some(Endpoint::Negotiated("blog".into())));
+    for nothing in ["/smart/s/abc", "/smart/s/abc/", "/s/abc/feeds", "/smart/s/feeds", "/smart/s/a/s/b/feeds"]
+    {
+        check(nothing, None, None);
+    }
 }
 
 #[test]

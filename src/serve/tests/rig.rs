@@ -1,12 +1,14 @@
 //! The whole consumer side as one tower service, asked without a network; no tests.
 
 use crate::{
-    catalog::{Catalog, CatalogSnapshot, FeedSettings, RegisteredFeed},
+    auth::{AccessSettings, Accounts, Principal, testing::authenticator},
+    catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     readers::{
         Config,
         testing::{NAME, ReaderRig},
     },
     serve::{
+        client_address::WayTrust,
         context::ServeContext,
         long_poll::Waiters,
         own_mounts::{HubService, own_mounts},
@@ -68,13 +70,16 @@ impl Site {
     /// A site as configured, whose one feed is not read yet.
     pub(super) async fn set(setting: Setting) -> Self {
         let rig = ReaderRig::built(setting.prefix, setting.readers).await;
-        let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/rss.xml").unwrap());
-        let feed = RegisteredFeed { no: rig.feed, settings };
+        let feed = RegisteredFeed { no: rig.feed, settings: feed_settings() };
         let context = ServeContext {
             readers: rig.readers.clone(),
             store: rig.store.clone(),
             clock: rig.clock.clone(),
-            catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
+            gate: ReadGate {
+                catalog: Catalog::new(CatalogSnapshot::new([feed], [])),
+                auth: authenticator(&rig.clock),
+            },
+            trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], basic_over_http: false },
             waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
             stop: CancellationToken::new(),
         };
@@ -88,7 +93,19 @@ impl Site {
 
     /// As a reload does that no longer names the feed.
     pub(super) fn withdraw(&self) {
-        self.context.catalog.publish(CatalogSnapshot::new([], [(NAME.to_owned(), self.rig.feed)]));
+        self.context.gate.catalog.publish(CatalogSnapshot::new([], [(NAME.to_owned(), self.rig.feed)]));
+    }
+
+    /// As a reload does that gives the feed other readers.
+    pub(super) fn protect(&self, access: AccessSettings) {
+        let settings = FeedSettings { access, ..feed_settings() };
+        let feed = RegisteredFeed { no: self.rig.feed, settings };
+        self.context.gate.catalog.publish(CatalogSnapshot::new([feed], []));
+    }
+
+    /// As a command of the operator does.
+    pub(super) fn know(&self, accounts: Accounts) {
+        self.context.gate.auth.publish(accounts);
     }
 
     /// Requests held now.
@@ -144,10 +161,18 @@ impl Site {
     }
 }
 
-/// A hub that repeats what it is told.
+fn feed_settings() -> FeedSettings {
+    FeedSettings::new(NAME, Url::parse("https://blog.example/rss.xml").unwrap())
+}
+
+/// A hub that repeats what it is told, and who told it.
 fn hub() -> HubService {
     BoxCloneSyncService::new(tower::service_fn(|request: Request<Bytes>| async move {
+        let sender = request.extensions().get::<Principal>().map(|sender| sender.name().to_owned());
         let mut response = Response::new(request.into_body());
+        if let Some(sender) = sender {
+            response.headers_mut().insert("x-sender", sender.parse().unwrap());
+        }
         *response.status_mut() = http::StatusCode::ACCEPTED;
         Ok::<_, Infallible>(response)
     }))

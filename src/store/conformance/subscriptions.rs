@@ -2,6 +2,7 @@
 
 use super::rig::{NAMESPACE, Rig, START};
 use crate::{
+    auth::{PrincipalId, TokenNo, UserNo},
     feed::{order::Order, record::FeedNo, schedule::PollState, stamp::Stamp, view::View},
     secret::Secret,
     store::{
@@ -52,6 +53,7 @@ pub(crate) fn new(feed: FeedNo, callback: &str) -> NewSubscription {
         next_try: START,
         give_up_at: Stamp::MAX,
         start: Start::Head(Some("1_0_1".into())),
+        principal: Some(PrincipalId { user: UserNo(7), token: Some(TokenNo(8)) }),
     };
     NewSubscription {
         view: View::all(feed, Order::MODIFIED),

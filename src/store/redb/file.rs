@@ -2,7 +2,7 @@
 
 use super::{
     open_file::{Astray, FileOpener, OpenDatabase},
-    tables::{BARE_META, SCHEMA, WITNESSES, make_all},
+    tables::{BARE_META, SCHEMA, USERS, WITNESSES, make_all},
     watched_backend::{IoFault, WatchedBackend},
 };
 use crate::store::StoreError;
@@ -11,6 +11,7 @@ use redb::{
     TableHandle, backends::FileBackend,
 };
 use std::{
+    collections::HashSet,
     fs::{File, OpenOptions},
     io::ErrorKind,
     path::{Path, PathBuf},
@@ -217,7 +218,9 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
 
 /// Adds a table that an everfeed before this one did not know. What it held is recognised by witnesses once it is shown again.
 fn add_tables(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
-    if snapshot.list_tables()?.any(|table| table.name() == WITNESSES.name()) {
+    let known: HashSet<String> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
+    // The youngest of those that came later.
+    if [WITNESSES.name(), USERS.name()].iter().all(|name| known.contains(*name)) {
         return Ok(());
     }
     let mut tx = database.begin_write()?;

@@ -6,6 +6,7 @@
 
 use super::sealed::{Coded, Sealed, SealedTable};
 use crate::{
+    auth::{TokenNo, UserNo},
     feed::{
         item::{ItemId, KeyHash},
         record::FeedNo,
@@ -33,10 +34,12 @@ pub(super) type PageKey = [u8; 8];
 /// Feed, number of an observation.
 pub(super) type SeqKey = [u8; 12];
 pub(super) type SubscriptionKey = [u8; 8];
+/// A user, or a token.
+pub(super) type AccountKey = [u8; 8];
 /// Feed, subscription.
 pub(super) type FeedSubscriptionKey = [u8; 12];
 
-/// `schema`, `clock`, `last_feed` and `last_sub`.
+/// `schema`, `clock`, `last_feed`, `last_sub`, `last_user` and `last_token`.
 pub(super) const META: SealedTable<&'static str> = SealedTable::new("meta");
 /// The same table as redb knows it: the schema in it is a number that every everfeed can read.
 pub(super) const BARE_META: TableDefinition<'_, &str, Coded> = META.definition();
@@ -77,6 +80,10 @@ pub(super) const FEED_SUBSCRIPTIONS: SealedTable<&'static FeedSubscriptionKey> =
     SealedTable::new("feed_subs");
 /// `FeedLease`: who drives a feed.
 pub(super) const LEASES: SealedTable<&'static FeedKey> = SealedTable::new("leases");
+/// `User`.
+pub(super) const USERS: SealedTable<&'static AccountKey> = SealedTable::new("users");
+/// `AccessToken`.
+pub(super) const TOKENS: SealedTable<&'static AccountKey> = SealedTable::new("tokens");
 /// Host to the end of its pause.
 pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
 
@@ -106,7 +113,9 @@ pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreErro
     visitor.visit(FEED_SUBSCRIPTIONS)?;
     visitor.visit(POSITIONS)?;
     visitor.visit(LEASES)?;
-    visitor.visit(HOSTS)
+    visitor.visit(HOSTS)?;
+    visitor.visit(USERS)?;
+    visitor.visit(TOKENS)
 }
 
 /// Makes tables.
@@ -235,6 +244,14 @@ pub(super) fn seq_of(key: &[u8]) -> u64 {
 
 pub(super) fn subscription_key(sub: SubscriptionNo) -> SubscriptionKey {
     sub.0.to_be_bytes()
+}
+
+pub(super) fn user_key(user: UserNo) -> AccountKey {
+    user.0.to_be_bytes()
+}
+
+pub(super) fn token_key(token: TokenNo) -> AccountKey {
+    token.0.to_be_bytes()
 }
 
 pub(super) fn feed_subscription_key(feed: FeedNo, sub: SubscriptionNo) -> FeedSubscriptionKey {

@@ -2,6 +2,7 @@
 //! Nothing is mended and nothing is written.
 
 use super::{
+    accounts::{LAST_TOKEN_KEY, LAST_USER_KEY},
     file::{BARE_SCHEMA_KEY, refusal},
     guarded::guarded,
     overlay::Overlay,
@@ -10,13 +11,14 @@ use super::{
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
         CREATED, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, HOSTS, IDS, ITEMS, KEYS, LEASES, META,
-        OBSERVATIONS, POLLS, POSITIONS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TableSource as _, WALKS,
-        WINDOWS, WITNESSES, feed_key, feed_of, id_key, item_id_of, snapshot_table, stamp_of,
+        OBSERVATIONS, POLLS, POSITIONS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TOKENS, TableSource as _,
+        USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, id_key, item_id_of, snapshot_table, stamp_of,
         subscription_key, subscription_of,
     },
     writer::CLOCK_KEY,
 };
 use crate::{
+    auth::{AccessToken, User},
     feed::{
         archive::{ArchiveWalk, StagedPage},
         observation_record::ObservationRecord,
@@ -172,7 +174,12 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.read(META, "settings of the store", |key, value| match key {
         key if key == CLOCK_KEY.as_bytes() => kind::<ClockGuard>(value),
         key if key == LAST_FEED_KEY.as_bytes() => kind::<u32>(value),
-        key if key == LAST_SUBSCRIPTION_KEY.as_bytes() => kind::<u64>(value),
+        key if [LAST_SUBSCRIPTION_KEY, LAST_USER_KEY, LAST_TOKEN_KEY]
+            .iter()
+            .any(|last| key == last.as_bytes()) =>
+        {
+            kind::<u64>(value)
+        }
         _ => Ok(()),
     });
     table.read(FEED_NAMES, "names of feeds", |_, value| wide(value, 4, false));
@@ -193,6 +200,8 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.read(SUBSCRIPTION_KEYS, "topics of subscriptions", |_, value| wide(value, 8, false));
     table.read(FEED_SUBSCRIPTIONS, "subscriptions by feed", |_, value| wide(value, 0, false));
     table.read(LEASES, "leases", |_, value| kind::<FeedLease>(value));
+    table.read(USERS, "users", |_, value| kind::<User>(value));
+    table.read(TOKENS, "tokens", |_, value| kind::<AccessToken>(value));
     table.read(HOSTS, "pauses of hosts", |_, value| wide(value, 8, false));
 }
 

@@ -8,6 +8,10 @@ use super::{
     *,
 };
 use crate::{
+    auth::{
+        AccessToken, NewAccessToken, NewUser, PrincipalId, TokenNo, TokenUse, User, UserNo,
+        password::LoginHash,
+    },
     feed::{
         absence::{
             AbsenceState, CheckResult, ConditionalTrust, ControlFinding, Coverage, NextCheck, PageControl,
@@ -554,8 +558,13 @@ fn samples() -> Vec<Sample> {
             next_try: AT,
             give_up_at: Stamp::MAX,
             start: Start::Given("1_0_1".into()),
+            principal: None,
         }),
+        principal: None,
     };
+    let principal = Some(PrincipalId { user: UserNo(4), token: Some(TokenNo(5)) });
+    let pending = subscription.pending.clone().map(|pending| Pending { principal, ..pending });
+    let private = Subscription { principal, pending, ..subscription.clone() };
     let attempts = Attempts { failed: 3, next_try: AT, failure: some("refused") };
     let progress = Progress { acked: some("1_0_1"), attempts, on_behalf_of: None };
     vec![
@@ -574,6 +583,9 @@ fn samples() -> Vec<Sample> {
         sample("proven", proven),
         sample("full", page),
         sample("full", subscription),
+        sample("private", private),
+        sample("full", User { no: UserNo(4), kept: new_user() }),
+        sample("full", AccessToken { no: TokenNo(5), kept: new_token() }),
         sample("readers", Progress { on_behalf_of: Some(40), ..progress.clone() }),
         sample("full", progress),
         sample("none", Progress::default()),
@@ -582,6 +594,20 @@ fn samples() -> Vec<Sample> {
         sample("seven", 7_u32),
         sample("large", u64::MAX),
     ]
+}
+
+fn new_user() -> NewUser {
+    NewUser {
+        name: "alice".into(),
+        login: LoginHash::stored("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".into()),
+        feed_password: Secret::new("hush"),
+        hex_digest: true,
+        created_us: AT.micros(),
+    }
+}
+
+fn new_token() -> NewAccessToken {
+    NewAccessToken { user: UserNo(4), usage: TokenUse::Url, hash: [7; 32], created_us: AT.micros() }
 }
 
 fn folder() -> PathBuf {

@@ -43,13 +43,13 @@ impl StoredKind for Progress {
 stored_newtypes! { SubscriptionNo }
 
 stored_structs! {
-    Subscription { no, rev, view, representation, topic, target, lease, pending }
+    Subscription { no, rev, view, representation, topic, target, lease, pending, principal }
     View { feed, order, filter }
     Order { axis, reverse }
     CallbackTarget { url, topic_as_sent, dialect, secret, algo, verify_token }
     Lease { until, terms }
     LeaseTerms { secs, auto_refresh }
-    Pending { intent, attempts, next_try, give_up_at, start }
+    Pending { intent, attempts, next_try, give_up_at, start, principal }
     Progress { acked, attempts, on_behalf_of }
     Attempts { failed, next_try, failure }
 }

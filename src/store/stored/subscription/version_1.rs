@@ -74,7 +74,7 @@ impl From<StoredSubscription> for Subscription {
                 (StoredTerms::none(Dialect::WebSub, None).into_target(callback, topic_as_sent), None)
             }
         };
-        Self { no, rev, view, representation, topic, target, lease, pending }
+        Self { no, rev, view, representation, topic, target, lease, pending, principal: None }
     }
 }
 
@@ -108,6 +108,6 @@ impl StoredPending {
                 Intent::Unsubscribe { target: target_of(StoredTerms::none(dialect, verify_token)) }
             }
         };
-        Pending { intent, attempts, next_try, give_up_at, start }
+        Pending { intent, attempts, next_try, give_up_at, start, principal: None }
     }
 }

@@ -1,0 +1,212 @@
+//! Users and tokens: taken from the store, changed there at the operator's command, and put in force at once.
+
+use crate::{
+    auth::{
+        AccessToken, Accounts, Authenticator, NewAccessToken, NewUser, TokenNo, TokenUse, User,
+        commands::{AccountAnswer, AccountCommand},
+        password,
+        token::{new_token, token_hash},
+        user::{NAME_WANTED, USER_TOKENS_MAX, USERS_MAX, is_user_name},
+    },
+    clock::Clock,
+    render::Site,
+    store::{Store, StoreError, listing},
+};
+use chrono::{DateTime, SecondsFormat};
+use futures_util::TryStreamExt as _;
+use std::{fmt::Write as _, sync::Arc};
+use thiserror::Error;
+
+/// Everybody who is stored.
+pub(super) async fn stored(store: &dyn Store) -> Result<Accounts, StoreError> {
+    let (users, tokens) = lists(store).await?;
+    Ok(Accounts::new(users, tokens))
+}
+
+async fn lists(store: &dyn Store) -> Result<(Vec<User>, Vec<AccessToken>), StoreError> {
+    let users = listing::users(store).try_collect().await?;
+    Ok((users, listing::tokens(store).try_collect().await?))
+}
+
+/// Carries out commands on users and tokens.
+pub(super) struct AccountDesk {
+    pub(super) store: Arc<dyn Store>,
+    /// Whoever is to know of changes; `None` where nobody serves the store.
+    pub(super) auth: Option<Arc<Authenticator>>,
+    pub(super) site: Site,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Held by the command under way: there is one at a time.
+    pub(super) turn: tokio::sync::Mutex<()>,
+}
+
+/// A command that is not carried out.
+#[derive(Debug, Error)]
+enum AccountRefused {
+    #[error("{0}")]
+    Never(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn refused<T>(why: impl Into<String>) -> Result<T, AccountRefused> {
+    Err(AccountRefused::Never(why.into()))
+}
+
+impl AccountDesk {
+    /// Carries out a command.
+    pub(super) async fn run(&self, command: AccountCommand) -> AccountAnswer {
+        let _turn = self.turn.lock().await;
+        let done = match command {
+            AccountCommand::AddUser { name, login, hex_digest } => {
+                let created_us = self.clock.now_us();
+                let feed_password = password::generated();
+                self.add_user(NewUser { name, login, feed_password, hex_digest, created_us }).await
+            }
+            AccountCommand::ListUsers => self.list_users().await,
+            AccountCommand::RemoveUser { name } => self.remove_user(&name).await,
+            AccountCommand::NewToken { user, usage } => self.new_token(&user, usage).await,
+            AccountCommand::ListTokens => self.list_tokens().await,
+            AccountCommand::RevokeToken(no) => self.revoke_token(no).await,
+            AccountCommand::RotateToken(no) => self.rotate_token(no).await,
+        };
+        match done {
+            Ok(text) => AccountAnswer::Done(text),
+            Err(never @ AccountRefused::Never(_)) => AccountAnswer::Refused(never.to_string()),
+            Err(failed @ AccountRefused::Store(_)) => AccountAnswer::Failed(failed.to_string()),
+        }
+    }
+
+    /// Puts in force what is stored now.
+    async fn publish(&self) -> Result<(), StoreError> {
+        if let Some(auth) = &self.auth {
+            auth.publish(stored(&*self.store).await?);
+        }
+        Ok(())
+    }
+
+    async fn add_user(&self, new: NewUser) -> Result<String, AccountRefused> {
+        if !is_user_name(&new.name) {
+            return refused(NAME_WANTED);
+        }
+        if lists(&*self.store).await?.0.len() >= USERS_MAX {
+            return refused(format!("there are {USERS_MAX} users already"));
+        }
+        let (name, feed_password) = (new.name.clone(), new.feed_password.clone());
+        if self.store.add_user(new).await?.is_none() {
+            return refused(format!(
+                "there is a user `{name}` already; remove it first to give it another password"
+            ));
+        }
+        self.publish().await?;
+        tracing::info!(user.name = %name, "Made the user `{name}`");
+        Ok(format!(
+            "user `{name}` is made\nfeed password  {}\n               for WSSE only; it is not shown again\n",
+            feed_password.reveal()
+        ))
+    }
+
+    async fn list_users(&self) -> Result<String, AccountRefused> {
+        let (users, tokens) = lists(&*self.store).await?;
+        if users.is_empty() {
+            return Ok("there are no users\n".to_owned());
+        }
+        let mut text = format!("{:<24}  {:>6}  {:<20}  {}\n", "user", "tokens", "made", "wsse");
+        for user in &users {
+            let count = tokens.iter().filter(|token| token.kept.user == user.no).count();
+            let wsse = if user.kept.hex_digest { "binary or hexadecimal" } else { "binary" };
+            let made = time(user.kept.created_us);
+            let _ = writeln!(text, "{:<24}  {count:>6}  {made:<20}  {wsse}", user.kept.name);
+        }
+        Ok(text)
+    }
+
+    async fn remove_user(&self, name: &str) -> Result<String, AccountRefused> {
+        let user = self.user(name).await?;
+        self.store.remove_user(user.no).await?;
+        self.publish().await?;
+        tracing::info!(user.name = %name, "Removed the user `{name}`");
+        Ok(format!("user `{name}` is removed, with every token; subscriptions made by it end\n"))
+    }
+
+    async fn new_token(&self, name: &str, usage: TokenUse) -> Result<String, AccountRefused> {
+        let user = self.user(name).await?;
+        let (_, tokens) = lists(&*self.store).await?;
+        if tokens.iter().filter(|token| token.kept.user == user.no).count() >= USER_TOKENS_MAX {
+            return refused(format!("`{name}` has {USER_TOKENS_MAX} tokens already; revoke one first"));
+        }
+        self.make_token(&user, usage).await
+    }
+
+    async fn make_token(&self, user: &User, usage: TokenUse) -> Result<String, AccountRefused> {
+        let secret = new_token();
+        let hash = token_hash(secret.reveal());
+        let new = NewAccessToken { user: user.no, usage, hash, created_us: self.clock.now_us() };
+        let name = &user.kept.name;
+        let Some(token) = self.store.add_token(new).await? else { return refused(no_user(name)) };
+        self.publish().await?;
+        let no = token.no;
+        tracing::info!(user.name = %name, token.no = no.0, "Made token {no} of `{name}`");
+        let shown = match usage {
+            TokenUse::Bearer => {
+                format!("token       {}\nsend it as  Authorization: Bearer TOKEN", secret.reveal())
+            }
+            TokenUse::Url => format!("secret URL  {}", self.site.below_secret(secret.reveal()).list()),
+        };
+        Ok(format!("token {no} of `{name}` is made; it is not shown again\n{shown}\n"))
+    }
+
+    async fn list_tokens(&self) -> Result<String, AccountRefused> {
+        let (users, tokens) = lists(&*self.store).await?;
+        if tokens.is_empty() {
+            return Ok("there are no tokens\n".to_owned());
+        }
+        let mut text = format!("{:>6}  {:<24}  {:<6}  {}\n", "token", "user", "use", "made");
+        for AccessToken { no, kept } in &tokens {
+            let user = users.iter().find(|user| user.no == kept.user);
+            let name = user.map_or("", |user| user.kept.name.as_str());
+            let _ =
+                writeln!(text, "{no:>6}  {name:<24}  {:<6}  {}", kept.usage.name(), time(kept.created_us));
+        }
+        Ok(text)
+    }
+
+    async fn revoke_token(&self, no: TokenNo) -> Result<String, AccountRefused> {
+        if !self.store.remove_token(no).await? {
+            return refused(no_token(no));
+        }
+        self.publish().await?;
+        tracing::info!(token.no = no.0, "Revoked token {no}");
+        Ok(format!("token {no} is revoked; subscriptions made by it end\n"))
+    }
+
+    async fn rotate_token(&self, no: TokenNo) -> Result<String, AccountRefused> {
+        let (users, tokens) = lists(&*self.store).await?;
+        let token = tokens.into_iter().find(|token| token.no == no);
+        let user = token.as_ref().and_then(|token| users.iter().find(|user| user.no == token.kept.user));
+        let (Some(token), Some(user)) = (token, user) else { return refused(no_token(no)) };
+        self.store.remove_token(no).await?;
+        tracing::info!(token.no = no.0, "Revoked token {no} for another");
+        let made = self.make_token(user, token.kept.usage).await;
+        // The former one is gone, whatever became of its successor.
+        self.publish().await?;
+        Ok(format!("token {no} is revoked\n{}", made?))
+    }
+
+    async fn user(&self, name: &str) -> Result<User, AccountRefused> {
+        let (users, _) = lists(&*self.store).await?;
+        users.into_iter().find(|user| user.kept.name == name).map_or_else(|| refused(no_user(name)), Ok)
+    }
+}
+
+fn no_user(name: &str) -> String {
+    format!("there is no user `{name}`")
+}
+
+fn no_token(no: TokenNo) -> String {
+    format!("there is no token {no}")
+}
+
+fn time(us: u64) -> String {
+    let time = i64::try_from(us).ok().and_then(DateTime::from_timestamp_micros).unwrap_or_default();
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}

@@ -1,0 +1,171 @@
+//! Commands of the operator on users and tokens, and their form as requests to the running process; not what they do.
+
+use super::{
+    password::LoginHash,
+    user::{TokenNo, TokenUse, is_user_name},
+};
+use http::Method;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use url::form_urlencoded;
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccountCommand {
+    /// Make a user.
+    AddUser {
+        /// The name.
+        name: String,
+        /// The hash of the login password, which itself stays with whoever gives the command.
+        login: LoginHash,
+        /// True to take WSSE digests of the hexadecimal SHA-1 from this user, too.
+        hex_digest: bool,
+    },
+    /// List the users.
+    ListUsers,
+    /// Remove a user with all tokens.
+    RemoveUser {
+        /// The name.
+        name: String,
+    },
+    /// Make a token for a user.
+    NewToken {
+        /// The user.
+        user: String,
+        /// The place in which it is sent.
+        usage: TokenUse,
+    },
+    /// List the tokens.
+    ListTokens,
+    /// Remove a token.
+    RevokeToken(TokenNo),
+    /// Put another token in the place of one.
+    RotateToken(TokenNo),
+}
+
+/// The outcome of a command, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccountAnswer {
+    /// It is done. Secrets that were made are in the text, and nowhere else.
+    Done(String),
+    /// It cannot be done.
+    Refused(String),
+    /// The store failed.
+    Failed(String),
+}
+
+const USERS: &str = "/users";
+const TOKENS: &str = "/tokens";
+
+impl AccountCommand {
+    /// The request that carries the command: a method, and a path with its query.
+    pub fn request(&self) -> (Method, String) {
+        let escaped = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
+        let query = |pairs: &[(&str, &str)]| {
+            form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+        };
+        match self {
+            Self::AddUser { name, login, hex_digest } => {
+                let mut pairs = vec![("login", login.reveal())];
+                pairs.extend(hex_digest.then_some(("hex_digest", "")));
+                (Method::POST, format!("{USERS}/{}?{}", escaped(name), query(&pairs)))
+            }
+            Self::ListUsers => (Method::GET, USERS.to_owned()),
+            Self::RemoveUser { name } => (Method::DELETE, format!("{USERS}/{}", escaped(name))),
+            Self::NewToken { user, usage } => {
+                (Method::POST, format!("{TOKENS}?{}", query(&[("user", user), ("use", usage.name())])))
+            }
+            Self::ListTokens => (Method::GET, TOKENS.to_owned()),
+            Self::RevokeToken(no) => (Method::DELETE, format!("{TOKENS}/{no}")),
+            Self::RotateToken(no) => (Method::POST, format!("{TOKENS}/{no}")),
+        }
+    }
+
+    /// The command of a request; `None` where its path is not about users or tokens, and the mistake in one that is.
+    pub fn read(method: &Method, path: &str, query: &str) -> Option<Result<Self, &'static str>> {
+        let (kind, rest) = match (path.strip_prefix(USERS), path.strip_prefix(TOKENS)) {
+            (Some(rest), _) => (USERS, rest),
+            (_, Some(rest)) => (TOKENS, rest),
+            (None, None) => return None,
+        };
+        if !rest.is_empty() && !rest.starts_with('/') {
+            return None;
+        }
+        let rest = percent_decode_str(rest.trim_start_matches('/')).decode_utf8_lossy().into_owned();
+        let value = |wanted: &str| {
+            let mut pairs = form_urlencoded::parse(query.as_bytes());
+            pairs.find(|(key, _)| key == wanted).map(|(_, value)| value.into_owned())
+        };
+        Some(match (kind, method.as_str(), rest.as_str()) {
+            (USERS, "GET" | "HEAD", "") => Ok(Self::ListUsers),
+            (USERS, "POST", name) if is_user_name(name) => {
+                let login = value("login").and_then(|login| LoginHash::parse(&login));
+                let hex_digest = value("hex_digest").is_some();
+                let made = login.map(|login| Self::AddUser { name: rest.clone(), login, hex_digest });
+                made.ok_or("`login` must be the argon2id hash of a password; use `everfeed user add`")
+            }
+            (USERS, "POST", _) => Err(super::user::NAME_WANTED),
+            (USERS, "DELETE", name) if !name.is_empty() => Ok(Self::RemoveUser { name: rest }),
+            (TOKENS, "GET" | "HEAD", "") => Ok(Self::ListTokens),
+            (TOKENS, "POST", "") => match (value("user"), value("use").as_deref()) {
+                (Some(user), Some("bearer") | None) => Ok(Self::NewToken { user, usage: TokenUse::Bearer }),
+                (Some(user), Some("url")) => Ok(Self::NewToken { user, usage: TokenUse::Url }),
+                _ => Err("name the `user`, and the `use`: bearer or url"),
+            },
+            (TOKENS, "POST", no) => token_no(no).map(Self::RotateToken),
+            (TOKENS, "DELETE", no) => token_no(no).map(Self::RevokeToken),
+            _ => Err(
+                "here are GET and POST /users, DELETE /users/NAME, GET and POST /tokens, POST and DELETE /tokens/NUMBER",
+            ),
+        })
+    }
+}
+
+fn token_no(text: &str) -> Result<TokenNo, &'static str> {
+    text.parse().map(TokenNo).map_err(|_| "give the number of a token, as `everfeed token list` prints it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_read_back_from_its_request() {
+        let login = LoginHash::of("hunter22");
+        let commands = [
+            AccountCommand::AddUser { name: "a+b@x".into(), login: login.clone(), hex_digest: true },
+            AccountCommand::AddUser { name: "alice".into(), login, hex_digest: false },
+            AccountCommand::ListUsers,
+            AccountCommand::RemoveUser { name: "a@x".into() },
+            AccountCommand::NewToken { user: "a@x".into(), usage: TokenUse::Url },
+            AccountCommand::NewToken { user: "alice".into(), usage: TokenUse::Bearer },
+            AccountCommand::ListTokens,
+            AccountCommand::RevokeToken(TokenNo(7)),
+            AccountCommand::RotateToken(TokenNo(7)),
+        ];
+        for command in commands {
+            let (method, target) = command.request();
+            let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+            assert_eq!(AccountCommand::read(&method, path, query), Some(Ok(command)), "{target}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_and_other_paths_are_left_alone() {
+        let read = |method: Method, path: &str, query: &str| AccountCommand::read(&method, path, query);
+        for (method, path, query) in [
+            (Method::POST, "/users/alice", "login=plain"),
+            (Method::POST, "/users/alice", ""),
+            (Method::POST, "/users/a%3Ab", "login=x"),
+            (Method::DELETE, "/users", ""),
+            (Method::POST, "/tokens", ""),
+            (Method::POST, "/tokens", "user=a&use=cookie"),
+            (Method::DELETE, "/tokens/x", ""),
+            (Method::PUT, "/users/alice", ""),
+        ] {
+            assert!(matches!(read(method, path, query), Some(Err(_))), "{path}?{query}");
+        }
+        for path in ["/live", "/usersx", "/token"] {
+            assert_eq!(read(Method::GET, path, ""), None);
+        }
+    }
+}

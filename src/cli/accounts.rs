@@ -1,0 +1,174 @@
+//! `everfeed user` and `everfeed token`: commands on users and tokens, through the running process when there is one, else on
+//! the store itself.
+
+use super::{WithConfig, ask::ask};
+use crate::{
+    app,
+    auth::{
+        TokenNo, TokenUse,
+        commands::{AccountAnswer, AccountCommand},
+        password::{self, LoginHash, PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN},
+        user::{NAME_WANTED, is_user_name},
+    },
+    config::Config,
+    secret::Secret,
+};
+use anyhow::{Context as _, bail, ensure};
+use clap::{Args, Subcommand};
+use std::io::{BufRead as _, Read as _};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum UserCommand {
+    /// Make a user, and print its passwords once.
+    Add(AddOptions),
+    /// List the users.
+    List(WithConfig),
+    /// Remove a user with every token, at once; its subscriptions end.
+    Remove(UserOptions),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TokenCommand {
+    /// Make a token for a user, and print it once.
+    New(NewTokenOptions),
+    /// List the tokens, by number and not themselves.
+    List(WithConfig),
+    /// Revoke a token, at once; subscriptions made by it end.
+    Revoke(TokenOptions),
+    /// Revoke a token and make another of its kind.
+    Rotate(TokenOptions),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AddOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The name of the user.
+    name: String,
+    /// Take the login password from the first line of standard input instead of making one up.
+    #[arg(long)]
+    password_stdin: bool,
+    /// Take WSSE digests of the hexadecimal SHA-1, too, which some clients send.
+    #[arg(long)]
+    hex_digest: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct UserOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The name of the user.
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NewTokenOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The name of the user.
+    user: String,
+    /// Make a secret URL instead of a token for `Authorization: Bearer`.
+    #[arg(long)]
+    url: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TokenOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The number of the token.
+    number: u64,
+}
+
+impl UserCommand {
+    pub(super) fn with(&self) -> &WithConfig {
+        match self {
+            Self::Add(options) => &options.with,
+            Self::List(with) => with,
+            Self::Remove(options) => &options.with,
+        }
+    }
+}
+
+impl TokenCommand {
+    pub(super) fn with(&self) -> &WithConfig {
+        match self {
+            Self::New(options) => &options.with,
+            Self::List(with) => with,
+            Self::Revoke(options) | Self::Rotate(options) => &options.with,
+        }
+    }
+}
+
+/// Carries out a command on users.
+pub(super) async fn run_user(command: &UserCommand, config: &Config) -> anyhow::Result<()> {
+    match command {
+        UserCommand::Add(options) => {
+            ensure!(is_user_name(&options.name), "found \"{}\"; {NAME_WANTED}", options.name);
+            let (login, made_up) = if options.password_stdin {
+                (LoginHash::of(read_password()?.reveal()), None)
+            } else {
+                let password = password::generated();
+                (LoginHash::of(password.reveal()), Some(password))
+            };
+            let (name, hex_digest) = (options.name.clone(), options.hex_digest);
+            print!("{}", carry_out(AccountCommand::AddUser { name, login, hex_digest }, config).await?);
+            if let Some(password) = made_up {
+                println!(
+                    "password       {}\n               for everything else; it is not shown again",
+                    password.reveal()
+                );
+            }
+        }
+        UserCommand::List(_) => print!("{}", carry_out(AccountCommand::ListUsers, config).await?),
+        UserCommand::Remove(options) => {
+            let name = options.name.clone();
+            print!("{}", carry_out(AccountCommand::RemoveUser { name }, config).await?);
+        }
+    }
+    Ok(())
+}
+
+/// Carries out a command on tokens.
+pub(super) async fn run_token(command: &TokenCommand, config: &Config) -> anyhow::Result<()> {
+    let command = match command {
+        TokenCommand::New(options) => {
+            let usage = if options.url { TokenUse::Url } else { TokenUse::Bearer };
+            AccountCommand::NewToken { user: options.user.clone(), usage }
+        }
+        TokenCommand::List(_) => AccountCommand::ListTokens,
+        TokenCommand::Revoke(options) => AccountCommand::RevokeToken(TokenNo(options.number)),
+        TokenCommand::Rotate(options) => AccountCommand::RotateToken(TokenNo(options.number)),
+    };
+    print!("{}", carry_out(command, config).await?);
+    Ok(())
+}
+
+/// The login password in the first line of standard input.
+fn read_password() -> anyhow::Result<Secret> {
+    let mut line = String::new();
+    let input = std::io::stdin().lock();
+    input.take(PASSWORD_BYTES_MAX as u64 + 2).read_line(&mut line).context("no password could be read")?;
+    let password = line.trim_end_matches(['\n', '\r']);
+    ensure!(
+        password.chars().count() >= PASSWORD_CHARS_MIN && password.len() <= PASSWORD_BYTES_MAX,
+        "a password has {PASSWORD_CHARS_MIN} characters at least and {PASSWORD_BYTES_MAX} bytes at most"
+    );
+    Ok(Secret::new(password))
+}
+
+async fn carry_out(command: AccountCommand, config: &Config) -> anyhow::Result<String> {
+    let address = config.server.admin_listen;
+    let (method, target) = command.request();
+    match ask(method, &format!("http://{address}{target}"), config.server.admin_token.as_ref()).await {
+        Ok((status, text)) if status.is_success() => Ok(text),
+        Ok((_, text)) => bail!("{}", text.trim()),
+        Err(_) => {
+            let answer = app::change_accounts(config, command).await;
+            match answer.with_context(|| format!("no everfeed answers at {address}, and on its store"))? {
+                AccountAnswer::Done(text) => Ok(text),
+                AccountAnswer::Refused(why) | AccountAnswer::Failed(why) => bail!("{why}"),
+            }
+        }
+    }
+}

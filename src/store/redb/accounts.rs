@@ -1,0 +1,102 @@
+//! Users and tokens in the file.
+
+use super::{
+    tables::{META, TOKENS, TableEdit as _, TableSource, USERS, token_key, user_key},
+    writer::Writing,
+};
+use crate::{
+    auth::{AccessToken, NewAccessToken, NewUser, TokenNo, User, UserNo},
+    store::{
+        StoreError,
+        stored::{decode, encode},
+    },
+};
+use std::ops::Bound;
+
+/// Key in META of the last number of a user, so that none is given twice.
+pub(super) const LAST_USER_KEY: &str = "last_user";
+/// Key in META of the last number of a token.
+pub(super) const LAST_TOKEN_KEY: &str = "last_token";
+
+/// The users after a number.
+pub(super) fn users(
+    source: &impl TableSource,
+    after: Option<UserNo>,
+    max: usize,
+) -> Result<Vec<User>, StoreError> {
+    let after = after.map(user_key);
+    let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+    let table = source.table(USERS)?;
+    let rows = table.range::<&[u8; 8]>((after, Bound::Unbounded))?.take(max);
+    rows.map(|row| decode("a user", row?.1.value())).collect()
+}
+
+/// The tokens after a number.
+pub(super) fn tokens(
+    source: &impl TableSource,
+    after: Option<TokenNo>,
+    max: usize,
+) -> Result<Vec<AccessToken>, StoreError> {
+    let after = after.map(token_key);
+    let after = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+    let table = source.table(TOKENS)?;
+    let rows = table.range::<&[u8; 8]>((after, Bound::Unbounded))?.take(max);
+    rows.map(|row| decode("a token", row?.1.value())).collect()
+}
+
+/// Makes a user, unless its name is taken. Users are few, and made by hand: they are looked through.
+pub(super) fn add_user(writing: &mut Writing<'_>, new: &NewUser) -> Result<Option<User>, StoreError> {
+    let source = writing.look();
+    if users(source, None, usize::MAX)?.iter().any(|user| user.kept.name == new.name) {
+        return Ok(None);
+    }
+    let user = User { no: UserNo(last_number(source, LAST_USER_KEY)? + 1), kept: new.clone() };
+    let tx = writing.change();
+    tx.edit(META)?.insert(LAST_USER_KEY, &encode(&user.no.0)?)?;
+    tx.edit(USERS)?.insert(&user_key(user.no), &encode(&user)?)?;
+    Ok(Some(user))
+}
+
+/// Removes a user with its tokens.
+pub(super) fn remove_user(writing: &mut Writing<'_>, user: UserNo) -> Result<bool, StoreError> {
+    if writing.look().table(USERS)?.get(&user_key(user))?.is_none() {
+        return Ok(false);
+    }
+    let tokens = tokens(writing.look(), None, usize::MAX)?;
+    let tx = writing.change();
+    tx.edit(USERS)?.remove(&user_key(user))?;
+    for token in tokens.iter().filter(|token| token.kept.user == user) {
+        tx.edit(TOKENS)?.remove(&token_key(token.no))?;
+    }
+    Ok(true)
+}
+
+/// Makes a token of a user.
+pub(super) fn add_token(
+    writing: &mut Writing<'_>,
+    new: &NewAccessToken,
+) -> Result<Option<AccessToken>, StoreError> {
+    let source = writing.look();
+    if source.table(USERS)?.get(&user_key(new.user))?.is_none() {
+        return Ok(None);
+    }
+    let token = AccessToken { no: TokenNo(last_number(source, LAST_TOKEN_KEY)? + 1), kept: new.clone() };
+    let tx = writing.change();
+    tx.edit(META)?.insert(LAST_TOKEN_KEY, &encode(&token.no.0)?)?;
+    tx.edit(TOKENS)?.insert(&token_key(token.no), &encode(&token)?)?;
+    Ok(Some(token))
+}
+
+/// Removes a token.
+pub(super) fn remove_token(writing: &mut Writing<'_>, token: TokenNo) -> Result<bool, StoreError> {
+    if writing.look().table(TOKENS)?.get(&token_key(token))?.is_none() {
+        return Ok(false);
+    }
+    writing.change().edit(TOKENS)?.remove(&token_key(token))?;
+    Ok(true)
+}
+
+fn last_number(source: &impl TableSource, key: &str) -> Result<u64, StoreError> {
+    let meta = source.table(META)?;
+    meta.get(key)?.map_or(Ok(0), |last| decode("the last number given", last.value()))
+}
