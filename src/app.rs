@@ -218,6 +218,7 @@ impl Starting {
         wiring.gate.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
         let removed = removed::removed_feeds(&*wiring.store, &wiring.gate.catalog.snapshot()).await?;
         removed::tell(&removed);
+        accounts::tell_unknown_readers(&wiring.gate);
         let poller = wiring.poller().await?;
         let hub = wiring.hub(&readers)?;
         hub.start().await.context("the stored subscriptions")?;
@@ -225,7 +226,7 @@ impl Starting {
         let reloader = Arc::new(Reloader::new(ReloadParts {
             source,
             started_with: wiring.config.clone(),
-            catalog: wiring.gate.catalog.clone(),
+            gate: wiring.gate.clone(),
             store: wiring.store.clone(),
             notify: wiring.notify.clone(),
             poller: poller.clone(),

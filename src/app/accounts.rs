@@ -8,6 +8,7 @@ use crate::{
         token::{new_token, token_hash},
         user::{NAME_WANTED, USER_TOKENS_MAX, USERS_MAX, is_user_name},
     },
+    catalog::{CatalogSnapshot, ReadGate, RegisteredFeed},
     clock::Clock,
     render::Site,
     store::{Store, StoreError, listing},
@@ -26,6 +27,31 @@ pub(super) async fn stored(store: &dyn Store) -> Result<Accounts, StoreError> {
 async fn lists(store: &dyn Store) -> Result<(Vec<User>, Vec<AccessToken>), StoreError> {
     let users = listing::users(store).try_collect().await?;
     Ok((users, listing::tokens(store).try_collect().await?))
+}
+
+/// Lines in the log about readers who are no users, at most.
+const UNKNOWN_SHOWN_MAX: usize = 20;
+
+/// Tells the operator which readers that the configuration names are no users.
+pub(super) fn tell_unknown_readers(gate: &ReadGate) {
+    let (catalog, accounts) = (gate.catalog.snapshot(), gate.auth.accounts());
+    for (feed, reader) in unknown_readers(&catalog, &accounts).take(UNKNOWN_SHOWN_MAX) {
+        tracing::warn!(
+            feed.name = %feed, user.name = %reader,
+            "feed.{feed}.access: there is no user `{reader}`; make it by `everfeed user add {reader}`, or take it out"
+        );
+    }
+}
+
+/// The readers who are no users, each with a feed that names it.
+fn unknown_readers<'a>(
+    catalog: &'a CatalogSnapshot,
+    accounts: &'a Accounts,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let of_feed = |feed: &'a Arc<RegisteredFeed>| {
+        feed.settings.access.names().map(|reader| (feed.settings.name.as_str(), reader))
+    };
+    catalog.feeds().flat_map(of_feed).filter(|(_, reader)| accounts.user(reader).is_none())
 }
 
 /// Carries out commands on users and tokens.
@@ -209,4 +235,69 @@ fn no_token(no: TokenNo) -> String {
 fn time(us: u64) -> String {
     let time = i64::try_from(us).ok().and_then(DateTime::from_timestamp_micros).unwrap_or_default();
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        auth::{AccessSettings, PrincipalId, testing},
+        catalog::FeedSettings,
+        clock::Manual,
+        feed::record::FeedNo,
+        store::memory::Memory,
+    };
+    use url::Url;
+
+    #[test]
+    fn readers_who_are_no_users_are_named_with_their_feed() {
+        let feed = |no, name: &str, access| {
+            let settings = FeedSettings::new(name, Url::parse("http://x/").unwrap());
+            RegisteredFeed { no: FeedNo(no), settings: FeedSettings { access, ..settings } }
+        };
+        let named =
+            |names: &[&str]| AccessSettings::Named(names.iter().map(|name| (*name).to_owned()).collect());
+        let feeds = [feed(1, "a", named(&["alice", "carol"])), feed(2, "b", AccessSettings::Users)];
+        let catalog = CatalogSnapshot::new(feeds, []);
+        let unknown = |accounts: &Accounts| {
+            let found = unknown_readers(&catalog, accounts);
+            found.map(|(feed, reader)| format!("{feed} {reader}")).collect::<Vec<_>>()
+        };
+        assert_eq!(unknown(&testing::accounts(&[])), ["a carol"]);
+        assert_eq!(unknown(&Accounts::default()), ["a alice", "a carol"]);
+    }
+
+    #[tokio::test]
+    async fn a_desk_puts_every_change_in_force_and_a_rotated_token_is_another() {
+        let clock: Arc<dyn Clock> = Arc::new(Manual::at(1_780_272_000_000_000));
+        let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
+        let auth = testing::authenticator(&clock);
+        auth.publish(Accounts::default());
+        let site = Site::new(&Url::parse("https://feeds.example/").unwrap(), "");
+        let turn = tokio::sync::Mutex::default();
+        let desk = AccountDesk { store, auth: Some(auth.clone()), site, clock, turn };
+        let done = async |command| match desk.run(command).await {
+            AccountAnswer::Done(text) => text,
+            other => panic!("{other:?}"),
+        };
+        let login = password::LoginHash::of("open sesame");
+        let add = AccountCommand::AddUser { name: "alice".into(), login, hex_digest: false };
+        assert!(done(add.clone()).await.contains("feed password"));
+        assert!(matches!(desk.run(add).await, AccountAnswer::Refused(_)), "there is one");
+        let user = auth.accounts().user("alice").unwrap().no;
+        let new = || AccountCommand::NewToken { user: "alice".into(), usage: TokenUse::Url };
+        assert!(done(new()).await.contains("https://feeds.example/s/"));
+        let known = |no| auth.principal(PrincipalId { user, token: Some(TokenNo(no)) }).is_some();
+        assert!(known(1));
+        assert!(done(AccountCommand::RotateToken(TokenNo(1))).await.contains("/s/"));
+        assert!(!known(1) && known(2));
+        assert!(matches!(desk.run(AccountCommand::RotateToken(TokenNo(1))).await, AccountAnswer::Refused(_)));
+        for _ in 1..USER_TOKENS_MAX {
+            done(new()).await;
+        }
+        assert!(matches!(desk.run(new()).await, AccountAnswer::Refused(_)), "as many as one may have");
+        done(AccountCommand::RemoveUser { name: "alice".into() }).await;
+        assert!(auth.accounts().is_empty() && !known(2));
+        assert_eq!(done(AccountCommand::ListTokens).await, "there are no tokens\n");
+    }
 }

@@ -1,9 +1,12 @@
 //! Reload: takes the configuration file in anew while everything runs, all or nothing; and forgets feeds that are not
 //! configured any more. Held requests, pushes and walks are not touched.
 
-use super::removed::{self, RemovedFeed, removed_feeds};
+use super::{
+    accounts::tell_unknown_readers,
+    removed::{self, RemovedFeed, removed_feeds},
+};
 use crate::{
-    catalog::{self, Catalog, CatalogChanges, CatalogSnapshot, FeedSettings, RegistrationProgress},
+    catalog::{self, CatalogChanges, CatalogSnapshot, FeedSettings, ReadGate, RegistrationProgress},
     config::{Config, ConfigError, ConfigSource, waiting_for_restart},
     feed::record::FeedNo,
     ingest::{FeedChange, FeedSpec, Poller},
@@ -32,7 +35,7 @@ pub(super) struct ReloadParts {
     pub(super) source: Option<ConfigSource>,
     /// The configuration that this process was started with: its settings outside `[[feed]]` are in force.
     pub(super) started_with: Config,
-    pub(super) catalog: Catalog,
+    pub(super) gate: ReadGate,
     pub(super) store: Arc<dyn Store>,
     pub(super) notify: Arc<Notify>,
     pub(super) poller: Poller,
@@ -160,7 +163,7 @@ impl Reloader {
             error @ StoreError::Namespace { .. } => ReloadRefused::Namespace(error),
             error => ReloadRefused::Store(error),
         })?;
-        let changes = catalog::diff(&parts.catalog.snapshot(), &snapshot);
+        let changes = catalog::diff(&parts.gate.catalog.snapshot(), &snapshot);
         let removed = removed_feeds(&*parts.store, &snapshot).await.map_err(ReloadRefused::Store)?;
         let is_removed_now =
             |feed: &RemovedFeed| changes.removed.iter().any(|removed| removed.settings.name == feed.name);
@@ -170,7 +173,8 @@ impl Reloader {
             let record = parts.store.feed(feed.no).await.map_err(ReloadRefused::Store)?;
             parts.notify.moved(feed.no, record.head());
         }
-        parts.catalog.publish(snapshot);
+        parts.gate.catalog.publish(snapshot);
+        tell_unknown_readers(&parts.gate);
         parts.poller.apply_all(poller_changes(&changes));
         Ok(ReloadReport { changes, waiting })
     }
@@ -178,9 +182,9 @@ impl Reloader {
     /// Forgets a feed that is not configured any more, with everything that is kept of it.
     pub(super) async fn forget(&self, name: &str) -> Result<(), ForgetRefused> {
         let _turn = self.turn.lock().await;
-        let catalog = self.parts.catalog.snapshot();
+        let catalog = self.parts.gate.catalog.snapshot();
         let feed = forget(&*self.parts.store, &catalog, name).await?;
-        self.parts.catalog.publish(catalog.without(feed));
+        self.parts.gate.catalog.publish(catalog.without(feed));
         self.parts.notify.forget(feed);
         Ok(())
     }

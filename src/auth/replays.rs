@@ -80,8 +80,8 @@ impl ReplayCache {
     }
 
     fn forget_old(&mut self, now_us: u64) {
-        while let Some(UsedNonce { user, hashes, .. }) =
-            self.order.pop_front_if(|oldest| oldest.until_us <= now_us)
+        while self.order.front().is_some_and(|oldest| oldest.until_us <= now_us)
+            && let Some(UsedNonce { user, hashes, .. }) = self.order.pop_front()
         {
             for hash in hashes {
                 self.seen.remove(&hash);

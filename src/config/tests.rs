@@ -94,6 +94,10 @@ fn a_mistake_names_the_file_the_key_what_was_found_and_what_would_do() {
     check(&format!("{GOOD}aliases = [\"ftp://x/\"]\n"), &["feed.blog.aliases", "\"ftp://x/\"", "http"]);
     check(&format!("{GOOD}aliases = [\"https://u:hunter2@x/\"]\n"), &["feed.blog.aliases", "***@x"]);
     check(&format!("{GOOD}format = \"rss\"\n"), &["feed.blog.format", "\"rss\"", "resource"]);
+    check(&format!("{GOOD}access = \"secret\"\n"), &["feed.blog.access", "\"secret\"", "\"private\""]);
+    check(&format!("{GOOD}access = true\n"), &["feed.blog.access", "found true", "\"private\""]);
+    check(&format!("{GOOD}access = []\n"), &["feed.blog.access", "nobody", "\"private\""]);
+    check(&format!("{GOOD}access = [\"a b\"]\n"), &["feed.blog.access", "\"a b\"", "alice"]);
     check(
         &format!("{GOOD}poll = {{ min_secs = 0 }}\n"),
         &["feed.blog.poll.min_secs", "found 0", "at least 1"],
