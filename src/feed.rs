@@ -7,6 +7,8 @@ pub mod item;
 
 pub mod item_cap;
 
+pub mod keep_limits;
+
 pub mod history;
 
 pub mod last_walk;

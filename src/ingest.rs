@@ -44,7 +44,7 @@ pub mod poller;
 pub use crate::catalog::settings::{DeletionSettings, DocumentFormat, ImportSettings, RecordSettings};
 pub use config::Config;
 pub use context::Context;
-pub use feed_spec::{FeedSpec, without_credentials};
+pub use feed_spec::{FeedSpec, Keeping, without_credentials};
 pub use fetched::Fetched;
 pub use host_pauses::hosts_of;
 pub use poller::{FeedChange, PollAnswer, Poller, Urgency};

@@ -90,7 +90,7 @@ fn written(sliced: &SlicedDocument, form: Representation) -> String {
     }
     let feed = FeedRecord {
         last_t: Stamp::from_secs(1_900_000_000),
-        items: ItemCounts { total: items.len() as u64, live: items.len() as u64, shortened: 0 },
+        items: ItemCounts { total: items.len() as u64, live: items.len() as u64, shortened: 0, bytes: None },
         metadata: Arc::new(sliced.metadata.clone()),
         completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
         ..FeedRecord::new(FeedNo(1), "x", NAMESPACE)

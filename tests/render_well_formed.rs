@@ -247,7 +247,7 @@ fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str)
     let feed = FeedRecord {
         rev: 1,
         last_t: Stamp::from_secs(1_389_003_527),
-        items: ItemCounts { total: 2, live: 1, shortened: 0 },
+        items: ItemCounts { total: 2, live: 1, shortened: 0, bytes: None },
         metadata: Arc::new(metadata.clone()),
         metadata_rev: 1,
         completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },

@@ -109,6 +109,7 @@ impl Overview {
             items: record.items.total,
             live_items: record.items.live,
             shortened_items: record.items.shortened,
+            item_bytes: record.items.bytes,
             subscribers,
             waiters: self.notify.watchers(record.no),
         }

@@ -11,6 +11,8 @@ mod deletions;
 
 mod import;
 
+mod keep;
+
 mod record;
 
 mod platform;
@@ -19,6 +21,7 @@ mod site;
 
 pub use deletions::DeletionSettings;
 pub use import::ImportSettings;
+pub use keep::KeepSettings;
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use record::RecordSettings;
@@ -57,6 +60,9 @@ pub struct FeedSettings {
     /// The reading of its archives.
     #[serde(default)]
     pub import: ImportSettings,
+    /// Limits of what is kept of it.
+    #[serde(default)]
+    pub keep: KeepSettings,
     /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.
     #[serde(default)]
     pub record: Option<RecordSettings>,
@@ -97,6 +103,7 @@ impl FeedSettings {
             poll: PollSettings::default(),
             deletions: DeletionSettings::default(),
             import: ImportSettings::default(),
+            keep: KeepSettings::default(),
             record: None,
         }
     }
@@ -144,6 +151,7 @@ impl FeedSettings {
         problems.extend(self.access.problems());
         problems.extend(self.poll.problems());
         problems.extend(self.deletions.problems());
+        problems.extend(self.keep.problems());
         problems.extend(self.record.iter().flat_map(RecordSettings::problems));
         problems
     }

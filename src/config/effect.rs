@@ -83,6 +83,8 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("feed.import.pages_max", Reload),
     ("feed.import.page_gap_secs", Reload),
     ("feed.import.again_secs", Reload),
+    ("feed.keep.item_bytes_max", Reload),
+    ("feed.keep.quota_bytes", Reload),
     ("feed.record.folder", Reload),
     ("feed.record.bodies", Reload),
     ("feed.record.bytes_max", Reload),

@@ -37,6 +37,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "feed.access" => crate::auth::access::ACCESS_WANTED,
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.record" => "a table, for instance { folder = \"recordings\", bodies = 50 }",
+        "feed.keep" => "a table, for instance { item_bytes_max = 4194304, quota_bytes = 1073741824 }",
         "feed.record.folder" => "the path of a folder, in quotes",
         "feed.record.bodies" => COUNT,
         "feed.deletions" => "a table, for instance { confirmations = 2, apart_secs = 3600 }",

@@ -55,6 +55,8 @@ pub struct WalkRules {
     pub reach: OwnOrigins,
     /// Pages read at most.
     pub pages_max: u32,
+    /// Bytes of pages read at most.
+    pub bytes_max: u64,
     /// Seconds between two pages at least.
     pub page_gap_secs: u64,
 }

@@ -4,7 +4,7 @@
 use everfeed_adapters::{Body, Element, Entry, Node, Text, TextKind};
 use std::sync::Arc;
 
-/// The most bytes of one item, as they are once escaped in XML.
+/// The most bytes of one item, as they are once escaped in XML, unless the configuration says another number.
 pub const ITEM_BYTES_MAX: usize = 4 << 20;
 
 /// The most bytes of a title that is kept of an item that is too long.
@@ -17,13 +17,13 @@ pub fn escaped_bytes(text: &[u8]) -> usize {
 }
 
 /// An entry without the parts that make it too long, which are named in its content; `None` for one that fits.
-pub fn shortened(entry: &Entry) -> Option<Arc<Entry>> {
+pub fn shortened(entry: &Entry, bytes_max: usize) -> Option<Arc<Entry>> {
     let bytes = entry_bytes(entry);
-    if bytes <= ITEM_BYTES_MAX {
+    if bytes <= bytes_max {
         return None;
     }
     let note = format!(
-        "The publisher's text of this post is left out here: it has {bytes} bytes, and at most {ITEM_BYTES_MAX} are kept."
+        "The publisher's text of this post is left out here: it has {bytes} bytes, and at most {bytes_max} are kept."
     );
     let text = Text { kind: TextKind::Plain, value: note, ..Text::default() };
     let mut short = Entry {
@@ -32,7 +32,7 @@ pub fn shortened(entry: &Entry) -> Option<Arc<Entry>> {
         source: None,
         ..entry.clone()
     };
-    if entry_bytes(&short) > ITEM_BYTES_MAX {
+    if entry_bytes(&short) > bytes_max {
         short.summary = None;
         short.rights = None;
         if let Some(title) = &mut short.title {
@@ -43,7 +43,7 @@ pub fn shortened(entry: &Entry) -> Option<Arc<Entry>> {
             title.kind = TextKind::Plain;
         }
     }
-    if entry_bytes(&short) > ITEM_BYTES_MAX {
+    if entry_bytes(&short) > bytes_max {
         let alternate = short.links.iter().find(|link| link.rel == "alternate").cloned();
         short = Entry {
             id: short.id,
@@ -97,7 +97,8 @@ mod tests {
     fn an_item_that_is_too_long_keeps_what_fits_and_says_what_is_left_out() {
         let body = |value: String| Some(Body { text: text(value), ..Body::default() });
         let plain = Entry { content: body("x".repeat(ITEM_BYTES_MAX)), ..Entry::default() };
-        assert_eq!(shortened(&plain), None);
+        assert_eq!(shortened(&plain, ITEM_BYTES_MAX), None);
+        assert!(shortened(&plain, ITEM_BYTES_MAX - 1).is_some(), "another number may be configured");
         // Escaped, it is five times as long.
         let marks = Entry {
             id: Some("1".into()),
@@ -105,7 +106,7 @@ mod tests {
             content: body("&".repeat(1 << 20)),
             ..Entry::default()
         };
-        let short = shortened(&marks).unwrap();
+        let short = shortened(&marks, ITEM_BYTES_MAX).unwrap();
         assert_eq!((&short.id, &short.title), (&marks.id, &marks.title));
         assert!(short.content.as_ref().unwrap().text.value.contains("5242887 bytes"), "{short:?}");
         for long in [
@@ -119,7 +120,7 @@ mod tests {
                 ..Entry::default()
             },
         ] {
-            assert!(entry_bytes(&shortened(&long).unwrap()) < 2048);
+            assert!(entry_bytes(&shortened(&long, ITEM_BYTES_MAX).unwrap()) < 2048);
         }
     }
 }

@@ -51,6 +51,8 @@ pub struct ItemCounts {
     pub live: u64,
     /// Versions of items so far that were kept without parts that were too long.
     pub shortened: u64,
+    /// Bytes of all of them as they are stored; `None` in what an older everfeed stored, until they are counted.
+    pub bytes: Option<u64>,
 }
 
 /// Completeness of what is held of a feed: where serving began, how far back it reaches, by which walk, and where items may
@@ -108,7 +110,7 @@ impl FeedRecord {
             ids: IdScheme { namespace: namespace.to_owned(), rule: IdRule::Id },
             rev: 0,
             last_t: Stamp::ZERO,
-            items: ItemCounts::default(),
+            items: ItemCounts { bytes: Some(0), ..ItemCounts::default() },
             metadata: Arc::default(),
             metadata_rev: 0,
             completeness: Completeness::default(),

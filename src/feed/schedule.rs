@@ -150,6 +150,9 @@ const MOVED_SECS: u64 = 7 * 86_400;
 /// Seconds between two polls on hints.
 const HINT_SECS: u64 = 5;
 
+/// Seconds between two polls of a feed whose quota is reached: what it shows cannot be kept.
+const QUOTA_SECS: u64 = 86_400;
+
 /// Seconds between two looks at a feed that said 410 (POLLING 1.5).
 const GONE_SECS: u64 = 86_400;
 
@@ -178,6 +181,9 @@ impl PollState {
             self.timetable.next_at.min(now.plus_secs(interval::floor_secs(&self, policy)))
         } else if self.health.gone_at.is_some() {
             self.timetable.next_at.min(polled_at.plus_secs(GONE_SECS))
+        } else if self.is_at_quota() {
+            // The quota may have been raised.
+            self.timetable.next_at.min(polled_at.plus_secs(interval::floor_secs(&self, policy)))
         } else if self.asked_to_stay_away() {
             self.timetable.next_at
         } else {
@@ -198,14 +204,21 @@ impl PollState {
     }
 
     /// Time at which a hint polls the feed. It ends a back-off; it never ends a `not_before` of the host; one that comes within
-    /// five seconds of the last one that polled waits for their end; a feed that said 410 is looked at once a day.
+    /// five seconds of the last one that polled waits for their end; a feed that said 410, or whose quota is reached, is looked
+    /// at once a day.
     pub fn hinted_at(&self, last_hint: Option<Stamp>, host_not_before: Stamp, now: Stamp) -> Stamp {
         let rested = |since: Option<Stamp>, secs: u64| {
             // A moment that is still to come is of a clock that went back since.
             since.filter(|since| *since <= now).map_or(now, |since| since.plus_secs(secs))
         };
-        let looked = self.timetable.polled_at.filter(|_| self.health.gone_at.is_some());
-        rested(last_hint, HINT_SECS).max(rested(looked, GONE_SECS)).max(host_not_before).max(now)
+        let looked = self.timetable.polled_at;
+        let (gone, full) =
+            (looked.filter(|_| self.health.gone_at.is_some()), looked.filter(|_| self.is_at_quota()));
+        rested(last_hint, HINT_SECS)
+            .max(rested(gone, GONE_SECS))
+            .max(rested(full, QUOTA_SECS))
+            .max(host_not_before)
+            .max(now)
     }
 
     /// Plan of the next request. The configured URL is asked at least once a week, unconditionally, so that a redirect that
@@ -225,6 +238,11 @@ impl PollState {
         let secs =
             if self.timetable.wants_audit { audit_secs.min(UNCONDITIONAL_SECS) } else { UNCONDITIONAL_SECS };
         self.timetable.unconditional_at.map_or(Stamp::ZERO, |at| at.plus_secs(secs))
+    }
+
+    /// True while nothing more can be kept of the feed.
+    pub fn is_at_quota(&self) -> bool {
+        self.health.fault.as_ref().is_some_and(|fault| matches!(fault.kind, FaultKind::Quota { .. }))
     }
 
     /// True when the server named the time before which it wants no poll.

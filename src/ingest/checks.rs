@@ -153,7 +153,7 @@ impl<'a> Check<'a> {
 
     /// Keeps the result, if the feed is recorded: without it, its documents play to another end.
     async fn record(&self, item: &Item, said: CheckResult) -> Result<(), Failure> {
-        let Some(record) = self.feed.record.clone() else { return Ok(()) };
+        let Some(record) = self.feed.keeping.record.clone() else { return Ok(()) };
         let (name, now) = (self.feed.name.clone(), self.context.now());
         let link = item.entry().and_then(|entry| entry.permalink()).map(str::to_owned);
         let page = RecordedPage { at_us: now.micros(), at: now.rfc3339(), iri: item.iri.clone(), link, said };

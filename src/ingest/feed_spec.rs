@@ -2,7 +2,8 @@
 
 use super::{DeletionSettings, DocumentFormat, ImportSettings, RecordSettings, platform::Choice};
 use crate::feed::{
-    archive::{LastWalk, OwnOrigins, WalkRules},
+    archive::{BYTES_MAX, LastWalk, OwnOrigins, WalkRules},
+    keep_limits::KeepLimits,
     record::FeedNo,
     schedule::Policy,
     stamp::Stamp,
@@ -30,6 +31,15 @@ pub struct FeedSpec {
     pub deletions: DeletionSettings,
     /// Platform profile whose scrubbers make its digests.
     pub platform: Choice,
+    /// Limits of its items, and the folder of its documents.
+    pub keeping: Keeping,
+}
+
+/// Limits of what is kept of a feed, and the folder in which its documents are recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Keeping {
+    /// Limits of its items.
+    pub limits: KeepLimits,
     /// Folder in which its last documents are kept, if any.
     pub record: Option<RecordSettings>,
 }
@@ -38,9 +48,9 @@ impl FeedSpec {
     /// A feed that is polled and judged as usual.
     pub fn new(no: FeedNo, name: impl Into<String>, url: Url) -> Self {
         let (policy, deletions) = (Policy::default(), DeletionSettings::default());
-        let (aliases, import, record) = (Vec::new(), None, None);
+        let (aliases, import, keeping) = (Vec::new(), None, Keeping::default());
         let (format, platform) = (DocumentFormat::Auto, Choice::Auto);
-        Self { no, name: name.into(), url, aliases, import, format, policy, deletions, platform, record }
+        Self { no, name: name.into(), url, aliases, import, format, policy, deletions, platform, keeping }
     }
 
     /// Its URL as it is stored, compared and shown.
@@ -59,6 +69,8 @@ impl FeedSpec {
         WalkRules {
             reach: OwnOrigins::new(self.bare_url(), self.aliases.clone()),
             pages_max: import.pages_max,
+            // What is read may take as much again when it is stored.
+            bytes_max: self.keeping.limits.quota_bytes.map_or(BYTES_MAX, |quota| BYTES_MAX.min(quota / 2)),
             page_gap_secs: import.page_gap_secs,
         }
     }

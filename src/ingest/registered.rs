@@ -1,6 +1,6 @@
 //! From a feed of the catalog to the feed that is polled.
 
-use super::FeedSpec;
+use super::{FeedSpec, feed_spec::Keeping};
 use crate::catalog::RegisteredFeed;
 
 impl From<&RegisteredFeed> for FeedSpec {
@@ -15,7 +15,7 @@ impl From<&RegisteredFeed> for FeedSpec {
             format: settings.format,
             policy: settings.poll.policy(),
             deletions: settings.deletions,
-            record: settings.record.clone(),
+            keeping: Keeping { limits: settings.keep.limits(), record: settings.record.clone() },
             platform: settings.platform.clone(),
         }
     }

@@ -9,6 +9,8 @@ use crate::{
 pub(super) fn store_failure(error: StoreError) -> Failure {
     if error.is_away() {
         Failure::of(FaultKind::StoreAway { reason: error.to_string() })
+    } else if let StoreError::Quota { bytes, quota_bytes, .. } = error {
+        Failure::of(FaultKind::Quota { bytes, quota_bytes })
     } else {
         Failure::ours(error)
     }

@@ -11,7 +11,7 @@ use crate::{
         record::FeedRecord,
         schedule::Failure,
     },
-    store::{Commit, Receipt, Witnessed},
+    store::{Commit, CommitBasis, Receipt, Witnessed},
 };
 use std::future::Future;
 use tracing::debug;
@@ -99,6 +99,8 @@ where
             Decision::Nothing => return Ok(None),
             Decision::Moved => continue,
         };
+        let basis = CommitBasis { limits: feed.keeping.limits, ..commit.basis };
+        let commit = Commit { basis, ..commit };
         let ended: Vec<Reason> = commit.changes.iter().filter_map(Change::tombstone_reason).collect();
         match context.store.commit(commit).await {
             Ok(receipt) => {

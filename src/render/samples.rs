@@ -39,7 +39,7 @@ pub(super) fn feed(metadata: Metadata) -> FeedRecord {
     FeedRecord {
         rev: 1,
         last_t: T,
-        items: ItemCounts { total: 3, live: 2, shortened: 0 },
+        items: ItemCounts { total: 3, live: 2, shortened: 0, bytes: None },
         metadata: Arc::new(metadata),
         metadata_rev: 1,
         completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },

@@ -65,6 +65,16 @@ pub enum StoreError {
     /// `id:` in an order where items move.
     #[error("id positions need an order in which items do not move: created or -created")]
     MovingOrder,
+    /// The commit would pass the quota of its feed; nothing was written.
+    #[error("feed `{feed}` would keep {bytes} bytes, and its quota is {quota_bytes}")]
+    Quota {
+        /// The feed.
+        feed: String,
+        /// Bytes of its items with the commit.
+        bytes: u64,
+        /// Its quota.
+        quota_bytes: u64,
+    },
     /// The clock is far ahead of the last time recorded, or before the build date. Commits stop until it is accepted.
     #[error(
         "the clock says {now}, the store was last written at {recorded}; if the clock is right, run `everfeed clock accept`"

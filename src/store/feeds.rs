@@ -5,6 +5,7 @@ use super::StoreFuture;
 use crate::feed::{
     archive::{History, LastWalk, StagingChange},
     item::{Item, ItemId, KeyHash},
+    keep_limits::KeepLimits,
     observation_record::ObservationRecord,
     page::{Page, PageQuery},
     reconcile::{Change, Evidence, Known, WindowState, dated},
@@ -147,7 +148,7 @@ pub struct Commit {
     pub observed: Option<ObservationRecord>,
 }
 
-/// State of a feed on which a commit is decided. On any other, the commit is refused.
+/// State of a feed on which a commit is decided, and the limits of what it may keep. In any other state the commit is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitBasis {
     /// The feed.
@@ -157,13 +158,20 @@ pub struct CommitBasis {
     /// The epoch of the writer's lease; once another writer holds the lease, the commit is refused. `None` in a store of one
     /// process.
     pub epoch: Option<u64>,
+    /// Limits of what is kept of the feed: a commit that passes its quota is refused, unless it takes something away.
+    pub limits: KeepLimits,
 }
 
 impl Commit {
     /// A commit that changes nothing of a feed, decided on this record of it.
     pub fn nothing(record: &FeedRecord) -> Self {
         Self {
-            basis: CommitBasis { feed: record.no, rev: record.rev, epoch: None },
+            basis: CommitBasis {
+                feed: record.no,
+                rev: record.rev,
+                epoch: None,
+                limits: KeepLimits::default(),
+            },
             changes: Vec::new(),
             aliases: Vec::new(),
             last: None,

@@ -5,7 +5,7 @@ use super::{
     Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
     Walks, Watched, Witnessed, check_namespace,
     clock_guard::ClockGuard,
-    leases, paging, plan, stored,
+    leases, paging, plan,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -80,11 +80,12 @@ struct MemoryItems {
     witnesses: HashMap<KeyHash, Vec<ItemId>>,
 }
 
-/// An item, and its bytes in a file once escaped.
+/// An item, and its bytes in a file: once escaped, and as they are.
 #[derive(Clone)]
 struct Kept {
     item: Arc<Item>,
     bytes: usize,
+    stored_bytes: u64,
 }
 
 impl Memory {
@@ -527,10 +528,10 @@ impl MemoryFeed {
 
     fn apply(&mut self, plan: plan::PlannedCommit, commit: Commit) -> Result<Receipt, StoreError> {
         for (id, moved) in plan.items {
-            let bytes = escaped_bytes(&stored::item::encode_item(&moved.item)?);
+            let (bytes, stored_bytes) = (escaped_bytes(&moved.encoded), moved.encoded.len() as u64);
             let (t, created) = (moved.item.modified, moved.item.created);
             moved.from.map(|from| self.held.items.remove(&from));
-            self.held.items.insert(t, Kept { item: moved.item, bytes });
+            self.held.items.insert(t, Kept { item: moved.item, bytes, stored_bytes });
             self.held.ids.insert(id, t);
             self.held.created.insert(created, t);
         }
@@ -578,6 +579,14 @@ impl plan::Held for MemoryFeed {
 
     fn id_at(&self, t: Stamp) -> Result<Option<ItemId>, StoreError> {
         Ok(self.held.items.get(&t).map(|kept| kept.item.id))
+    }
+
+    fn bytes_at(&self, t: Stamp) -> Result<u64, StoreError> {
+        Ok(self.held.items.get(&t).map_or(0, |kept| kept.stored_bytes))
+    }
+
+    fn bytes(&self) -> Result<u64, StoreError> {
+        Ok(self.held.items.values().map(|kept| kept.stored_bytes).sum())
     }
 }
 

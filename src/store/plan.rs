@@ -1,10 +1,15 @@
 //! Plan of a commit: the rows to write, worked out before the first is written. Pure; writing is the store's business.
 
-use super::{Commit, Receipt, StoreError, feeds::WITNESSED_MAX, stored::damaged};
+use super::{
+    Commit, Receipt, StoreError,
+    feeds::WITNESSED_MAX,
+    stored::{damaged, item::encode_item},
+};
 use crate::feed::{
     cursor::Toc,
     item::{Content, Item, ItemId, KeyHash, PublisherId, Reason},
-    item_cap::{ITEM_BYTES_MAX, shortened},
+    item_cap::shortened,
+    keep_limits::KeepLimits,
     reconcile::{Change, Delete, Evidence, Put, PutKind, WindowState},
     record::{FeedRecord, GAPS_MAX, Gap, WindowFigures},
     stamp::Stamp,
@@ -18,6 +23,10 @@ pub(super) trait Held {
     fn item(&self, id: ItemId) -> Result<Option<Arc<Item>>, StoreError>;
     /// The id of the item that holds this T.
     fn id_at(&self, t: Stamp) -> Result<Option<ItemId>, StoreError>;
+    /// Bytes of the item that holds this T, as it is stored.
+    fn bytes_at(&self, t: Stamp) -> Result<u64, StoreError>;
+    /// Bytes of all items, as they are stored.
+    fn bytes(&self) -> Result<u64, StoreError>;
 }
 
 /// The changes of one commit, before they are applied.
@@ -38,6 +47,8 @@ pub(super) struct Moved {
     pub(super) from: Option<Stamp>,
     /// As it will be.
     pub(super) item: Arc<Item>,
+    /// The same as it is stored.
+    pub(super) encoded: Vec<u8>,
 }
 
 /// Works a commit out. T = max(now, last T of the feed + 1 us), change by change.
@@ -56,16 +67,23 @@ pub(super) fn plan(
         PlannedCommit { receipt, items: BTreeMap::new(), evidence: Vec::new(), forgotten: Vec::new() };
     for change in &commit.changes {
         let t = plan.receipt.feed.last_t.next().max(now);
-        plan.take(change, t, held)?;
+        plan.take(change, t, &commit.basis.limits, held)?;
         plan.receipt.feed.last_t = t;
     }
     plan.close(commit, held)?;
     plan.mark_gap(commit, before, held)?;
+    plan.weigh(&commit.basis.limits, held)?;
     Ok(plan)
 }
 
 impl PlannedCommit {
-    fn take(&mut self, change: &Change, t: Stamp, held: &impl Held) -> Result<(), StoreError> {
+    fn take(
+        &mut self,
+        change: &Change,
+        t: Stamp,
+        limits: &KeepLimits,
+        held: &impl Held,
+    ) -> Result<(), StoreError> {
         let id = change.id();
         // An item may change twice in one commit: only its last version is written.
         let (from, before) = match self.items.remove(&id) {
@@ -73,15 +91,21 @@ impl PlannedCommit {
             None => held.item(id)?.map_or((None, None), |item| (Some(item.modified), Some(item))),
         };
         let item = match change {
-            Change::Put(put) => self.put(put, before, t)?,
+            Change::Put(put) => self.put(put, before, t, limits.item_bytes_max)?,
             Change::Delete(delete) => self.delete(delete, before, t)?,
         };
-        self.items.insert(id, Moved { from, item: Arc::new(item) });
+        self.items.insert(id, Moved { from, item: Arc::new(item), encoded: Vec::new() });
         self.receipt.stamped.push((id, t));
         Ok(())
     }
 
-    fn put(&mut self, put: &Put, before: Option<Arc<Item>>, t: Stamp) -> Result<Item, StoreError> {
+    fn put(
+        &mut self,
+        put: &Put,
+        before: Option<Arc<Item>>,
+        t: Stamp,
+        bytes_max: usize,
+    ) -> Result<Item, StoreError> {
         let fits = match put.kind {
             PutKind::Added => before.is_none(),
             PutKind::Edited => before.as_ref().is_some_and(|item| !item.is_gone()),
@@ -93,14 +117,14 @@ impl PlannedCommit {
         let feed = &mut self.receipt.feed;
         feed.items.total += u64::from(put.kind == PutKind::Added);
         feed.items.live += u64::from(put.kind != PutKind::Edited);
-        let short = shortened(&put.entry);
+        let short = shortened(&put.entry, bytes_max);
         feed.items.shortened += u64::from(short.is_some());
         if let Some(entry) = &short {
             tracing::warn!(
                 feed.name = %feed.name, item.id = %put.id, item.iri = %put.iri,
-                "An item of `{}` is kept without parts that are too long: more than {ITEM_BYTES_MAX} bytes", feed.name
+                "An item of `{}` is kept without parts that are too long: more than {bytes_max} bytes (keep.item_bytes_max)", feed.name
             );
-            debug_assert!(shortened(entry).is_none(), "what is short enough stays as it is");
+            debug_assert!(shortened(entry, bytes_max).is_none(), "what is short enough stays as it is");
         }
         let revived = (put.kind == PutKind::Revived).then_some(t);
         let before = before.as_deref();
@@ -141,6 +165,25 @@ impl PlannedCommit {
         let tombstone_count = before.tombstone_count.saturating_add(1);
         let (iri, publisher_id) = (before.iri.clone(), before.publisher_id.clone());
         Ok(Item { content, modified: t, iri, publisher_id, tombstone_count, ..*before })
+    }
+
+    /// Counts the bytes of the feed, and refuses what passes its quota. A commit that takes away at least as much as it adds is
+    /// always made.
+    fn weigh(&mut self, limits: &KeepLimits, held: &impl Held) -> Result<(), StoreError> {
+        let feed = &mut self.receipt.feed;
+        let before = feed.items.bytes.map_or_else(|| held.bytes(), Ok)?;
+        let (mut added, mut removed) = (0_u64, 0_u64);
+        for moved in self.items.values_mut() {
+            moved.encoded = encode_item(&moved.item)?;
+            added += moved.encoded.len() as u64;
+            removed += moved.from.map_or(Ok(0), |from| held.bytes_at(from))?;
+        }
+        let bytes = before.saturating_add(added).saturating_sub(removed);
+        if let Some(quota_bytes) = limits.quota_bytes.filter(|quota| added > removed && bytes > *quota) {
+            return Err(StoreError::Quota { feed: feed.name.clone(), bytes, quota_bytes });
+        }
+        feed.items.bytes = Some(bytes);
+        Ok(())
     }
 
     /// Notes that items may be missing before those of this commit, when its document began the window anew.

@@ -328,6 +328,7 @@ fn walk() -> ArchiveWalk {
     let rules = WalkRules {
         reach: Origins::new(Url::parse("http://example.org/feed").unwrap(), vec![]),
         pages_max: 1000,
+        bytes_max: 1 << 20,
         page_gap_secs: 1,
     };
     let links = vec![link("prev-archive")];

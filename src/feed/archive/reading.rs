@@ -1,7 +1,7 @@
 //! Reading forward: what a page on the way is taken for, and the step from a good page to the next; not the proof of the end.
 
 use super::{
-    ArchiveWalk, BYTES_MAX, EndClaim, EndSign, EndStep, PageTrace, PageUse, WalkPhase, WalkReply, WalkRules,
+    ArchiveWalk, EndClaim, EndSign, EndStep, PageTrace, PageUse, WalkPhase, WalkReply, WalkRules,
     WalkedDocument,
     completion::Completion,
     strategy::{NextPage, Strategy},
@@ -267,8 +267,8 @@ impl ArchiveWalk {
         let Some((strategy, _)) = self.ways.first_mut() else { return self.end(Completion::Unknown) };
         let follows_links = strategy.follows_links();
         let next = strategy.after(&self.feed, seen);
-        if self.counts.bytes > BYTES_MAX {
-            let reason = PartialReason::TooManyBytes { mib_max: BYTES_MAX >> 20 };
+        if self.counts.bytes > rules.bytes_max {
+            let reason = PartialReason::TooManyBytes { mib_max: rules.bytes_max.div_ceil(1 << 20) };
             return self.end(Completion::Partial(reason));
         }
         let next = match next {

@@ -59,6 +59,7 @@ fn rules() -> WalkRules {
     WalkRules {
         reach: OwnOrigins::new(Url::parse(FEED).unwrap(), aliases),
         pages_max: 1000,
+        bytes_max: super::BYTES_MAX,
         page_gap_secs: 2,
     }
 }

@@ -49,6 +49,13 @@ pub enum FaultKind {
         /// The store's reason, for people.
         reason: String,
     },
+    /// The quota of the feed is reached: nothing is deleted, and nothing new is kept.
+    Quota {
+        /// Bytes that its items would take.
+        bytes: u64,
+        /// Its quota.
+        quota_bytes: u64,
+    },
     /// A failure on our side: the store, or a bug.
     Internal {
         /// The cause, for people.
@@ -126,6 +133,7 @@ impl FaultKind {
                 (whose, cause) == (other, of_other)
             }
             (Self::NotAFeed { kind, .. }, Self::NotAFeed { kind: other, .. }) => kind == other,
+            (Self::Quota { .. }, Self::Quota { .. }) => true,
             _ => self == other,
         }
     }
@@ -133,7 +141,7 @@ impl FaultKind {
     /// Whose fault it is.
     pub fn whose(&self) -> Whose {
         match self {
-            Self::Refused { status: 401, .. } => Whose::Configuration,
+            Self::Refused { status: 401, .. } | Self::Quota { .. } => Whose::Configuration,
             Self::Refused { .. } | Self::NotAFeed { .. } | Self::DifferentFeed { .. } => Whose::Upstream,
             Self::NoAnswer { whose, .. } => *whose,
             Self::Internal { .. } | Self::StoreAway { .. } => Whose::Ours,
@@ -144,7 +152,7 @@ impl FaultKind {
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
-            Self::NotAFeed { .. } | Self::DifferentFeed { .. } => Some(200),
+            Self::NotAFeed { .. } | Self::DifferentFeed { .. } | Self::Quota { .. } => Some(200),
             Self::NoAnswer { .. } | Self::Internal { .. } | Self::StoreAway { .. } => None,
         }
     }
@@ -177,6 +185,12 @@ impl fmt::Display for FaultKind {
             | Self::NotAFeed { reason, .. }
             | Self::StoreAway { reason }
             | Self::Internal { reason } => f.write_str(reason),
+            Self::Quota { bytes, quota_bytes } => write!(
+                f,
+                "the quota is reached: with what the publisher shows now the feed would keep {bytes} bytes, and at most \
+                 {quota_bytes} are to be kept (quota); nothing is deleted, nothing new is kept, and the publisher is asked \
+                 once a day; raise `keep.quota_bytes` of the feed, or give 0 for none"
+            ),
             Self::DifferentFeed { title } => write!(f, "the URL answers with another feed, \"{title}\""),
         }
     }

@@ -1,8 +1,8 @@
 //! From what a poll brought to what is remembered of it and when the next one is due.
 
 use super::{
-    FaultKind, FaultNote, GONE_SECS, PermanentMove, Policy, PollState, Repeat, ValidatorPair, Whose,
-    calendar, interval, retry_after_secs,
+    FaultKind, FaultNote, GONE_SECS, PermanentMove, Policy, PollState, QUOTA_SECS, Repeat, ValidatorPair,
+    Whose, calendar, interval, retry_after_secs,
 };
 use crate::feed::stamp::Stamp;
 use everfeed_adapters::{Digest, Rhythm, platforms::Detected};
@@ -204,7 +204,11 @@ impl PollState {
                 later(now.plus_secs(secs), interval::slack_us(secs, jitter))
             }
             (None, None) => {
-                let secs = interval::back_off_secs(self, failure.status(), policy);
+                let secs = if self.is_at_quota() {
+                    QUOTA_SECS
+                } else {
+                    interval::back_off_secs(self, failure.status(), policy)
+                };
                 self.after(secs, policy, now, jitter)
             }
         };

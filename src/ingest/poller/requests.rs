@@ -109,7 +109,8 @@ impl AwaitedPolls {
                 None
             }
             (Some((state, pause)), Urgency::Polite) => {
-                let at = state.hinted_at(None, pause, now);
+                // The operator may ask whether there is room by now.
+                let at = if state.is_at_quota() { pause } else { state.hinted_at(None, pause, now) };
                 let is_gone = state.health.gone_at.is_some();
                 (at > now).then_some(PollAnswer::NotBefore { at, is_gone })
             }

@@ -3,7 +3,7 @@
 use super::{ArchiveReader, Stepped};
 use crate::feed::{
     archive::{ArchiveWalk, WalkStep},
-    schedule::{Failure, Plan},
+    schedule::{Failure, FaultKind, Plan},
 };
 use crate::ingest::store_failure::store_failure;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,9 @@ use tracing::warn;
 
 /// Seconds until a step that failed on our side is done again.
 const STEP_AGAIN_SECS: u64 = 5;
+
+/// Seconds until the commit of archives that pass the quota of their feed is tried again: nothing is asked for it.
+const QUOTA_AGAIN_SECS: u64 = 86_400;
 
 impl ArchiveReader<'_> {
     /// Goes one step on: at most one request. `None` when `stop` came before there was anything to keep.
@@ -21,7 +24,9 @@ impl ArchiveReader<'_> {
             Err(failure) => {
                 let name = &self.feed.name;
                 warn!(feed.name = %name, "A page of the archives of `{name}` could not be kept: {failure}");
-                let next_at = self.context.now().plus_secs(STEP_AGAIN_SECS);
+                let is_full = matches!(failure.kind, FaultKind::Quota { .. });
+                let again_secs = if is_full { QUOTA_AGAIN_SECS } else { STEP_AGAIN_SECS };
+                let next_at = self.context.now().plus_secs(again_secs);
                 Some(Stepped { walk: Some(before), ..Stepped::without_walk(Some(next_at)) })
             }
         }

@@ -33,7 +33,7 @@ struct OfSubscribers {
 /// A gauge for every question that a dashboard asks of a feed.
 fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
     type ReadFigure = fn(&FeedStatus) -> i64;
-    let gauges: [(&str, &str, ReadFigure); 11] = [
+    let gauges: [(&str, &str, ReadFigure); 12] = [
         ("feed_suspects", "Items that are missed and not decided on", |feed| whole(feed.suspects)),
         ("feed_gaps", "Places where items may be missing", |feed| whole(feed.gaps.len())),
         ("feed_quarantined", "1 while too much is missing at once to believe it", |feed| {
@@ -46,6 +46,9 @@ fn gauge_feeds(registry: &mut Registry, feeds: &[FeedStatus]) {
             |feed| feed.last_good_at.as_deref().map_or(0, unix_secs),
         ),
         ("feed_items", "Items held, tombstones included", |feed| whole(feed.items)),
+        ("feed_item_bytes", "Bytes of the items held, as they are stored", |feed| {
+            whole(feed.item_bytes.unwrap_or_default())
+        }),
         ("feed_live_items", "Items held that are no tombstones", |feed| whole(feed.live_items)),
         ("feed_served", "1 once the first good document is in", |feed| i64::from(feed.served)),
         ("feed_failed_polls", "Polls that failed in a row", |feed| i64::from(feed.failures)),

@@ -128,6 +128,8 @@ pub struct FeedStatus {
     pub live_items: u64,
     /// Versions of items so far that were kept without parts that were too long.
     pub shortened_items: u64,
+    /// Bytes of all items as they are stored; null until they are counted.
+    pub item_bytes: Option<u64>,
     /// Its push subscriptions.
     pub subscribers: SubscriberStatus,
     /// Readers that wait for a change now: long polls and subscriptions.

@@ -23,7 +23,12 @@ on_every_store![
 
 fn walk() -> ArchiveWalk {
     let feed = Url::parse("http://example.org/feed").unwrap();
-    let rules = WalkRules { reach: OwnOrigins::new(feed.clone(), vec![]), pages_max: 9, page_gap_secs: 1 };
+    let rules = WalkRules {
+        reach: OwnOrigins::new(feed.clone(), vec![]),
+        pages_max: 9,
+        bytes_max: 1 << 20,
+        page_gap_secs: 1,
+    };
     let href = "http://example.org/a".into();
     let links = vec![Link { href, rel: "prev-archive".into(), ..Link::default() }];
     let metadata = Metadata { links, ..Metadata::default() };

@@ -8,6 +8,7 @@ use crate::{
     feed::{
         absence::{AbsenceState, Coverage, ProofPolicy, ShownItem, WindowEvent},
         item::{Content, ItemId, KeyHash, Reason},
+        keep_limits::KeepLimits,
         observation_record::{OBSERVATIONS_MAX, ObservationCounts, ObservationRecord},
         order::Order,
         reconcile::{
@@ -46,6 +47,7 @@ on_every_store![
     the_last_observations_are_kept_with_the_commits_that_they_came_with,
     a_window_that_begins_anew_leaves_a_marker_between_two_cursors,
     only_the_last_gaps_are_remembered,
+    the_bytes_of_a_feed_are_counted_and_a_commit_that_would_pass_its_quota_is_not_made,
 ];
 
 fn stamps(receipt: &Receipt) -> Vec<u64> {
@@ -511,4 +513,35 @@ async fn only_the_last_gaps_are_remembered(rig: Rig) {
     }
     let gaps = rig.reopen().feed(feed).await.unwrap().completeness.gaps;
     assert_eq!((gaps.len(), gaps[0].at), (GAPS_MAX, START.plus_secs(4)));
+}
+
+async fn the_bytes_of_a_feed_are_counted_and_a_commit_that_would_pass_its_quota_is_not_made(rig: Rig) {
+    let (feed, other) = (rig.blog().await, rig.register("other", "other").await.unwrap().no);
+    let held = async |feed| rig.feed(feed).await.unwrap().items.bytes.unwrap();
+    let within = async |feed, quota_bytes, changes| {
+        let commit = commit(&rig.feed(feed).await.unwrap(), changes);
+        let limits = KeepLimits { quota_bytes: Some(quota_bytes), ..KeepLimits::default() };
+        let basis = crate::store::CommitBasis { limits, ..commit.basis };
+        rig.commit(crate::store::Commit { basis, ..commit }).await
+    };
+    assert_eq!(held(feed).await, 0);
+    within(feed, u64::MAX, vec![add(1), add(2)]).await.unwrap();
+    let two = held(feed).await;
+    let refused = within(feed, two + 10, vec![add(3)]).await;
+    let Err(StoreError::Quota { bytes, quota_bytes, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(quota_bytes, two + 10);
+    assert_eq!((held(feed).await, ids(&rig.list(feed, Order::MODIFIED, None).await)), (two, ids_of(&[1, 2])));
+    within(other, two, vec![add(1)]).await.unwrap();
+    // What takes something away is kept at any quota, and an item that changes twice counts once.
+    within(feed, 1, vec![delete(1)]).await.unwrap();
+    let less = held(feed).await;
+    assert!(less < two, "{less} of {two}");
+    within(feed, bytes, vec![edit(2, &"x".repeat(5_000)), edit(2, "first"), revive(1)]).await.unwrap();
+    let again = held(feed).await;
+    within(feed, bytes + 50, vec![add(3)]).await.unwrap();
+    let three = held(feed).await;
+    assert_eq!(three - again, bytes - two, "as many as it would have been before");
+    within(feed, 1, vec![]).await.unwrap();
+    let rig = rig.reopen();
+    assert_eq!(rig.feed(feed).await.unwrap().items.bytes, Some(three));
 }

@@ -24,7 +24,7 @@ use crate::{
         Commit, HostPause, Receipt, StoreError,
         leases::check_epoch,
         plan::{self, Moved, PlannedCommit},
-        stored::{damaged, decode, encode, item::encode_item},
+        stored::{damaged, decode, encode},
     },
 };
 use redb::WriteTransaction;
@@ -69,12 +69,12 @@ fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Res
     let mut items = tx.edit(ITEMS)?;
     let mut ids = tx.edit(IDS)?;
     let mut created = tx.edit(CREATED)?;
-    for (id, Moved { from, item }) in &plan.items {
+    for (id, Moved { from, item, encoded }) in &plan.items {
         if let Some(from) = from {
             items.remove(&stamp_key(feed, *from))?;
         }
         let t = item.modified;
-        if items.insert(&stamp_key(feed, t), &encode_item(item)?)? {
+        if items.insert(&stamp_key(feed, t), encoded)? {
             return Err(damaged(&format!("feed {feed}"), &format!("held an item at {t}, after its last T")));
         }
         ids.insert(&id_key(feed, *id), &stamp_value(t))?;

@@ -312,4 +312,18 @@ where
         let stored = self.items.get(&stamp_key(self.feed, t))?;
         stored.map(|stored| Ok(item_header(stored.value())?.id)).transpose()
     }
+
+    fn bytes_at(&self, t: Stamp) -> Result<u64, StoreError> {
+        let stored = self.items.get(&stamp_key(self.feed, t))?;
+        Ok(stored.map_or(0, |stored| stored.value().len() as u64))
+    }
+
+    fn bytes(&self) -> Result<u64, StoreError> {
+        let (first, last) = (stamp_key(self.feed, Stamp::ZERO), stamp_key(self.feed, Stamp::MAX));
+        let mut bytes = 0;
+        for row in self.items.range::<&StampKey>(&first..=&last)? {
+            bytes += row?.1.value().len() as u64;
+        }
+        Ok(bytes)
+    }
 }

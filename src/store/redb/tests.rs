@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::Manual,
-    feed::{order::Order, page::PageQuery, position::Position, record::FeedNo, stamp::Stamp},
+    feed::{order::Order, page::PageQuery, position::Position, record::{FeedNo, FeedRecord, ItemCounts}, stamp::Stamp},
     store::{
         CatalogStore as _, Feeds as _, Remedy, StoreCondition, StoreError, SubscriptionNo,
         Subscriptions as _, Upkeep as _, Watched as _,
@@ -20,6 +20,7 @@ use crate::{
             rig::{NAMESPACE, Rig, START, add, all, commit, edit, guid, id, open},
             subscriptions::new,
         },
+        stored::{decode, encode},
     },
 };
 use futures_util::future::{join_all, poll_immediate};
@@ -604,6 +605,25 @@ async fn values_that_cannot_be_read_are_damage() {
     is_damaged(store.register("blog", NAMESPACE).await);
     is_damaged(store.subscriptions(Some(FEED), None, 9).await);
     is_damaged(store.end_subscription(SubscriptionNo(1)).await);
+}
+
+#[tokio::test]
+async fn the_bytes_of_a_feed_that_an_older_everfeed_stored_are_counted_once() {
+    let store = damage(|tx| {
+        let mut feeds = tx.edit(FEEDS).unwrap();
+        let key = feed_key(FEED);
+        let stored = feeds.get(&key).unwrap().unwrap().value().to_vec();
+        let record: FeedRecord = decode("a feed", &stored).unwrap();
+        let record = FeedRecord { items: ItemCounts { bytes: None, ..record.items }, ..record };
+        feeds.insert(&key, &encode(&record).unwrap()).unwrap();
+    })
+    .await;
+    let before = store.feed(FEED).await.unwrap();
+    assert_eq!(before.items.bytes, None);
+    store.commit(commit(&before, vec![])).await.unwrap();
+    let counted = damage(|_| {}).await.feed(FEED).await.unwrap().items.bytes;
+    assert!(counted > Some(0));
+    assert_eq!(store.feed(FEED).await.unwrap().items.bytes, counted);
 }
 
 #[test]

@@ -29,7 +29,7 @@ stored_structs! {
         no, name, ids, rev, last_t, items, metadata, metadata_rev, completeness, window,
     }
     IdScheme { namespace, rule }
-    ItemCounts { total, live, shortened }
+    ItemCounts { total, live, shortened, bytes }
     Completeness { first_cursor, history, last_walk, gaps }
     WindowFigures { quarantined_since, suspects, deferred, reformatted_at, next_check_at }
     Gap { at, event, before, after }

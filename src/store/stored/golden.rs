@@ -302,7 +302,7 @@ fn samples() -> Vec<Sample> {
     let record = FeedRecord {
         rev: 4,
         last_t: AT,
-        items: ItemCounts { total: 9, live: 8, shortened: 0 },
+        items: ItemCounts { total: 9, live: 8, shortened: 0, bytes: None },
         metadata: Arc::new(metadata()),
         metadata_rev: 2,
         ids: IdScheme { namespace: "example.org/feed".into(), rule: IdRule::IdAndLink },

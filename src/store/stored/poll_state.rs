@@ -36,6 +36,7 @@ stored_enums! {
         3 DifferentFeed { title },
         4 StoreAway { reason },
         5 Internal { reason },
+        6 Quota { bytes, quota_bytes },
     }
     NoAnswerCause { 0 Resolve, 1 Connect, 2 Timeout, 3 Redirect, 4 TooLarge, 5 Broken, 6 Local, 7 Tls }
     BodyKind { 0 Empty, 1 Html, 2 Json, 3 Xml, 4 Other }

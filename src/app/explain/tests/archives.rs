@@ -97,7 +97,12 @@ async fn an_item_that_walks_miss_is_told_with_what_is_still_needed_and_then_with
 fn a_walk_is_told_with_what_it_waits_for_until_when_and_how_its_end_was_proven() {
     use crate::feed::archive::{ArchiveWalk, EndProof, OwnOrigins, WalkReply, WalkRules, WalkedDocument};
     let feed = url::Url::parse("http://blog.example/rss").unwrap();
-    let rules = WalkRules { reach: OwnOrigins::new(feed.clone(), vec![]), pages_max: 9, page_gap_secs: 2 };
+    let rules = WalkRules {
+        reach: OwnOrigins::new(feed.clone(), vec![]),
+        pages_max: 9,
+        bytes_max: 1 << 20,
+        page_gap_secs: 2,
+    };
     let page = |href: Option<&str>| {
         let link = |href: &str| everfeed_adapters::Link {
             href: href.to_owned(),

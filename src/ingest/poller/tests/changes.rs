@@ -1,7 +1,13 @@
 //! Feeds that are added, changed and removed while the poller runs.
 
 use super::*;
-use crate::feed::schedule::Policy;
+use crate::{
+    feed::{
+        keep_limits::KeepLimits,
+        schedule::{Policy, Whose},
+    },
+    ingest::Keeping,
+};
 
 /// Number of requests for this URL, and the time of the last one.
 fn polls(house: &House, url: &str) -> (usize, Option<u64>) {
@@ -102,5 +108,36 @@ async fn a_changed_policy_and_a_changed_url_count_at_once() {
     pass(1).await;
     assert_eq!(house.requests_at(), [0, HOUR, 3 * HOUR + 100]);
     assert!(!house.seen.lock().unwrap()[2].headers.contains_key("if-none-match"), "polled afresh");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_at_its_quota_keeps_what_it_has_asks_once_a_day_and_goes_on_when_the_quota_is_raised() {
+    let house = House::new(|n, _| ready(ok_with(if n < 2 { ONE } else { TWO }, &[("etag", "\"1\"")])));
+    let feed = house.feed("blog", URL, HOUR, DAY).await;
+    let other = house.feed("other", "http://other.example/", HOUR, DAY).await;
+    let running = house.start([&feed, &other]).await;
+    pass(100).await;
+    let held = house.store.feed(feed.no).await.unwrap().items.bytes;
+    let limits = KeepLimits { quota_bytes: held, ..KeepLimits::default() };
+    let keeping = Keeping { limits, ..Keeping::default() };
+    running.poller.apply(FeedChange::Changed(FeedSpec { keeping, ..feed.clone() }));
+    pass(HOUR).await;
+    let health = running.poller.status(feed.no).unwrap().health;
+    let fault = health.fault.unwrap().kind;
+    assert_eq!(fault.whose(), Whose::Configuration);
+    assert!(fault.to_string().contains("`keep.quota_bytes`"), "{fault}");
+    assert_eq!(running.poller.failing(), [(Whose::Configuration, 1)].into());
+    house.hint(feed.no);
+    pass(DAY).await;
+    // The hint waits until the day is over; the feed is served as it was, and nothing is deleted.
+    assert_eq!(polls(&house, URL), (3, Some(HOUR + DAY)));
+    assert_eq!((house.total(feed.no).await, house.total(other.no).await), (1, 2));
+    assert!(house.store.feed(feed.no).await.unwrap().is_ready());
+    running.poller.apply(FeedChange::Changed(feed.clone()));
+    pass(HOUR).await;
+    assert_eq!(polls(&house, URL), (4, Some(2 * HOUR + DAY)));
+    assert_eq!(house.total(feed.no).await, 2);
+    assert_eq!(running.poller.status(feed.no).unwrap().health.fault, None);
     running.stop().await;
 }
