@@ -14,7 +14,7 @@ use crate::{
         listen,
         router::Router,
     },
-    store::{Remedy, Store, redb::Redb},
+    store::{Remedy, Store, redb::Redb, traits::Upkeep as _},
 };
 use accounts::AccountDesk;
 use anyhow::Context as _;
@@ -288,9 +288,12 @@ pub async fn removed_feeds(config: &Config) -> anyhow::Result<Vec<RemovedFeed>> 
     if !config.store.path.exists() {
         return Ok(Vec::new());
     }
-    let store = open(config, Arc::new(clock::System)).await?;
-    let catalog = catalog::observe(&*store, config.feed.clone()).await?;
-    let removed = removed::removed_feeds(&*store, &catalog).await;
+    let settings = config.store.clone();
+    let seen =
+        tokio::task::spawn_blocking(move || Redb::look(&settings.path, &settings, Arc::new(clock::System)));
+    let store = seen.await?.with_context(|| format!("the store {}", config.store.path.display()))?;
+    let catalog = catalog::observe(&store, config.feed.clone()).await?;
+    let removed = removed::removed_feeds(&store, &catalog).await;
     store.close().await?;
     Ok(removed?)
 }

@@ -23,9 +23,14 @@ pub(super) async fn forget_item(
     let unknown = || ForgetRefused::UnknownItem { feed: feed.to_owned(), item: item.to_owned() };
     let record = explainer.store.feed_named(feed).await?;
     let record = record.ok_or_else(|| ForgetRefused::Unknown(feed.to_owned()))?;
-    let found = explainer.find(&record, item).await?.ok_or_else(unknown)?;
-    let receipt = remove(&*explainer.store, record.no, found.id).await?;
-    tracing::info!(feed.name = %feed, item.id = %found.id, "Removed an item of `{feed}` for good; a tombstone without content stays");
+    let id = match explainer.find(&record, item).await {
+        Ok(found) => found.ok_or_else(unknown)?.id,
+        // Its id is all that is known of an item that cannot be read.
+        Err(StoreError::DamagedItem { id, .. }) if item.parse().is_ok_and(|named: ItemId| named == id) => id,
+        Err(error) => return Err(error.into()),
+    };
+    let receipt = remove(&*explainer.store, record.no, id).await?;
+    tracing::info!(feed.name = %feed, item.id = %id, "Removed an item of `{feed}` for good; a tombstone without content stays");
     Ok(receipt)
 }
 

@@ -1,7 +1,7 @@
 //! The ways in which a store fails, and what a caller may conclude from each; not how callers answer their own clients.
 
 use super::{FeedLease, SubscriptionNo};
-use crate::feed::{page::Unanswerable, record::FeedNo};
+use crate::feed::{item::ItemId, page::Unanswerable, record::FeedNo};
 use std::convert::Infallible;
 use thiserror::Error;
 
@@ -96,6 +96,18 @@ pub enum StoreError {
         "the store is damaged: {0}; `everfeed store verify` tells what else is, and a backup restores it"
     )]
     Damaged(String),
+    /// An item could not be read back.
+    #[error(
+        "item {id} of feed `{feed}` is damaged: {what}; a backup restores it, and `everfeed forget {feed} {id}` removes it for good, so that the others are read"
+    )]
+    DamagedItem {
+        /// The name of the feed.
+        feed: String,
+        /// The item.
+        id: ItemId,
+        /// The damage.
+        what: String,
+    },
     /// The disk or the database failed; nothing was written.
     #[error("the store failed: {0}")]
     Failed(String),

@@ -22,10 +22,10 @@ use crate::{
         stamp::Stamp,
     },
 };
-use file::StoreFile;
 pub use file::begin_anew;
+use file::{SeenFile, StoreFile};
 use guarded::guarded;
-use open_file::OpenFile;
+use open_file::{FileOpener as _, OpenFile};
 use reader::Reader;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -57,6 +57,8 @@ mod open_file;
 mod file;
 
 mod rows;
+
+mod salvage;
 
 mod listing;
 
@@ -112,6 +114,14 @@ impl Redb {
         let file = StoreFile::new(path, config.cache_bytes);
         let database = guarded(|| file.open_or_make());
         let database = database.unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
+        Self::over(OpenFile::new(Box::new(file), database, clock.clone()), clock)
+    }
+
+    /// Opens the file at a path to look at it: nothing is written to it and nothing is made, and what redb mends in it stays
+    /// in memory. Blocks.
+    pub fn look(path: &Path, config: &Config, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let file = SeenFile::new(path, config.cache_bytes);
+        let database = guarded(|| file.open()).unwrap_or_else(|panic| Err(StoreError::Damaged(panic)))?;
         Self::over(OpenFile::new(Box::new(file), database, clock.clone()), clock)
     }
 
@@ -173,11 +183,18 @@ impl Feeds for Redb {
     }
 
     fn snapshot(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Snapshot> {
-        Box::pin(self.reader.run(move |snapshot| rows::snapshot(snapshot, feed, &keys)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| salvage::named(snapshot, feed, rows::snapshot(snapshot, feed, &keys))),
+        )
     }
 
     fn witnessed(&self, feed: FeedNo, witnesses: Vec<KeyHash>) -> StoreFuture<'_, Witnessed> {
-        Box::pin(self.reader.run(move |snapshot| rows::witnessed(snapshot, feed, &witnesses)))
+        Box::pin(
+            self.reader.run(move |snapshot| {
+                salvage::named(snapshot, feed, rows::witnessed(snapshot, feed, &witnesses))
+            }),
+        )
     }
 
     fn ids(&self, feed: FeedNo, keys: Vec<KeyHash>) -> StoreFuture<'_, Vec<(KeyHash, ItemId)>> {
@@ -189,15 +206,25 @@ impl Feeds for Redb {
     }
 
     fn page(&self, query: PageQuery) -> StoreFuture<'_, Page> {
-        Box::pin(self.reader.run(move |snapshot| listing::page(snapshot, &query)))
+        Box::pin(
+            self.reader
+                .run(move |snapshot| salvage::named(snapshot, query.feed, listing::page(snapshot, &query))),
+        )
     }
 
     fn item(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Option<Arc<Item>>> {
-        Box::pin(self.reader.run(move |snapshot| rows::Items::of(snapshot, feed)?.item(id)))
+        Box::pin(self.reader.run(move |snapshot| {
+            let read = rows::Items::of(snapshot, feed).and_then(|items| items.item(id));
+            salvage::named(snapshot, feed, read)
+        }))
     }
 
     fn outline(&self, feed: FeedNo, after: Option<Stamp>, max: usize) -> StoreFuture<'_, Vec<Outlined>> {
-        Box::pin(self.reader.run(move |snapshot| rows::outline(snapshot, feed, after, max)))
+        Box::pin(
+            self.reader.run(move |snapshot| {
+                salvage::named(snapshot, feed, rows::outline(snapshot, feed, after, max))
+            }),
+        )
     }
 
     fn evidence(&self, feed: FeedNo, id: ItemId) -> StoreFuture<'_, Vec<(Stamp, Evidence)>> {

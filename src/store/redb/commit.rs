@@ -2,7 +2,7 @@
 
 use super::{
     leases::lease,
-    rows,
+    rows, salvage,
     tables::{
         CREATED, EVIDENCE, EvidenceKey, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey,
         STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, hash_key, id_key,
@@ -35,6 +35,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     let record = rows::record(writing.look(), feed)?;
     writing.check_clock()?;
     check_epoch(lease(writing.look(), feed)?.as_ref(), commit.basis.epoch)?;
+    salvage::mend_removed(writing, commit)?;
     let plan = plan::plan(record, commit, writing.now, &rows::Items::of(writing.look(), feed)?)?;
     let tx = writing.change();
     write_items(tx, feed, &plan)?;

@@ -2,6 +2,7 @@
 
 use super::{
     open_file::{Astray, FileOpener, OpenDatabase},
+    overlay::Overlay,
     tables::{BARE_META, SCHEMA, USERS, WITNESSES, make_all},
     watched_backend::{IoFault, WatchedBackend},
 };
@@ -154,6 +155,29 @@ impl FileOpener for StoreFile {
 
     fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |found| found.len())
+    }
+}
+
+/// The file of a store that is only looked at.
+pub(super) struct SeenFile(StoreFile);
+
+impl SeenFile {
+    pub(super) fn new(path: &Path, cache_bytes: usize) -> Self {
+        Self(StoreFile::new(path, cache_bytes))
+    }
+}
+
+impl FileOpener for SeenFile {
+    fn open(&self) -> Result<OpenDatabase, StoreError> {
+        let StoreFile { path, .. } = &self.0;
+        let file = File::open(path).map_err(|error| self.0.failed(&error))?;
+        if file.metadata().is_ok_and(|found| found.len() == 0) {
+            return Err(StoreError::Missing(format!("{} is empty", path.display())));
+        }
+        let file = FileBackend::new(file).map_err(|error| refusal(path, error))?;
+        let overlay = Overlay::new(file).map_err(|error| self.0.failed(&error))?;
+        let (backend, fault) = WatchedBackend::new(overlay);
+        whole(path, &fault, || self.0.builder().create_with_backend(backend))
     }
 }
 

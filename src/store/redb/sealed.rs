@@ -136,6 +136,15 @@ impl<K: Key + 'static, T: ReadableTable<K, Coded>> Sealed<K, T> {
         self.found(key.borrow(), stored)
     }
 
+    /// The value of a key, whether its checksum is right or not.
+    pub(super) fn get_unchecked<'k>(
+        &self,
+        key: impl Borrow<K::SelfType<'k>>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let stored = self.table.get(key.borrow())?;
+        Ok(stored.and_then(|stored| split(stored.value()).map(|(value, _)| value.to_vec())))
+    }
+
     /// The rows of a range of keys.
     pub(super) fn range<'k, R>(
         &self,

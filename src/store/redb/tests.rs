@@ -12,19 +12,29 @@ use super::{
 };
 use crate::{
     clock::Manual,
-    feed::{order::Order, page::PageQuery, position::Position, record::{FeedNo, FeedRecord, ItemCounts}, stamp::Stamp},
+    feed::{
+        item::Reason,
+        order::Order,
+        page::PageQuery,
+        position::Position,
+        reconcile::{Change, Delete},
+        record::{FeedNo, FeedRecord, ItemCounts},
+        stamp::Stamp,
+    },
     store::{
-        CatalogStore as _, Feeds as _, Remedy, StoreCondition, StoreError, SubscriptionNo,
+        CatalogStore as _, Feeds as _, Receipt, Remedy, StoreCondition, StoreError, SubscriptionNo,
         Subscriptions as _, Upkeep as _, Watched as _,
         conformance::{
-            rig::{NAMESPACE, Rig, START, add, all, commit, edit, guid, id, open},
+            rig::{NAMESPACE, Rig, START, add, all, commit, delete, edit, guid, id, open},
             subscriptions::new,
         },
         stored::{decode, encode},
     },
 };
 use futures_util::future::{join_all, poll_immediate};
-use redb::{Builder, Database, StorageBackend, TableDefinition, backends::InMemoryBackend};
+use redb::{
+    Builder, Database, ReadableTable as _, StorageBackend, TableDefinition, backends::InMemoryBackend,
+};
 use std::{
     collections::HashSet,
     io,
@@ -539,7 +549,7 @@ async fn damage(change: impl FnOnce(&redb::WriteTransaction)) -> Redb {
 const FEED: FeedNo = FeedNo(1);
 
 fn is_damaged<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
-    assert!(matches!(answer, Err(StoreError::Damaged(_))), "{answer:?}");
+    assert!(matches!(answer, Err(StoreError::Damaged(_) | StoreError::DamagedItem { .. })), "{answer:?}");
 }
 
 #[tokio::test]
@@ -624,6 +634,66 @@ async fn the_bytes_of_a_feed_that_an_older_everfeed_stored_are_counted_once() {
     let counted = damage(|_| {}).await.feed(FEED).await.unwrap().items.bytes;
     assert!(counted > Some(0));
     assert_eq!(store.feed(FEED).await.unwrap().items.bytes, counted);
+}
+
+/// Removes an item as an operator does.
+async fn remove(store: &Redb, n: u32) -> Result<Receipt, StoreError> {
+    let Change::Delete(delete) = delete(n) else { panic!("it is a deletion") };
+    let delete = Delete { reason: Reason::Forgotten, ..delete };
+    let feed = store.feed(FEED).await.unwrap();
+    store.commit(commit(&feed, vec![Change::Delete(delete)])).await
+}
+
+#[tokio::test]
+async fn an_item_that_is_damaged_is_named_with_the_command_that_removes_it_and_is_removed() {
+    for keeps_its_name in [true, false] {
+        let store = damage(|tx| {
+            let mut items = tx.open_table(ITEMS.definition()).unwrap();
+            let mut stored = items.get(&stamp_key(FEED, START)).unwrap().unwrap().value().to_vec();
+            if keeps_its_name {
+                *stored.last_mut().unwrap() ^= 1;
+            } else {
+                stored.truncate(9);
+            }
+            items.insert(&stamp_key(FEED, START), stored.as_slice()).unwrap();
+        })
+        .await;
+        for order in [Order::MODIFIED, Order::CREATED] {
+            let told = store.page(all(FEED, order)).await.unwrap_err().to_string();
+            let command = format!("`everfeed forget blog {}`", id(1));
+            assert!(told.contains(&command), "{told}");
+        }
+        assert!(store.item(FEED, id(2)).await.unwrap().is_some(), "the other one is read");
+        remove(&store, 1).await.unwrap();
+        for order in [Order::MODIFIED, Order::CREATED] {
+            let page = store.page(all(FEED, order)).await.unwrap();
+            assert_eq!((page.items.len(), page.record.items.live), (2, 1));
+            let stub = page.items.iter().find(|item| item.id == id(1)).unwrap();
+            assert!(stub.content.is_forgotten() && stub.created == START);
+            assert_eq!(stub.iri == guid(1), keeps_its_name, "{}", stub.iri);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_looked_at_is_neither_made_nor_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let look = || Redb::look(&path, &Config::default(), clock());
+    assert!(look().is_err());
+    assert!(!path.exists(), "nothing is made");
+    let store = reopen(&path).unwrap();
+    store.register("blog", NAMESPACE).await.unwrap();
+    store.close().await.unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let mut rights = std::fs::metadata(&path).unwrap().permissions();
+    rights.set_readonly(true);
+    std::fs::set_permissions(&path, rights).unwrap();
+    let seen = look().unwrap();
+    assert_eq!(seen.feeds(None, 9).await.unwrap().len(), 1);
+    seen.close().await.unwrap();
+    drop(seen);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
 #[test]
