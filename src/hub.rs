@@ -43,6 +43,8 @@ mod signature;
 mod lease;
 mod retry_schedule;
 
+mod set_back;
+
 mod destination;
 mod health;
 mod places;

@@ -12,7 +12,7 @@ pub(super) const VERIFY_GIVE_UP_SECS: u64 = 6 * 3600;
 /// The most that is added, as a part of the wait: subscribers that failed together do not come back together.
 const JITTER: f64 = 0.5;
 /// The longest `Retry-After` that is believed, seconds; a day of silence is what a subscriber may ask for.
-const RETRY_AFTER_MAX_SECS: u64 = 24 * 3600;
+pub(super) const RETRY_AFTER_MAX_SECS: u64 = 24 * 3600;
 
 /// Time at which a delivery is tried again after `failures` in a row, at least one.
 pub(super) fn delivery_at(now: Stamp, failures: u32, retry_after: Option<Duration>) -> Stamp {

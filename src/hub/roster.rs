@@ -50,7 +50,7 @@ pub struct FailingSubscriber {
     pub host: String,
     /// Reason of the last failure.
     pub why: String,
-    /// Time of the first failure in a row, as far as this process knows.
+    /// Time of the first failure in a row.
     pub since: Stamp,
     /// Failures in a row; 0 where others of its host failed and it was not tried.
     pub failures: u32,

@@ -6,11 +6,12 @@ use super::{
     command::SubscriptionCommand,
     next_step::{self, NextStep, Offer, UnderWay},
     roster::{FailingSubscriber, Key, NewTask, Standing, Ticket},
-    verify,
+    set_back, verify,
 };
 use crate::{
     auth::authenticator::AccountsInForce,
     catalog::CatalogSnapshot,
+    clock::{Jump, JumpWatch},
     feed::view::View,
     store::{
         Subscription,
@@ -41,6 +42,7 @@ pub(super) struct SubscriptionTask {
     accounts: watch::Receiver<AccountsInForce>,
     verification: Verification,
     pushing: Pushing,
+    clock: JumpWatch,
 }
 
 /// The longest sleep, seconds: a clock that is set is noticed at the latest then.
@@ -52,7 +54,7 @@ impl SubscriptionTask {
     /// The task of a stored subscription.
     pub(super) fn new(
         place: TaskPlace,
-        sub: Subscription,
+        mut sub: Subscription,
         mut progress: Progress,
         commands: mpsc::Receiver<SubscriptionCommand>,
     ) -> Self {
@@ -61,8 +63,12 @@ impl SubscriptionTask {
             progress.attempts = Attempts::default();
         }
         let shared = &place.shared;
+        let now = shared.now();
+        // What changes is saved with whatever is next: after another start it is the same.
+        set_back::clamp(&mut sub, &mut progress, now);
         Self {
             row: SubscriptionRow::new(shared.clone(), sub, progress),
+            clock: JumpWatch::new(now.micros()),
             commands,
             catalog: shared.gate.catalog.watch(),
             accounts: shared.gate.auth.watch(),
@@ -98,6 +104,10 @@ impl SubscriptionTask {
         loop {
             self.place.note(standing(&self.row));
             let now = self.place.shared.now();
+            if let Some(Jump::Back(by)) = self.clock.look(now.micros()) {
+                set_back::bring_forward(&mut self.row.sub, &mut self.row.progress, by, now);
+                self.row.save().await;
+            }
             let state = (self.offer(), self.under_way());
             match next_step::next(&self.row.sub, &self.row.progress, state, now) {
                 NextStep::Save => self.row.save().await,
@@ -136,7 +146,7 @@ impl SubscriptionTask {
         self.place.note_failing(Some(FailingSubscriber {
             host: self.row.host(),
             why,
-            since: self.place.shared.now(),
+            since: attempts.since.unwrap_or_else(|| self.place.shared.now()),
             failures: attempts.failed,
             next_try: attempts.next_try,
         }));

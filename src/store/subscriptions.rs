@@ -153,6 +153,8 @@ pub struct Attempts {
     pub next_try: Stamp,
     /// The last failure, for the status page.
     pub failure: Option<String>,
+    /// Time of the first failure in a row; `None` in what an older everfeed stored.
+    pub since: Option<Stamp>,
 }
 
 /// An acknowledged delivery.

@@ -439,7 +439,8 @@ pub(crate) async fn fill(store: &dyn Store) {
     let lease = Some(Lease { until: START.plus_secs(864_000), terms: lease });
     let target = target(Dialect::Legacy, Some("hush"), Some("token"));
     let active = Subscription { target, lease, ..made };
-    let attempts = Attempts { failed: 3, next_try: START, failure: Some("connection refused".into()) };
+    let failure = Some("connection refused".into());
+    let attempts = Attempts { failed: 3, next_try: START, failure, since: Some(START) };
     let progress = Progress { acked: Some("1_0_1".into()), attempts, on_behalf_of: None };
     store.change_subscription(active, Some(progress)).await.unwrap();
     store.take_lease(feed.no, "node-1", 60).await.unwrap();

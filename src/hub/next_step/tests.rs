@@ -54,7 +54,7 @@ fn asked(attempts: u32, next_try: Stamp) -> Subscription {
 
 /// A position whose last deliveries failed so often.
 fn failed(times: u32, next_try: Stamp) -> Progress {
-    let attempts = Attempts { failed: times, next_try, failure: None };
+    let attempts = Attempts { failed: times, next_try, failure: None, since: None };
     Progress { acked: Some(String::new()), attempts, ..Progress::default() }
 }
 

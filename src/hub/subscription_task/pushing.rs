@@ -162,7 +162,9 @@ impl SubscriptionTask {
             let at = next_try.rfc3339();
             warn!(callback.host = %host, "Pushes of `{topic}` are not taken at {host}: {why}; the next try is at {at}");
         }
-        self.row.note_attempts(Attempts { failed, next_try, failure: Some(why.clone()) }).await;
+        let since = self.row.progress.attempts.since.filter(|_| failed > 1);
+        let since = Some(since.unwrap_or_else(|| self.place.shared.now()));
+        self.row.note_attempts(Attempts { failed, next_try, failure: Some(why.clone()), since }).await;
         self.note_failing(why);
     }
 

@@ -269,8 +269,12 @@ impl Rig {
 
     /// Likewise, but no document of `blog` is in yet.
     pub(super) async fn unready(config: Config) -> Self {
+        Self::by(config, Arc::new(Paused::from(START.micros()))).await
+    }
+
+    /// Likewise by another clock, which begins with the test.
+    pub(super) async fn by(config: Config, clock: Arc<dyn Clock>) -> Self {
         let start = Instant::now();
-        let clock: Arc<dyn Clock> = Arc::new(Paused::from(START.micros()));
         let store: Arc<dyn Store> = Arc::new(Memory::new(clock.clone()));
         let record = store.register("blog", NAMESPACE).await.unwrap();
         let other = store.register("other", "example.org/other").await.unwrap();

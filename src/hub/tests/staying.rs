@@ -1,8 +1,19 @@
 //! Subscriptions over time: renewals, leases, restarts.
 
 use super::rig::{CALLBACK, DAY_SECS, Reply, Rig, TOPIC};
-use crate::{hub::Config, secret::Secret};
-use std::time::Duration;
+use crate::{
+    clock::{Clock, Paused},
+    hub::Config,
+    readers::testing::START,
+    secret::Secret,
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 // HUB-6, W-4: nothing changes before the callback has confirmed it.
 #[tokio::test(start_paused = true)]
@@ -153,6 +164,55 @@ async fn a_restart_forgets_nothing() {
     assert_eq!((push.prev(), push.last()), ("", rig.head().await.as_str()));
     assert!(push.header("x-hub-signature").starts_with("sha256="));
     assert_eq!(rig.counts().active, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_keeps_since_when_pushes_fail() {
+    let rig = Rig::new().await;
+    rig.subscribed(&[]).await;
+    rig.net.on_push(|_| Reply::status(503));
+    rig.add(1).await;
+    let failing = |rig: &Rig| rig.hub.failing(10).remove(&rig.feed).unwrap().remove(0);
+    rig.wait(600).await;
+    let before = failing(&rig);
+    let rig = rig.killed().await;
+    rig.wait(3600).await;
+    let after = failing(&rig);
+    assert_eq!(after.since, before.since);
+    assert!(after.failures > before.failures, "{after:?}");
+}
+
+/// A clock that goes with the timers, and can be set back.
+struct SetBack {
+    paused: Paused,
+    by_secs: AtomicU64,
+}
+
+impl Clock for SetBack {
+    fn now_us(&self) -> u64 {
+        self.paused.now_us() - self.by_secs.load(Ordering::Relaxed) * 1_000_000
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_and_leases_end_in_time_although_the_clock_is_set_back() {
+    for restarts in [false, true] {
+        let paused = Paused::from(START.plus_secs(100 * DAY_SECS).micros());
+        let clock = Arc::new(SetBack { paused, by_secs: AtomicU64::new(0) });
+        let rig = Rig::by(Config::default(), clock.clone()).await;
+        rig.commit(vec![]).await;
+        rig.subscribed(&[("hub.lease_seconds", "86400")]).await;
+        rig.net.on_push(|_| Reply::down());
+        rig.add(1).await;
+        rig.wait(600).await;
+        clock.by_secs.store(30 * DAY_SECS, Ordering::Relaxed);
+        let rig = if restarts { rig.killed().await } else { rig };
+        rig.net.taken();
+        rig.wait(DAY_SECS / 2).await;
+        assert!(rig.net.pushes().len() > 5, "they go on");
+        rig.wait(DAY_SECS / 2 + 3600).await;
+        assert!(rig.sub().await.is_none(), "the lease is as long as it was");
+    }
 }
 
 // Killed while a push is under way: it may have been taken, so it is sent once more, with the same prev.

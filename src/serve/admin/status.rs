@@ -189,7 +189,7 @@ pub struct FailingStatus {
     pub host: String,
     /// The last failure, in words.
     pub error: String,
-    /// Since when, as far as this process knows.
+    /// Since when.
     pub since: String,
     /// Pushes that failed in a row; 0 where others of its host failed and it was not tried.
     pub failed: u32,

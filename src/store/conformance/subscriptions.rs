@@ -67,7 +67,7 @@ pub(crate) fn new(feed: FeedNo, callback: &str) -> NewSubscription {
 /// A position, and the state of its deliveries.
 fn progress(acked: &str, failed: u32) -> Progress {
     let failure = (failed > 0).then(|| "connection refused".to_owned());
-    let attempts = Attempts { failed, next_try: START, failure };
+    let attempts = Attempts { failed, next_try: START, failure, since: Some(START) };
     Progress { acked: Some(acked.to_owned()), attempts, on_behalf_of: None }
 }
 

@@ -565,7 +565,7 @@ fn samples() -> Vec<Sample> {
     let principal = Some(PrincipalId { user: UserNo(4), token: Some(TokenNo(5)) });
     let pending = subscription.pending.clone().map(|pending| Pending { principal, ..pending });
     let private = Subscription { principal, pending, ..subscription.clone() };
-    let attempts = Attempts { failed: 3, next_try: AT, failure: some("refused") };
+    let attempts = Attempts { failed: 3, next_try: AT, failure: some("refused"), since: None };
     let progress = Progress { acked: some("1_0_1"), attempts, on_behalf_of: None };
     vec![
         item_sample("live", item(Content::Live(Arc::new(entry())))),

@@ -51,7 +51,7 @@ stored_structs! {
     LeaseTerms { secs, auto_refresh }
     Pending { intent, attempts, next_try, give_up_at, start, principal }
     Progress { acked, attempts, on_behalf_of }
-    Attempts { failed, next_try, failure }
+    Attempts { failed, next_try, failure, since }
 }
 
 stored_enums! {
