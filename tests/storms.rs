@@ -8,12 +8,16 @@ use std::{
     fmt::Write as _,
     net::{Ipv4Addr, SocketAddr},
     process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 use tempfile::TempDir;
 use testkit::{
     client::ask,
-    publisher::{Answer, Publisher, ok, with_headers},
+    publisher::{Answer, Asked, Publisher, ok, with_headers},
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -233,4 +237,144 @@ async fn an_answer_of_interim_heads_without_end_is_cut() {
         }
     };
     timeout(PATIENCE, healed).await.expect("it polls on");
+}
+
+/// Lines of the configuration for callbacks on this machine and clients behind a proxy.
+const PROXIES: &str = "trusted_proxies = [\"127.0.0.1/32\"]";
+const HUB: &str = "poll = { min_secs = 1, max_secs = 1 }\n[hub]\ncallbacks_private = true";
+
+/// Asks the hub to subscribe a callback, as a client of this address; tells the status.
+async fn subscribe(running: &Running, client: &str, callback: &str) -> u16 {
+    let topic = format!("http://{}/feeds/blog.atom?order=modified", running.consumers);
+    let form = format!("hub.mode=subscribe&hub.topic={topic}&hub.callback={callback}");
+    let headers = [("content-type", "application/x-www-form-urlencoded"), ("x-forwarded-for", client)];
+    let answer = timeout(PATIENCE, ask(running.consumers, Method::POST, "/hub", &headers, &form)).await;
+    answer.expect("it answers").expect("it answers").status
+}
+
+/// The challenge of a verification, which confirms it; `None` for another request.
+fn confirmed(asked: &Asked) -> Option<Answer> {
+    let query = asked.head.split_whitespace().nth(1)?.split_once('?')?.1;
+    let challenge = query.split('&').find_map(|pair| pair.strip_prefix("hub.challenge="))?;
+    Some(ok("text/plain", challenge))
+}
+
+/// Waits until the feed has so many active subscriptions.
+async fn until_active(running: &Running, active: u64) {
+    let grown = async {
+        loop {
+            let status = ask(running.operator, Method::GET, "/status", &[], "").await.unwrap();
+            let status: serde_json::Value = serde_json::from_slice(&status.body).unwrap();
+            if status["feeds"][0]["subscribers"]["active"].as_u64().unwrap() >= active {
+                return;
+            }
+            sleep(GLANCE).await;
+        }
+    };
+    timeout(PATIENCE, grown).await.expect("they are verified");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_callbacks_on_many_hosts_delay_no_healthy_one() {
+    /// Longer than a healthy callback may wait, and as long as a place of a slow one is taken.
+    const SLOW: Duration = Duration::from_secs(9);
+    const SLOW_HOSTS: usize = 15;
+    const SLOW_EACH: usize = 20;
+    const WELL: usize = 24;
+    let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
+    let running = Running::start(&publisher.url("/rss"), "", PROXIES, HUB).await;
+    let (slow, well) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counted = (slow.clone(), well.clone());
+    let callbacks = Publisher::start_at(Ipv4Addr::UNSPECIFIED.into(), move |asked| {
+        confirmed(asked).unwrap_or_else(|| {
+            let taken = with_headers(204, &[], "");
+            let is_slow = asked.path().starts_with("/slow");
+            let count = if is_slow { &counted.0 } else { &counted.1 };
+            count.fetch_add(1, Ordering::Relaxed);
+            if is_slow { taken.after(SLOW) } else { taken }
+        })
+    })
+    .await;
+    let url = |host: String, path: String| callbacks.url(&path).replace("0.0.0.0", &host);
+    for n in 0..WELL {
+        let callback = url(format!("127.0.1.{}", 2 + n % 12), format!("/well/{n}"));
+        assert_eq!(subscribe(&running, "192.0.2.1", &callback).await, 202);
+    }
+    for n in 0..SLOW_HOSTS * SLOW_EACH {
+        let callback = url(format!("127.0.0.{}", 2 + n % SLOW_HOSTS), format!("/slow/{n}"));
+        let client = format!("192.0.2.{}", 10 + n % 10);
+        assert_eq!(subscribe(&running, &client, &callback).await, 202);
+    }
+    until_active(&running, (WELL + SLOW_HOSTS * SLOW_EACH) as u64).await;
+    for posts in [4, 5] {
+        let before = well.load(Ordering::Relaxed);
+        publisher.says(ok("application/rss+xml", rss("blog", posts, 10)));
+        let first = async {
+            while well.load(Ordering::Relaxed) == before {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, first).await.expect("it is pushed");
+        let began = Instant::now();
+        let taken = async {
+            while well.load(Ordering::Relaxed) < before + WELL {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, taken).await.expect("each healthy callback has its push");
+        let waited = began.elapsed();
+        eprintln!(
+            "{WELL} healthy callbacks beside {} slow ones: {} ms",
+            SLOW_HOSTS * SLOW_EACH,
+            waited.as_millis()
+        );
+        assert!(waited < SLOW, "none waits for a slow one: {waited:?}");
+    }
+    assert!(slow.load(Ordering::Relaxed) > 0, "the slow ones are pushed to, too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hopeless_requests_to_subscribe_shut_nobody_out_and_ask_nobody_without_end() {
+    const HOPELESS: usize = 2_000;
+    const HOSTS: usize = 20;
+    let publisher = Publisher::of(|_| ok("application/rss+xml", rss("blog", 3, 10))).await;
+    let running = Arc::new(Running::start(&publisher.url("/rss"), "", PROXIES, HUB).await);
+    let questions = Arc::new(AtomicUsize::new(0));
+    let counted = questions.clone();
+    let callbacks = Publisher::start_at(Ipv4Addr::UNSPECIFIED.into(), move |asked| {
+        if asked.path().starts_with("/well") {
+            return confirmed(asked).unwrap_or_else(|| with_headers(204, &[], ""));
+        }
+        counted.fetch_add(1, Ordering::Relaxed);
+        with_headers(500, &[], "")
+    })
+    .await;
+    let base = callbacks.url("/");
+    let mut clients = tokio::task::JoinSet::new();
+    for client in 0..20 {
+        let (running, base) = (running.clone(), base.clone());
+        clients.spawn(async move {
+            let mut refused = 0;
+            for n in 0..HOPELESS / 20 {
+                let host = base.replace("0.0.0.0", &format!("127.0.2.{}", 2 + (n + client) % HOSTS));
+                let callback = format!("{host}no/{client}-{n}");
+                let status = subscribe(&running, &format!("198.51.100.{client}"), &callback).await;
+                assert!(matches!(status, 202 | 429 | 503), "{status}");
+                refused += usize::from(status != 202);
+            }
+            refused
+        });
+    }
+    let refused: usize = clients.join_all().await.into_iter().sum();
+    let began = Instant::now();
+    let callback = base.replace("0.0.0.0", "127.0.3.2") + "well";
+    assert_eq!(subscribe(&running, "203.0.113.1", &callback).await, 202, "a newcomer finds room");
+    until_active(&running, 1).await;
+    let asked = questions.load(Ordering::Relaxed);
+    eprintln!(
+        "{HOPELESS} hopeless requests, {refused} refused: {asked} questions to {HOSTS} hosts; a newcomer was verified in {} ms",
+        began.elapsed().as_millis()
+    );
+    assert!(asked <= 12 * HOSTS, "a dozen to each address at most: {asked}");
+    assert!(running.peak_bytes() < 200 * MIB, "{} MiB", running.peak_bytes() / MIB);
 }
