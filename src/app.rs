@@ -19,11 +19,12 @@ use crate::{
 use accounts::AccountDesk;
 use anyhow::Context as _;
 use descriptors::Descriptors;
+use doors::Doors;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
 use std::{mem, net::SocketAddr, sync::Arc, time::Duration};
 use tasks::Tasks;
-use tokio::{net::TcpListener, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wiring::Wiring;
 
@@ -32,6 +33,8 @@ mod wiring;
 mod tasks;
 
 mod descriptors;
+
+mod doors;
 
 mod insight;
 
@@ -98,9 +101,8 @@ impl App {
         let wiring =
             Wiring { idle_per_host: descriptors.idle_per_host(), ..Wiring::new(config, store, clock).await? };
         let server = &wiring.config.server;
-        let listener = bind(server.listen, "consumers").await?;
-        let admin_listener = bind(server.admin_listen, "the operator").await?;
-        let addresses = (listener.local_addr()?, admin_listener.local_addr()?);
+        let doors = Doors::open(server).await?;
+        let addresses = (doors.address(), doors.admin_address()?);
 
         // Both listeners answer while the feeds are registered.
         let progress = Arc::new(RegistrationProgress::of(feeds.len()));
@@ -109,10 +111,12 @@ impl App {
         let connections_max = descriptors.connections_max(&wiring.config);
         let limits = listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget);
         let router = Router::starting(progress.clone());
-        tasks.serve(listener, router.clone(), wiring.metrics.clone(), limits);
+        tasks.serve(doors.consumers, router.clone(), wiring.metrics.clone(), limits);
+        tasks.follow_certificate(doors.certificate);
+        tasks.redirect(doors.redirect, &server.public_url, addresses.0.port());
         let admin = Admin::starting(progress.clone(), wiring.metrics.clone());
         let guard = AdminGuard::new(admin.clone(), server.admin_listen.ip(), server.admin_token.clone());
-        tasks.serve_operator(admin_listener, guard);
+        tasks.serve_operator(doors.operator, guard);
 
         let starting = Starting { wiring, source, readers, router, admin };
         match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
@@ -130,7 +134,7 @@ impl App {
         }
     }
 
-    /// Address at which consumers are served.
+    /// Address at which consumers are served; without a port, where they are served at sockets in the file system only.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -327,8 +331,4 @@ async fn open(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn 
     let path = config.path.clone();
     let opened = tokio::task::spawn_blocking(move || Redb::open(&config.path, &config, clock)).await?;
     Ok(Arc::new(opened.with_context(|| format!("the store {}", path.display()))?))
-}
-
-async fn bind(address: SocketAddr, whom: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} for {whom}"))
 }

@@ -72,8 +72,14 @@ impl Config {
         let text = source::read(file)?;
         Self::from_text(file, &text, environment, |config| {
             // A service is started in other folders than a shell.
-            config.store.path = file.with_file_name("").join(&config.store.path);
-            problems::store_problem(config)
+            let folder = file.with_file_name("");
+            config.store.path = folder.join(&config.store.path);
+            config.server.listen.below(&folder);
+            for path in [&mut config.server.tls.certificate, &mut config.server.tls.key].into_iter().flatten()
+            {
+                *path = folder.join(&*path);
+            }
+            problems::store_problem(config).into_iter().chain(problems::certificate_problem(config)).collect()
         })
     }
 
@@ -99,15 +105,15 @@ impl Config {
 
     /// Reads a text that stands in no file; `name` is what errors call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
-        Self::from_text(Path::new(name), text, [], |_| None)
+        Self::from_text(Path::new(name), text, [], |_| Vec::new())
     }
 
-    /// Reads a text, and finds every mistake in it. `beside` looks for one outside of the text.
+    /// Reads a text, and finds every mistake in it. `beside` looks for those outside of the text.
     fn from_text(
         file: &Path,
         text: &str,
         environment: impl IntoIterator<Item = (String, String)>,
-        beside: impl Fn(&mut Self) -> Option<RefusedSetting>,
+        beside: impl Fn(&mut Self) -> Vec<RefusedSetting>,
     ) -> Result<Self, ConfigError> {
         let environment: Vec<(String, String)> = environment.into_iter().collect();
         let parts = parts::parts(text);
@@ -127,7 +133,7 @@ impl Config {
     fn read(
         parts: &[&str],
         environment: Vec<(String, String)>,
-        beside: impl Fn(&mut Self) -> Option<RefusedSetting>,
+        beside: impl Fn(&mut Self) -> Vec<RefusedSetting>,
     ) -> (Self, Vec<RefusedSetting>) {
         let (first, rest) = parts.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
         let mut reading = ConfigReading::new(ConfigText::read(first, environment));

@@ -2,8 +2,10 @@
 
 use crate::{readers, secret::AdminToken};
 use ipnet::IpNet;
+use listen_address::ListenAddresses;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use tls::TlsSettings;
 use url::Url;
 
 pub mod accept;
@@ -15,15 +17,21 @@ pub mod context;
 pub mod discovery;
 pub mod feed_range;
 mod heads;
+pub mod https_redirect;
 pub mod listen;
+pub mod listen_address;
+pub mod listener;
 pub mod long_poll;
 pub mod mount;
 mod own_layers;
 pub mod own_mounts;
+mod proxy_header;
 pub mod pull;
 pub mod refusal;
 pub mod router;
+mod socket;
 pub mod stack;
+pub mod tls;
 mod unread;
 
 pub mod admin;
@@ -34,8 +42,8 @@ mod tests;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Address and port for consumers.
-    pub listen: SocketAddr,
+    /// Addresses for consumers: an address and port, `unix:` and a path, `systemd`, or a list of those.
+    pub listen: ListenAddresses,
     /// The URL by which consumers reach us from outside: the root of every URL that we print.
     pub public_url: Url,
     /// Address and port for the operator: `/live`, `/ready`, `/metrics`, `/status`. Keep it off the internet.
@@ -48,6 +56,10 @@ pub struct Config {
     pub trusted_proxies: Vec<IpNet>,
     /// True to take passwords (`Authorization: Basic`) over plain HTTP from other machines, too. They can be read on the way.
     pub basic_over_http: bool,
+    /// True when those proxies begin each connection with a header of the PROXY protocol, version 1 or 2.
+    pub proxy_protocol: bool,
+    /// HTTPS.
+    pub tls: TlsSettings,
     /// Path below which our own paths live; empty for none.
     pub prefix: String,
     /// Requests held at once at most; one more gets 503.
@@ -75,12 +87,14 @@ impl Default for Config {
         let readers = readers::Config::default();
         let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
         Self {
-            listen: local(8080),
+            listen: local(8080).into(),
             public_url: Url::parse("http://127.0.0.1:8080/").expect("a literal URL"),
             admin_listen: local(8079),
             admin_token: None,
             trusted_proxies: Vec::new(),
             basic_over_http: false,
+            proxy_protocol: false,
+            tls: TlsSettings::default(),
             prefix: String::new(),
             waiters_max: 20_000,
             connections_max: 25_000,

@@ -143,7 +143,7 @@ impl House {
         );
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        tokio::spawn(listen::serve(listener, service, limits, stop.clone()));
+        tokio::spawn(listen::serve([listener.into()], service, limits, stop.clone()));
         Ok(Served { address, waiters, _stop: stop.drop_guard() })
     }
 }

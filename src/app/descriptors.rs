@@ -6,6 +6,8 @@ use crate::config::Config;
 const OWN_FILES: u64 = 64;
 /// Connections of the operator.
 const OPERATOR_FILES: u64 = 64;
+/// Connections that are sent to HTTPS.
+const REDIRECT_FILES: u64 = 256;
 /// Connections to publishers: every job in flight may have one of its own host and one of another that it was sent to.
 const PUBLISHER_FILES: u64 = 2 * 100;
 /// Connections of consumers that there is room for at least, whatever else is short.
@@ -33,7 +35,8 @@ impl Descriptors {
     /// callbacks and the operator.
     pub(super) fn connections_max(self, config: &Config) -> usize {
         let callbacks = u64::try_from(config.hub.in_flight_max).unwrap_or(u64::MAX);
-        let reserved = (OWN_FILES + OPERATOR_FILES + PUBLISHER_FILES).saturating_add(callbacks);
+        let redirects = config.server.tls.redirect_from.map_or(0, |_| REDIRECT_FILES);
+        let reserved = (OWN_FILES + OPERATOR_FILES + PUBLISHER_FILES + redirects).saturating_add(callbacks);
         let room = self.files_max.saturating_sub(reserved).max(CONSUMERS_MIN);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let wanted = config.server.connections_max;

@@ -5,18 +5,24 @@ use crate::{
     ingest::Poller,
     serve::{
         admin::{Admin, AdminGuard},
+        https_redirect::redirecting,
         listen,
+        listener::Listener,
         router::Router,
         stack,
+        tls::Certificate,
     },
     telemetry::Metrics,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use url::Url;
 
 /// Connections of operators at most: they are few.
 const ADMIN_CONNECTIONS_MAX: usize = 64;
+/// Connections at most that are sent to HTTPS: each is short.
+const REDIRECT_CONNECTIONS_MAX: usize = 256;
 /// Bytes of answers to operators at most that they have not read.
 const ADMIN_ANSWERS_BYTES_MAX: usize = 64 << 20;
 
@@ -55,13 +61,13 @@ impl Tasks {
     /// Serves consumers.
     pub(super) fn serve(
         &self,
-        listener: TcpListener,
+        listeners: Vec<Listener>,
         router: Router,
         metrics: Metrics,
         limits: listen::ListenerLimits,
     ) {
         let service = stack::stack(router, metrics);
-        self.serving.spawn(listen::serve(listener, service, limits, self.stop_serving.clone()));
+        self.serving.spawn(listen::serve(listeners, service, limits, self.stop_serving.clone()));
     }
 
     /// Serves the operator.
@@ -70,7 +76,24 @@ impl Tasks {
         let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
         let limits = listen::ListenerLimits::new(ADMIN_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
         let limits = listen::ListenerLimits { idle_give_way: true, ..limits };
-        self.serving.spawn(listen::serve(listener, admin, limits, stop));
+        self.serving.spawn(listen::serve([listener.into()], admin, limits, stop));
+    }
+
+    /// Sends those who ask by HTTP to HTTPS.
+    pub(super) fn redirect(&self, listener: Option<TcpListener>, public_url: &Url, port: u16) {
+        let Some(listener) = listener else { return };
+        let stop = self.stop_serving.clone();
+        let budget = Arc::new(ByteBudget::new(ADMIN_ANSWERS_BYTES_MAX));
+        let limits = listen::ListenerLimits::new(REDIRECT_CONNECTIONS_MAX, ADMIN_ANSWERS_BYTES_MAX, budget);
+        let limits = listen::ListenerLimits { idle_give_way: true, ..limits };
+        self.serving.spawn(listen::serve([listener.into()], redirecting(public_url, port), limits, stop));
+    }
+
+    /// Takes a certificate into use when its files change.
+    pub(super) fn follow_certificate(&self, certificate: Option<Certificate>) {
+        if let Some(certificate) = certificate {
+            self.serving.spawn(certificate.follow(self.stop_serving.clone()));
+        }
     }
 
     /// Polls.

@@ -19,7 +19,7 @@ use crate::{
     render::Site,
     serve::{
         body::{Response, ServeBody, Streamed},
-        client_address::{PeerAddress, WayTrust, client_address},
+        client_address::{OverTls, PeerAddress, WayTrust, client_address},
         context::ServeContext,
         long_poll::Waiters,
         mount::Mount,
@@ -173,13 +173,14 @@ impl Wiring {
             return Ok(Vec::new());
         }
         let proxy = Proxy::new(sites.clone(), stop)?;
-        let is_secure = server.public_url.scheme() == "https";
+        let is_https = server.public_url.scheme() == "https";
         let trusted = server.trusted_proxies.clone();
         let service = ServiceBuilder::new()
             .map_request(move |mut request: http::Request<ServeBody>| {
                 let address = request.extensions().get().map(|PeerAddress(address)| *address);
                 let is_trusted = address
                     .is_some_and(|it: IpAddr| trusted.iter().any(|net| net.contains(&it.to_canonical())));
+                let is_secure = is_https || request.extensions().get::<OverTls>().is_some();
                 request.extensions_mut().insert(ProxyPeer { address, is_trusted, is_secure });
                 request
             })

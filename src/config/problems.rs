@@ -3,11 +3,18 @@
 use super::{Config, typed::ConfigReading, wanted, warnings};
 use crate::{
     catalog::{FeedSettings, SiteSettings},
-    serve,
+    serve::{
+        self,
+        tls::{Certificate, TlsSettings},
+    },
     setting::{RefusedSetting, at_least_one},
 };
 use everfeed_adapters::platforms::Platforms;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    path::PathBuf,
+};
 
 /// Everything that cannot be meant in `[server]`.
 pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
@@ -23,12 +30,20 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
         // Not shown, good or not.
         problems.push(RefusedSetting::new("server.admin_token", "***", wanted::ADMIN_TOKEN));
     }
-    let (one, other) = (server.listen, server.admin_listen);
-    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
-    if one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip()) {
+    let other = server.admin_listen;
+    let is_taken = |one: SocketAddr| {
+        let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
+        one.port() == other.port() && one.port() != 0 && (everywhere || one.ip() == other.ip())
+    };
+    if server.listen.tcp().chain(server.tls.redirect_from).any(is_taken) {
         let wanted = "the operator's port is not for consumers; give it another than server.listen";
         problems.push(RefusedSetting::new("server.admin_listen", server.admin_listen, wanted));
     }
+    if server.proxy_protocol && server.trusted_proxies.is_empty() {
+        let wanted = "nobody is believed to be a proxy; give server.trusted_proxies, too";
+        problems.push(RefusedSetting::new("server.proxy_protocol", true, wanted));
+    }
+    problems.extend(of_tls(&server.tls));
     if !is_prefix(&server.prefix) {
         problems.push(RefusedSetting::new(
             "server.prefix",
@@ -50,6 +65,28 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     problems
 }
 
+/// The problem with a pair of files of which one is missing, and with settings that mean nothing without them.
+fn of_tls(tls: &TlsSettings) -> Option<RefusedSetting> {
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let needs_both = tls.redirect_from.is_some() || tls.hsts_secs > 0;
+    let (key, found) = match (path(&tls.certificate), path(&tls.key)) {
+        (Some(_), Some(_)) => return None,
+        (None, None) if !needs_both => return None,
+        (None, None) => ("server.tls", "no certificate".to_owned()),
+        (Some(certificate), None) => ("server.tls.certificate", quoted(&certificate)),
+        (None, Some(key)) => ("server.tls.key", quoted(&key)),
+    };
+    Some(RefusedSetting::new(key, found, "give certificate and key, the paths of two PEM files"))
+}
+
+/// The problem with the files of the certificate, as far as they can be read.
+pub(super) fn certificate_problem(config: &Config) -> Option<RefusedSetting> {
+    let (certificate, key) = config.server.tls.files()?;
+    let bad = Certificate::read(certificate, key).err()?;
+    let wanted = format!("{bad}; give a certificate with its chain, and its private key");
+    Some(RefusedSetting::new("server.tls", quoted(&certificate.display().to_string()), wanted))
+}
+
 /// Everything that cannot be meant in the sites, each of which comes with its path.
 pub(super) fn of_sites(
     sites: &[(String, SiteSettings)],
@@ -68,7 +105,7 @@ pub(super) fn of_sites(
             };
             reading.refuse(&key, found, "give each site a host of its own; one may go without");
         }
-        if warnings::is_at(&site.origin, server.listen) {
+        if server.listen.tcp().any(|listen| warnings::is_at(&site.origin, listen)) {
             let wanted = "this is where everfeed itself listens; give the address of the old server";
             reading.refuse(&format!("{path}.origin"), quoted(site.origin.as_str()), wanted);
         }

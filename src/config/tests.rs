@@ -11,7 +11,7 @@ fn error(text: &str) -> String {
 
 fn with(environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
     let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Config::from_text(Path::new("ever.toml"), GOOD, pairs, |_| None)
+    Config::from_text(Path::new("ever.toml"), GOOD, pairs, |_| Vec::new())
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn the_environment_overrides_the_file() {
         ("PATH", "/bin"),
     ])
     .unwrap();
-    assert_eq!(config.server.listen.port(), 9);
+    assert_eq!(config.server.listen.to_string(), "127.0.0.1:9");
     assert_eq!(config.feed[0].url.as_str(), "http://example.org/feed");
     assert_eq!(config.feed[0].poll.policy().min_secs, Some(5));
     assert!(config.hub.callbacks_private);
@@ -558,7 +558,7 @@ fn long(before_last: &str) -> String {
 fn a_long_configuration_is_read_in_parts_and_its_mistakes_keep_their_lines() {
     let read = |text: &str| Config::parse("x", text);
     let config = read(&long("")).unwrap();
-    assert_eq!((config.feed.len(), config.server.listen.port()), (2_500, 9));
+    assert_eq!((config.feed.len(), config.server.listen.to_string().as_str()), (2_500, "127.0.0.1:9"));
     assert_eq!(config.feed[2_499].name, "f2500");
     assert!(config.feed.iter().all(|feed| feed.poll.max_secs == 7_200));
     let line = 2 + 5 * 2_499;
@@ -582,6 +582,42 @@ fn a_long_configuration_is_read_in_parts_and_its_mistakes_keep_their_lines() {
     assert!(told(&odd).iter().all(|problem| problem.key == "feed.odd.id_namespace"));
     let name = "EVERFEED__FEED__f2499__POLL__MAX_SECS".to_owned();
     let overridden =
-        Config::from_text("x".as_ref(), &long(""), [(name, "9000".to_owned())], |_| None).unwrap();
+        Config::from_text("x".as_ref(), &long(""), [(name, "9000".to_owned())], |_| Vec::new()).unwrap();
     assert_eq!(overridden.feed[2_498].poll.max_secs, 9_000);
+}
+
+#[test]
+fn doors_that_cannot_be_meant_are_refused() {
+    let check = |text: &str, parts: &[&str]| {
+        let error = Config::parse("ever.toml", text).unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    };
+    check(
+        &format!("[server.tls]\ncertificate = \"c.pem\"\n{GOOD}"),
+        &["server.tls.certificate", "two PEM files"],
+    );
+    check(&format!("[server.tls]\nkey = \"k.pem\"\n{GOOD}"), &["server.tls.key", "two PEM files"]);
+    check(&format!("[server.tls]\nhsts_secs = 5\n{GOOD}"), &["server.tls", "no certificate"]);
+    check(&format!("[server]\nproxy_protocol = true\n{GOOD}"), &["server.proxy_protocol", "trusted_proxies"]);
+    check(
+        &format!("[server]\nlisten = [\"127.0.0.1:1\", \"0.0.0.0:8079\"]\n{GOOD}"),
+        &["server.admin_listen"],
+    );
+    check(
+        &format!("[server]\nlisten = [\"127.0.0.1:1\", \"here\"]\n{GOOD}"),
+        &["server.listen", "an address"],
+    );
+    check(&format!("[server]\nlisten = []\n{GOOD}"), &["server.listen", "an address"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ever.toml");
+    let tls = "[server.tls]\ncertificate = \"c.pem\"\nkey = \"k.pem\"\n";
+    std::fs::write(&file, format!("[server]\nlisten = \"unix:x.sock\"\n{tls}{GOOD}")).unwrap();
+    let error = Config::load(&file, []).unwrap_err().to_string();
+    let missing = folder.path().join("c.pem").display().to_string();
+    assert!(
+        error.contains("server.tls: found") && error.contains(&format!("{missing} cannot be read")),
+        "{error}"
+    );
 }

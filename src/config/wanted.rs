@@ -16,7 +16,13 @@ const BYTES: &str = "a whole number of bytes";
 /// The values that would do for a key, found by its dotted name without indices.
 pub(super) fn wanted(key: &str) -> Option<&'static str> {
     Some(match key {
-        "server.listen" | "server.admin_listen" => ADDRESS,
+        "server.listen" => {
+            "an address and a port, for instance \"127.0.0.1:8080\"; or \"unix:/run/everfeed/http.sock\", \"systemd\", or a \
+             list of such addresses"
+        }
+        "server.admin_listen" | "server.tls.redirect_from" => ADDRESS,
+        "server.tls.certificate" | "server.tls.key" => "the path of a PEM file, in quotes",
+        "server.tls" => "a table, for instance { certificate = \"fullchain.pem\", key = \"privkey.pem\" }",
         "server.public_url" => "an absolute URL, for instance \"https://feeds.example.org\"",
         "server.admin_token" => ADMIN_TOKEN,
         "server.trusted_proxies" => {
@@ -48,6 +54,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         | "feed.deletions.permalink_checks"
         | "feed.deletions.page_credentials"
         | "server.basic_over_http"
+        | "server.proxy_protocol"
         | "hub.callbacks_private"
         | "hub.publish_hints" => "true or false",
         "site" => "one [[site]] for each old web site, with at least its origin",

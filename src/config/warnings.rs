@@ -37,6 +37,12 @@ fn of_server(server: &serve::Config) -> Vec<String> {
             admin.port()
         ));
     }
+    if server.tls.files().is_some() && server.public_url.scheme() == "http" {
+        found.push(format!(
+            "server.public_url: {} is what consumers are told, while they are served by https; give its https URL",
+            server.public_url
+        ));
+    }
     let (path, prefix) = (server.public_url.path().trim_matches('/'), server.prefix.trim_matches('/'));
     if !prefix.is_empty() && (path == prefix || path.ends_with(&format!("/{prefix}"))) {
         found.push(format!(
@@ -87,7 +93,7 @@ fn leads_to_us(url: &Url, server: &serve::Config) -> bool {
     let ours = format!("{}/feeds", ours.trim_end_matches('/'));
     let below = |path: &str| path.is_empty() || path.starts_with(['/', '?', '.']);
     let by_name = url.as_str().strip_prefix(&ours).is_some_and(below);
-    by_name || is_at(url, server.listen)
+    by_name || server.listen.tcp().any(|listen| is_at(url, listen))
 }
 
 /// True for a URL that leads to an address at which we listen, as far as its host is one.

@@ -3,7 +3,7 @@
 
 use super::{
     body::Response,
-    client_address::{PeerAddress, client_address},
+    client_address::{OverTls, PeerAddress, client_address},
     context::ServeContext,
     refusal::Refusal,
 };
@@ -143,7 +143,7 @@ impl ServeContext {
         client_address(&request.extensions, &request.headers, &self.trust.proxies)
     }
 
-    /// True where nobody on the way reads a password: the peer is this machine, or a trusted proxy says that its client used TLS
+    /// True where nobody on the way reads a password: TLS ends here, the peer is this machine, or a trusted proxy says that its client used TLS
     /// (U-2, U-3).
     fn takes_basic(&self, request: &Parts) -> bool {
         let peer = request.extensions.get::<PeerAddress>().map(|peer| peer.0.to_canonical());
@@ -152,6 +152,7 @@ impl ServeContext {
         let said = request.headers.get_all(FORWARDED_PROTO).iter().next_back().filter(|_| is_proxy);
         let said = said.and_then(|value| value.to_str().ok()?.rsplit(',').next());
         self.trust.basic_over_http
+            || request.extensions.get::<OverTls>().is_some()
             || said.map_or(is_local, |scheme| scheme.trim().eq_ignore_ascii_case("https"))
     }
 }

@@ -6,9 +6,13 @@ use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// Request extension: the other end of its connection.
+/// Request extension: the other end of its connection, or whom a trusted proxy names before HTTP (PROXY protocol).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub IpAddr);
+
+/// Request extension: its connection is one of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverTls;
 
 /// Trust in the ways by which requests come.
 #[derive(Clone, Debug, Default)]

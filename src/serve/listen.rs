@@ -1,18 +1,30 @@
-//! A listener and its connections, ended in order; not what they are asked.
+//! Listeners and their connections, ended in order; not what they are asked.
 
-use super::{client_address::PeerAddress, connection::Connection, unread::Unread};
+use super::{
+    client_address::{OverTls, PeerAddress},
+    connection::Connection,
+    listener::{Handshake, Listener},
+    socket::RawStream,
+    unread::Unread,
+};
 use crate::byte_budget::ByteBudget;
 use bytes::Bytes;
-use http::Request;
+use futures_util::future::join_all;
+use http::{Request, header::STRICT_TRANSPORT_SECURITY};
 use hyper::body::Incoming;
 use std::{
     collections::HashMap,
     convert::Infallible,
-    sync::{Arc, Mutex, PoisonError},
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::{
+    either::Either,
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker},
 };
@@ -93,68 +105,141 @@ impl Connections {
 }
 
 /// Serves until `stop`, then lets every connection finish what it is doing. Whoever calls bounds that wait.
-pub async fn serve<S, B>(listener: TcpListener, service: S, limits: ListenerLimits, stop: CancellationToken)
-where
+pub async fn serve<S, B>(
+    listeners: impl IntoIterator<Item = Listener>,
+    service: S,
+    limits: ListenerLimits,
+    stop: CancellationToken,
+) where
     S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
-    let connections = TaskTracker::new();
     let open = Arc::new(Connections::default());
     let giving_way = {
         let (open, budget) = (open.clone(), limits.budget.clone());
         async move { open.give_way(&budget).await }
     };
     let _giving_way = AbortOnDropHandle::new(tokio::spawn(giving_way));
-    let mut number = 0;
-    loop {
-        let accept = async {
-            if limits.idle_give_way {
-                let accepted = listener.accept().await;
-                if places.available_permits() == 0 {
-                    open.let_idle_go();
+    let reception = Reception {
+        places: Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS))),
+        limits,
+        open,
+        numbers: AtomicU64::new(0),
+        tasks: TaskTracker::new(),
+        stop,
+    };
+    join_all(listeners.into_iter().map(|listener| reception.receive(listener, &service))).await;
+    reception.tasks.close();
+    reception.tasks.wait().await;
+}
+
+/// The connections of some listeners, which share their limits.
+struct Reception {
+    limits: ListenerLimits,
+    places: Arc<Semaphore>,
+    open: Arc<Connections>,
+    numbers: AtomicU64,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Reception {
+    /// Accepts the connections of a listener until the stop.
+    async fn receive<S, B>(&self, listener: Listener, service: &S)
+    where
+        S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send,
+        B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
+    {
+        loop {
+            let accept = async {
+                if self.limits.idle_give_way {
+                    let accepted = listener.socket.accept().await;
+                    if self.places.available_permits() == 0 {
+                        self.open.let_idle_go();
+                    }
+                    (accepted, self.places.clone().acquire_owned().await)
+                } else {
+                    let place = self.places.clone().acquire_owned().await;
+                    (listener.socket.accept().await, place)
                 }
-                (accepted, places.clone().acquire_owned().await)
-            } else {
-                let place = places.clone().acquire_owned().await;
-                (listener.accept().await, place)
-            }
-        };
-        let (accepted, place) = tokio::select! {
-            () = stop.cancelled() => break,
-            accepted = accept => accepted,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                // Answers are small and written whole: waiting for more to send would only delay them.
-                let _ = stream.set_nodelay(true);
-                let (stop, open, unread) = (stop.clone(), open.clone(), Unread::new());
-                number += 1;
-                open.with(|open| open.insert(number, unread.clone()));
-                let peer = PeerAddress(peer.ip());
-                let service = ServiceBuilder::new()
-                    .map_request(move |mut request: Request<Incoming>| {
-                        request.extensions_mut().insert(peer);
-                        request
-                    })
-                    .service(service.clone());
-                let bytes_max = limits.connection_bytes_max;
-                let connection = Connection { stream, unread, bytes_max, place: Box::new(place) };
-                connections.spawn(async move {
-                    connection.converse(service, stop).await;
-                    open.with(|open| open.remove(&number));
-                });
-            }
-            Err(error) => {
-                tracing::warn!(error = %error, "Could not accept a connection: {error}");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+            };
+            let (accepted, place) = tokio::select! {
+                () = self.stop.cancelled() => break,
+                accepted = accept => accepted,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+                    let (open, unread) = (self.open.clone(), Unread::new());
+                    open.with(|open| open.insert(number, unread.clone()));
+                    let bytes_max = self.limits.connection_bytes_max;
+                    let connection = Connection { stream, unread, bytes_max, place: Box::new(place) };
+                    let talk = talk(
+                        connection,
+                        peer,
+                        listener.handshake.clone(),
+                        service.clone(),
+                        self.stop.clone(),
+                    );
+                    self.tasks.spawn(async move {
+                        talk.await;
+                        open.with(|open| open.remove(&number));
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(error = %error, "Could not accept a connection: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
             }
         }
     }
-    drop(listener);
-    connections.close();
-    connections.wait().await;
+}
+
+/// One connection, from its handshake on.
+async fn talk<S, B>(
+    connection: Connection<RawStream>,
+    peer: IpAddr,
+    handshake: Arc<Handshake>,
+    service: S,
+    stop: CancellationToken,
+) where
+    S: Service<Request<Incoming>, Response = http::Response<B>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+    B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
+{
+    let Connection { stream, unread, bytes_max, place } = connection;
+    let ready = tokio::select! {
+        ready = handshake.complete(stream, peer) => ready,
+        () = unread.is_cut() => return,
+        () = stop.cancelled() => return,
+    };
+    let (stream, peer) = match ready {
+        Ok((stream, client)) => (stream, PeerAddress(client)),
+        Err(error) => {
+            tracing::debug!(error = %error, peer.address = %peer, "A connection from {peer} failed: {error}");
+            return;
+        }
+    };
+    let over_tls = matches!(stream, Either::Right(_)).then_some(OverTls);
+    let service = ServiceBuilder::new()
+        .map_request(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            over_tls.map(|over_tls| request.extensions_mut().insert(over_tls));
+            request
+        })
+        .map_response(move |mut response: http::Response<B>| {
+            if let Some(hsts) = handshake.hsts() {
+                response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+            }
+            response
+        })
+        .service(service);
+    Connection { stream, unread, bytes_max, place }.converse(service, stop).await;
 }
 
 #[cfg(test)]
@@ -166,7 +251,7 @@ mod tests {
     };
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
-        net::TcpStream,
+        net::{TcpListener, TcpStream},
     };
 
     /// Answers every request with so many bytes.
@@ -191,7 +276,7 @@ mod tests {
     ) -> (std::net::SocketAddr, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        (address, tokio::spawn(serve(listener, bytes(count), limits(1), stop.clone())))
+        (address, tokio::spawn(serve([listener.into()], bytes(count), limits(1), stop.clone())))
     }
 
     #[tokio::test]
@@ -252,7 +337,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let limits = ListenerLimits { idle_give_way: true, ..limits(4) };
-        let served = tokio::spawn(serve(listener, bytes(3), limits, stop.clone()));
+        let served = tokio::spawn(serve([listener.into()], bytes(3), limits, stop.clone()));
         let mut idle = Vec::new();
         for _ in 0..100 {
             idle.push(TcpStream::connect(address).await.unwrap());

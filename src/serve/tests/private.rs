@@ -9,7 +9,7 @@ use crate::{
         testing::{ALICE, ALICE_URL, BOB, accounts, basic},
     },
     readers::testing::add,
-    serve::client_address::PeerAddress,
+    serve::client_address::{OverTls, PeerAddress},
 };
 use bytes::Bytes;
 use http::{Method, Request};
@@ -258,6 +258,12 @@ async fn passwords_are_not_taken_over_plain_http_from_elsewhere() {
         assert_eq!(from(peer, proto, None).await, (401, if is_taken { 3 } else { 2 }), "{peer} {proto:?}");
         assert_eq!(from(peer, proto, Some(bearer(ALICE))).await.0, 200);
     }
+    // TLS that ends here needs nobody's word.
+    let mut request = Request::builder().uri("/feeds/blog").header("authorization", basic("alice"));
+    let extensions = request.extensions_mut().unwrap();
+    extensions.insert(PeerAddress("192.0.2.1".parse().unwrap()));
+    extensions.insert(OverTls);
+    assert_eq!(site.send(request.body(Full::<Bytes>::default()).unwrap()).await.status, 200);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,92 @@
+//! Sends whoever asks by HTTP to the same URL by HTTPS.
+
+use super::body::{self, Response};
+use http::{
+    HeaderValue, Request, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, HOST, LOCATION, X_CONTENT_TYPE_OPTIONS},
+};
+use std::convert::Infallible;
+use tower::Service;
+use url::Url;
+
+/// The default port of HTTPS.
+const HTTPS_PORT: u16 = 443;
+
+/// A service that answers every request with 308. `public_url` is ours, whose port counts if it is one of HTTPS; else
+/// `port` does.
+pub fn redirecting<B: Send + 'static>(
+    public_url: &Url,
+    port: u16,
+) -> impl Service<Request<B>, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+    let port = if public_url.scheme() == "https" {
+        public_url.port_or_known_default().unwrap_or(HTTPS_PORT)
+    } else {
+        port
+    };
+    let own_host = public_url.host_str().unwrap_or_default().to_owned();
+    tower::service_fn(move |request: Request<B>| {
+        let response = redirect(&request, &own_host, port);
+        async move { Ok(response) }
+    })
+}
+
+fn redirect<B>(request: &Request<B>, own_host: &str, port: u16) -> Response {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
+    let host = host.map_or(own_host, without_port);
+    let port = if port == HTTPS_PORT { String::new() } else { format!(":{port}") };
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    // A target in absolute form may have no path, and the one of OPTIONS is no path.
+    let (slash, path) = match path.chars().next() {
+        Some('/') => ("", path),
+        Some('?') => ("/", path),
+        _ => ("/", ""),
+    };
+    let location = HeaderValue::try_from(format!("https://{host}{port}{slash}{path}"));
+    let mut response = Response::new(body::whole("this is served by https only\n"));
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, location.unwrap_or_else(|_| HeaderValue::from_static("/")));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// A host without the port behind it.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tower::ServiceExt as _;
+
+    #[tokio::test]
+    async fn the_same_url_is_asked_for_by_https() {
+        for (public_url, port, host, target, expect) in [
+            ("https://h/", 8443, Some("h"), "/a?b=c", "https://h/a?b=c"),
+            ("https://h/", 8443, Some("other.example:80"), "/", "https://other.example/"),
+            ("https://h:444/", 8443, Some("h:80"), "//x", "https://h:444//x"),
+            ("http://h/", 8443, Some("[::1]:80"), "/", "https://[::1]:8443/"),
+            ("http://h/", 443, Some("[::1]"), "/", "https://[::1]/"),
+            ("https://h/", 443, None, "/a", "https://h/a"),
+            ("https://h/", 443, Some("h"), "http://h?x", "https://h/?x"),
+            ("https://h/", 443, Some("h"), "*", "https://h/"),
+        ] {
+            let mut request = Request::post(target);
+            if let Some(host) = host {
+                request = request.header(HOST, host);
+            }
+            let public_url = Url::parse(public_url).unwrap();
+            let answer = redirecting(&public_url, port).oneshot(request.body(()).unwrap()).await.unwrap();
+            assert_eq!(answer.status(), StatusCode::PERMANENT_REDIRECT);
+            assert_eq!(answer.headers()[LOCATION], expect, "{target}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The certificate of `[server.tls]`, read from its files again when they change; not the connections that use it.
+
+use rustls::{
+    ServerConfig,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+/// Time between two looks at the files.
+const FILES_LOOK: Duration = Duration::from_secs(5);
+/// Protocols that are offered, the best first (ALPN).
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// `[server.tls]`: HTTPS at every address of `server.listen` that is no Unix socket.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlsSettings {
+    /// File of the certificate and those between it and its root (PEM). Without it HTTP is spoken.
+    pub certificate: Option<PathBuf>,
+    /// File of its private key (PEM).
+    pub key: Option<PathBuf>,
+    /// Address at which HTTP is spoken, and every request is sent to HTTPS.
+    pub redirect_from: Option<SocketAddr>,
+    /// Seconds for which browsers are told to use HTTPS only (`Strict-Transport-Security`); 0 tells them nothing.
+    pub hsts_secs: u64,
+}
+
+impl TlsSettings {
+    /// The files, when both are configured.
+    pub fn files(&self) -> Option<(&Path, &Path)> {
+        Some((self.certificate.as_deref()?, self.key.as_deref()?))
+    }
+}
+
+/// A certificate that cannot be used.
+#[derive(Debug, Error)]
+pub enum BadCertificate {
+    /// A file that cannot be read.
+    #[error("{} cannot be read: {error}", file.display())]
+    File {
+        /// Its path.
+        file: PathBuf,
+        /// The reason.
+        error: std::io::Error,
+    },
+    /// A file without a certificate.
+    #[error("{} holds no certificate in PEM form", .0.display())]
+    NoCertificate(PathBuf),
+    /// A file without a private key.
+    #[error("{} holds no private key in PEM form", .0.display())]
+    NoKey(PathBuf),
+    /// A pair that does not fit, or that the library does not take.
+    #[error("{} and {} are no pair: {error}", certificate.display(), key.display())]
+    Pair {
+        /// The certificate's path.
+        certificate: PathBuf,
+        /// The key's path.
+        key: PathBuf,
+        /// The reason.
+        error: rustls::Error,
+    },
+}
+
+/// The certificate in use.
+#[derive(Debug)]
+pub struct Certificate {
+    certificate: PathBuf,
+    key: PathBuf,
+    /// Bytes of both files as they were read last, good or not.
+    seen: PemPair,
+    current: Arc<RwLock<Arc<ServerConfig>>>,
+}
+
+/// The part of a certificate that listeners use.
+#[derive(Clone, Debug)]
+pub(super) struct CurrentCertificate(Arc<RwLock<Arc<ServerConfig>>>);
+
+impl CurrentCertificate {
+    /// The settings of a connection that begins now.
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The bytes of both files.
+#[derive(Clone, PartialEq, Eq)]
+struct PemPair {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl std::fmt::Debug for PemPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PemPair").finish_non_exhaustive()
+    }
+}
+
+impl Certificate {
+    /// Reads both files.
+    pub fn read(certificate: &Path, key: &Path) -> Result<Self, BadCertificate> {
+        let seen = read_pair(certificate, key)?;
+        let config = server_config(certificate, key, &seen)?;
+        let current = Arc::new(RwLock::new(Arc::new(config)));
+        Ok(Self { certificate: certificate.to_owned(), key: key.to_owned(), seen, current })
+    }
+
+    /// The part that listeners use.
+    pub(super) fn current(&self) -> CurrentCertificate {
+        CurrentCertificate(self.current.clone())
+    }
+
+    /// Reads the files again whenever they have changed, until `stop`. A pair that is no good is told, and the one before it
+    /// stays in use.
+    pub async fn follow(mut self, stop: CancellationToken) {
+        let mut fault = None;
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(FILES_LOOK) => {}
+            }
+            let looked = tokio::task::spawn_blocking(move || {
+                let found = self.look();
+                (self, found)
+            });
+            let Ok((certificate, found)) = looked.await else { return };
+            self = certificate;
+            match found {
+                Ok(false) => {}
+                Ok(true) => {
+                    fault = None;
+                    tracing::info!("The certificate {} is in use", self.certificate.display());
+                }
+                // Files are replaced one after the other, so what is found once may be half of the new pair.
+                Err(found) if fault.as_ref() == Some(&(found.to_string(), false)) => {
+                    tracing::error!(error = %found, "The certificate before it stays in use: {found}");
+                    fault = Some((found.to_string(), true));
+                }
+                Err(found) if fault.as_ref().is_some_and(|(told, _)| *told == found.to_string()) => {}
+                Err(found) => fault = Some((found.to_string(), false)),
+            }
+        }
+    }
+
+    /// Looks at the files; true if another pair is in use now.
+    fn look(&mut self) -> Result<bool, BadCertificate> {
+        let pair = read_pair(&self.certificate, &self.key)?;
+        if pair == self.seen {
+            return Ok(false);
+        }
+        let config = server_config(&self.certificate, &self.key, &pair)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        self.seen = pair;
+        Ok(true)
+    }
+}
+
+fn read_pair(certificate: &Path, key: &Path) -> Result<PemPair, BadCertificate> {
+    let read = |file: &Path| {
+        std::fs::read(file).map_err(|error| BadCertificate::File { file: file.to_owned(), error })
+    };
+    Ok(PemPair { certificate: read(certificate)?, key: read(key)? })
+}
+
+fn server_config(certificate: &Path, key: &Path, pair: &PemPair) -> Result<ServerConfig, BadCertificate> {
+    let no_certificate = || BadCertificate::NoCertificate(certificate.to_owned());
+    let chain = CertificateDer::pem_slice_iter(&pair.certificate)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| no_certificate())?;
+    if chain.is_empty() {
+        return Err(no_certificate());
+    }
+    let private =
+        PrivateKeyDer::from_pem_slice(&pair.key).map_err(|_| BadCertificate::NoKey(key.to_owned()))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private));
+    let mut config = config.map_err(|error| BadCertificate::Pair {
+        certificate: certificate.to_owned(),
+        key: key.to_owned(),
+        error,
+    })?;
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn another_pair_is_taken_and_a_broken_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("c.pem"), folder.path().join("k.pem"));
+        let pair = || rcgen::generate_simple_self_signed(["h".to_owned()]).unwrap();
+        let (one, other) = (pair(), pair());
+        assert!(matches!(Certificate::read(&certificate, &key), Err(BadCertificate::File { .. })));
+        fs::write(&certificate, one.cert.pem()).unwrap();
+        fs::write(&key, one.signing_key.serialize_pem()).unwrap();
+        let mut used = Certificate::read(&certificate, &key).unwrap();
+        let current = used.current();
+        let first = current.config();
+        assert_eq!(first.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+        assert!(!used.look().unwrap());
+        // One file is new, the other is not yet.
+        fs::write(&certificate, other.cert.pem()).unwrap();
+        assert!(matches!(used.look(), Err(BadCertificate::Pair { .. })));
+        fs::write(&certificate, "no certificate").unwrap();
+        assert!(matches!(used.look(), Err(BadCertificate::NoCertificate(_))));
+        fs::write(&certificate, other.cert.pem()).unwrap();
+        fs::write(&key, "").unwrap();
+        assert!(matches!(used.look(), Err(BadCertificate::NoKey(_))));
+        assert!(Arc::ptr_eq(&first, &current.config()), "the one before it stays");
+        fs::write(&key, other.signing_key.serialize_pem()).unwrap();
+        assert!(used.look().unwrap() && !used.look().unwrap());
+        assert!(!Arc::ptr_eq(&first, &current.config()));
+    }
+}
