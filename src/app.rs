@@ -22,6 +22,7 @@ use descriptors::Descriptors;
 use doors::Doors;
 use insight::Overview;
 use reload::{ReloadParts, Reloader};
+use site_feeds::SiteWatch;
 use std::{mem, net::SocketAddr, sync::Arc, time::Duration};
 use tasks::Tasks;
 use tokio::time::Instant;
@@ -43,6 +44,8 @@ mod reload;
 mod requested_poll;
 
 mod removed;
+
+mod site_feeds;
 
 mod supervisor;
 
@@ -120,7 +123,8 @@ impl App {
 
         let starting = Starting { wiring, source, readers, router, admin };
         match starting.go_on(feeds, &progress, tasks.serving_ends()).await {
-            Ok(Started { store, hub, reloader, poller, words }) => {
+            Ok(Started { store, hub, reloader, poller, watches, words }) => {
+                watches.into_iter().for_each(|watch| tasks.watch_site(watch));
                 tasks.poll(poller);
                 let (address, admin_address) = addresses;
                 tracing::info!(server.address = %address, admin.address = %admin_address, "{words}");
@@ -206,6 +210,7 @@ struct Started {
     hub: Arc<Hub>,
     reloader: Arc<Reloader>,
     poller: Poller,
+    watches: Vec<SiteWatch>,
     /// Line for the log and for the supervisor.
     words: String,
 }
@@ -214,16 +219,19 @@ impl Starting {
     /// Registers the feeds, takes up what is kept of them, and opens both listeners.
     async fn go_on(
         self,
-        feeds: Vec<FeedSettings>,
+        mut feeds: Vec<FeedSettings>,
         progress: &RegistrationProgress,
         serving_ends: CancellationToken,
     ) -> anyhow::Result<Started> {
         let Self { wiring, source, readers, router, admin } = self;
+        let Config { site, server, .. } = &wiring.config;
+        catalog::join_found(&*wiring.store, site, &server.public_url, &mut feeds).await?;
         wiring.gate.catalog.publish(catalog::register(&*wiring.store, feeds, progress).await?);
         let removed = removed::removed_feeds(&*wiring.store, &wiring.gate.catalog.snapshot()).await?;
         removed::tell(&removed);
         accounts::tell_unknown_readers(&wiring.gate);
-        let poller = wiring.poller().await?;
+        let upstream = wiring.upstream()?;
+        let poller = wiring.poller(upstream.clone()).await?;
         let hub = wiring.hub(&readers)?;
         hub.start().await.context("the stored subscriptions")?;
         let waiters = wiring.waiters();
@@ -249,7 +257,8 @@ impl Starting {
         admin.open(Arc::new(overview));
         let count = wiring.gate.catalog.snapshot().feeds().len();
         let words = format!("Serving at {}; feeds: {count}", wiring.config.server.public_url);
-        Ok(Started { store: wiring.store, hub, reloader, poller, words })
+        let watches = wiring.site_watches(&upstream, &reloader);
+        Ok(Started { store: wiring.store, hub, reloader, poller, watches, words })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The catalog: everything that is registered (feeds today), as one immutable snapshot behind a `watch`, and the difference
+//! The catalog: everything that is registered (feeds, and the sites that they are of), as one immutable snapshot behind a `watch`, and the difference
 //! between two of them. It is the only copy: servers, hub and poller look feeds up here and take changes from here while
 //! they run. It knows no driver; how a feed is polled or served is derived from it by those who do so.
 
@@ -15,10 +15,13 @@ mod register;
 
 mod read_gate;
 
+mod sites;
+
 pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub use read_gate::{ReadGate, is_open_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};
-pub use settings::{FeedSettings, ServePlain, SiteSettings};
+pub use settings::{FeedSettings, LegacyPlace, ServePlain, SiteFeeds, SiteSettings};
+pub use sites::{ProxiedSite, Sites, join_found};
 pub use snapshot::{CatalogSnapshot, RegisteredFeed};
 
 /// The catalog in force. Cheap to clone; all clones are one catalog.

@@ -164,7 +164,8 @@ impl Config {
             reading.miss("feed", "no feed", "give at least one [[feed]] with a name and a url");
         }
         problems::of_sites(&sites, &config.server, &mut reading);
-        feeds.extend(feeds_of_sites(&sites, &feeds, &config.server.public_url));
+        let feeds = join_feeds_of_sites(&sites, feeds, &config.server.public_url);
+        problems::of_listed_feeds(&sites, &feeds, &mut reading);
         problems::of_feeds(&feeds, &config.platforms.profiles(), &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.site = sites.into_iter().map(|(_, site)| site).collect();
@@ -214,22 +215,18 @@ impl Config {
     }
 }
 
-/// The feeds of sites that are no `[[feed]]`, each with the path of its site's setting.
-fn feeds_of_sites(
+/// Adds the feeds that sites list to those of the file, each with the path of its site's setting.
+fn join_feeds_of_sites(
     sites: &[(String, SiteSettings)],
-    own: &[(String, FeedSettings)],
+    feeds: Vec<(String, FeedSettings)>,
     public_url: &Url,
 ) -> Vec<(String, FeedSettings)> {
-    let mut found: Vec<(String, FeedSettings)> = Vec::new();
-    for (path, site) in sites {
-        for feed in site.feeds.iter().filter_map(|feed| site.feed_at(feed, public_url)) {
-            let is_there = own.iter().chain(&found).any(|(_, known)| known.url == feed.url);
-            if !is_there {
-                found.push((format!("{path}.feeds"), feed));
-            }
-        }
+    let (mut keys, mut feeds): (Vec<String>, Vec<FeedSettings>) = feeds.into_iter().unzip();
+    for (no, (key, site)) in sites.iter().enumerate() {
+        site.join(no, site.feeds.listed(), public_url, &mut feeds);
+        keys.resize(feeds.len(), format!("{key}.feeds"));
     }
-    found
+    keys.into_iter().zip(feeds).collect()
 }
 
 /// The file and the environment that a configuration is read from, so that it can be read again.

@@ -13,6 +13,8 @@ pub mod history;
 
 pub mod last_walk;
 
+pub mod legacy_document;
+
 pub mod record;
 
 pub mod order;

@@ -3,12 +3,12 @@
 
 use crate::{
     auth::PrincipalId,
-    catalog::ReadGate,
+    catalog::{CatalogSnapshot, ReadGate},
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp, view::View},
     notify::Notify,
     readers::{self, Readers},
-    render::{Representation, Site},
+    render::{Representation, Site, link_header},
     secret::without_token,
     setting::RefusedSetting,
     store::{Store, StoreError, Subscription, listing, subscriptions::Progress},
@@ -296,9 +296,17 @@ impl Shared {
     }
 
     /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that is not served.
-    fn link(&self, view: View, representation: Representation, site: Option<&Site>) -> Option<String> {
+    fn link(
+        &self,
+        view: View,
+        representation: Representation,
+        (site, own_url): (Option<&Site>, Option<&str>),
+    ) -> Option<String> {
         let catalog = self.gate.catalog.snapshot();
         let feed = catalog.feed_no(view.feed)?;
+        if let Some(own_url) = own_url {
+            return Some(link_header(own_url, &self.readers.site().hub()));
+        }
         let site = site.unwrap_or_else(|| self.readers.site());
         Some(site.link_header(&feed.settings.name, representation, view.order))
     }
@@ -316,6 +324,13 @@ impl Shared {
             _ => sub.principal,
         }
     }
+}
+
+/// The address of an old feed, of a subscription whose topic is that; its documents call it their own.
+fn legacy_topic(catalog: &CatalogSnapshot, sub: &Subscription) -> Option<Arc<str>> {
+    let feed = catalog.feed_no(sub.feed())?;
+    let place = feed.settings.legacy.as_ref()?;
+    (place.url.as_str() == sub.topic).then(|| sub.topic.as_str().into())
 }
 
 /// The host of a URL: all of a callback that is logged, since its path and query may be its secret.

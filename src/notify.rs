@@ -23,6 +23,8 @@ pub struct Notify {
     forgotten: Mutex<VecDeque<FeedNo>>,
     hinted: Mutex<Hinted>,
     bell: Bell,
+    /// Times that a document was kept of each feed that is served at its own address.
+    documents: RwLock<HashMap<FeedNo, u64>>,
 }
 
 /// The heads of all feeds, and the way to those who wait.
@@ -68,6 +70,16 @@ impl Notify {
         }
     }
 
+    /// Announces that a document of a feed was kept. Called after it is durable.
+    pub fn document_kept(&self, feed: FeedNo) {
+        *self.documents.write().unwrap_or_else(PoisonError::into_inner).entry(feed).or_default() += 1;
+    }
+
+    /// Times that a document of a feed was kept since the start.
+    pub fn documents(&self, feed: FeedNo) -> u64 {
+        self.documents.read().unwrap_or_else(PoisonError::into_inner).get(&feed).copied().unwrap_or_default()
+    }
+
     /// Forgets a feed, whose number is never given again. Whoever waits for it is told that nothing comes any more.
     pub fn forget(&self, feed: FeedNo) {
         let mut feeds = self.feeds.write().unwrap_or_else(PoisonError::into_inner);
@@ -76,6 +88,7 @@ impl Notify {
         forgotten.push_front(feed);
         feeds.known.remove(&feed);
         feeds.channels.remove(&feed);
+        self.documents.write().unwrap_or_else(PoisonError::into_inner).remove(&feed);
         let mut hinted = self.hinted.lock().unwrap_or_else(PoisonError::into_inner);
         hinted.new.remove(&feed);
         hinted.waiting.remove(&feed);

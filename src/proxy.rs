@@ -13,10 +13,7 @@ mod idle_body;
 
 mod origin;
 
-mod sites;
-
 mod tunnel;
 
 pub use forwarding::Proxy;
 pub use headers::ProxyPeer;
-pub use sites::{ProxiedSite, Sites};

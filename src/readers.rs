@@ -30,10 +30,15 @@ mod follow;
 
 mod body_room;
 
+mod legacy;
+
+use legacy::LegacyKey;
+
 use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, weight};
 
 pub use coding::Coding;
 pub use follow::Pages;
+pub use legacy::PlainDocument;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -85,6 +90,8 @@ pub struct ReadRequest {
     max: usize,
     /// The site whose URLs the body prints, where it is not that of everybody: bodies of several sites are never one.
     site: Option<Arc<Site>>,
+    /// The address that the body calls its own, where that is not the canonical one of the view.
+    own_url: Option<Arc<str>>,
 }
 
 /// Purpose of a body.
@@ -132,7 +139,16 @@ impl ReadRequest {
         max: usize,
     ) -> Result<Self, BadPosition> {
         let (since, until) = (Spec::parse(since)?, Spec::parse(until)?);
-        Ok(Self { view, representation, purpose: Purpose::Page, since, until, max, site: None })
+        Ok(Self {
+            view,
+            representation,
+            purpose: Purpose::Page,
+            since,
+            until,
+            max,
+            site: None,
+            own_url: None,
+        })
     }
 
     /// The newest items, for ordinary readers.
@@ -146,6 +162,7 @@ impl ReadRequest {
             until: None,
             max: items,
             site: None,
+            own_url: None,
         }
     }
 
@@ -160,6 +177,7 @@ impl ReadRequest {
             until: None,
             max: items_max,
             site: None,
+            own_url: None,
         }
     }
 
@@ -167,6 +185,12 @@ impl ReadRequest {
     #[must_use]
     pub fn seen_from(self, site: Option<Arc<Site>>) -> Self {
         Self { site, ..self }
+    }
+
+    /// The same read, whose body calls another address its own.
+    #[must_use]
+    pub fn at(self, own_url: Option<Arc<str>>) -> Self {
+        Self { own_url, ..self }
     }
 
     /// The view that is read.
@@ -269,6 +293,7 @@ pub struct Readers {
     ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
     room: BodyRoom,
+    documents: Cache<LegacyKey, Arc<PlainDocument>>,
 }
 
 /// The `ttl` of a feed in RSS, minutes; `None` for none.
@@ -276,6 +301,8 @@ type TtlMins = dyn Fn(FeedNo) -> Option<u32> + Send + Sync;
 
 /// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before they are made.
 const BODY_OVERHEAD_BYTES: usize = 512;
+/// Bytes of publishers' documents, as plain readers get them, that are kept in memory.
+const DOCUMENT_CACHE_BYTES: u64 = 32 << 20;
 
 impl Readers {
     /// Readers of a store.
@@ -293,7 +320,11 @@ impl Readers {
         let room = BodyRoom::new(config.answers_bytes_max, config.render_cache_bytes);
         let bodies = Cache::builder().weigher(weigh).max_capacity(config.render_cache_bytes).build();
         let ttl_mins = Box::new(|_: FeedNo| None);
-        Self { store, notify, clock, site, config, ttl_mins, bodies, room }
+        let weigh_document = |_: &LegacyKey, document: &Arc<PlainDocument>| {
+            u32::try_from(weight(document.body.len()) + BODY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
+        };
+        let documents = Cache::builder().weigher(weigh_document).max_capacity(DOCUMENT_CACHE_BYTES).build();
+        Self { store, notify, clock, site, config, ttl_mins, bodies, room, documents }
     }
 
     /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.
@@ -478,6 +509,8 @@ impl Readers {
             .then(|| self.next(reading, &page));
         let links =
             self.site_of(reading).links(&page.record.name, reading.representation, reading.view.order, next);
+        let base = reading.own_url.as_deref().map_or_else(|| links.base.clone(), str::to_owned);
+        let links = Links { base, ..links };
         let prev_cursor = reading.acked().map(str::to_owned);
         let page = Arc::new(page);
         let ttl_mins = (self.ttl_mins)(reading.view.feed);

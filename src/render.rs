@@ -14,6 +14,8 @@ pub mod jsonp;
 
 pub mod about;
 
+pub mod legacy;
+
 pub mod list;
 
 pub mod html;
@@ -37,9 +39,10 @@ mod samples;
 mod tests;
 
 pub use document::{Alternate, Audience, Document, ItemPlace, Links};
+pub use legacy::LegacyLinks;
 pub use representation::{Representation, Syntax};
 pub use text::plain as words;
-pub use urls::{BadQuery, Endpoint, Query, Site, Topic};
+pub use urls::{BadQuery, Endpoint, Query, Site, Topic, link_header};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.
 pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".1");

@@ -18,6 +18,7 @@ pub mod discovery;
 pub mod feed_range;
 mod heads;
 pub mod https_redirect;
+mod legacy;
 pub mod listen;
 pub mod listen_address;
 pub mod listener;

@@ -22,6 +22,8 @@ pub mod accounts;
 
 mod feed_lease;
 
+mod sites;
+
 mod subscription_no;
 
 pub mod error;
@@ -58,13 +60,15 @@ pub use feed_lease::FeedLease;
 pub use feeds::{Archives, Commit, CommitBasis, Feeds, Outlined, Receipt, Snapshot, Witnessed};
 pub use leases::Leases;
 pub use polls::{HostPause, Polls, Walks};
+pub use sites::{FoundFeeds, SiteStore};
 pub use subscription_no::SubscriptionNo;
 pub use subscriptions::{Subscription, Subscriptions};
 
 /// The traits of a store, for callers of a store of a known type.
 pub mod traits {
     pub use super::{
-        AccountStore, CatalogStore, Feeds, Leases, Polls, Store, Subscriptions, Upkeep, Walks, Watched,
+        AccountStore, CatalogStore, Feeds, Leases, Polls, SiteStore, Store, Subscriptions, Upkeep, Walks,
+        Watched,
     };
 }
 
@@ -78,13 +82,24 @@ pub fn stored_item(key: &[u8], bytes: &[u8]) -> Result<Item, StoreError> {
 
 /// A whole store.
 pub trait Store:
-    CatalogStore + Feeds + Polls + Walks + Subscriptions + AccountStore + Leases + Upkeep + Watched + 'static
+    CatalogStore
+    + Feeds
+    + SiteStore
+    + Polls
+    + Walks
+    + Subscriptions
+    + AccountStore
+    + Leases
+    + Upkeep
+    + Watched
+    + 'static
 {
 }
 
 impl<T> Store for T where
     T: CatalogStore
         + Feeds
+        + SiteStore
         + Polls
         + Walks
         + Subscriptions

@@ -134,13 +134,12 @@ impl House {
             gate: ReadGate::without_users(Catalog::new(CatalogSnapshot::new([feed], [])), clock.clone()),
             clock,
             trust: WayTrust::default(),
+            sites: Arc::default(),
             waiters: waiters.clone(),
             stop: stop.clone(),
         };
-        let service = stack::stack(
-            Router::new(own_mounts(Arc::new(context), no_hub(), Vec::new())),
-            Metrics::default(),
-        );
+        let service =
+            stack::stack(Router::new(own_mounts(Arc::new(context), no_hub(), None)), Metrics::default());
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         tokio::spawn(listen::serve([listener.into()], service, limits, stop.clone()));

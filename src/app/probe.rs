@@ -6,7 +6,7 @@ use crate::{
     feed::{
         absence::Coverage,
         record::FeedNo,
-        schedule::{Failure, FaultKind, Plan, Policy, PollState},
+        schedule::{Failure, FaultKind, Plan, PollState},
         stamp::Stamp,
     },
     ingest::{self, FeedSpec, Upstream, upstream::DocumentReply},
@@ -49,12 +49,20 @@ pub async fn fetch(
     let client = layers::upstream(&limits.client(), Governor::default())
         .map_err(|error| Failure::ours(format!("no client could be made: {error}")))?;
     let clock: Arc<dyn Clock> = Arc::new(clock::System);
+    let feed = FeedSpec { format, ..FeedSpec::new(FeedNo(0), "probe", url.clone()) };
+    ask(&Upstream::new(client, contact_url, clock.clone()), &feed, &*clock).await
+}
+
+/// Asks once for the document of a feed, registered or not.
+pub(super) async fn ask(
+    upstream: &Upstream,
+    feed: &FeedSpec,
+    clock: &dyn Clock,
+) -> Result<ProbedDocument, Failure> {
     // A feed that was never polled is asked for without validators.
-    let state = PollState::unpolled(ingest::without_credentials(url).as_str());
+    let state = PollState::unpolled(feed.bare_url().as_str());
     let plan: Plan = state.plan(0, Stamp::from_micros(clock.now_us()));
-    let (no, name, policy) = (FeedNo(0), "probe".to_owned(), Policy::default());
-    let feed = FeedSpec { format, policy, ..FeedSpec::new(no, name, url.clone()) };
-    match Upstream::new(client, contact_url, clock).fetch(&feed, &plan, &state, 0).await {
+    match upstream.fetch(feed, &plan, &state, 0).await {
         DocumentReply::Document(fetched) => Ok(ProbedDocument {
             body: fetched.body,
             content_type: fetched.content_type,

@@ -157,8 +157,30 @@ impl Reloader {
         }
         super::tell_warnings(&config.warnings());
         let waiting = waiting_for_restart(&parts.started_with, &config);
-        let progress = RegistrationProgress::of(config.feed.len());
-        let snapshot = catalog::register(&*parts.store, config.feed, &progress).await;
+        let mut feeds = config.feed;
+        let Config { site, server, .. } = &parts.started_with;
+        let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
+        joined.map_err(ReloadRefused::Store)?;
+        Ok(ReloadReport { changes: self.put_in_force(feeds).await?, waiting })
+    }
+
+    /// Takes in the feeds that were found on sites since the start, beside those in force.
+    pub(super) async fn take_in_found(&self) -> Result<(), ReloadRefused> {
+        let _turn = self.turn.lock().await;
+        let parts = &self.parts;
+        let mut feeds: Vec<FeedSettings> =
+            parts.gate.catalog.snapshot().feeds().map(|feed| feed.settings.clone()).collect();
+        let Config { site, server, .. } = &parts.started_with;
+        let joined = catalog::join_found(&*parts.store, site, &server.public_url, &mut feeds).await;
+        joined.map_err(ReloadRefused::Store)?;
+        self.put_in_force(feeds).await.map(drop)
+    }
+
+    /// Registers feeds, and makes them those that are polled and served.
+    async fn put_in_force(&self, feeds: Vec<FeedSettings>) -> Result<CatalogChanges, ReloadRefused> {
+        let parts = &self.parts;
+        let progress = RegistrationProgress::of(feeds.len());
+        let snapshot = catalog::register(&*parts.store, feeds, &progress).await;
         let snapshot = snapshot.map_err(|error| match error {
             error @ StoreError::Namespace { .. } => ReloadRefused::Namespace(error),
             error => ReloadRefused::Store(error),
@@ -176,7 +198,7 @@ impl Reloader {
         parts.gate.catalog.publish(snapshot);
         tell_unknown_readers(&parts.gate);
         parts.poller.apply_all(poller_changes(&changes));
-        Ok(ReloadReport { changes, waiting })
+        Ok(changes)
     }
 
     /// Forgets a feed that is not configured any more, with everything that is kept of it.

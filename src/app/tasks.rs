@@ -1,5 +1,6 @@
 //! The tasks of the application: two listeners and the poller, and the order in which they end.
 
+use super::site_feeds::SiteWatch;
 use crate::{
     byte_budget::ByteBudget,
     ingest::Poller,
@@ -94,6 +95,12 @@ impl Tasks {
         if let Some(certificate) = certificate {
             self.serving.spawn(certificate.follow(self.stop_serving.clone()));
         }
+    }
+
+    /// Looks for the feeds of a site.
+    pub(super) fn watch_site(&self, watch: SiteWatch) {
+        let stop = self.stop_polling.clone();
+        self.polling.spawn(watch.run(stop));
     }
 
     /// Polls.

@@ -3,10 +3,12 @@
 use super::{
     accounts::{self, AccountDesk},
     explain::Explainer,
+    reload::Reloader,
+    site_feeds::SiteWatch,
 };
 use crate::{
     auth::Authenticator,
-    catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed},
+    catalog::{Catalog, CatalogSnapshot, ReadGate, RegisteredFeed, SiteFeeds, SiteSettings, Sites},
     clock::Clock,
     config::Config,
     feed::schedule::Policy,
@@ -14,7 +16,7 @@ use crate::{
     ingest::{Context, FeedSpec, Poller, Upstream},
     layers::{self, ClientConfig, Governor, public_address::SystemResolver},
     notify::Notify,
-    proxy::{Proxy, ProxyPeer, Sites},
+    proxy::{Proxy, ProxyPeer},
     readers::{self, Readers},
     render::Site,
     serve::{
@@ -22,7 +24,7 @@ use crate::{
         client_address::{OverTls, PeerAddress, WayTrust, client_address},
         context::ServeContext,
         long_poll::Waiters,
-        mount::Mount,
+        mount::{Mount, MountService},
         own_mounts::{HubService, own_mounts},
     },
     store::Store,
@@ -67,11 +69,30 @@ impl Wiring {
         Ok(Self { config, gate, store, notify, clock, metrics, idle_per_host })
     }
 
-    pub(super) async fn poller(&self) -> anyhow::Result<Poller> {
+    /// The way to publishers.
+    pub(super) fn upstream(&self) -> anyhow::Result<Upstream> {
         let client = ClientConfig { idle_per_host: self.idle_per_host, ..self.config.upstream.client() };
         let client = layers::upstream(&client, Governor::default())?;
         let own = &self.config.server.public_url;
         let contact = self.config.upstream.contact_url.clone().unwrap_or_else(|| own.clone());
+        Ok(Upstream::new(client, contact, self.clock.clone()))
+    }
+
+    /// The sites whose feeds are looked for.
+    pub(super) fn site_watches(&self, upstream: &Upstream, reloader: &Arc<Reloader>) -> Vec<SiteWatch> {
+        let sites = self.config.site.iter().filter(|site| matches!(site.feeds, SiteFeeds::Found(_)));
+        let watch = |site: &SiteSettings| SiteWatch {
+            site: site.clone(),
+            public_url: self.config.server.public_url.clone(),
+            store: self.store.clone(),
+            upstream: upstream.clone(),
+            clock: self.clock.clone(),
+            reloader: reloader.clone(),
+        };
+        sites.map(watch).collect()
+    }
+
+    pub(super) async fn poller(&self, upstream: Upstream) -> anyhow::Result<Poller> {
         let context = Context {
             store: self.store.clone(),
             notify: self.notify.clone(),
@@ -88,7 +109,6 @@ impl Wiring {
             FeedSpec { policy: Policy { spread_secs, ..spec.policy }, ..spec }
         };
         let feeds = catalog.feeds().map(spec).collect();
-        let upstream = Upstream::new(client, contact, self.clock.clone());
         Ok(Poller::load(context, upstream, feeds).await?)
     }
 
@@ -149,7 +169,8 @@ impl Wiring {
         let server = &self.config.server;
         let trusted = server.trusted_proxies.clone();
         let hub = hub_service(hub.clone(), trusted);
-        let of_sites = self.mounts_of_sites(stop.clone())?;
+        let sites = Arc::new(Sites::new(&self.config.site, &server.public_url));
+        let origin = self.way_to_origins(&sites, stop.clone())?;
         let context = ServeContext {
             readers,
             store: self.store.clone(),
@@ -159,19 +180,23 @@ impl Wiring {
                 proxies: self.config.server.trusted_proxies.clone(),
                 basic_over_http: self.config.server.basic_over_http,
             },
+            sites,
             waiters,
             stop,
         };
-        Ok(own_mounts(Arc::new(context), hub, of_sites))
+        Ok(own_mounts(Arc::new(context), hub, origin))
     }
 
-    /// The mounts of the sites before which we stand.
-    fn mounts_of_sites(&self, stop: CancellationToken) -> anyhow::Result<Vec<Mount>> {
-        let Config { server, site, .. } = &self.config;
-        let sites = Arc::new(Sites::new(site, &server.public_url));
+    /// The way to the origins of the sites before which we stand; `None` without any.
+    fn way_to_origins(
+        &self,
+        sites: &Arc<Sites>,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Option<MountService>> {
         if sites.is_empty() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
+        let server = &self.config.server;
         let proxy = Proxy::new(sites.clone(), stop)?;
         let is_https = server.public_url.scheme() == "https";
         let trusted = server.trusted_proxies.clone();
@@ -189,7 +214,7 @@ impl Wiring {
                 answer
             })
             .service(proxy);
-        Ok(vec![Mount::new(move |request| sites.of(request).is_some(), BoxCloneSyncService::new(service))])
+        Ok(Some(BoxCloneSyncService::new(service)))
     }
 
     /// The desk for users and tokens.

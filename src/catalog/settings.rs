@@ -25,7 +25,7 @@ pub use keep::KeepSettings;
 pub use platform::PlatformChoice;
 pub use poll::PollSettings;
 pub use record::RecordSettings;
-pub use site::{ServePlain, SiteSettings};
+pub use site::{LegacyPlace, ServePlain, SiteFeeds, SiteSettings};
 
 /// `[[feed]]`: an upstream and how it is treated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +66,9 @@ pub struct FeedSettings {
     /// `[feed.record]`: keeps its last documents, for `everfeed replay`. None is kept without it.
     #[serde(default)]
     pub record: Option<RecordSettings>,
+    /// Its place in a `[[site]]`, if it is a feed of one; no key of its own.
+    #[serde(skip)]
+    pub legacy: Option<Box<LegacyPlace>>,
 }
 
 /// `format` of a feed: the use that is made of its document.
@@ -105,6 +108,7 @@ impl FeedSettings {
             import: ImportSettings::default(),
             keep: KeepSettings::default(),
             record: None,
+            legacy: None,
         }
     }
 

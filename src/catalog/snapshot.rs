@@ -31,6 +31,8 @@ pub struct CatalogSnapshot {
     feeds: BTreeMap<String, Arc<RegisteredFeed>>,
     by_no: HashMap<FeedNo, Arc<RegisteredFeed>>,
     by_origin: HashMap<String, FeedNo>,
+    /// By the number of their site, and by path and query in it.
+    by_place: HashMap<usize, HashMap<String, FeedNo>>,
     withdrawn: BTreeMap<String, FeedNo>,
     withdrawn_nos: HashSet<FeedNo>,
     has_private: bool,
@@ -47,6 +49,9 @@ impl CatalogSnapshot {
             snapshot.has_private |= feed.settings.access.is_private();
             snapshot.by_origin.insert(normal(feed.settings.url.as_str()), feed.no);
             snapshot.by_no.insert(feed.no, feed.clone());
+            if let Some(place) = &feed.settings.legacy {
+                snapshot.by_place.entry(place.site).or_default().insert(place.path.clone(), feed.no);
+            }
             snapshot.feeds.insert(feed.settings.name.clone(), feed);
         }
         // The URL that is polled goes before another feed's public name.
@@ -93,6 +98,18 @@ impl CatalogSnapshot {
     /// True while there is something that not everybody may read.
     pub fn has_private(&self) -> bool {
         self.has_private
+    }
+
+    /// The feed at a path, with its query, of the site of this number.
+    pub fn at_place(&self, site: usize, path: &str) -> Option<&Arc<RegisteredFeed>> {
+        self.feed_no(*self.by_place.get(&site)?.get(path)?)
+    }
+
+    /// The feed of a site that readers know by this URL.
+    pub fn by_legacy_url(&self, url: &str) -> Option<&Arc<RegisteredFeed>> {
+        let feed = self.feed_no(self.by_origin(url)?)?;
+        feed.settings.legacy.as_ref().filter(|place| normal(place.url.as_str()) == normal(url))?;
+        Some(feed)
     }
 
     /// The feed of this name that is not registered any more, while the store remembers it.

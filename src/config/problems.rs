@@ -112,6 +112,24 @@ pub(super) fn of_sites(
     }
 }
 
+/// The feeds that sites list and that did not come to be: their names are those of other feeds.
+pub(super) fn of_listed_feeds(
+    sites: &[(String, SiteSettings)],
+    feeds: &[(String, FeedSettings)],
+    reading: &mut ConfigReading<'_>,
+) {
+    for (no, (key, site)) in sites.iter().enumerate() {
+        let is_there = |path: &str| {
+            let places = feeds.iter().filter_map(|(_, feed)| feed.legacy.as_ref());
+            places.into_iter().any(|place| place.site == no && place.path == path)
+        };
+        if let Some(path) = site.feeds.listed().iter().find(|path| !is_there(path)) {
+            let wanted = "its name is that of another feed; give it a [[feed]] of its own, with its url and another name";
+            reading.refuse(&format!("{key}.feeds"), quoted(path), wanted);
+        }
+    }
+}
+
 /// Everything that cannot be meant in the feeds, each of which comes with its path.
 pub(super) fn of_feeds(
     feeds: &[(String, FeedSettings)],

@@ -51,7 +51,8 @@ fn the_readme_lists_every_key_with_its_default() {
             .map(str::to_owned)
     };
     for key in shown.split([' ', '{', '(']).filter_map(key) {
-        let inner = ["server", "store", "upstream", "hub", "platforms", "feed", "site", "is_unsafe"];
+        let inner =
+            ["server", "store", "upstream", "hub", "platforms", "feed", "site", "legacy", "is_unsafe"];
         let of_url = [
             "scheme",
             "cannot_be_a_base",

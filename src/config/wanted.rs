@@ -60,7 +60,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         "site" => "one [[site]] for each old web site, with at least its origin",
         "site.host" => "a host name in quotes, for instance \"blog.example.org\"",
         "site.origin" => "the old server, for instance \"http://127.0.0.1:8081\"",
-        "site.feeds" => "a list of paths, for instance [\"/feed.xml\", \"/comments/feed/\"]",
+        "site.feeds" => "\"auto\", or a list of paths: for instance [\"/feed.xml\", \"/comments/feed/\"]",
         "site.serve_plain" => "\"rewritten\", \"untouched\" or \"origin\"",
         "feed" => "one [[feed]] for each feed, with at least name and url",
         "server" | "store" | "upstream" | "hub" | "platforms" => {

@@ -15,7 +15,10 @@ use super::{
 use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},
     catalog::is_open_to,
-    feed::{order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
+    feed::{
+        legacy_document::LegacySyntax, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp,
+        view::View,
+    },
     notify::HintFate,
     render::{Endpoint, Representation, Topic},
     secret::Secret,
@@ -214,7 +217,10 @@ impl Hub {
         let mut topics: Vec<Subject> = Vec::with_capacity(change.topics.len());
         for topic in &change.topics {
             let principal = self.principal_for(topic, sender).await?;
-            topics.push(self.resolve(topic, sender, (change.mode, principal.as_ref()))?);
+            topics.push(match self.resolve_legacy(topic, sender, principal.as_ref()).await? {
+                Some(subject) => subject,
+                None => self.resolve(topic, sender, (change.mode, principal.as_ref()))?,
+            });
         }
         let key = |subject: &Subject| Key { topic: subject.topic.clone(), address: change.callback.clone() };
         let is_known = topics.iter().all(|subject| self.shared.roster.is_verified(&key(subject)));
@@ -303,6 +309,44 @@ impl Hub {
                 Err(RefusedForm::UnknownTopic("there is no such feed").into())
             }
         }
+    }
+
+    /// The topic that the address of an old feed means, when it is one before which we stand: documents of the format that its
+    /// publisher writes.
+    async fn resolve_legacy(
+        &self,
+        spelt: &str,
+        sender: &HubSender,
+        principal: Option<&Principal>,
+    ) -> Result<Option<Subject>, HubAnswer> {
+        let catalog = self.shared.gate.catalog.snapshot();
+        let Some(feed) = catalog.by_legacy_url(spelt) else { return Ok(None) };
+        let Some(place) = &feed.settings.legacy else { return Ok(None) };
+        if !is_open_to(feed, principal) {
+            let refused = match principal {
+                None => RefusedForm::Unauthenticated,
+                Some(_) => RefusedForm::UnknownTopic("there is no such feed"),
+            };
+            return Err(refused.into());
+        }
+        if sender.scope.as_ref().is_some_and(|scope| *scope != feed.settings.name) {
+            return Err(RefusedForm::UnknownTopic("this is the hub of another feed").into());
+        }
+        let Some(document) = self.shared.store.document(feed.no).await? else {
+            return Err(HubAnswer::busy("this feed has not been read from its origin yet"));
+        };
+        let representation = match document.syntax {
+            LegacySyntax::Rss => Representation::CLASSIC_RSS,
+            LegacySyntax::Atom => Representation::CLASSIC_ATOM,
+            LegacySyntax::Other => {
+                let why = "documents of its format are not pushed; take the rel=self URL of the feed in Atom or JSON";
+                return Err(RefusedForm::UnknownTopic(why).into());
+            }
+        };
+        let view = View::all(feed.no, Order::default());
+        let (topic, spelt, principal) =
+            (place.url.to_string(), spelt.to_owned(), principal.map(Principal::id));
+        Ok(Some(Subject { view, representation, topic, spelt, principal }))
     }
 
     async fn pending(

@@ -23,6 +23,8 @@ pub(super) struct Push {
     /// The stored cursor; `None` until the feed is served.
     pub(super) acked: Option<String>,
     pub(super) items_max: usize,
+    /// The address that its body calls its own, where that is not the canonical one.
+    pub(super) own_url: Option<Arc<str>>,
     /// Readers whom the target serves, as it said last.
     pub(super) on_behalf_of: Option<u32>,
     /// The principal for whom it is made, who is checked once more when there is room.
@@ -77,7 +79,7 @@ pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
 async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> {
     // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their leases.
     let site = push.site.as_deref();
-    let Some(link) = shared.link(push.view, push.representation, site) else {
+    let Some(link) = shared.link(push.view, push.representation, (site, push.own_url.as_deref())) else {
         return Ok(PushOutcome::Nothing);
     };
     let Some(acked) = push.acked else { return settle(shared, push.view).await };
@@ -99,7 +101,7 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
     }
     // Read only now: what was newest when we queued may be old by the time there is room.
     let reading = ReadRequest::push(push.view, push.representation, &acked, push.items_max);
-    let reading = reading.seen_from(push.site);
+    let reading = reading.seen_from(push.site).at(push.own_url);
     let page = shared.readers.read(&reading).await?;
     if !page.lies_beyond(&acked) {
         return Ok(PushOutcome::Nothing);

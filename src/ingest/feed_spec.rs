@@ -42,6 +42,8 @@ pub struct Keeping {
     pub limits: KeepLimits,
     /// Folder in which its last documents are kept, if any.
     pub record: Option<RecordSettings>,
+    /// The address at which the last good one is served, of a feed of a site: its origin is asked under that name.
+    pub legacy_url: Option<Url>,
 }
 
 impl FeedSpec {

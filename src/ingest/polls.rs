@@ -3,7 +3,7 @@
 use super::{Context, FeedSpec, Upstream, upstream::DocumentReply};
 use crate::feed::{
     archive::ArchiveWalk,
-    schedule::{self, Failure, FaultKind, PollOutcome, PollState, Whose},
+    schedule::{self, Failure, FaultKind, Plan, PollOutcome, PollState, Whose},
     stamp::Stamp,
 };
 use std::time::Instant;
@@ -15,6 +15,8 @@ mod decided;
 mod document;
 
 mod import_gate;
+
+mod legacy;
 
 mod poll_end;
 
@@ -29,6 +31,8 @@ pub struct Poll<'a> {
     feed: &'a FeedSpec,
     state: &'a PollState,
     started: Instant,
+    /// True when the document is read even if it is the last one again: it is not kept yet for plain readers.
+    wants_document: bool,
 }
 
 /// Result of a poll.
@@ -65,12 +69,14 @@ const STORE_AGAIN_SECS: u64 = 5;
 impl<'a> Poll<'a> {
     /// A poll of this feed that begins now, with what is remembered of the last one.
     pub fn new(context: &'a Context, feed: &'a FeedSpec, state: &'a PollState) -> Self {
-        Self { context, feed, state, started: Instant::now() }
+        Self { context, feed, state, started: Instant::now(), wants_document: false }
     }
 
     /// Sends the request and takes in the answer. `None` when `stop` came before there was anything to finish.
-    pub async fn run(self, upstream: &Upstream, stop: &CancellationToken) -> Option<Polled> {
+    pub async fn run(mut self, upstream: &Upstream, stop: &CancellationToken) -> Option<Polled> {
+        self.wants_document = self.lacks_legacy_document().await;
         let plan = self.state.plan(self.feed.deletions.audit_secs, self.context.now());
+        let plan = Plan { conditional: plan.conditional && !self.wants_document, ..plan };
         let subscribers = self.context.subscribers(self.feed).await;
         // Nothing has happened yet that could not be dropped; what comes after is finished.
         let reply = tokio::select! {

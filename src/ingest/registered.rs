@@ -15,7 +15,11 @@ impl From<&RegisteredFeed> for FeedSpec {
             format: settings.format,
             policy: settings.poll.policy(),
             deletions: settings.deletions,
-            keeping: Keeping { limits: settings.keep.limits(), record: settings.record.clone() },
+            keeping: Keeping {
+                limits: settings.keep.limits(),
+                record: settings.record.clone(),
+                legacy_url: settings.legacy.as_ref().map(|place| place.url.clone()),
+            },
             platform: settings.platform.clone(),
         }
     }

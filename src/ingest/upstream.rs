@@ -17,7 +17,8 @@ use bytes::Bytes;
 use http::{
     HeaderValue, Request, Response, StatusCode,
     header::{
-        ACCEPT, AUTHORIZATION, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, USER_AGENT,
+        ACCEPT, AUTHORIZATION, CONTENT_LANGUAGE, CONTENT_TYPE, HOST, HeaderMap, HeaderName, RETRY_AFTER,
+        USER_AGENT,
     },
 };
 use std::{
@@ -126,6 +127,11 @@ impl Upstream {
             let credentials = credentials(&feed.url).map(|credentials| (AUTHORIZATION, credentials));
             request.headers_mut().extend(credentials);
         }
+        if let Some(known_as) = &feed.keeping.legacy_url
+            && url.origin() == feed.url.origin()
+        {
+            request.headers_mut().extend(known_as_headers(known_as));
+        }
         request.extensions_mut().insert(Trusted::origin_of(&feed.url));
         Ok(request)
     }
@@ -204,6 +210,19 @@ impl Upstream {
         let named_secs = parse_retry_after(headers.get(RETRY_AFTER)?, now).map(whole_secs);
         schedule::retry_after_secs(status.as_u16(), named_secs)
     }
+}
+
+/// The headers by which the origin of a site knows under which name it is asked: as the proxy before it says it of readers. A server
+/// of several sites, or one that sends its readers to its own name, would answer something else without.
+fn known_as_headers(known_as: &Url) -> Vec<(HeaderName, HeaderValue)> {
+    let authority = &known_as[url::Position::BeforeHost..url::Position::AfterPort];
+    let Ok(host) = HeaderValue::from_str(authority) else { return Vec::new() };
+    let scheme = if known_as.scheme() == "https" { "https" } else { "http" };
+    vec![
+        (HOST, host.clone()),
+        (HeaderName::from_static("x-forwarded-host"), host),
+        (HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static(scheme)),
+    ]
 }
 
 /// Media types that are asked for.

@@ -5,9 +5,9 @@ use super::{
     headers::{self, ProxyPeer},
     idle_body::{BodyProgress, IdleBody},
     origin::{ProxyBody, SiteOrigin},
-    sites::{ProxiedSite, Sites},
     tunnel,
 };
+use crate::catalog::{ProxiedSite, Sites};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, Uri, Version, uri::PathAndQuery};

@@ -126,6 +126,12 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
+/// The `Link` header of a document with an address of its own, and of its hub: one header, self first, because there are
+/// subscribers that look at the first link only (HUBS 5.3, HUB-19).
+pub fn link_header(own: &str, hub: &str) -> String {
+    format!("<{own}>; rel=\"self\", <{hub}>; rel=\"hub\"")
+}
+
 impl Site {
     /// From the public URL and the prefix of our own paths, for instance `https://example.org/blog` and `/smart`.
     pub fn new(public_url: &Url, prefix: &str) -> Self {
@@ -197,10 +203,9 @@ impl Site {
         }
     }
 
-    /// The `Link` header of pages and pushes: one header, self first, because there are subscribers that look at the first
-    /// link only (HUBS 5.3, HUB-19).
+    /// The `Link` header of pages and pushes of a view.
     pub fn link_header(&self, name: &str, representation: Representation, order: Order) -> String {
-        format!("<{}>; rel=\"self\", <{}>; rel=\"hub\"", self.base(name, representation, order), self.hub())
+        link_header(&self.base(name, representation, order), &self.hub())
     }
 
     /// The same feed in other representations. A classic one names only classic ones: a reader that followed it to the

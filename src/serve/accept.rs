@@ -83,6 +83,25 @@ pub fn wants_html(accept: Option<&str>) -> bool {
     html > 0 && html >= quality(&["application/json"]).unwrap_or(0)
 }
 
+/// True where JSON is named and preferred to every form of XML: plain readers of an old feed name XML, or anything.
+pub fn prefers_json(accept: Option<&str>) -> bool {
+    const JSON: [&str; 2] = ["application/json", "application/stream+json"];
+    let ranges = media_ranges(accept.unwrap_or_default());
+    let best = |is_wanted: &dyn Fn(&str) -> bool| {
+        ranges.iter().filter(|(range, _)| is_wanted(range)).map(|(_, quality)| *quality).max().unwrap_or(0)
+    };
+    let json = best(&|range| JSON.contains(&range));
+    let xml = best(&|range| range.ends_with("xml") || matches!(range, "*/*" | "text/*" | "application/*"));
+    json > xml
+}
+
+/// True where a list of validators names one, or any (weak comparison, RFC 9110 section 13.1.2).
+pub(super) fn names_tag(list: &str, own: &str) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let own = opaque(own);
+    list.split(',').any(|tag| tag.trim() == "*" || opaque(tag) == own)
+}
+
 /// True where an error is better told in JSON.
 pub fn wants_json(accept: Option<&str>) -> bool {
     accept.is_some_and(|accept| accept.contains("json"))
@@ -163,6 +182,26 @@ mod tests {
         }
         assert!(wants_json(Some("application/json")));
         assert!(!wants_json(Some("*/*")) && !wants_json(None));
+    }
+
+    #[test]
+    fn readers_of_old_feeds_get_json_only_where_they_prefer_it() {
+        for accept in
+            ["application/json", "application/json, */*;q=0.1", "application/stream+json, text/xml;q=0.9"]
+        {
+            assert!(prefers_json(Some(accept)), "{accept}");
+        }
+        for accept in [
+            "*/*",
+            "application/rss+xml, application/json;q=0.9",
+            "application/json, application/xml",
+            "application/json, */*",
+            "application/feed+json, application/rss+xml;q=0.5",
+            "application/json;q=0",
+        ] {
+            assert!(!prefers_json(Some(accept)), "{accept}");
+        }
+        assert!(!prefers_json(None));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{client_address::WayTrust, long_poll::Waiters, refusal::Refusal};
 use crate::{
-    catalog::ReadGate,
+    catalog::{ReadGate, Sites},
     clock::Clock,
     feed::{record::FeedNo, stamp::Stamp},
     readers::Readers,
@@ -23,6 +23,8 @@ pub struct ServeContext {
     pub gate: ReadGate,
     /// Trust in the ways by which requests come.
     pub trust: WayTrust,
+    /// The sites before which we stand.
+    pub sites: Arc<Sites>,
     /// Room for held requests.
     pub waiters: Waiters,
     /// Ends held requests.

@@ -7,7 +7,7 @@ use super::{
 };
 use http::{Request, request::Parts};
 use std::{convert::Infallible, fmt};
-use tower::util::BoxCloneSyncService;
+use tower::{Service, util::BoxCloneSyncService};
 
 /// The service of a mount. It gets a request with its body unread, and reads of it what it needs.
 pub type MountService = BoxCloneSyncService<Request<ServeBody>, Response, Infallible>;
@@ -46,24 +46,42 @@ impl Mount {
 
     /// A mount of our own paths, in the layers of those.
     pub(super) fn own(takes: impl Fn(&Parts) -> bool + Send + Sync + 'static, handler: impl Handler) -> Self {
-        let service = tower::service_fn(move |request: Request<ServeBody>| {
-            let handler = handler.clone();
-            async move {
-                let (parts, body) = request.into_parts();
-                let answer = match check_length(&parts) {
-                    Ok(()) => handler.handle(&parts, body).await,
-                    Err(refusal) => Err(refusal),
-                };
-                Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| refusal.respond(&parts)))
-            }
-        });
-        Self::new(takes, own_layers::own(service))
+        Self::new(takes, own_layers::own(service_of(handler)))
+    }
+
+    /// A mount of somebody else's paths, whose answers carry nothing that their owner did not say.
+    pub(super) fn bare(
+        takes: impl Fn(&Parts) -> bool + Send + Sync + 'static,
+        handler: impl Handler,
+    ) -> Self {
+        Self::new(takes, BoxCloneSyncService::new(service_of(handler)))
     }
 
     /// The service, for a request that it takes.
     pub(super) fn service_for(&self, request: &Parts) -> Option<MountService> {
         (self.takes)(request).then(|| self.service.clone())
     }
+}
+
+/// A handler as a service: long targets are refused, and refusals become answers.
+fn service_of(
+    handler: impl Handler,
+) -> impl Service<Request<ServeBody>, Response = Response, Error = Infallible, Future: Send + 'static>
++ Clone
++ Send
++ Sync
++ 'static {
+    tower::service_fn(move |request: Request<ServeBody>| {
+        let handler = handler.clone();
+        async move {
+            let (parts, body) = request.into_parts();
+            let answer = match check_length(&parts) {
+                Ok(()) => handler.handle(&parts, body).await,
+                Err(refusal) => Err(refusal),
+            };
+            Ok::<_, Infallible>(answer.unwrap_or_else(|refusal| refusal.respond(&parts)))
+        }
+    })
 }
 
 fn check_length(request: &Parts) -> Result<(), Refusal> {

@@ -3,8 +3,8 @@
 use super::{
     body::{self, Response, ServeBody},
     context::ServeContext,
-    discovery,
-    mount::{Handler, Mount},
+    discovery, legacy,
+    mount::{Handler, Mount, MountService},
     pull,
     refusal::Refusal,
 };
@@ -19,9 +19,9 @@ use tower::{BoxError, ServiceExt as _, util::BoxCloneSyncService};
 /// Answers requests to the hub, their forms read.
 pub type HubService = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>, Infallible>;
 
-/// The mounts of our own paths, and between them those of sites, whose own paths are all that we have nothing at. The last
-/// takes what is left, and knows what is not there.
-pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, of_sites: Vec<Mount>) -> Vec<Mount> {
+/// The mounts of our own paths, and of the sites before which we stand: theirs are all paths at which we have nothing, and
+/// `origin` leads to them. The last takes what is left, and knows what is not there.
+pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<MountService>) -> Vec<Mount> {
     let ours = {
         let context = context.clone();
         move |request: &Parts| context.readers.site().endpoint(request.uri.path())
@@ -30,15 +30,19 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, of_sites: Vec<Mou
         let ours = ours.clone();
         move |request: &Parts| matches!(ours(request), Some(Endpoint::Hub | Endpoint::HubOf(_)))
     };
-    let is_there = {
-        let context = context.clone();
-        move |request: &Parts| ours(request).is_some_and(|endpoint| is_there(&context, &endpoint, request))
-    };
     let mut mounts = vec![Mount::own(is_hub, HubForms { hub, context: context.clone() })];
-    if !of_sites.is_empty() {
+    if let Some(origin) = origin {
+        let is_there = {
+            let context = context.clone();
+            move |request: &Parts| {
+                ours(request).is_some_and(|endpoint| is_there(&context, &endpoint, request))
+            }
+        };
         mounts.push(Mount::own(is_there, FeedPages(context.clone())));
+        mounts.extend(legacy::mounts(&context, &origin));
+        let sites = context.sites.clone();
+        mounts.push(Mount::new(move |request| sites.of(request).is_some(), origin));
     }
-    mounts.extend(of_sites);
     mounts.push(Mount::own(|_| true, FeedPages(context)));
     mounts
 }

@@ -210,9 +210,7 @@ impl PullAnswer<'_> {
     /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.
     fn is_fresh(&self, head: Head) -> bool {
         if let Some(known) = accept::joined(&self.request.headers, &IF_NONE_MATCH) {
-            let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-            let own = opaque(&self.etag(head));
-            return known.split(',').any(|tag| tag.trim() == "*" || opaque(tag) == own);
+            return accept::names_tag(&known, &self.etag(head));
         }
         let since = self.request.headers.get(IF_MODIFIED_SINCE).and_then(|date| date.to_str().ok());
         let since = since.and_then(|date| httpdate::parse_http_date(date).ok());

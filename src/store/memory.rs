@@ -1,9 +1,9 @@
 //! The store as plain maps: the model that every other store is tested against; nothing in it outlives the process.
 
 use super::{
-    BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls, Receipt,
-    Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions, Upkeep,
-    Walks, Watched, Witnessed, check_namespace,
+    BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, HostPause, Leases, Outlined, Polls,
+    Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo,
+    Subscriptions, Upkeep, Walks, Watched, Witnessed, check_namespace,
     clock_guard::ClockGuard,
     leases, paging, plan,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -14,6 +14,7 @@ use crate::{
         archive::{ArchiveWalk, StagedBody, StagedPage, StagedWalk, StagingChange},
         item::{Item, ItemId, KeyHash},
         item_cap::escaped_bytes,
+        legacy_document::LegacyDocument,
         observation_record::{OBSERVATIONS_MAX, ObservationRecord},
         order::Axis,
         page::{Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
@@ -47,6 +48,7 @@ struct MemoryState {
     guard: ClockGuard,
     feeds: BTreeMap<FeedNo, MemoryFeed>,
     hosts: BTreeMap<String, Stamp>,
+    found_feeds: BTreeMap<String, FoundFeeds>,
     subs: BTreeMap<SubscriptionNo, (Subscription, Progress)>,
     accounts: MemoryAccounts,
     last_feed: u32,
@@ -63,6 +65,7 @@ struct MemoryFeed {
     walk: Option<ArchiveWalk>,
     staged: BTreeMap<u32, StagedPage>,
     lease: Option<FeedLease>,
+    document: Option<LegacyDocument>,
 }
 
 /// The items of a feed, with their indexes.
@@ -351,6 +354,30 @@ impl Subscriptions for Memory {
     }
 }
 
+impl SiteStore for Memory {
+    fn keep_document(&self, feed: FeedNo, document: LegacyDocument) -> StoreFuture<'_, ()> {
+        self.answer(move |state, _| {
+            state.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?.document = Some(document);
+            Ok(())
+        })
+    }
+
+    fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
+        self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|held| held.document.clone())))
+    }
+
+    fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()> {
+        self.answer(move |state, _| {
+            state.found_feeds.insert(site.to_owned(), found);
+            Ok(())
+        })
+    }
+
+    fn found_feeds<'a>(&'a self, site: &'a str) -> StoreFuture<'a, FoundFeeds> {
+        self.answer(move |state, _| Ok(state.found_feeds.get(site).cloned().unwrap_or_default()))
+    }
+}
+
 impl Leases for Memory {
     fn take_lease<'a>(&'a self, feed: FeedNo, owner: &'a str, secs: u64) -> StoreFuture<'a, FeedLease> {
         self.lease_anew(feed, move |last, now| FeedLease::taken(last, feed, owner, now.plus_secs(secs), now))
@@ -512,6 +539,7 @@ impl MemoryFeed {
             walk: None,
             staged: BTreeMap::new(),
             lease: None,
+            document: None,
         }
     }
 

@@ -1,9 +1,9 @@
 //! The store in one redb file: one thread writes, a bounded pool reads; the tables are in [`tables`], not here.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls,
-    Receipt, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription, SubscriptionNo, Subscriptions,
-    Upkeep, Walks, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, HostPause, Leases,
+    Outlined, Polls, Receipt, SiteStore, Snapshot, StoreCounts, StoreError, StoreFuture, Subscription,
+    SubscriptionNo, Subscriptions, Upkeep, Walks, Watched, Witnessed,
     condition::{FileFigures, StoreCondition},
     stored::item::decode_item,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
@@ -14,6 +14,7 @@ use crate::{
     feed::{
         archive::{ArchiveWalk, StagedPage, StagedWalk},
         item::{Item, ItemId, KeyHash},
+        legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
         reconcile::Evidence,
@@ -73,6 +74,8 @@ mod catalog;
 mod leases;
 
 mod accounts;
+
+mod sites;
 
 mod subscriptions;
 
@@ -350,6 +353,26 @@ impl AccountStore for Redb {
 
     fn remove_token(&self, token: TokenNo) -> StoreFuture<'_, bool> {
         Box::pin(self.writer.run(move |writing| accounts::remove_token(writing, token)))
+    }
+}
+
+impl SiteStore for Redb {
+    fn keep_document(&self, feed: FeedNo, document: LegacyDocument) -> StoreFuture<'_, ()> {
+        Box::pin(self.writer.run(move |writing| sites::keep_document(writing, feed, &document)))
+    }
+
+    fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
+        Box::pin(self.reader.run(move |snapshot| sites::document(snapshot, feed)))
+    }
+
+    fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()> {
+        let site = site.to_owned();
+        Box::pin(self.writer.run(move |writing| sites::keep_found_feeds(writing, &site, &found)))
+    }
+
+    fn found_feeds<'a>(&'a self, site: &'a str) -> StoreFuture<'a, FoundFeeds> {
+        let site = site.to_owned();
+        Box::pin(self.reader.run(move |snapshot| sites::found_feeds(snapshot, &site)))
     }
 }
 

@@ -46,6 +46,8 @@ mod lease;
 
 mod account;
 
+mod site;
+
 mod clock;
 
 #[cfg(test)]

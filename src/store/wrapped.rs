@@ -1,9 +1,9 @@
 //! A store around another one whose calls can be tapped: counted, kept back, failed. Compiled for tests only.
 
 use super::{
-    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, HostPause, Leases, Outlined, Polls,
-    Receipt, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture, Subscription, SubscriptionNo,
-    Subscriptions, Upkeep, Walks, Watched, Witnessed,
+    AccountStore, BackupReport, CatalogStore, Commit, FeedLease, Feeds, FoundFeeds, HostPause, Leases,
+    Outlined, Polls, Receipt, SiteStore, Snapshot, Store, StoreCondition, StoreCounts, StoreFuture,
+    Subscription, SubscriptionNo, Subscriptions, Upkeep, Walks, Watched, Witnessed,
     subscriptions::{Acknowledged, Attempts, NewSubscription, Progress},
 };
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     feed::{
         archive::{ArchiveWalk, StagedPage, StagedWalk},
         item::{Item, ItemId, KeyHash},
+        legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
         page::{Page, PageQuery},
         reconcile::Evidence,
@@ -107,6 +108,12 @@ tapped! { 'a
         add_token(new: NewAccessToken) -> Option<AccessToken>;
         tokens(after: Option<TokenNo>, max: usize) -> Vec<AccessToken>;
         remove_token(token: TokenNo) -> bool;
+    }
+    SiteStore {
+        keep_document(feed: FeedNo, document: LegacyDocument) -> ();
+        document(feed: FeedNo) -> Option<LegacyDocument>;
+        keep_found_feeds(site: &'a str, found: FoundFeeds) -> ();
+        found_feeds(site: &'a str) -> FoundFeeds;
     }
     Leases {
         take_lease(feed: FeedNo, owner: &'a str, secs: u64) -> FeedLease;

@@ -46,10 +46,11 @@ async fn get(blog: &Blog, target: &str) -> String {
         gate: ReadGate::without_users(Catalog::new(CatalogSnapshot::new([feed], [])), clock.clone()),
         clock,
         trust: WayTrust::default(),
+        sites: Arc::default(),
         waiters: Waiters::new(10, Duration::from_secs(300)),
         stop: CancellationToken::new(),
     };
-    let service = stack(Router::new(own_mounts(Arc::new(context), hub, Vec::new())), Metrics::default());
+    let service = stack(Router::new(own_mounts(Arc::new(context), hub, None)), Metrics::default());
     let request = Request::get(target).body(Full::<Bytes>::default()).unwrap();
     let answer = service.oneshot(request).await.unwrap_or_else(|never| match never {});
     assert_eq!(answer.status(), 200, "{target}");

@@ -6,4 +6,6 @@ mod faults;
 
 mod forwarding;
 
+mod legacy;
+
 mod rig;

@@ -81,6 +81,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
 /// An origin, and everfeed before it.
 pub(crate) struct Sidecar {
     pub(crate) app: App,
+    config: Config,
     heads: Arc<Mutex<Vec<String>>>,
     _folder: TempDir,
 }
@@ -109,22 +110,38 @@ impl Sidecar {
     }
 
     /// Starts everfeed before an address.
+    /// Its feeds are not looked for, unless `site` says so.
     pub(crate) async fn before(origin: SocketAddr, site: &str) -> Self {
+        let feeds = if site.contains("feeds = ") { "" } else { "feeds = []\n" };
         let folder = tempfile::tempdir().unwrap();
         let config = format!(
             "[server]\nlisten = \"127.0.0.1:0\"\nadmin_listen = \"127.0.0.1:0\"\nshutdown_secs = 5\n\
              public_url = \"http://blog.example\"\n[store]\npath = {:?}\n\
-             [[site]]\norigin = \"http://{origin}\"\n{site}\n",
+             [[site]]\norigin = \"http://{origin}\"\n{feeds}{site}\n",
             folder.path().join("everfeed.redb").display().to_string(),
         );
-        let app = App::start(Config::parse("the test's configuration", &config).unwrap()).await.unwrap();
-        Self { app, heads: Arc::default(), _folder: folder }
+        let config = Config::parse("the test's configuration", &config).unwrap();
+        let app = App::start(config.clone()).await.unwrap();
+        Self { app, config, heads: Arc::default(), _folder: folder }
+    }
+
+    /// Stops everfeed and starts another one over the same store.
+    pub(crate) async fn restart(self) -> Self {
+        self.app.stop().await.unwrap();
+        let app = App::start(self.config.clone()).await.unwrap();
+        Self { app, ..self }
     }
 
     /// The heads that the origin has read, those of polls left out.
     pub(crate) fn heads(&self) -> Vec<String> {
         let heads = self.heads.lock().unwrap();
         heads.iter().filter(|head| !head.contains("user-agent: everfeed/")).cloned().collect()
+    }
+
+    /// The heads of polls that the origin has read.
+    pub(crate) fn polls(&self) -> Vec<String> {
+        let heads = self.heads.lock().unwrap();
+        heads.iter().filter(|head| head.contains("user-agent: everfeed/")).cloned().collect()
     }
 
     pub(crate) async fn connect(&self) -> Wire {

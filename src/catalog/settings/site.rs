@@ -14,9 +14,9 @@ pub struct SiteSettings {
     pub host: Option<String>,
     /// The address of the old server: scheme, host and port.
     pub origin: Url,
-    /// The paths of its feeds, with their queries.
+    /// Its feeds.
     #[serde(default)]
-    pub feeds: Vec<String>,
+    pub feeds: SiteFeeds,
     /// The document that a plain reader of a legacy feed URL gets.
     #[serde(default)]
     pub serve_plain: ServePlain,
@@ -50,6 +50,40 @@ fn requests_max() -> usize {
     1000
 }
 
+/// `feeds` of a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum SiteFeeds {
+    /// Those that its front page names, looked for once a day.
+    Found(FoundWord),
+    /// Those at these paths, with their queries.
+    Listed(Vec<String>),
+}
+
+/// The word for feeds that are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FoundWord {
+    /// `"auto"`.
+    Auto,
+}
+
+impl Default for SiteFeeds {
+    fn default() -> Self {
+        Self::Found(FoundWord::Auto)
+    }
+}
+
+impl SiteFeeds {
+    /// The paths that are listed.
+    pub fn listed(&self) -> &[String] {
+        match self {
+            Self::Found(_) => &[],
+            Self::Listed(paths) => paths,
+        }
+    }
+}
+
 /// `serve_plain` of a site: the document that a plain reader of a legacy feed URL gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -63,13 +97,27 @@ pub enum ServePlain {
     Origin,
 }
 
+/// The place of a feed in the site before which we stand: the address by which its readers know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegacyPlace {
+    /// The number of the site, from 0.
+    pub site: usize,
+    /// Path and query, byte for byte.
+    pub path: String,
+    /// The whole address, as readers know it; also the topic of those that subscribe to it.
+    pub url: Url,
+    /// The document that a plain reader gets.
+    pub plain: ServePlain,
+}
+
 /// The longest name of a feed that is made from its path, characters: the rest of the path becomes a checksum.
 const SLUG_CHARS_MAX: usize = 40;
 
 const HOST_WANTED: &str = "give a host name without scheme, port and path: for instance \"blog.example.org\"";
 const ORIGIN_WANTED: &str =
     "give scheme, host and port of the old server, no path: for instance \"http://127.0.0.1:8081\"";
-const FEEDS_WANTED: &str = "give paths of feeds: for instance [\"/feed.xml\", \"/comments/feed/\"]";
+const FEEDS_WANTED: &str =
+    "give \"auto\", or paths of feeds: for instance [\"/feed.xml\", \"/comments/feed/\"]";
 
 impl SiteSettings {
     /// A site with the usual settings.
@@ -77,7 +125,7 @@ impl SiteSettings {
         Self {
             host: None,
             origin,
-            feeds: Vec::new(),
+            feeds: SiteFeeds::default(),
             serve_plain: ServePlain::default(),
             connect_secs: connect_secs(),
             head_secs: head_secs(),
@@ -97,11 +145,53 @@ impl SiteSettings {
         root
     }
 
-    /// The feed at a path of the site: it is polled at the origin, and known by its public URL.
-    pub fn feed_at(&self, path: &str, public_url: &Url) -> Option<FeedSettings> {
-        let url = self.origin.join(path).ok()?;
-        let alias = self.public_root(public_url).join(path).ok()?;
-        Some(FeedSettings { aliases: vec![alias], ..FeedSettings::new(self.feed_name(path), url) })
+    /// The feed at a path of the site, which has this number: it is polled at the origin, and known by its public URL.
+    pub fn feed_at(&self, site: usize, path: &str, public_url: &Url) -> Option<FeedSettings> {
+        let feed = FeedSettings::new(self.feed_name(path), self.origin.join(path).ok()?);
+        self.feed_of(site, path, public_url, feed)
+    }
+
+    /// A feed as one of the site at this path, whatever its settings.
+    pub fn feed_of(
+        &self,
+        site: usize,
+        path: &str,
+        public_url: &Url,
+        mut feed: FeedSettings,
+    ) -> Option<FeedSettings> {
+        let url = self.public_root(public_url).join(path).ok()?;
+        // The address that readers know goes first: relative links are resolved against it.
+        if !feed.aliases.contains(&url) {
+            feed.aliases.insert(0, url.clone());
+        }
+        feed.legacy =
+            Some(Box::new(LegacyPlace { site, path: path.to_owned(), url, plain: self.serve_plain }));
+        Some(feed)
+    }
+
+    /// Adds the feeds at paths of the site, which has this number, to others; a feed that is polled at the same URL is the
+    /// site's, with its own name and settings.
+    pub fn join(&self, site: usize, paths: &[String], public_url: &Url, feeds: &mut Vec<FeedSettings>) {
+        for path in paths {
+            let Some(feed) = self.feed_at(site, path, public_url) else { continue };
+            match feeds.iter().position(|known| known.url == feed.url) {
+                Some(at) => {
+                    let known = feeds[at].clone();
+                    feeds[at] = self.feed_of(site, path, public_url, known).unwrap_or(feed);
+                }
+                // Another feed has the name: one that the operator gave.
+                None if feeds.iter().any(|known| known.name == feed.name) => {}
+                None => feeds.push(feed),
+            }
+        }
+    }
+
+    /// The path of a URL in the site, if it is in it: as readers know it, or as the origin does.
+    pub fn path_of(&self, url: &Url, public_url: &Url) -> Option<String> {
+        let root = self.public_root(public_url);
+        let is_here = url.host_str() == root.host_str() || url.origin() == self.origin.origin();
+        let path = url[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
+        (is_here && matches!(url.scheme(), "http" | "https") && is_path(&path)).then_some(path)
     }
 
     /// The name of the feed at a path: `blog-feed-xml` for `/feed.xml` of `blog.example.org`. It depends on nothing else, so
@@ -142,13 +232,7 @@ impl SiteSettings {
         if !is_bare {
             refuse("origin", origin.as_str(), ORIGIN_WANTED);
         }
-        let is_path = |path: &str| {
-            path.starts_with('/')
-                && !path.starts_with("//")
-                && !path.contains('#')
-                && path.bytes().all(|b| b.is_ascii_graphic())
-        };
-        if let Some(path) = self.feeds.iter().find(|path| !is_path(path)) {
+        if let Some(path) = self.feeds.listed().iter().find(|path| !is_path(path)) {
             refuse("feeds", path, FEEDS_WANTED);
         }
         let counts = [
@@ -162,6 +246,14 @@ impl SiteSettings {
         problems.extend(zero);
         problems
     }
+}
+
+/// True for a path with its query as it stands in a request.
+fn is_path(path: &str) -> bool {
+    path.starts_with('/')
+        && !path.starts_with("//")
+        && !path.contains('#')
+        && path.bytes().all(|b| b.is_ascii_graphic())
 }
 
 /// True for a host as it stands in a URL, and nothing else.
@@ -183,7 +275,7 @@ mod tests {
     fn a_feed_is_named_by_its_path_and_known_by_its_public_url() {
         let public = Url::parse("https://feeds.example.org:8443/below").unwrap();
         let check = |host: Option<&str>, path: &str, name: &str, alias: &str| {
-            let feed = site(host).feed_at(path, &public).unwrap();
+            let feed = site(host).feed_at(0, path, &public).unwrap();
             assert_eq!((feed.name.as_str(), feed.aliases[0].as_str()), (name, alias));
             assert_eq!(feed.url.as_str(), format!("http://127.0.0.1:8081{path}"));
         };
@@ -197,7 +289,7 @@ mod tests {
         );
         check(blog, "/?feed=rss2", "blog-feed-rss2-1877d22b", "https://www.blog.example.org:8443/?feed=rss2");
         let long = format!("/{}", "a".repeat(100));
-        let name = site(blog).feed_at(&long, &public).unwrap().name;
+        let name = site(blog).feed_at(0, &long, &public).unwrap().name;
         assert!(name.len() <= 63 && name.starts_with("blog-aaaa"), "{name}");
     }
 
@@ -214,7 +306,7 @@ mod tests {
         }
         for path in ["feed.xml", "//x/feed", "/a#b", "/a b", "/\u{e9}"] {
             assert_eq!(
-                keys(SiteSettings { feeds: vec![path.to_owned()], ..site(None) }),
+                keys(SiteSettings { feeds: SiteFeeds::Listed(vec![path.to_owned()]), ..site(None) }),
                 ["feeds"],
                 "{path}"
             );

@@ -4,7 +4,7 @@ use super::{SLEEP_MAX_SECS, SubscriptionTask};
 use crate::{
     feed::record::FeedNo,
     hub::{
-        Config, Shared, deliver,
+        Config, Shared, deliver, legacy_topic,
         next_step::PushStage,
         push::{self, Advance, Push, PushOutcome},
         retry_schedule,
@@ -72,7 +72,10 @@ impl SubscriptionTask {
         let (sub, acked) = (&self.row.sub, self.row.progress.acked.clone());
         let follow = match representation(sub) {
             Some(form) => {
-                let after = |acked: String| ReadRequest::push(sub.view, form, &acked, self.pushing.items_max);
+                let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
+                let after = |acked: String| {
+                    ReadRequest::push(sub.view, form, &acked, self.pushing.items_max).at(own_url)
+                };
                 until_behind(self.place.shared.clone(), sub.feed(), acked.map(after)).boxed()
             }
             // Stored by a version that had it; the subscription ends with its lease.
@@ -89,6 +92,7 @@ impl SubscriptionTask {
             representation,
             acked: self.row.progress.acked.clone(),
             items_max: self.pushing.items_max,
+            own_url: legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub),
             on_behalf_of: self.row.progress.on_behalf_of,
             principal: sub.principal,
             site: self.place.shared.site_of(&sub.topic),

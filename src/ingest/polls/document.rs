@@ -58,9 +58,11 @@ impl Poll<'_> {
             return if confirms { self.confirm(&unchanged).await } else { Ok(self.remember(&unchanged)) };
         };
         tell_platform(self.feed, self.state.document.platform.as_ref(), sliced.platform.as_ref());
+        let legacy = self.legacy_document(&fetched, &sliced);
         let (begun, import) = match self.gate(&sliced, &fetched, &landed).await? {
             Gate::Open(begun, import) => (begun, import),
             Gate::Closed(begun, until) => {
+                self.keep_legacy(legacy).await;
                 return Ok(self.held_back(&sliced, answer, begun.map(|walk| *walk), until));
             }
         };
@@ -91,12 +93,14 @@ impl Poll<'_> {
                 Ok(Settled::of(decided, polled))
             });
         let polled = self.settled(settled.await?.expect("every document is committed"));
+        self.keep_legacy(legacy).await;
         Ok(Polled { walk: begun.map(|walk| *walk), ..polled })
     }
 
     /// Cuts a document into entries; `None` when it is the last one again.
     async fn slice(&self, fetched: &Arc<Fetched>) -> Result<Option<Arc<Sliced>>, Failure> {
-        let (last_body, repeat) = (self.state.document.body, self.state.document.repeat);
+        let last_body = self.state.document.body.filter(|_| !self.wants_document);
+        let repeat = self.state.document.repeat;
         let (choice, known, platforms) = (
             self.feed.platform.clone(),
             self.state.document.platform.clone(),

@@ -72,6 +72,22 @@ impl Query {
         form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| OURS.contains(&&*key))
     }
 
+    /// A raw query in two: the parameters of somebody else, and those that have a meaning here, each as it was spelt.
+    pub fn split(raw: &str) -> (String, String) {
+        let name = |part: &&str| part.split('=').next().unwrap_or_default().to_owned();
+        let (ours, theirs): (Vec<&str>, Vec<&str>) = raw
+            .split('&')
+            .filter(|part| !part.is_empty())
+            .partition(|part| OURS.contains(&name(part).as_str()));
+        (theirs.join("&"), ours.join("&"))
+    }
+
+    /// True for a raw query of a consumer that speaks of positions, waits or wants a script: what no plain reader asks for.
+    pub fn is_smart(raw: &str) -> bool {
+        const SMART: [&str; 4] = ["since", "until", "timeout", "callback"];
+        form_urlencoded::parse(raw.as_bytes()).any(|(key, _)| SMART.contains(&&*key))
+    }
+
     fn checked(self) -> Result<Self, BadQuery> {
         if self.max == Some(0) { Err(BadQuery::Max) } else { Ok(self) }
     }
@@ -163,6 +179,18 @@ mod tests {
                 assert_eq!(query.order.name(), order, "{case}");
             }
         }
+    }
+
+    #[test]
+    fn parameters_of_others_are_kept_apart_as_they_are_spelt() {
+        let check = |raw: &str, theirs: &str, ours: &str, is_smart: bool| {
+            assert_eq!(Query::split(raw), (theirs.to_owned(), ours.to_owned()), "{raw}");
+            assert_eq!(Query::is_smart(ours), is_smart, "{raw}");
+        };
+        check("feed=rss2&since=&x=%2f", "feed=rss2&x=%2f", "since=", true);
+        check("max=5&order=created", "", "max=5&order=created", false);
+        check("sincerely=1&a", "sincerely=1&a", "", false);
+        check("", "", "", false);
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl Site {
                 auth: authenticator(&rig.clock),
             },
             trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], basic_over_http: false },
+            sites: Arc::default(),
             waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
             stop: CancellationToken::new(),
         };
@@ -124,8 +125,7 @@ impl Site {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<tower::BoxError>,
     {
-        let service =
-            stack(Router::new(own_mounts(self.context.clone(), hub(), Vec::new())), Metrics::default());
+        let service = stack(Router::new(own_mounts(self.context.clone(), hub(), None)), Metrics::default());
         async move {
             let response = service.oneshot(request).await.unwrap_or_else(|never| match never {});
             let (parts, body) = response.into_parts();

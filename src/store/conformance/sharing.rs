@@ -7,16 +7,19 @@ use super::{
 };
 use crate::{
     feed::{
+        legacy_document::{LegacyDocument, LegacySyntax},
         order::Order,
         record::{FeedNo, FeedRecord},
         schedule::PollState,
+        stamp::Stamp,
     },
     store::{
-        Commit, Receipt, Store, StoreError, StoreFuture, listing,
+        Commit, FoundFeeds, Receipt, Store, StoreError, StoreFuture, listing,
         traits::*,
         wrapped::{Tap, Wrapped},
     },
 };
+use everfeed_adapters::Digest;
 use futures_util::{TryStreamExt as _, join};
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -32,6 +35,7 @@ on_every_store![
     a_lease_is_held_by_one_owner_until_it_ends,
     a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back,
     feeds_are_registered_all_or_none,
+    the_feeds_of_a_site_are_those_kept_last,
     listings_go_on_where_they_stopped,
 ];
 
@@ -188,6 +192,8 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
         rig.change(feed, vec![delete(2)]).await.unwrap();
         rig.save_polls(vec![(feed, PollState::default())], vec![]).await.unwrap();
         rig.take_lease(feed, "one", 60).await.unwrap();
+        rig.keep_document(feed, document("old")).await.unwrap();
+        rig.keep_document(feed, document("new")).await.unwrap();
         rig.subscribe(new(feed, &format!("http://{feed}/"))).await.unwrap();
     }
     assert!(rig.forget(feed).await.unwrap());
@@ -198,6 +204,10 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
     assert_eq!(rig.item(feed, id(1)).await.unwrap(), None);
     assert_eq!(rig.evidence(feed, id(2)).await.unwrap(), []);
     assert_eq!(rig.poll(feed).await.unwrap(), None);
+    assert_eq!(rig.document(feed).await.unwrap(), None);
+    assert_eq!(rig.document(other).await.unwrap(), Some(document("new")));
+    let late = rig.keep_document(feed, document("late")).await;
+    assert!(matches!(late, Err(StoreError::UnknownFeed(_))), "{late:?}");
     assert_eq!(rig.subscriptions(Some(feed), None, 9).await.unwrap(), []);
     let counts = rig.counts().await.unwrap();
     assert_eq!((counts.feeds, counts.items, counts.subscriptions), (1, 2, 1), "the other one is whole");
@@ -205,6 +215,28 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
     let again = rig.register("blog", NAMESPACE).await.unwrap();
     assert!(again.no > other && again.items.total == 0, "{again:?}");
     rig.change(again.no, vec![add(1)]).await.unwrap();
+}
+
+async fn the_feeds_of_a_site_are_those_kept_last(rig: Rig) {
+    let found = |paths: &[&str]| FoundFeeds { paths: paths.iter().map(|path| (*path).to_owned()).collect() };
+    assert_eq!(rig.found_feeds("http://a/").await.unwrap(), found(&[]));
+    rig.keep_found_feeds("http://a/", found(&["/feed"])).await.unwrap();
+    rig.keep_found_feeds("http://b/", found(&["/atom.xml"])).await.unwrap();
+    rig.keep_found_feeds("http://a/", found(&["/feed", "/?feed=rss2"])).await.unwrap();
+    let rig = rig.reopen();
+    assert_eq!(rig.found_feeds("http://a/").await.unwrap(), found(&["/feed", "/?feed=rss2"]));
+    assert_eq!(rig.found_feeds("http://b/").await.unwrap(), found(&["/atom.xml"]));
+}
+
+fn document(body: &str) -> LegacyDocument {
+    LegacyDocument {
+        body: body.into(),
+        digest: Digest::of(body.as_bytes()),
+        content_type: None,
+        last_modified: None,
+        syntax: LegacySyntax::Other,
+        fetched_at: Stamp::ZERO,
+    }
 }
 
 async fn feeds_are_registered_all_or_none(rig: Rig) {

@@ -6,8 +6,8 @@ use super::{
     sealed::SealedTable,
     subscriptions,
     tables::{
-        CREATED, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS, STAGING,
-        SUBSCRIPTIONS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
+        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS,
+        STAGING, SUBSCRIPTIONS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -86,6 +86,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     tx.edit(POLLS)?.remove(&key)?;
     tx.edit(WALKS)?.remove(&key)?;
     tx.edit(LEASES)?.remove(&key)?;
+    tx.edit(DOCUMENTS)?.remove(&key)?;
     clear(tx, ITEMS, feed)?;
     clear(tx, IDS, feed)?;
     clear(tx, CREATED, feed)?;

@@ -3,7 +3,7 @@
 use super::{
     open_file::{Astray, FileOpener, OpenDatabase},
     overlay::Overlay,
-    tables::{BARE_META, SCHEMA, USERS, WITNESSES, make_all},
+    tables::{BARE_META, SCHEMA, make_all, table_names},
     watched_backend::{IoFault, WatchedBackend},
 };
 use crate::store::StoreError;
@@ -240,11 +240,11 @@ pub(super) fn check_schema(path: &Path, database: &Database) -> Result<(), Store
     }
 }
 
-/// Adds a table that an everfeed before this one did not know. What it held is recognised by witnesses once it is shown again.
+/// Adds the tables that an everfeed before this one did not know. What was held without witnesses is recognised by them once it
+/// is shown again.
 fn add_tables(database: &Database, snapshot: &ReadTransaction) -> Result<(), StoreError> {
-    let known: HashSet<String> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
-    // The youngest of those that came later.
-    if [WITNESSES.name(), USERS.name()].iter().all(|name| known.contains(*name)) {
+    let stored: HashSet<String> = snapshot.list_tables()?.map(|table| table.name().to_owned()).collect();
+    if table_names().iter().all(|name| stored.contains(*name)) {
         return Ok(());
     }
     let mut tx = database.begin_write()?;

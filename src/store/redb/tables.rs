@@ -84,6 +84,10 @@ pub(super) const LEASES: SealedTable<&'static FeedKey> = SealedTable::new("lease
 pub(super) const USERS: SealedTable<&'static AccountKey> = SealedTable::new("users");
 /// `AccessToken`.
 pub(super) const TOKENS: SealedTable<&'static AccountKey> = SealedTable::new("tokens");
+/// `LegacyDocument`: the last good document of a feed that is served at its own address.
+pub(super) const DOCUMENTS: SealedTable<&'static FeedKey> = SealedTable::new("documents");
+/// `FoundFeeds`, by the origin of their site.
+pub(super) const FOUND_FEEDS: SealedTable<&'static str> = SealedTable::new("found_feeds");
 /// Host to the end of its pause.
 pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
 
@@ -115,7 +119,25 @@ pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreErro
     visitor.visit(LEASES)?;
     visitor.visit(HOSTS)?;
     visitor.visit(USERS)?;
-    visitor.visit(TOKENS)
+    visitor.visit(TOKENS)?;
+    visitor.visit(DOCUMENTS)?;
+    visitor.visit(FOUND_FEEDS)
+}
+
+/// The names of all tables.
+pub(super) fn table_names() -> Vec<&'static str> {
+    struct Names(Vec<&'static str>);
+
+    impl TableVisitor for Names {
+        fn visit<K: Key + 'static>(&mut self, table: SealedTable<K>) -> Result<(), StoreError> {
+            self.0.push(table.name());
+            Ok(())
+        }
+    }
+
+    let mut names = Names(Vec::new());
+    visit_all(&mut names).expect("names are only collected");
+    names.0
 }
 
 /// Makes tables.

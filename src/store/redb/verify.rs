@@ -10,10 +10,10 @@ use super::{
     sealed::{SealedTable, unseal},
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
-        CREATED, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, HOSTS, IDS, ITEMS, KEYS, LEASES, META,
-        OBSERVATIONS, POLLS, POSITIONS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS, TOKENS, TableSource as _,
-        USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, id_key, item_id_of, snapshot_table, stamp_of,
-        subscription_key, subscription_of,
+        CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS, HOSTS, IDS, ITEMS,
+        KEYS, LEASES, META, OBSERVATIONS, POLLS, POSITIONS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
+        TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, id_key, item_id_of,
+        snapshot_table, stamp_of, subscription_key, subscription_of,
     },
     writer::CLOCK_KEY,
 };
@@ -21,13 +21,14 @@ use crate::{
     auth::{AccessToken, User},
     feed::{
         archive::{ArchiveWalk, StagedPage},
+        legacy_document::LegacyDocument,
         observation_record::ObservationRecord,
         reconcile::{Evidence, WindowState},
         record::FeedRecord,
         schedule::PollState,
     },
     store::{
-        FeedLease, StoreError, Subscription,
+        FeedLease, FoundFeeds, StoreError, Subscription,
         clock_guard::ClockGuard,
         stored::{
             StoredKind, damaged, decode,
@@ -202,6 +203,8 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.read(LEASES, "leases", |_, value| kind::<FeedLease>(value));
     table.read(USERS, "users", |_, value| kind::<User>(value));
     table.read(TOKENS, "tokens", |_, value| kind::<AccessToken>(value));
+    table.read(DOCUMENTS, "documents", |_, value| kind::<LegacyDocument>(value));
+    table.read(FOUND_FEEDS, "feeds of sites", |_, value| kind::<FoundFeeds>(value));
     table.read(HOSTS, "pauses of hosts", |_, value| wide(value, 8, false));
 }
 

@@ -26,6 +26,7 @@ use crate::{
         history::{EndProof, History, PartialReason},
         item::{Content, Item, ItemDigests, ItemId, KeyHash, PublisherId, Reason},
         last_walk::LastWalk,
+        legacy_document::{LegacyDocument, LegacySyntax},
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
         reconcile::{DeferredEdit, Evidence, WindowEntry, WindowState},
@@ -37,7 +38,7 @@ use crate::{
     },
     secret::Secret,
     store::{
-        FeedLease, Outlined, Subscription, SubscriptionNo,
+        FeedLease, FoundFeeds, Outlined, Subscription, SubscriptionNo,
         clock_guard::ClockGuard,
         subscriptions::{
             Algo, Attempts, CallbackTarget, Dialect, Intent, Lease, LeaseTerms, Pending, Progress, Start,
@@ -590,6 +591,18 @@ fn samples() -> Vec<Sample> {
         sample("full", progress),
         sample("none", Progress::default()),
         sample("full", FeedLease { owner: "node-1".into(), epoch: 7, until: AT }),
+        sample(
+            "full",
+            LegacyDocument {
+                body: b"<rss/>".to_vec(),
+                digest: DIGEST,
+                content_type: Some("text/xml".into()),
+                last_modified: Some("Thu, 01 Jan 1970 00:00:00 GMT".into()),
+                syntax: LegacySyntax::Atom,
+                fetched_at: AT,
+            },
+        ),
+        sample("full", FoundFeeds { paths: vec!["/feed.xml".into(), "/?feed=rss2".into()] }),
         sample("full", ClockGuard { recorded: Some(AT), accepted: Some(AT) }),
         sample("seven", 7_u32),
         sample("large", u64::MAX),

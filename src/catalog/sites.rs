@@ -1,6 +1,7 @@
-//! The sites before which we stand: which one a request is for; not its way to the origin.
+//! The sites before which we stand: which one a request is for, and which of their feeds; not what they are answered.
 
-use crate::catalog::SiteSettings;
+use super::{FeedSettings, SiteFeeds, SiteSettings};
+use crate::store::{Store, StoreError};
 use http::{header::HOST, request::Parts};
 use std::{collections::HashMap, sync::Arc};
 use url::Url;
@@ -70,6 +71,22 @@ fn host(request: &Parts) -> Option<String> {
         None => without_user.split(':').next().unwrap_or_default().to_owned(),
     };
     Some(bare.trim_end_matches('.').to_ascii_lowercase())
+}
+
+/// Adds the feeds that were found on sites to those that are configured.
+pub async fn join_found(
+    store: &dyn Store,
+    sites: &[SiteSettings],
+    public_url: &Url,
+    feeds: &mut Vec<FeedSettings>,
+) -> Result<(), StoreError> {
+    for (no, site) in sites.iter().enumerate() {
+        if matches!(site.feeds, SiteFeeds::Found(_)) {
+            let found = store.found_feeds(site.origin.as_str()).await?;
+            site.join(no, &found.paths, public_url, feeds);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

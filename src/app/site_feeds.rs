@@ -1,0 +1,133 @@
+//! The feeds of sites: looked for on the front page at the start and once a day, and taken in while everything runs; not how they
+//! are polled.
+
+use super::{probe::ask, reload::Reloader};
+use crate::{
+    catalog::SiteSettings,
+    clock::Clock,
+    feed::{record::FeedNo, schedule::Failure},
+    ingest::{DocumentFormat, FeedSpec, Keeping, Upstream},
+    store::{FoundFeeds, Store},
+};
+use everfeed_adapters::{Hints, feeds_of_page, slice};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+use url::Url;
+
+/// Time between two looks at the front page of a site.
+const LOOK_EVERY: Duration = Duration::from_secs(86_400);
+/// Time until a look is repeated after one that failed; it doubles, up to a day.
+const AGAIN_AFTER: Duration = Duration::from_secs(15);
+/// Feeds of one site at most that are taken in by themselves.
+const FEEDS_MAX: usize = 32;
+
+/// Paths at which blog software puts its feeds, tried where the front page names none.
+const USUAL_PATHS: [&str; 6] = ["/feed/", "/feed.xml", "/rss.xml", "/atom.xml", "/index.xml", "/index.rdf"];
+
+/// A site whose feeds are looked for.
+pub(super) struct SiteWatch {
+    pub(super) site: SiteSettings,
+    pub(super) public_url: Url,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) upstream: Upstream,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) reloader: Arc<Reloader>,
+}
+
+impl SiteWatch {
+    /// Looks for feeds until `stop`.
+    pub(super) async fn run(self, stop: CancellationToken) {
+        let mut again = AGAIN_AFTER;
+        loop {
+            let wait = match self.look().await {
+                Ok(()) => {
+                    again = AGAIN_AFTER;
+                    LOOK_EVERY
+                }
+                Err(failure) => {
+                    let origin = &self.site.origin;
+                    debug!("The feeds of {origin} could not be looked for: {failure}");
+                    let wait = again;
+                    again = (again * 2).min(LOOK_EVERY);
+                    wait
+                }
+            };
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// Looks once, and takes in the feeds that are new. One that is not shown any more stays: its memory is ours to keep.
+    async fn look(&self) -> Result<(), Failure> {
+        let known = self.store.found_feeds(self.site.origin.as_str()).await.map_err(Failure::ours)?;
+        let mut paths = self.named().await?;
+        if paths.is_empty() && known.paths.is_empty() {
+            paths = USUAL_PATHS.map(str::to_owned).into();
+        }
+        let held: BTreeSet<&String> = known.paths.iter().collect();
+        let mut new = Vec::new();
+        for path in
+            paths.iter().filter(|path| !held.contains(path)).take(FEEDS_MAX.saturating_sub(held.len()))
+        {
+            if self.is_feed(path).await? {
+                new.push(path.clone());
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        info!("Found feeds of {}: {}", self.site.origin, new.join(", "));
+        let all = FoundFeeds { paths: known.paths.iter().cloned().chain(new).collect() };
+        let kept = self.store.keep_found_feeds(self.site.origin.as_str(), all).await;
+        kept.map_err(Failure::ours)?;
+        if let Err(refused) = self.reloader.take_in_found().await {
+            warn!("The feeds that were found at {} could not be taken in: {refused}", self.site.origin);
+        }
+        Ok(())
+    }
+
+    /// The paths of feeds that the front page names.
+    async fn named(&self) -> Result<Vec<String>, Failure> {
+        let page = ask(&self.upstream, &self.spec("/")?, &*self.clock).await?;
+        let root = self.site.public_root(&self.public_url);
+        let hints = Hints {
+            content_type: page.content_type.as_deref(),
+            base_url: Some(root.as_str()),
+            ..Hints::default()
+        };
+        let mut paths = Vec::new();
+        for link in feeds_of_page(&page.body, &hints) {
+            let url = Url::parse(&link.href).ok();
+            if let Some(path) = url.and_then(|url| self.site.path_of(&url, &self.public_url))
+                && !paths.contains(&path)
+            {
+                paths.push(path);
+            }
+        }
+        Ok(paths)
+    }
+
+    /// True for a path at which there is a feed; a server that does not answer at all is an error.
+    async fn is_feed(&self, path: &str) -> Result<bool, Failure> {
+        match ask(&self.upstream, &self.spec(path)?, &*self.clock).await {
+            Ok(document) => {
+                let hints = Hints { content_type: document.content_type.as_deref(), ..Hints::default() };
+                Ok(slice(&document.body, &hints).is_ok())
+            }
+            Err(refused) if refused.status().is_some() => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// A page of the site as it is asked for: whatever it is, and under the name that readers know.
+    fn spec(&self, path: &str) -> Result<FeedSpec, Failure> {
+        let url = self.site.origin.join(path).map_err(Failure::ours)?;
+        let keeping =
+            Keeping { legacy_url: Some(self.site.public_root(&self.public_url)), ..Keeping::default() };
+        let feed = FeedSpec::new(FeedNo(0), "site", url);
+        Ok(FeedSpec { format: DocumentFormat::Resource, keeping, ..feed })
+    }
+}

@@ -1,0 +1,50 @@
+//! The last good document of a feed of a site, kept for its plain readers; not what the document changes.
+
+use super::Poll;
+use crate::{
+    feed::legacy_document::LegacyDocument,
+    ingest::{Fetched, documents::Sliced},
+};
+use http::header::LAST_MODIFIED;
+use tracing::warn;
+
+impl Poll<'_> {
+    /// True when plain readers get an older document than the one that was read last, or none: the next one is wanted whole,
+    /// whatever the validators say. So it is after a crash between the commit and the keeping.
+    pub(super) async fn lacks_legacy_document(&self) -> bool {
+        if self.feed.keeping.legacy_url.is_none() {
+            return false;
+        }
+        match self.context.store.document(self.feed.no).await {
+            Ok(kept) => kept.map(|kept| kept.digest) != self.state.document.body,
+            // Nothing could be kept now either.
+            Err(_) => false,
+        }
+    }
+
+    /// The document that plain readers are to get, of a feed that has any.
+    pub(super) fn legacy_document(&self, fetched: &Fetched, sliced: &Sliced) -> Option<LegacyDocument> {
+        self.feed.keeping.legacy_url.as_ref()?;
+        let last_modified = fetched.headers.get(LAST_MODIFIED).and_then(|date| date.to_str().ok());
+        Some(LegacyDocument {
+            body: fetched.body.to_vec(),
+            digest: sliced.body?,
+            content_type: fetched.content_type.clone(),
+            last_modified: last_modified.map(str::to_owned),
+            syntax: sliced.window.format.into(),
+            fetched_at: self.context.now(),
+        })
+    }
+
+    /// Keeps the document that plain readers get. Where that fails the one before stays, and the next poll tries again.
+    pub(super) async fn keep_legacy(&self, document: Option<LegacyDocument>) {
+        let Some(document) = document else { return };
+        let (no, name) = (self.feed.no, &self.feed.name);
+        match self.context.store.keep_document(no, document).await {
+            Ok(()) => self.context.notify.document_kept(no),
+            Err(error) => {
+                warn!(feed.name = %name, "The document of `{name}` could not be kept for its readers: {error}")
+            }
+        }
+    }
+}

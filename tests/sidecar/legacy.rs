@@ -1,0 +1,270 @@
+//! The address of an old feed: plain readers get the old document, whatever becomes of the origin, and whoever speaks of cursors
+//! gets the Smart Feed. Rows: W-1, W-5, HUB-8, SF-58, T-1.
+
+use crate::rig::{Origin, PATIENCE, Sidecar};
+use http::Method;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use testkit::{
+    client::ask,
+    publisher::{Answer, Publisher},
+};
+use tokio::time::timeout;
+
+const BEFORE: &str = "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel>";
+const AFTER: &str =
+    "<title>Old &amp; good</title><item><guid>1</guid><title>One</title></item></channel></rss>";
+const LINKS: &str = "<atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"self\" \
+    href=\"http://blog.example/feed.xml\" type=\"application/rss+xml\"/>\
+    <atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"hub\" href=\"http://blog.example/hub\"/>";
+
+/// An old blog that can be stopped, and whose feed can change.
+#[derive(Clone)]
+struct Blog {
+    document: Arc<Mutex<String>>,
+    is_up: Arc<AtomicBool>,
+}
+
+impl Blog {
+    fn new(document: String) -> Self {
+        Self { document: Arc::new(Mutex::new(document)), is_up: Arc::new(AtomicBool::new(true)) }
+    }
+
+    async fn answer(self, mut origin: Origin) {
+        while let Some(head) = origin.head().await {
+            if !self.is_up.load(Ordering::Relaxed) {
+                return;
+            }
+            let document = self.document.lock().unwrap().clone();
+            let (media_type, body) = match head.split(' ').nth(1).unwrap() {
+                "/feed.xml" | "/?feed=rss2" => ("text/xml; charset=UTF-8", document),
+                _ => ("text/html", "a page".to_owned()),
+            };
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n");
+            origin.write(format!("{head}Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n{body}")).await;
+        }
+    }
+
+    async fn behind(&self, site: &str) -> Sidecar {
+        let blog = self.clone();
+        let sidecar = Sidecar::start(site, move |_, origin| blog.clone().answer(origin)).await;
+        let name = if site.contains("feed=rss2") {
+            "site-feed-rss2-1877d22b"
+        } else if site.contains("host = ") {
+            "old-feed-xml"
+        } else {
+            "site-feed-xml"
+        };
+        let served = async {
+            while !sidecar.get(&format!("/feeds/{name}.json")).await.starts_with("HTTP/1.1 200") {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(PATIENCE, served).await.expect("it is served");
+        sidecar
+    }
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+}
+
+/// The value of a header of an answer.
+fn header<'a>(answer: &'a str, name: &str) -> &'a str {
+    let head = answer.split("\r\n\r\n").next().unwrap_or_default();
+    let found = head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}: ")));
+    found.map_or("", |line| &line[name.len() + 2..])
+}
+
+#[tokio::test]
+async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin_is_down() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let got = sidecar.get("/feed.xml").await;
+    assert_eq!(body(&got), format!("{BEFORE}{LINKS}{AFTER}"));
+    assert_eq!(header(&got, "content-type"), "text/xml; charset=UTF-8");
+    assert_eq!(
+        header(&got, "link"),
+        "<http://blog.example/feed.xml>; rel=\"self\", <http://blog.example/hub>; rel=\"hub\""
+    );
+    assert_eq!(header(&got, "last-modified"), "Thu, 01 Jan 2026 00:00:00 GMT");
+    assert_eq!(header(&got, "content-security-policy"), "", "its own style sheet may work");
+    let etag = header(&got, "etag");
+    let ask = |header: String| {
+        sidecar.exchange(format!(
+            "GET /feed.xml HTTP/1.1\r\nHost: blog.example\r\n{header}\r\nConnection: close\r\n\r\n"
+        ))
+    };
+    assert!(ask(format!("If-None-Match: {etag}")).await.starts_with("HTTP/1.1 304 "));
+    let same_date = ask("If-Modified-Since: Thu, 01 Jan 2026 00:00:00 GMT".to_owned()).await;
+    assert!(same_date.starts_with("HTTP/1.1 304 "), "{same_date}");
+    assert!(ask("If-None-Match: \"other\"".to_owned()).await.starts_with("HTTP/1.1 200 "));
+    assert!(header(&ask("Accept-Encoding: gzip".to_owned()).await, "content-encoding").contains("gzip"));
+    assert_eq!(
+        sidecar.heads().iter().filter(|head| head.contains(" /feed.xml ")).count(),
+        0,
+        "we alone poll"
+    );
+    blog.is_up.store(false, Ordering::Relaxed);
+    assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{LINKS}{AFTER}"));
+    assert!(sidecar.get("/page").await.starts_with("HTTP/1.1 502 "));
+}
+
+#[tokio::test]
+async fn the_smart_feed_is_at_the_old_address_for_whoever_asks_for_it() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\nserve_plain = \"untouched\"").await;
+    assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{AFTER}"));
+    let smart = sidecar.get("/feed.xml?since=").await;
+    assert!(smart.contains("<fo:last_cursor>") || smart.contains("last_cursor"), "{smart}");
+    assert!(sidecar.get("/feed.xml?callback=f").await.contains("f({"));
+    assert!(sidecar.get("/feed.xml?since=nonsense").await.starts_with("HTTP/1.1 400 "));
+    let json = "GET /feed.xml HTTP/1.1\r\nHost: blog.example\r\nAccept: application/json\r\nConnection: close\r\n\r\n";
+    assert!(sidecar.exchange(json).await.contains("\"One\""));
+    // Parameters that mean nothing here are the origin's business.
+    assert_eq!(body(&sidecar.get("/feed.xml?utm_source=x").await), "a page");
+    assert_eq!(body(&sidecar.get("/feed.xml?max=1").await), "a page");
+}
+
+#[tokio::test]
+async fn a_feed_at_a_query_of_its_own_keeps_it() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/?feed=rss2\"]").await;
+    assert!(sidecar.get("/?feed=rss2").await.contains("rel=\"hub\""));
+    assert!(sidecar.get("/?since=&feed=rss2").await.contains("last_cursor"));
+    assert_eq!(body(&sidecar.get("/").await), "a page");
+    assert_eq!(body(&sidecar.get("/?feed=atom").await), "a page");
+}
+
+#[tokio::test]
+async fn the_origin_is_polled_under_the_name_that_readers_know() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\nhost = \"old.example\"").await;
+    let polls = sidecar.polls();
+    assert!(!polls.is_empty());
+    for poll in polls {
+        assert!(poll.contains("\r\nhost: old.example\r\n"), "{poll}");
+        assert!(poll.contains("\r\nx-forwarded-proto: http\r\n"), "{poll}");
+    }
+    let elsewhere = sidecar.get("/page").await;
+    assert!(elsewhere.starts_with("HTTP/1.1 404 "), "no site of that host: {elsewhere}");
+}
+
+#[tokio::test]
+async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format() {
+    let pushed: Arc<Mutex<Vec<(BTreeMap<&'static str, String>, String)>>> = Arc::default();
+    let seen = pushed.clone();
+    let subscriber = Publisher::of(move |asked| {
+        if !asked.is_post() {
+            let challenge =
+                asked.path().split("hub.challenge=").nth(1).and_then(|rest| rest.split('&').next());
+            return testkit::publisher::ok("text/plain", challenge.unwrap_or_default());
+        }
+        let headers = ["content-type", "link"].map(|name| (name, asked.header(name).to_owned())).into();
+        seen.lock().unwrap().push((headers, String::from_utf8_lossy(&asked.body).into_owned()));
+        Answer::from(testkit::publisher::ok("text/plain", ""))
+    })
+    .await;
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\n[hub]\ncallbacks_private = true").await;
+    let form = |topic: &str| {
+        format!("hub.mode=subscribe&hub.topic={topic}&hub.callback={}", subscriber.url("/callback"))
+    };
+    let post = async |form: String| {
+        let headers = [("content-type", "application/x-www-form-urlencoded")];
+        ask(sidecar.app.address(), Method::POST, "/hub", &headers, &form).await.unwrap()
+    };
+    let unknown = post(form("http://blog.example/page")).await;
+    assert_eq!(unknown.status, 404, "{unknown:?}");
+    let accepted = post(form("http://blog.example/feed.xml")).await;
+    assert_eq!(accepted.status, 202, "{accepted:?}");
+    let verified = async {
+        while subscriber.requests().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    };
+    timeout(PATIENCE, verified).await.expect("it is verified");
+    let more = AFTER.replace("<item>", "<item><guid>2</guid><title>Two</title></item><item>");
+    *blog.document.lock().unwrap() = format!("{BEFORE}{more}");
+    let published = post("hub.mode=publish&hub.url=http://blog.example/feed.xml".to_owned()).await;
+    assert_eq!(published.status, 204, "{published:?}");
+    let delivered = async {
+        while pushed.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, delivered).await.expect("it is pushed");
+    let (headers, document) = pushed.lock().unwrap()[0].clone();
+    assert_eq!(headers["content-type"], "application/rss+xml; charset=utf-8");
+    assert_eq!(
+        headers["link"],
+        "<http://blog.example/feed.xml>; rel=\"self\", <http://blog.example/hub>; rel=\"hub\""
+    );
+    assert!(document.contains("Two") && !document.contains("One"), "{document}");
+    assert!(document.contains("href=\"http://blog.example/feed.xml\""), "{document}");
+    assert!(sidecar.get("/feed.xml").await.contains("Two"), "plain readers have it, too");
+}
+
+#[tokio::test]
+async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it_forgets_them() {
+    let rss = format!("{BEFORE}{AFTER}");
+    let page = Arc::new(Mutex::new(String::new()));
+    let shown = page.clone();
+    let up = Arc::new(AtomicBool::new(false));
+    let is_up = up.clone();
+    let sidecar = Sidecar::start("feeds = \"auto\"", move |_, mut origin| {
+        let (rss, shown, is_up) = (rss.clone(), shown.clone(), is_up.clone());
+        async move {
+            while let Some(head) = origin.head().await {
+                if !is_up.load(Ordering::Relaxed) {
+                    return;
+                }
+                let page = shown.lock().unwrap().clone();
+                let (status, body) = match head.split(' ').nth(1).unwrap() {
+                    "/" => ("200 OK", page),
+                    "/rss.xml" | "/comments/feed/" => ("200 OK", rss.clone()),
+                    _ => ("404 Not Found", "nothing".to_owned()),
+                };
+                origin
+                    .write(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+                    .await;
+            }
+        }
+    })
+    .await;
+    let link = |href: &str| format!("<link rel=alternate type=application/rss+xml href='{href}'>");
+    *page.lock().unwrap() = [
+        "<title>b</title>",
+        &link("http://blog.example/comments/feed/"),
+        &link("/gone.xml"),
+        &link("http://elsewhere.example/rss.xml"),
+    ]
+    .concat();
+    assert!(sidecar.get("/feeds").await.contains("\"total\": 0"), "{}", sidecar.get("/feeds").await);
+    // The first look has failed: the next one comes by itself.
+    up.store(true, Ordering::Relaxed);
+    let joined = async {
+        while !sidecar.get("/feeds/site-comments-feed.json").await.starts_with("HTTP/1.1 200") {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    timeout(PATIENCE + PATIENCE, joined).await.expect("it is found");
+    let list = sidecar.get("/feeds").await;
+    assert!(!list.contains("gone") && !list.contains("elsewhere"), "{list}");
+    assert!(sidecar.get("/comments/feed/").await.contains("rel=\"hub\""));
+    let sidecar = sidecar.restart().await;
+    up.store(false, Ordering::Relaxed);
+    assert!(
+        sidecar.get("/comments/feed/").await.contains("rel=\"hub\""),
+        "it is remembered without its origin"
+    );
+}
