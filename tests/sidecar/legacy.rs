@@ -11,10 +11,7 @@ use std::{
     },
     time::Duration,
 };
-use testkit::{
-    client::ask,
-    publisher::{Answer, Publisher},
-};
+use testkit::{client::ask, publisher::Publisher};
 use tokio::time::timeout;
 
 const BEFORE: &str = "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel>";
@@ -158,9 +155,12 @@ async fn the_origin_is_polled_under_the_name_that_readers_know() {
     assert!(elsewhere.starts_with("HTTP/1.1 404 "), "no site of that host: {elsewhere}");
 }
 
+/// Headers and body of a delivery.
+type Push = (BTreeMap<&'static str, String>, String);
+
 #[tokio::test]
 async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format() {
-    let pushed: Arc<Mutex<Vec<(BTreeMap<&'static str, String>, String)>>> = Arc::default();
+    let pushed: Arc<Mutex<Vec<Push>>> = Arc::default();
     let seen = pushed.clone();
     let subscriber = Publisher::of(move |asked| {
         if !asked.is_post() {
@@ -170,7 +170,7 @@ async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format
         }
         let headers = ["content-type", "link"].map(|name| (name, asked.header(name).to_owned())).into();
         seen.lock().unwrap().push((headers, String::from_utf8_lossy(&asked.body).into_owned()));
-        Answer::from(testkit::publisher::ok("text/plain", ""))
+        testkit::publisher::ok("text/plain", "")
     })
     .await;
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
