@@ -19,6 +19,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub mod blog;
 
+mod subscriber;
+
 /// Options of the demo.
 #[derive(Debug, Args)]
 pub struct DemoOptions {
@@ -37,6 +39,9 @@ pub struct DemoOptions {
     /// Address of the blog.
     #[arg(long, default_value = "127.0.0.1:8081")]
     blog_listen: SocketAddr,
+    /// Everfeed in front of the blog as a reverse proxy: the blog is open at everfeed's address.
+    #[arg(long)]
+    sidecar: bool,
 }
 
 /// Runs the demo until `stop`.
@@ -45,15 +50,28 @@ pub async fn run(options: DemoOptions, stop: CancellationToken) -> anyhow::Resul
         tempfile::Builder::new().prefix("everfeed-demo-").tempdir().context("no temporary folder")?;
     let listener = bind(options.blog_listen).await?;
     let origin = blog::origin(listener.local_addr()?);
-    let blog = Arc::new(Blog::new(origin.clone(), rand::random(), SystemTime::now()));
+    let listen = free(options.listen).await?;
+    // Behind a proxy a blog knows itself by the address of that.
+    let known_as = if options.sidecar { blog::origin(listen) } else { origin.clone() };
+    let blog = Arc::new(Blog::new(known_as, rand::random(), SystemTime::now()));
     let tasks = TaskTracker::new();
     tasks.spawn(blog.clone().serve(listener, stop.clone()));
-    let listen = free(options.listen).await?;
     let admin = free(options.admin_listen).await?;
     let store = folder.path().join("everfeed.redb");
-    let config = configuration(listen, admin, &store, &origin);
+    let site = if options.sidecar { site(&origin) } else { String::new() };
+    let config = configuration(listen, admin, &store, &origin) + &site;
     let app = App::start(Config::parse("the demo's configuration", &config)?).await?;
-    println!("{}", invitation(&origin, app.address(), app.admin_address()));
+    if options.sidecar {
+        println!("{}", sidecar_invitation(&origin, app.address()));
+        let (feed, stop) = (format!("http://{}/rss.xml", app.address()), stop.clone());
+        tasks.spawn(async move {
+            if let Err(error) = subscriber::follow(feed, stop).await {
+                println!("The subscriber gave up: {error:#}");
+            }
+        });
+    } else {
+        println!("{}", invitation(&origin, app.address(), app.admin_address()));
+    }
     let deeds = Arc::new(Deeds::default());
     let (told, every) = (deeds.clone(), Duration::from_secs(options.every));
     tasks.spawn(blog.live(every, stop.clone(), move |deed| told.note(deed)));
@@ -76,6 +94,11 @@ fn configuration(listen: SocketAddr, admin: SocketAddr, store: &Path, origin: &s
          deletions = {{ apart_secs = 2, weak_secs = 4, audit_secs = 1 }}\n",
         store.display().to_string()
     )
+}
+
+/// The blog as a site before which everfeed stands; its feed is the one of the configuration.
+fn site(origin: &str) -> String {
+    format!("[[site]]\norigin = \"{origin}\"\nfeeds = [\"/rss.xml\"]\n")
 }
 
 /// Follows the feed by long poll, as any consumer would, and prints what arrives.
@@ -198,6 +221,23 @@ A deletion is told from rolling off the end of the feed, with proof: the post's 
     )
 }
 
+fn sidecar_invitation(origin: &str, address: SocketAddr) -> String {
+    format!(
+        r#"The old blog            http://{address}/            (it runs at {origin}, and notices nothing)
+  its legacy feed       http://{address}/rss.xml     (the same document, with links to the hub)
+  the Smart Feed        http://{address}/rss.xml?since=
+
+Try, in another terminal:
+  curl -si http://{address}/rss.xml | head -20
+  curl -s 'http://{address}/rss.xml?since=&max=3'
+  # stop the blog: its pages are gone, and its feed still answers
+  curl -s -X POST {origin}/stop
+  curl -si http://{address}/ ; curl -si http://{address}/rss.xml | head -20
+Ctrl-C stops it.
+"#
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,5 +247,9 @@ mod tests {
         let [listen, admin] = ["127.0.0.1:8080", "127.0.0.1:8079"].map(|address| address.parse().unwrap());
         let config = configuration(listen, admin, Path::new("demo.redb"), "http://127.0.0.1:8081");
         Config::parse("the demo's configuration", &config).unwrap();
+        let before = config + &site("http://127.0.0.1:8081");
+        let before = Config::parse("the demo's configuration", &before).unwrap();
+        let place = before.feed[0].legacy.as_ref().unwrap();
+        assert_eq!((before.feed.len(), place.url.as_str()), (1, "http://127.0.0.1:8080/rss.xml"));
     }
 }

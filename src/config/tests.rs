@@ -22,6 +22,9 @@ fn the_example_of_the_readme_is_good() {
     let config = Config::parse("README.md", example).unwrap();
     assert_eq!(config.feed[0].name, "blog");
     assert!(config.summary(Path::new("x")).contains("127.0.0.1:8081/rss.xml"));
+    let site = readme.split("```toml\n").nth(2).and_then(|rest| rest.split("```").next()).expect("a site");
+    let config = Config::parse("README.md", site).unwrap();
+    assert_eq!((config.site.len(), config.feed.len(), config.warnings().len()), (1, 0, 0));
 }
 
 #[test]
@@ -38,7 +41,7 @@ fn the_configurations_for_deployment_are_good_and_without_a_warning() {
 fn the_readme_lists_every_key_with_its_default() {
     let readme = include_str!("../../README.md");
     let listed =
-        readme.split("```toml\n").nth(2).and_then(|rest| rest.split("```").next()).expect("the list");
+        readme.split("```toml\n").nth(3).and_then(|rest| rest.split("```").next()).expect("the list");
     let config = Config::parse("README.md", listed).unwrap();
     let mut usual = Config::parse("x", GOOD).unwrap();
     usual.feed[0].url = config.feed[0].url.clone();

@@ -122,8 +122,9 @@ impl Blog {
         deed
     }
 
-    /// Serves the blog until `stop`.
+    /// Serves the blog until `stop`, or until somebody says so by `POST /stop`.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, stop: CancellationToken) {
+        let stop = stop.child_token();
         let connections = tokio_util::task::TaskTracker::new();
         loop {
             let stream = tokio::select! {
@@ -136,6 +137,9 @@ impl Blog {
             let (blog, stop) = (self.clone(), stop.clone());
             connections.spawn(async move {
                 let answer = service_fn(|request: Request<Incoming>| {
+                    if request.method() == Method::POST && request.uri().path() == "/stop" {
+                        stop.cancel();
+                    }
                     let response = blog.answer(request.method(), request.uri().path(), request.headers());
                     async move { Ok::<_, Infallible>(response) }
                 });
