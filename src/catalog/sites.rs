@@ -82,7 +82,7 @@ pub async fn join_found(
 ) -> Result<(), StoreError> {
     for (no, site) in sites.iter().enumerate() {
         if matches!(site.feeds, SiteFeeds::Found(_)) {
-            let found = store.found_feeds(site.origin.as_str()).await?;
+            let found = store.found_feeds(site.public_root(public_url).as_str()).await?;
             site.join(no, &found.paths, public_url, feeds);
         }
     }

@@ -12,7 +12,7 @@ pub trait SiteStore: Send + Sync {
     /// The document that was kept last; `None` where none was.
     fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>>;
 
-    /// Keeps the feeds that were found on a site, known by its origin, in the place of those before.
+    /// Keeps the feeds that were found on a site, known by the address of its front page, in the place of those before.
     fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()>;
 
     /// The feeds that were found on a site; none where nothing was kept.

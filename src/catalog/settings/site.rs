@@ -147,7 +147,10 @@ impl SiteSettings {
 
     /// The feed at a path of the site, which has this number: it is polled at the origin, and known by its public URL.
     pub fn feed_at(&self, site: usize, path: &str, public_url: &Url) -> Option<FeedSettings> {
-        let feed = FeedSettings::new(self.feed_name(path), self.origin.join(path).ok()?);
+        let mut feed = FeedSettings::new(self.feed_name(path), self.origin.join(path).ok()?);
+        // The old server may move; its readers' address stays, and the ids with it.
+        let known_as = self.public_root(public_url).join(path).ok()?;
+        feed.id_namespace = Some(FeedSettings::new("", known_as).namespace());
         self.feed_of(site, path, public_url, feed)
     }
 
@@ -278,6 +281,11 @@ mod tests {
             let feed = site(host).feed_at(0, path, &public).unwrap();
             assert_eq!((feed.name.as_str(), feed.aliases[0].as_str()), (name, alias));
             assert_eq!(feed.url.as_str(), format!("http://127.0.0.1:8081{path}"));
+            assert_eq!(
+                format!("https://{}", feed.namespace()),
+                alias,
+                "ids outlive a move of the old server"
+            );
         };
         check(None, "/feed.xml", "site-feed-xml", "https://feeds.example.org:8443/feed.xml");
         let blog = Some("www.blog.example.org");

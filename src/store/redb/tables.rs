@@ -86,7 +86,7 @@ pub(super) const USERS: SealedTable<&'static AccountKey> = SealedTable::new("use
 pub(super) const TOKENS: SealedTable<&'static AccountKey> = SealedTable::new("tokens");
 /// `LegacyDocument`: the last good document of a feed that is served at its own address.
 pub(super) const DOCUMENTS: SealedTable<&'static FeedKey> = SealedTable::new("documents");
-/// `FoundFeeds`, by the origin of their site.
+/// `FoundFeeds`, by the address of the front page of their site.
 pub(super) const FOUND_FEEDS: SealedTable<&'static str> = SealedTable::new("found_feeds");
 /// Host to the end of its pause.
 pub(super) const HOSTS: SealedTable<&'static str> = SealedTable::new("hosts");
