@@ -112,7 +112,10 @@ impl App {
         let (readers, tasks) = (wiring.readers(), Tasks::new(server.shutdown_secs));
         let budget = readers.budget().clone();
         let connections_max = descriptors.connections_max(&wiring.config);
-        let limits = listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget);
+        let limits = listen::ListenerLimits {
+            keeps_header_case: !wiring.config.site.is_empty(),
+            ..listen::ListenerLimits::new(connections_max, server.answers_bytes_max, budget)
+        };
         let router = Router::starting(progress.clone());
         tasks.serve(doors.consumers, router.clone(), wiring.metrics.clone(), limits);
         tasks.follow_certificate(doors.certificate);

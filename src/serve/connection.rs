@@ -54,6 +54,8 @@ pub(super) struct Connection<I> {
     pub(super) unread: Arc<Unread>,
     /// Bytes of answers that its peer may leave unread.
     pub(super) bytes_max: usize,
+    /// True to keep the case of header names, for whoever stands behind a proxy; it costs a little with every request.
+    pub(super) keeps_header_case: bool,
     /// Dropped when the stream is, which may outlive HTTP on it (101).
     pub(super) place: Box<dyn Send>,
 }
@@ -69,7 +71,7 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
         S::Future: Send,
         B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
     {
-        let Self { stream, unread, bytes_max, place } = self;
+        let Self { stream, unread, bytes_max, keeps_header_case, place } = self;
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(Duration::from_secs(STALL_SECS)));
         let stream = RequestGate::new(stream, place);
@@ -88,7 +90,7 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
                 Ok::<_, Infallible>(answer)
             }
         });
-        let builder = builder();
+        let builder = builder(keeps_header_case);
         let connection =
             builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(service));
         let mut connection = std::pin::pin!(connection);
@@ -131,7 +133,7 @@ impl<I: AsyncRead + AsyncWrite + Send + 'static> Connection<I> {
 }
 
 /// The limits of both versions.
-fn builder() -> Builder<TokioExecutor> {
+fn builder(keeps_header_case: bool) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -139,7 +141,7 @@ fn builder() -> Builder<TokioExecutor> {
         .header_read_timeout(Duration::from_secs(IDLE_SECS))
         .max_buf_size(READ_AHEAD_BYTES)
         // A proxied site sees names of headers as its readers spell them.
-        .preserve_header_case(true);
+        .preserve_header_case(keeps_header_case);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -262,7 +264,13 @@ mod tests {
     }
 
     fn connection(stream: DuplexStream) -> Connection<DuplexStream> {
-        Connection { stream, unread: Unread::new(), bytes_max: usize::MAX, place: Box::new(()) }
+        Connection {
+            stream,
+            unread: Unread::new(),
+            bytes_max: usize::MAX,
+            keeps_header_case: false,
+            place: Box::new(()),
+        }
     }
 
     /// Seconds after which a consumer is hung up on that says this and no more, and what it was answered.

@@ -50,6 +50,8 @@ pub struct ListenerLimits {
     pub budget: Arc<ByteBudget>,
     /// True to end the oldest connection that asks for nothing when another one comes and there are as many as may be.
     pub idle_give_way: bool,
+    /// True to keep the case of header names, for a site behind us.
+    pub keeps_header_case: bool,
 }
 
 impl ListenerLimits {
@@ -60,6 +62,7 @@ impl ListenerLimits {
             connection_bytes_max: answers_bytes_max / CONNECTION_SHARE,
             budget,
             idle_give_way: false,
+            keeps_header_case: false,
         }
     }
 }
@@ -178,7 +181,9 @@ impl Reception {
                     let (open, unread) = (self.open.clone(), Unread::new());
                     open.with(|open| open.insert(number, unread.clone()));
                     let bytes_max = self.limits.connection_bytes_max;
-                    let connection = Connection { stream, unread, bytes_max, place: Box::new(place) };
+                    let keeps_header_case = self.limits.keeps_header_case;
+                    let place = Box::new(place);
+                    let connection = Connection { stream, unread, bytes_max, keeps_header_case, place };
                     let talk = talk(
                         connection,
                         peer,
@@ -212,7 +217,7 @@ async fn talk<S, B>(
     S::Future: Send,
     B: http_body::Body<Data = Bytes, Error = BoxError> + Send + 'static,
 {
-    let Connection { stream, unread, bytes_max, place } = connection;
+    let Connection { stream, unread, bytes_max, keeps_header_case, place } = connection;
     let ready = tokio::select! {
         ready = handshake.complete(stream, peer) => ready,
         () = unread.is_cut() => return,
@@ -239,7 +244,7 @@ async fn talk<S, B>(
             response
         })
         .service(service);
-    Connection { stream, unread, bytes_max, place }.converse(service, stop).await;
+    Connection { stream, unread, bytes_max, keeps_header_case, place }.converse(service, stop).await;
 }
 
 #[cfg(test)]
