@@ -2,7 +2,7 @@
 //! here, in words that another process can read; how it is printed is the command line's business.
 
 use crate::{
-    catalog::{self, Catalog, FeedSettings},
+    catalog::{self, Catalog, FeedSettings, RegisteredFeed},
     clock,
     config::Config,
     feed::{
@@ -54,6 +54,9 @@ const OBSERVATIONS_SHOWN: usize = 20;
 
 /// Suspects told.
 const SUSPECTS_SHOWN: usize = 50;
+
+/// Times that an explanation is read while commits come between its steps.
+const READS_MAX: usize = 5;
 
 /// Items looked through for a permalink, which is in no index.
 const SCAN_ITEMS_MAX: usize = 100_000;
@@ -109,6 +112,26 @@ impl Explainer {
     ) -> Result<Option<Explanation>, StoreError> {
         let catalog = self.catalog.snapshot();
         let Some(registered) = catalog.feed(name) else { return Ok(None) };
+        let revision = async || self.store.feed(registered.no).await.map(|record| record.rev);
+        let mut before = revision().await?;
+        for _ in 1..READS_MAX {
+            let explanation = self.read(registered, item, &poll).await?;
+            let after = revision().await?;
+            if after == before {
+                return Ok(Some(explanation));
+            }
+            before = after;
+        }
+        Ok(Some(self.read(registered, item, &poll).await?))
+    }
+
+    /// Reads everything that is told of a feed, in several steps: a commit between two of them would tell of two states at once.
+    async fn read(
+        &self,
+        registered: &RegisteredFeed,
+        item: Option<&str>,
+        poll: &impl Fn(FeedNo) -> Option<PollState>,
+    ) -> Result<Explanation, StoreError> {
         let feed = &registered.settings;
         let poll = poll(registered.no).unwrap_or_default();
         let (record, mut known) = self.store.snapshot(registered.no, Vec::new()).await?.into_known();
@@ -138,7 +161,7 @@ impl Explainer {
         let observations = self.store.observations(record.no).await?;
         let skipped = observations.len().saturating_sub(OBSERVATIONS_SHOWN);
         let rfc = |at: Stamp| at.rfc3339();
-        Ok(Some(Explanation {
+        Ok(Explanation {
             feed: record.name.clone(),
             url: registered.shown_url(),
             polling: self.while_stored(polling(
@@ -177,7 +200,7 @@ impl Explainer {
                 .collect(),
             observations: observations.into_iter().skip(skipped).map(seen).collect(),
             item,
-        }))
+        })
     }
 
     /// Until when the host of a feed is left alone, if it is.
