@@ -84,6 +84,10 @@ pub async fn join_found(
         if matches!(site.feeds, SiteFeeds::Found(_)) {
             let found = store.found_feeds(site.public_root(public_url).as_str()).await?;
             site.join(no, &found.paths, public_url, feeds);
+            // The old server gives it to whoever spells its address as only that server understands.
+            for feed in feeds.iter_mut().filter(|feed| feed.access.is_private()) {
+                feed.legacy = None;
+            }
         }
     }
     Ok(())

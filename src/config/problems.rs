@@ -146,6 +146,12 @@ pub(super) fn of_feeds(
         for problem in feed.problems(profiles) {
             reading.take_over(problem.within(path));
         }
+        if feed.access.is_private() && feed.legacy.is_some() {
+            // The rest of the site is passed on as it is, and an address has many spellings that only the old server knows.
+            let wanted = "this feed is at an address of a [[site]], whose old server gives it to everybody; take it out of \
+                          site.feeds, and let the old server refuse it";
+            reading.refuse(&format!("{path}.access"), "a private feed of a site", wanted);
+        }
         // Ids are unique across feeds (DESIGN section 3).
         let namespace = feed.namespace();
         if let Some(owner) = owners.get(&namespace) {

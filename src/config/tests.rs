@@ -625,3 +625,12 @@ fn doors_that_cannot_be_meant_are_refused() {
         "{error}"
     );
 }
+
+#[test]
+fn a_feed_of_a_site_is_not_private_because_its_old_server_gives_it_to_everybody() {
+    let text = "[[site]]\norigin = \"http://127.0.0.1:8081\"\nfeeds = [\"/rss.xml\"]\n\
+                [[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:8081/rss.xml\"\naccess = \"private\"\n";
+    let told = error(text);
+    assert!(told.contains("feed.blog.access") && told.contains("take it out of site.feeds"), "{told}");
+    assert!(Config::parse("ever.toml", &text.replace("private", "public")).is_ok());
+}

@@ -21,7 +21,9 @@ const X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port")
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// Headers that speak of one connection, whether or not `Connection` names them.
-const HOP_BY_HOP: [HeaderName; 7] = [
+const HOP_BY_HOP: [HeaderName; 8] = [
+    // No header of HTTP: CGI would take it for the proxy that its programs are to use.
+    HeaderName::from_static("proxy"),
     KEEP_ALIVE,
     PROXY_CONNECTION,
     PROXY_AUTHENTICATE,
@@ -129,6 +131,15 @@ fn names(headers: &HeaderMap, option: &str) -> bool {
 fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
     if !peer.is_trusted {
         for name in WAY {
+            headers.remove(name);
+        }
+        // CGI makes one name of hyphens and underscores.
+        let alike = |name: &HeaderName| {
+            let hyphened = name.as_str().replace('_', "-");
+            name.as_str().contains('_') && WAY.iter().any(|way| way.as_str() == hyphened)
+        };
+        let alike: Vec<HeaderName> = headers.keys().filter(|name| alike(name)).cloned().collect();
+        for name in alike {
             headers.remove(name);
         }
     }

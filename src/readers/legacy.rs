@@ -3,7 +3,10 @@
 
 use super::{ReadError, Readers, coding::Codings};
 use crate::{
-    feed::{legacy_document::LegacyDocument, record::FeedNo},
+    feed::{
+        legacy_document::{LegacyDocument, LegacySyntax},
+        record::FeedNo,
+    },
     readers::Coding,
     render::{LegacyLinks, legacy::with_links},
 };
@@ -19,6 +22,8 @@ pub struct PlainDocument {
     pub content_type: Option<String>,
     /// The publisher's `Last-Modified`.
     pub last_modified: Option<String>,
+    /// True where whoever subscribes to its address is pushed documents of its syntax.
+    pub is_pushed: bool,
     /// A name for these bytes and no others.
     pub tag: String,
     codings: Codings,
@@ -35,6 +40,7 @@ impl PlainDocument {
         };
         Self {
             body: Bytes::from(rewritten.unwrap_or(document.body)),
+            is_pushed: document.syntax != LegacySyntax::Other,
             content_type: document.content_type,
             last_modified: document.last_modified,
             tag,

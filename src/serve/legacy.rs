@@ -108,17 +108,15 @@ impl Handler for PlainLegacy {
         let caller = context.admit(request, &Endpoint::Negotiated(name.to_owned())).await?;
         let links = LegacyLinks { own: place.url.to_string(), hub: context.readers.site().hub() };
         let link = link_header(&links.own, &links.hub);
-        let document = match place.plain {
-            ServePlain::Origin => None,
-            ServePlain::Rewritten => context.readers.legacy(feed, Some(links)).await?,
-            ServePlain::Untouched => context.readers.legacy(feed, None).await?,
-        };
-        let mut response = match document {
+        let links = Some(links).filter(|_| place.plain == ServePlain::Rewritten);
+        let kept = context.readers.legacy(feed, links).await?;
+        let is_pushed = kept.as_ref().is_some_and(|document| document.is_pushed);
+        let mut response = match kept.filter(|_| place.plain != ServePlain::Origin) {
             Some(document) => plain(request, &document).await,
-            // Nothing good has come yet: the origin says what there is.
+            // Nothing good has come yet, or it is to be asked: the origin says what there is.
             None => self.of_origin(request, body).await,
         };
-        if response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED {
+        if is_pushed {
             response.headers_mut().extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
         }
         Ok(caller.mark(response))

@@ -268,3 +268,20 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
         "it is remembered without its origin"
     );
 }
+
+#[tokio::test]
+async fn no_hub_is_named_for_a_format_that_is_not_pushed() {
+    let rdf = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns=\"http://purl.org/rss/1.0/\">\
+               <channel rdf:about=\"http://b/\"><title>b</title></channel>\
+               <item rdf:about=\"http://b/1\"><title>One</title><link>http://b/1</link></item></rdf:RDF>";
+    let sidecar = Blog::new(rdf.to_owned()).behind("feeds = [\"/feed.xml\"]").await;
+    let got = sidecar.get("/feed.xml").await;
+    assert_eq!((body(&got), header(&got, "link")), (rdf, ""));
+    let from_origin = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = from_origin.behind("feeds = [\"/feed.xml\"]\nserve_plain = \"origin\"").await;
+    let got = sidecar.get("/feed.xml").await;
+    assert!(
+        header(&got, "link").contains("rel=\"hub\"") && body(&got) == format!("{BEFORE}{AFTER}"),
+        "{got}"
+    );
+}

@@ -62,13 +62,13 @@ impl Poll<'_> {
         let (begun, import) = match self.gate(&sliced, &fetched, &landed).await? {
             Gate::Open(begun, import) => (begun, import),
             Gate::Closed(begun, until) => {
-                self.keep_legacy(legacy).await;
+                self.keep_legacy(legacy.as_ref()).await;
                 return Ok(self.held_back(&sliced, answer, begun.map(|walk| *walk), until));
             }
         };
         // Its bytes are not held while what it changes is written.
         drop(fetched);
-        let (sliced, import, answer) = (&sliced, &import, &answer);
+        let (sliced, import, answer, legacy) = (&sliced, &import, &answer, &legacy);
         let settled =
             transact(self.context, self.feed, "its document was decided on", |snapshot| async move {
                 let Some(decided) = self.decide(snapshot, sliced, import).await? else {
@@ -80,6 +80,8 @@ impl Poll<'_> {
                         return Err(Failure::of(kind));
                     }
                 }
+                // Before the commit, so that whoever is woken by it finds both.
+                self.keep_legacy(legacy.as_ref()).await;
                 let document = PolledDocument {
                     body: sliced.body,
                     rhythm: &sliced.window.metadata.rhythm,
@@ -93,7 +95,6 @@ impl Poll<'_> {
                 Ok(Settled::of(decided, polled))
             });
         let polled = self.settled(settled.await?.expect("every document is committed"));
-        self.keep_legacy(legacy).await;
         Ok(Polled { walk: begun.map(|walk| *walk), ..polled })
     }
 

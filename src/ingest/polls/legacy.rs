@@ -10,7 +10,7 @@ use tracing::warn;
 
 impl Poll<'_> {
     /// True when plain readers get an older document than the one that was read last, or none: the next one is wanted whole,
-    /// whatever the validators say. So it is after a crash between the commit and the keeping.
+    /// whatever the validators say. So it is after a crash between the keeping and the commit.
     pub(super) async fn lacks_legacy_document(&self) -> bool {
         if self.feed.keeping.legacy_url.is_none() {
             return false;
@@ -37,8 +37,8 @@ impl Poll<'_> {
     }
 
     /// Keeps the document that plain readers get. Where that fails the one before stays, and the next poll tries again.
-    pub(super) async fn keep_legacy(&self, document: Option<LegacyDocument>) {
-        let Some(document) = document else { return };
+    pub(super) async fn keep_legacy(&self, document: Option<&LegacyDocument>) {
+        let Some(document) = document.cloned() else { return };
         let (no, name) = (self.feed.no, &self.feed.name);
         match self.context.store.keep_document(no, document).await {
             Ok(()) => self.context.notify.document_kept(no),
