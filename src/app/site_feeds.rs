@@ -62,11 +62,8 @@ impl SiteWatch {
 
     /// Looks once, and takes in the feeds that are new. One that is not shown any more stays: its memory is ours to keep.
     async fn look(&self) -> Result<(), Failure> {
-        let known = self
-            .store
-            .found_feeds(self.site.public_root(&self.public_url).as_str())
-            .await
-            .map_err(Failure::ours)?;
+        let root = self.site.public_root(&self.public_url);
+        let known = self.store.found_feeds(root.as_str()).await.map_err(Failure::ours)?;
         let mut paths = self.named().await?;
         if paths.is_empty() && known.paths.is_empty() {
             paths = USUAL_PATHS.map(str::to_owned).into();
@@ -85,7 +82,6 @@ impl SiteWatch {
         }
         info!("Found feeds of {}: {}", self.site.origin, new.join(", "));
         let all = FoundFeeds { paths: known.paths.iter().cloned().chain(new).collect() };
-        let root = self.site.public_root(&self.public_url);
         let kept = self.store.keep_found_feeds(root.as_str(), all).await;
         kept.map_err(Failure::ours)?;
         if let Err(refused) = self.reloader.take_in_found().await {

@@ -21,7 +21,7 @@ use crate::{
     render::Site,
     serve::{
         body::{Response, ServeBody, Streamed},
-        client_address::{OverTls, PeerAddress, WayTrust, client_address},
+        client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted},
         context::ServeContext,
         long_poll::Waiters,
         mount::{Mount, MountService},
@@ -33,7 +33,7 @@ use crate::{
 use bytes::Bytes;
 use http::HeaderValue;
 use ipnet::IpNet;
-use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, util::BoxCloneSyncService};
 
@@ -169,7 +169,7 @@ impl Wiring {
         let server = &self.config.server;
         let trusted = server.trusted_proxies.clone();
         let hub = hub_service(hub.clone(), trusted);
-        let sites = Arc::new(Sites::new(&self.config.site, &server.public_url));
+        let sites = Arc::new(Sites::new(&self.config.site));
         let origin = self.way_to_origins(&sites, stop.clone())?;
         let context = ServeContext {
             readers,
@@ -203,8 +203,7 @@ impl Wiring {
         let service = ServiceBuilder::new()
             .map_request(move |mut request: http::Request<ServeBody>| {
                 let address = request.extensions().get().map(|PeerAddress(address)| *address);
-                let is_trusted = address
-                    .is_some_and(|it: IpAddr| trusted.iter().any(|net| net.contains(&it.to_canonical())));
+                let is_trusted = address.is_some_and(|address| is_trusted(address, &trusted));
                 let is_secure = is_https || request.extensions().get::<OverTls>().is_some();
                 request.extensions_mut().insert(ProxyPeer { address, is_trusted, is_secure });
                 request

@@ -6,15 +6,13 @@ use http::{header::HOST, request::Parts};
 use std::{collections::HashMap, sync::Arc};
 use url::Url;
 
-/// A site, and the root under which readers know it.
+/// A site before which we stand.
 #[derive(Clone, Debug)]
 pub struct ProxiedSite {
     /// Its number among the sites, from 0.
     pub no: usize,
     /// Its settings.
     pub settings: SiteSettings,
-    /// Its public root, for instance `https://blog.example.org/`.
-    pub root: Url,
 }
 
 /// All sites, by host.
@@ -27,12 +25,11 @@ pub struct Sites {
 }
 
 impl Sites {
-    /// The configured sites. `public_url` is ours, whose scheme and port theirs have.
-    pub fn new(settings: &[SiteSettings], public_url: &Url) -> Self {
+    /// The configured sites.
+    pub fn new(settings: &[SiteSettings]) -> Self {
         let mut sites = Self::default();
         for (no, settings) in settings.iter().enumerate() {
-            let root = settings.public_root(public_url);
-            let site = Arc::new(ProxiedSite { no, settings: settings.clone(), root });
+            let site = Arc::new(ProxiedSite { no, settings: settings.clone() });
             sites.all.push(site.clone());
             match &settings.host {
                 Some(host) => {
@@ -96,6 +93,11 @@ pub async fn join_found(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        auth::access::AccessSettings,
+        clock::Manual,
+        store::{FoundFeeds, SiteStore as _, memory::Memory},
+    };
 
     #[test]
     fn a_request_is_for_the_site_of_its_host() {
@@ -103,7 +105,6 @@ mod tests {
             host: host.map(str::to_owned),
             ..SiteSettings::new(Url::parse(&format!("http://127.0.0.1:{port}")).unwrap())
         };
-        let public = Url::parse("https://proxy.example:8443/").unwrap();
         let check = |sites: &Sites, target: &str, named: Option<&str>, expect: Option<u16>| {
             let mut request = http::Request::get(target);
             if let Some(host) = named {
@@ -114,8 +115,7 @@ mod tests {
             assert_eq!(found, expect, "{target} {named:?}");
         };
         let named = [site(Some("a.example"), 1), site(Some("b.example"), 2), site(Some("[::1]"), 3)];
-        let sites = Sites::new(&named, &public);
-        assert!(sites.iter().any(|site| site.root.as_str() == "https://a.example:8443/"));
+        let sites = Sites::new(&named);
         check(&sites, "/", Some("a.example"), Some(1));
         check(&sites, "/", Some("B.EXAMPLE.:80"), Some(2));
         check(&sites, "/", Some("[::1]:8080"), Some(3));
@@ -123,9 +123,24 @@ mod tests {
         check(&sites, "/", Some("c.example"), None);
         check(&sites, "/", None, None);
         let with_any = [named.to_vec(), vec![site(None, 4)]].concat();
-        let sites = Sites::new(&with_any, &public);
+        let sites = Sites::new(&with_any);
         check(&sites, "/", Some("c.example"), Some(4));
         check(&sites, "/", None, Some(4));
         check(&sites, "/", Some("a.example"), Some(1));
+    }
+
+    #[tokio::test]
+    async fn what_was_found_joins_and_a_private_feed_stays_out() {
+        let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
+        let public = Url::parse("http://blog.example/").unwrap();
+        let site = SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap());
+        let paths = ["/open.xml", "/closed.xml"].map(str::to_owned).into();
+        store.keep_found_feeds("http://blog.example/", FoundFeeds { paths }).await.unwrap();
+        let closed = FeedSettings::new("closed", Url::parse("http://127.0.0.1:1/closed.xml").unwrap());
+        let mut feeds = vec![FeedSettings { access: AccessSettings::Users, ..closed }];
+        join_found(&store, &[site], &public, &mut feeds).await.unwrap();
+        let placed: Vec<(&str, bool)> =
+            feeds.iter().map(|feed| (feed.name.as_str(), feed.legacy.is_some())).collect();
+        assert_eq!(placed, [("closed", false), ("site-open-xml", true)]);
     }
 }

@@ -11,16 +11,13 @@ use crate::catalog::{ProxiedSite, Sites};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, Uri, Version, uri::PathAndQuery};
-use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt as _, Full};
 use std::{
     convert::Infallible,
     io,
-    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
@@ -79,7 +76,12 @@ impl Proxy {
         headers::towards_reader(&mut parts.headers, parts.version, false);
         parts.version = Version::HTTP_11;
         let body = IdleBody::new(body, origin.idle_max, BodyProgress::new());
-        Ok(Response::from_parts(parts, PlacedBody { inner: body, _place: place }.boxed_unsync()))
+        // The body holds the place until it ends.
+        let body = body.map_frame(move |frame| {
+            let _held = &place;
+            frame
+        });
+        Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
 }
 
@@ -114,30 +116,4 @@ fn target(site: &ProxiedSite, asked: &Uri) -> Uri {
 
 fn whole(bytes: Bytes) -> ProxyBody {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
-}
-
-/// A body that holds the place of its request until it ends.
-struct PlacedBody<B> {
-    inner: B,
-    _place: OwnedSemaphorePermit,
-}
-
-impl<B: Body<Data = Bytes> + Unpin> Body for PlacedBody<B> {
-    type Data = Bytes;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        Pin::new(&mut self.inner).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
-    }
 }

@@ -130,16 +130,11 @@ fn names(headers: &HeaderMap, option: &str) -> bool {
 
 fn say_the_way(headers: &mut HeaderMap, peer: ProxyPeer) {
     if !peer.is_trusted {
-        for name in WAY {
-            headers.remove(name);
-        }
         // CGI makes one name of hyphens and underscores.
-        let alike = |name: &HeaderName| {
-            let hyphened = name.as_str().replace('_', "-");
-            name.as_str().contains('_') && WAY.iter().any(|way| way.as_str() == hyphened)
-        };
-        let alike: Vec<HeaderName> = headers.keys().filter(|name| alike(name)).cloned().collect();
-        for name in alike {
+        let is_way =
+            |name: &&HeaderName| WAY.iter().any(|way| way.as_str() == name.as_str().replace('_', "-"));
+        let said: Vec<HeaderName> = headers.keys().filter(is_way).cloned().collect();
+        for name in said {
             headers.remove(name);
         }
     }

@@ -16,10 +16,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use std::{io, sync::Arc, time::Duration};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::BoxError;
 
 /// Body of a request or an answer on its way.
@@ -28,6 +25,8 @@ pub(super) type ProxyBody = UnsyncBoxBody<Bytes, BoxError>;
 /// Time for which a connection without a request is kept: shorter than most servers keep theirs, so that a request seldom
 /// meets one that is being closed.
 const POOL_IDLE: Duration = Duration::from_secs(4);
+/// Time between two looks at a client that pauses in the body of its request.
+const PAUSE_CHECK: Duration = Duration::from_secs(1);
 /// Connections without a request.
 const POOL_MAX: usize = 256;
 /// Bytes of the head of an answer.
@@ -106,22 +105,7 @@ impl SiteOrigin {
         tokio::select! {
             answer = answer => answer.map_err(|error| self.fault(&error, &progress)),
             () = interim.flood() => Err(ProxyFault::Interim(INTERIM_MAX)),
-            () = self.head_time(&progress) => Err(ProxyFault::HeadTimeout(self.head_max)),
-        }
-    }
-
-    /// Completes when the origin has had the request, or does not take more of it, for as long as it may.
-    async fn head_time(&self, progress: &BodyProgress) {
-        loop {
-            let since =
-                progress.last().max(Instant::now().checked_sub(self.head_max).unwrap_or_else(Instant::now));
-            tokio::time::sleep_until(since + self.head_max).await;
-            // A client that pauses in its body is watched by the body itself.
-            if progress.waits() {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            } else if progress.last().elapsed() >= self.head_max {
-                return;
-            }
+            () = head_time(self.head_max, &progress) => Err(ProxyFault::HeadTimeout(self.head_max)),
         }
     }
 
@@ -146,6 +130,19 @@ impl SiteOrigin {
     }
 }
 
+/// Completes when the origin has had the request, or does not take more of it, for as long as it may. A client that pauses in
+/// its body is watched by the body itself.
+async fn head_time(head_max: Duration, progress: &BodyProgress) {
+    loop {
+        tokio::time::sleep_until(progress.last() + head_max).await;
+        if progress.waits() {
+            tokio::time::sleep(PAUSE_CHECK).await;
+        } else if progress.last().elapsed() >= head_max {
+            return;
+        }
+    }
+}
+
 /// The cause at the bottom of an error.
 fn innermost<'e>(error: &'e Error) -> &'e (dyn std::error::Error + 'static) {
     let mut cause: &(dyn std::error::Error + 'static) = error;
@@ -161,4 +158,56 @@ fn is_idempotent(method: &Method) -> bool {
         *method,
         Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::StreamBody;
+    use tokio::{sync::mpsc, time::Instant};
+
+    /// A body whose pieces come when they are sent.
+    fn body(
+        idle_secs: u64,
+    ) -> (
+        mpsc::UnboundedSender<Bytes>,
+        IdleBody<impl http_body::Body<Data = Bytes, Error = BoxError> + Unpin>,
+        Arc<BodyProgress>,
+    ) {
+        let (send, mut receive) = mpsc::unbounded_channel();
+        let pieces = futures_util::stream::poll_fn(move |cx| {
+            receive.poll_recv(cx).map(|piece| piece.map(|piece| Ok(http_body::Frame::data(piece))))
+        });
+        let progress = BodyProgress::new();
+        let body = IdleBody::new(StreamBody::new(pieces), Duration::from_secs(idle_secs), progress.clone());
+        (send, body, progress)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_origin_is_not_blamed_for_a_client_that_pauses() {
+        let (send, mut body, progress) = body(100);
+        let started = Instant::now();
+        let sending = async {
+            tokio::time::sleep(Duration::from_secs(70)).await;
+            send.send(Bytes::from_static(b"rest")).unwrap();
+            drop(send);
+        };
+        let reading = async { while body.frame().await.is_some() {} };
+        tokio::join!(sending, reading, head_time(Duration::from_secs(10), &progress));
+        assert_eq!(started.elapsed().as_secs(), 80, "ten seconds from when the origin has it all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stops_is_given_up_after_its_last_piece() {
+        let (send, mut body, progress) = body(30);
+        let started = Instant::now();
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            send.send(Bytes::from_static(b"piece")).unwrap();
+            assert!(body.frame().await.unwrap().is_ok());
+        }
+        assert!(!progress.is_idle());
+        assert!(body.frame().await.unwrap().is_err() && progress.is_idle() && progress.has_failed());
+        assert_eq!(started.elapsed().as_secs(), 90);
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     body::Response,
-    client_address::{OverTls, PeerAddress, client_address},
+    client_address::{OverTls, PeerAddress, client_address, is_trusted},
     context::ServeContext,
     refusal::Refusal,
 };
@@ -148,7 +148,7 @@ impl ServeContext {
     fn takes_basic(&self, request: &Parts) -> bool {
         let peer = request.extensions.get::<PeerAddress>().map(|peer| peer.0.to_canonical());
         let is_local = peer.is_none_or(|peer| peer.is_loopback());
-        let is_proxy = peer.is_none_or(|peer| self.trust.proxies.iter().any(|net| net.contains(&peer)));
+        let is_proxy = peer.is_none_or(|peer| is_trusted(peer, &self.trust.proxies));
         let said = request.headers.get_all(FORWARDED_PROTO).iter().next_back().filter(|_| is_proxy);
         let said = said.and_then(|value| value.to_str().ok()?.rsplit(',').next());
         self.trust.basic_over_http

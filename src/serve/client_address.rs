@@ -23,15 +23,20 @@ pub struct WayTrust {
     pub basic_over_http: bool,
 }
 
+/// True for the address of a proxy that is trusted.
+pub fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+    let address = address.to_canonical();
+    trusted.iter().any(|net| net.contains(&address))
+}
+
 /// The address of the client. Of `X-Forwarded-For` the last address counts that is no trusted proxy: what stands before it,
 /// the client may have made up. `None` where the connection is not known.
 pub fn client_address(extensions: &Extensions, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
     let PeerAddress(peer) = extensions.get()?;
-    let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
     let mut client = peer.to_canonical();
     let forwarded = joined(headers, &HeaderName::from_static("x-forwarded-for")).unwrap_or_default();
     let mut named = forwarded.rsplit(',').map(|part| part.trim().parse::<IpAddr>());
-    while is_trusted(client)
+    while is_trusted(client, trusted)
         && let Some(Ok(before)) = named.next()
     {
         client = before.to_canonical();

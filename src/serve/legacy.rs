@@ -48,7 +48,7 @@ impl LegacyRequest {
             let smart = accept::prefers_json(accept.as_deref()).then(String::new);
             return Some(Self { feed: feed.clone(), smart });
         }
-        let (own, ours) = Query::split(asked.query().unwrap_or_default());
+        let (own, ours) = Query::split(asked.query()?);
         let place = if own.is_empty() { asked.path().to_owned() } else { format!("{}?{own}", asked.path()) };
         let feed = catalog.at_place(site, &place).filter(|_| Query::is_smart(&ours))?;
         Some(Self { feed: feed.clone(), smart: Some(ours) })

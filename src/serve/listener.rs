@@ -2,6 +2,7 @@
 //! by a proxy, then TLS.
 
 use super::{
+    client_address::is_trusted,
     listen_address::ListenAddress,
     proxy_header::read_proxy_header,
     socket::{RawStream, Socket},
@@ -95,7 +96,7 @@ impl Handshake {
     pub(super) async fn complete(&self, mut stream: RawStream, peer: IpAddr) -> Result<(HttpStream, IpAddr)> {
         let steps = async {
             let mut client = peer;
-            if self.proxies.iter().any(|net| net.contains(&peer.to_canonical())) {
+            if is_trusted(peer, &self.proxies) {
                 client = read_proxy_header(&mut stream).await?.unwrap_or(peer);
             }
             let Some(tls) = &self.tls else { return Ok((Either::Left(stream), client)) };

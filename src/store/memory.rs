@@ -65,7 +65,7 @@ struct MemoryFeed {
     walk: Option<ArchiveWalk>,
     staged: BTreeMap<u32, StagedPage>,
     lease: Option<FeedLease>,
-    document: Option<LegacyDocument>,
+    document: Option<Arc<LegacyDocument>>,
 }
 
 /// The items of a feed, with their indexes.
@@ -355,7 +355,7 @@ impl Subscriptions for Memory {
 }
 
 impl SiteStore for Memory {
-    fn keep_document(&self, feed: FeedNo, document: LegacyDocument) -> StoreFuture<'_, ()> {
+    fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
         self.answer(move |state, _| {
             state.feeds.get_mut(&feed).ok_or(StoreError::UnknownFeed(feed))?.document = Some(document);
             Ok(())
@@ -363,7 +363,9 @@ impl SiteStore for Memory {
     }
 
     fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>> {
-        self.answer(move |state, _| Ok(state.feeds.get(&feed).and_then(|held| held.document.clone())))
+        self.answer(move |state, _| {
+            Ok(state.feeds.get(&feed).and_then(|held| held.document.as_deref().cloned()))
+        })
     }
 
     fn keep_found_feeds<'a>(&'a self, site: &'a str, found: FoundFeeds) -> StoreFuture<'a, ()> {

@@ -357,7 +357,7 @@ impl AccountStore for Redb {
 }
 
 impl SiteStore for Redb {
-    fn keep_document(&self, feed: FeedNo, document: LegacyDocument) -> StoreFuture<'_, ()> {
+    fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()> {
         Box::pin(self.writer.run(move |writing| sites::keep_document(writing, feed, &document)))
     }
 

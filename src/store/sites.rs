@@ -3,11 +3,12 @@
 
 use super::StoreFuture;
 use crate::feed::{legacy_document::LegacyDocument, record::FeedNo};
+use std::sync::Arc;
 
 /// The memory of sites before which we stand.
 pub trait SiteStore: Send + Sync {
     /// Keeps the document of a feed in the place of the one before.
-    fn keep_document(&self, feed: FeedNo, document: LegacyDocument) -> StoreFuture<'_, ()>;
+    fn keep_document(&self, feed: FeedNo, document: Arc<LegacyDocument>) -> StoreFuture<'_, ()>;
 
     /// The document that was kept last; `None` where none was.
     fn document(&self, feed: FeedNo) -> StoreFuture<'_, Option<LegacyDocument>>;

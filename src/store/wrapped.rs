@@ -110,7 +110,7 @@ tapped! { 'a
         remove_token(token: TokenNo) -> bool;
     }
     SiteStore {
-        keep_document(feed: FeedNo, document: LegacyDocument) -> ();
+        keep_document(feed: FeedNo, document: Arc<LegacyDocument>) -> ();
         document(feed: FeedNo) -> Option<LegacyDocument>;
         keep_found_feeds(site: &'a str, found: FoundFeeds) -> ();
         found_feeds(site: &'a str) -> FoundFeeds;

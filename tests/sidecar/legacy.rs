@@ -187,10 +187,14 @@ async fn whoever_subscribes_to_the_old_address_is_pushed_documents_of_its_format
     let accepted = post(form("http://blog.example/feed.xml")).await;
     assert_eq!(accepted.status, 202, "{accepted:?}");
     let verified = async {
-        while subscriber.requests().is_empty() {
+        let operator = sidecar.app.admin_address();
+        let is_active = async || {
+            let status = ask(operator, Method::GET, "/status", &[], "").await.unwrap();
+            String::from_utf8_lossy(&status.body).contains("\"active\": 1")
+        };
+        while !is_active().await {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(Duration::from_millis(200)).await;
     };
     timeout(PATIENCE, verified).await.expect("it is verified");
     let more = AFTER.replace("<item>", "<item><guid>2</guid><title>Two</title></item><item>");

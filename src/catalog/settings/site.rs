@@ -5,7 +5,7 @@ use crate::setting::{RefusedSetting, at_least_one};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// `[[site]]`: an old web site, and how it is stood before.
+/// `[[site]]`: an old web site, and how everfeed serves it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SiteSettings {

@@ -6,6 +6,7 @@ use crate::{
     ingest::{Fetched, documents::Sliced},
 };
 use http::header::LAST_MODIFIED;
+use std::sync::Arc;
 use tracing::warn;
 
 impl Poll<'_> {
@@ -23,21 +24,21 @@ impl Poll<'_> {
     }
 
     /// The document that plain readers are to get, of a feed that has any.
-    pub(super) fn legacy_document(&self, fetched: &Fetched, sliced: &Sliced) -> Option<LegacyDocument> {
+    pub(super) fn legacy_document(&self, fetched: &Fetched, sliced: &Sliced) -> Option<Arc<LegacyDocument>> {
         self.feed.keeping.legacy_url.as_ref()?;
         let last_modified = fetched.headers.get(LAST_MODIFIED).and_then(|date| date.to_str().ok());
-        Some(LegacyDocument {
+        Some(Arc::new(LegacyDocument {
             body: fetched.body.to_vec(),
             digest: sliced.body?,
             content_type: fetched.content_type.clone(),
             last_modified: last_modified.map(str::to_owned),
             syntax: sliced.window.format.into(),
             fetched_at: self.context.now(),
-        })
+        }))
     }
 
     /// Keeps the document that plain readers get. Where that fails the one before stays, and the next poll tries again.
-    pub(super) async fn keep_legacy(&self, document: Option<&LegacyDocument>) {
+    pub(super) async fn keep_legacy(&self, document: Option<&Arc<LegacyDocument>>) {
         let Some(document) = document.cloned() else { return };
         let (no, name) = (self.feed.no, &self.feed.name);
         match self.context.store.keep_document(no, document).await {

@@ -22,7 +22,10 @@ use crate::{
 use everfeed_adapters::Digest;
 use futures_util::{TryStreamExt as _, join};
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -192,8 +195,8 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
         rig.change(feed, vec![delete(2)]).await.unwrap();
         rig.save_polls(vec![(feed, PollState::default())], vec![]).await.unwrap();
         rig.take_lease(feed, "one", 60).await.unwrap();
-        rig.keep_document(feed, document("old")).await.unwrap();
-        rig.keep_document(feed, document("new")).await.unwrap();
+        rig.keep_document(feed, Arc::new(document("old"))).await.unwrap();
+        rig.keep_document(feed, Arc::new(document("new"))).await.unwrap();
         rig.subscribe(new(feed, &format!("http://{feed}/"))).await.unwrap();
     }
     assert!(rig.forget(feed).await.unwrap());
@@ -206,7 +209,7 @@ async fn a_forgotten_feed_leaves_nothing_and_its_number_never_comes_back(rig: Ri
     assert_eq!(rig.poll(feed).await.unwrap(), None);
     assert_eq!(rig.document(feed).await.unwrap(), None);
     assert_eq!(rig.document(other).await.unwrap(), Some(document("new")));
-    let late = rig.keep_document(feed, document("late")).await;
+    let late = rig.keep_document(feed, Arc::new(document("late"))).await;
     assert!(matches!(late, Err(StoreError::UnknownFeed(_))), "{late:?}");
     assert_eq!(rig.subscriptions(Some(feed), None, 9).await.unwrap(), []);
     let counts = rig.counts().await.unwrap();
