@@ -269,6 +269,33 @@ async fn a_trusted_proxy_tells_its_client_before_http_and_nobody_else_does() {
     app.stop().await.unwrap();
 }
 
+#[tokio::test]
+async fn a_password_is_taken_where_a_trusted_proxy_says_before_http_that_its_client_speaks_tls() {
+    let folder = tempfile::tempdir().unwrap();
+    let server =
+        "listen = \"127.0.0.1:0\"\nproxy_protocol = true\ntrusted_proxies = [\"127.0.0.1/32\"]".to_owned();
+    let closed = "[[feed]]\nname = \"closed\"\nurl = \"http://127.0.0.1:1/c\"\naccess = \"private\"\n";
+    let app = start(folder.path(), &server, closed).await;
+    // Version 2 of the PROXY protocol: 198.51.100.7, and behind it the part that tells of TLS, with its first byte.
+    let told = |bits: &[u8]| {
+        let parts: Vec<u8> = match bits {
+            [] => Vec::new(),
+            bits => [&[0x20, 0, 5], bits, &[0, 0, 0, 1]].concat(),
+        };
+        let length = u16::try_from(12 + parts.len()).unwrap().to_be_bytes();
+        let addresses = [198, 51, 100, 7, 127, 0, 0, 1, 0, 80, 0, 81];
+        [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11"[..], &length, &addresses, &parts].concat()
+    };
+    let get = b"GET /feeds/closed.json HTTP/1.1\r\nHost: h\r\nX-Forwarded-Proto: https\r\n\
+        Authorization: Basic bmFtZTpwYXNzd29yZA==\r\nConnection: close\r\n\r\n";
+    for (bits, status) in [(&[][..], "403"), (&[0], "403"), (&[1], "401"), (&[3], "401")] {
+        let stream = TcpStream::connect(app.address()).await.unwrap();
+        let answer = exchange(stream, &[&told(bits)[..], get].concat()).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{bits:?}: {answer}");
+    }
+    app.stop().await.unwrap();
+}
+
 /// A process that serves; it is ended when it is dropped.
 struct Running {
     child: Child,

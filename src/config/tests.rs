@@ -31,6 +31,8 @@ fn the_example_of_the_readme_is_good() {
 fn the_configurations_for_deployment_are_good_and_without_a_warning() {
     let compose = Config::parse("everfeed.toml", include_str!("../../deploy/everfeed.toml")).unwrap();
     assert_eq!(compose.warnings(), [""; 0]);
+    let behind = include_str!("../../deploy/behind/everfeed.toml");
+    assert_eq!(Config::parse("everfeed.toml", behind).unwrap().warnings(), [""; 0]);
     let page = include_str!("../../deploy/BESIDE_YOUR_BLOG.md");
     let example =
         page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");

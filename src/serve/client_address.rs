@@ -10,7 +10,7 @@ use std::net::IpAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub IpAddr);
 
-/// Request extension: its connection is one of TLS.
+/// Request extension: its connection is one of TLS, which ends here or at a trusted proxy that says so before HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverTls;
 

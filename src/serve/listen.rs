@@ -3,7 +3,7 @@
 use super::{
     client_address::{OverTls, PeerAddress},
     connection::Connection,
-    listener::{Handshake, Listener},
+    listener::{Handshake, Listener, ReadyConnection},
     socket::RawStream,
     unread::Unread,
 };
@@ -24,7 +24,6 @@ use std::{
 };
 use tokio::sync::Semaphore;
 use tokio_util::{
-    either::Either,
     sync::CancellationToken,
     task::{AbortOnDropHandle, TaskTracker},
 };
@@ -223,14 +222,14 @@ async fn talk<S, B>(
         () = unread.is_cut() => return,
         () = stop.cancelled() => return,
     };
-    let (stream, peer) = match ready {
-        Ok((stream, client)) => (stream, PeerAddress(client)),
+    let ReadyConnection { stream, client, is_over_tls } = match ready {
+        Ok(ready) => ready,
         Err(error) => {
             tracing::debug!(error = %error, peer.address = %peer, "A connection from {peer} failed: {error}");
             return;
         }
     };
-    let over_tls = matches!(stream, Either::Right(_)).then_some(OverTls);
+    let (peer, over_tls) = (PeerAddress(client), is_over_tls.then_some(OverTls));
     let service = ServiceBuilder::new()
         .map_request(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);

@@ -4,7 +4,7 @@
 use super::{
     client_address::is_trusted,
     listen_address::ListenAddress,
-    proxy_header::read_proxy_header,
+    proxy_header::{ProxiedClient, read_proxy_header},
     socket::{RawStream, Socket},
     tls::{Certificate, CurrentCertificate},
 };
@@ -33,6 +33,15 @@ pub(super) type HttpStream = Either<RawStream, TlsStream<RawStream>>;
 pub struct Listener {
     pub(super) socket: Socket,
     pub(super) handshake: Arc<Handshake>,
+}
+
+/// A connection that is ready for HTTP.
+pub(super) struct ReadyConnection {
+    pub(super) stream: HttpStream,
+    /// The address of its client.
+    pub(super) client: IpAddr,
+    /// True where the client speaks TLS, to us or to the proxy before us.
+    pub(super) is_over_tls: bool,
 }
 
 /// The steps from a connection to HTTP on it.
@@ -93,16 +102,20 @@ impl Listener {
 
 impl Handshake {
     /// Makes a connection ready for HTTP, and tells whose it is.
-    pub(super) async fn complete(&self, mut stream: RawStream, peer: IpAddr) -> Result<(HttpStream, IpAddr)> {
+    pub(super) async fn complete(&self, mut stream: RawStream, peer: IpAddr) -> Result<ReadyConnection> {
         let steps = async {
-            let mut client = peer;
+            let mut told = ProxiedClient::default();
             if is_trusted(peer, &self.proxies) {
-                client = read_proxy_header(&mut stream).await?.unwrap_or(peer);
+                told = read_proxy_header(&mut stream).await?;
             }
-            let Some(tls) = &self.tls else { return Ok((Either::Left(stream), client)) };
+            let client = told.address.unwrap_or(peer);
+            let Some(tls) = &self.tls else {
+                let stream = Either::Left(stream);
+                return Ok(ReadyConnection { stream, client, is_over_tls: told.is_over_tls });
+            };
             let _room = self.room.acquire().await.map_err(Error::other)?;
-            let stream = TlsAcceptor::from(tls.config()).accept(stream).await?;
-            Ok((Either::Right(stream), client))
+            let stream = Either::Right(TlsAcceptor::from(tls.config()).accept(stream).await?);
+            Ok(ReadyConnection { stream, client, is_over_tls: true })
         };
         let late = |_| Error::new(ErrorKind::TimedOut, "the handshake took too long");
         tokio::time::timeout(HANDSHAKE_TIME, steps).await.map_err(late)?

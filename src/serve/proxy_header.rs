@@ -1,5 +1,5 @@
-//! The header of the PROXY protocol, by which a proxy before us tells the address of its client; who is believed is decided
-//! in `listener`.
+//! The header of the PROXY protocol, by which a proxy before us tells the address of its client, and of its TLS; who is
+//! believed is decided in `listener`.
 
 use ppp::{HeaderResult, v1, v2};
 use std::{
@@ -16,9 +16,21 @@ const FIXED_BYTES: usize = 16;
 const PARTS_BYTES_MAX: usize = 4 << 10;
 /// Bytes of version 1 (section 2.1).
 const LINE_BYTES_MAX: usize = 107;
+/// The part of version 2 that tells of TLS (section 2.2.6), and the bit of its first byte that says that the client used it.
+const TLS_PART: u8 = v2::Type::SSL as u8;
+const CLIENT_USED_TLS: u8 = 0x01;
 
-/// Reads the header, and nothing behind it: the address of the client, or `None` where the proxy speaks for itself.
-pub(super) async fn read_proxy_header(stream: &mut (impl AsyncRead + Unpin)) -> Result<Option<IpAddr>> {
+/// The client of a proxy, as its header tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ProxiedClient {
+    /// Its address; `None` where the proxy speaks for itself.
+    pub(super) address: Option<IpAddr>,
+    /// True where TLS of the client ended at the proxy.
+    pub(super) is_over_tls: bool,
+}
+
+/// Reads the header, and nothing behind it.
+pub(super) async fn read_proxy_header(stream: &mut (impl AsyncRead + Unpin)) -> Result<ProxiedClient> {
     let mut header = vec![0; SIGNATURE.len()];
     stream.read_exact(&mut header).await?;
     if header == SIGNATURE {
@@ -38,21 +50,30 @@ pub(super) async fn read_proxy_header(stream: &mut (impl AsyncRead + Unpin)) -> 
     client(&header).ok_or_else(no_header)
 }
 
-/// The address of the client in a whole header.
-fn client(header: &[u8]) -> Option<Option<IpAddr>> {
+/// The client in a whole header.
+fn client(header: &[u8]) -> Option<ProxiedClient> {
     match HeaderResult::parse(header) {
-        HeaderResult::V1(read) => Some(match read.ok()?.addresses {
-            v1::Addresses::Tcp4(ends) => Some(ends.source_address.into()),
-            v1::Addresses::Tcp6(ends) => Some(ends.source_address.into()),
-            v1::Addresses::Unknown => None,
-        }),
+        HeaderResult::V1(read) => {
+            let address = match read.ok()?.addresses {
+                v1::Addresses::Tcp4(ends) => Some(ends.source_address.into()),
+                v1::Addresses::Tcp6(ends) => Some(ends.source_address.into()),
+                v1::Addresses::Unknown => None,
+            };
+            // This version has no word for TLS.
+            Some(ProxiedClient { address, is_over_tls: false })
+        }
         HeaderResult::V2(read) => {
             let read = read.ok()?;
-            Some(match (read.command, read.addresses) {
+            let address = match (read.command, read.addresses) {
                 (v2::Command::Proxy, v2::Addresses::IPv4(ends)) => Some(ends.source_address.into()),
                 (v2::Command::Proxy, v2::Addresses::IPv6(ends)) => Some(ends.source_address.into()),
                 _ => None,
-            })
+            };
+            let says_tls = |part: v2::TypeLengthValue<'_>| {
+                part.kind == TLS_PART && part.value.first().is_some_and(|bits| bits & CLIENT_USED_TLS != 0)
+            };
+            let is_over_tls = address.is_some() && read.tlvs().filter_map(|part| part.ok()).any(says_tls);
+            Some(ProxiedClient { address, is_over_tls })
         }
     }
 }
@@ -96,8 +117,23 @@ mod tests {
             let mut rest = &sent[..];
             let read = read_proxy_header(&mut rest).await.ok();
             let expect = expect.map(|client| client.map(|client| client.parse().unwrap()));
-            assert_eq!(read, expect, "{}", header.escape_ascii());
+            assert_eq!(read.map(|client| client.address), expect, "{}", header.escape_ascii());
             assert!(read.is_none() || rest == b"GET /", "{}", header.escape_ascii());
+        }
+        // As HAProxy sends them with `send-proxy-v2-ssl`: bits, a verdict on the client's certificate, and parts of the part.
+        let tls = |bits: u8| [&ipv4[..], &[0x20, 0, 8, bits, 0, 0, 0, 1, 0x21, 0, 0]].concat();
+        for (header, expect) in [
+            (v2(1, 0x11, &tls(1)), true),
+            (v2(1, 0x11, &tls(7)), true),
+            (v2(1, 0x11, &tls(6)), false),
+            (v2(1, 0x11, &ipv4), false),
+            (v2(1, 0x11, &[&ipv4[..], &[0x20, 0, 0]].concat()), false),
+            (v2(1, 0x11, &[&ipv4[..], &[4, 0, 1, 0x20]].concat()), false),
+            // The proxy speaks for itself.
+            (v2(0, 0x11, &tls(1)), false),
+        ] {
+            let read = read_proxy_header(&mut &header[..]).await.unwrap();
+            assert_eq!(read.is_over_tls, expect, "{}", header.escape_ascii());
         }
         let cut = v2(1, 0x11, &ipv4);
         assert!(read_proxy_header(&mut &cut[..20]).await.is_err());
