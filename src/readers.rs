@@ -247,6 +247,8 @@ pub struct Rendered {
     pub more: bool,
     /// The cursor to go on from.
     pub last_cursor: String,
+    /// The URL of the next page, while more items stand in the range.
+    pub next: Option<String>,
     /// Degree to which a cursor had to be degraded.
     pub degraded: Option<Degraded>,
     /// The visible state of the feed that was read.
@@ -507,8 +509,12 @@ impl Readers {
         }
         let next = (page.more && reading.purpose == Purpose::Page && !reading.representation.is_classic())
             .then(|| self.next(reading, &page));
-        let links =
-            self.site_of(reading).links(&page.record.name, reading.representation, reading.view.order, next);
+        let links = self.site_of(reading).links(
+            &page.record.name,
+            reading.representation,
+            reading.view.order,
+            next.clone(),
+        );
         let base = reading.own_url.as_deref().map_or_else(|| links.base.clone(), str::to_owned);
         let links = Links { base, ..links };
         let prev_cursor = reading.acked().map(str::to_owned);
@@ -522,6 +528,7 @@ impl Readers {
             more: page.more,
             head: page.record.head(),
             last_cursor: page.last_cursor,
+            next,
             degraded: page.degraded,
             codings: coding::Codings::default(),
         };

@@ -20,6 +20,8 @@ pub mod list;
 
 pub mod html;
 
+mod web_page;
+
 mod generator;
 mod identity;
 mod namespaces;
@@ -40,9 +42,9 @@ mod tests;
 
 pub use document::{Alternate, Audience, Document, ItemPlace, Links};
 pub use legacy::LegacyLinks;
-pub use representation::{Representation, Syntax};
+pub use representation::{Negotiation, PositionPlace, Representation, Syntax};
 pub use text::plain as words;
 pub use urls::{BadQuery, Endpoint, Query, Site, Topic, link_header};
 
 /// Part of every ETag: rises when the same page begins to give other bytes.
-pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".1");
+pub const REVISION: &str = concat!(env!("CARGO_PKG_VERSION"), ".2");

@@ -10,7 +10,7 @@ use everfeed::{
         record::{Completeness, FeedNo, FeedRecord, ItemCounts},
         stamp::Stamp,
     },
-    render::{Document, Representation, Site},
+    render::{Audience, Document, Representation, Site},
 };
 use everfeed_adapters::{
     Attribute, Body, Category, Date, Element, Enclosure, Entry, Image, Link, Metadata, Node, Person, Source,
@@ -373,6 +373,22 @@ fn element_of(start: &BytesStart<'_>, scope: &NamespaceResolver, document: &str)
     element
 }
 
+/// The representation for the full audience.
+fn full(suffix: &str) -> Representation {
+    Representation::with_suffix(Audience::Full, suffix).unwrap()
+}
+
+/// True for the vocabularies that we write in RSS 1.0, whatever publishers add.
+fn ours(ns: &str) -> bool {
+    ns.starts_with("http://purl.org/")
+}
+
+/// True where no attribute stands without a vocabulary, as RDF/XML wants it.
+fn is_of_vocabularies(element: &Read) -> bool {
+    element.attributes.iter().all(|(name, _)| name.contains(':'))
+        && element.children.iter().all(is_of_vocabularies)
+}
+
 fn cleaned(text: &str) -> String {
     text.chars().filter(|c| is_legal(*c)).collect()
 }
@@ -430,17 +446,103 @@ proptest! {
     #[test]
     fn rss_is_well_formed_and_says_nothing_twice(entry in entry(), metadata in head(), iri in text()) {
         // R-1..R-3, R-6, R-7.
-        let rss = read(&document(Representation::CLASSIC_RSS, &metadata, &entry, &iri));
-        let channel = rss.child("channel").unwrap();
-        for name in ["title", "link", "description"] {
-            prop_assert!(channel.child(name).is_some());
+        for form in [Representation::CLASSIC_RSS, full("rss")] {
+            let rss = read(&document(form, &metadata, &entry, &iri));
+            let channel = rss.child("channel").unwrap();
+            for name in ["title", "link", "description"] {
+                prop_assert!(channel.child(name).is_some());
+            }
+            let item = channel.child("item").unwrap();
+            prop_assert_eq!(&item.child("guid").unwrap().text, &cleaned(&iri));
+            prop_assert!(item.child("title").is_some() || item.child("description").is_some());
+            for name in ["enclosure", "author", "pubDate", "comments", "source"] {
+                item.child(name);
+            }
+            let gone = channel.children.iter().filter(|child| child.name == "deleted-entry").count();
+            prop_assert_eq!(gone, usize::from(!form.is_classic()));
         }
-        let item = channel.child("item").unwrap();
-        prop_assert_eq!(&item.child("guid").unwrap().text, &cleaned(&iri));
-        prop_assert!(item.child("title").is_some() || item.child("description").is_some());
-        for name in ["enclosure", "author", "pubDate", "comments", "source"] {
-            item.child(name);
+    }
+
+    #[test]
+    fn rss_1_is_well_formed_and_every_attribute_of_it_is_of_a_vocabulary(
+        entry in entry(),
+        metadata in head(),
+        iri in text(),
+    ) {
+        // D-1, D-3.
+        for form in [full("rdf"), Representation::with_suffix(Audience::Classic, "rdf").unwrap()] {
+            let rdf = read(&document(form, &metadata, &entry, &iri));
+            prop_assert!(is_of_vocabularies(&rdf), "{rdf:?}");
+            let (channel, item) = (rdf.children.first().unwrap(), rdf.children.iter().find(|it| it.name == "item"));
+            for name in ["title", "link", "description", "items"] {
+                prop_assert!(channel.child(name).is_some());
+            }
+            let item = item.unwrap();
+            prop_assert_eq!(item.attribute("rdf:about"), Some(cleaned(&iri).as_str()));
+            prop_assert!(item.child("title").is_some() && item.child("link").is_some());
+            for name in ["description", "creator", "subject", "date"] {
+                prop_assert!(item.children.iter().filter(|child| child.name == name && ours(&child.ns)).count() < 2);
+            }
         }
+    }
+
+    #[test]
+    fn tables_have_a_row_an_item_and_as_many_cells_as_columns(
+        entry in entry(),
+        metadata in head(),
+        iri in text(),
+    ) {
+        // V-1, V-2.
+        let csv = document(full("csv"), &metadata, &entry, &iri);
+        let rows: Result<Vec<_>, _> = csv::ReaderBuilder::new().has_headers(false).from_reader(csv.as_bytes()).records().collect();
+        let rows = rows.unwrap();
+        prop_assert_eq!((rows.len(), rows[1].len(), rows[2].len()), (3, rows[0].len(), rows[0].len()));
+        prop_assert!(!csv.contains(|c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r')));
+        for cell in rows.iter().flatten() {
+            prop_assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell}");
+        }
+        let tsv = document(full("tsv"), &metadata, &entry, &iri);
+        let columns: Vec<_> = tsv.lines().map(|line| line.split('\t').count()).collect();
+        prop_assert_eq!(columns, vec![rows[0].len(); 3]);
+    }
+
+    #[test]
+    fn a_page_of_posts_holds_what_it_opened(entry in entry(), metadata in head(), iri in text()) {
+        for form in [full("html"), Representation::with_suffix(Audience::Classic, "html").unwrap()] {
+            let page = document(form, &metadata, &entry, &iri);
+            for tag in ["</main>", "</body>", "</html>", "</head>", "</style>"] {
+                prop_assert_eq!(page.matches(tag).count(), 1, "{} in {}", tag, page);
+            }
+            let articles = if form.is_classic() { 1 } else { 2 };
+            prop_assert_eq!(page.matches("</article>").count(), articles, "{}", page);
+            prop_assert!(!page.contains("<script"));
+            prop_assert!(page.chars().all(is_legal));
+        }
+    }
+
+    #[test]
+    fn every_form_of_json_is_json(entry in entry(), metadata in head(), iri in text()) {
+        let read = |form| serde_json::from_str::<serde_json::Value>(&document(form, &metadata, &entry, &iri)).unwrap();
+        let feed = read(full("jsonfeed"));
+        // J-1, J-3.
+        prop_assert!(feed["title"].is_string() && feed["items"].as_array().unwrap().len() == 1);
+        let item = &feed["items"][0];
+        prop_assert_eq!(item["id"].as_str(), Some(iri.as_str()));
+        prop_assert!(item["content_html"].is_string() != item["content_text"].is_string());
+        prop_assert_eq!(feed["_everfeed"]["deleted"].as_array().unwrap().len(), 1);
+        let classic = read(Representation::with_suffix(Audience::Classic, "jsonfeed").unwrap());
+        prop_assert_eq!(classic["_everfeed"].get("deleted"), None);
+        let collection = read(full("as2"));
+        prop_assert_eq!(collection["orderedItems"].as_array().unwrap().len(), 2);
+        for activity in collection["orderedItems"].as_array().unwrap() {
+            prop_assert!(activity["actor"]["name"].is_string() && activity["object"]["id"].is_string());
+        }
+        let lines = document(full("jsonl"), &metadata, &entry, &iri);
+        let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        prop_assert_eq!(lines.len(), 3);
+        prop_assert!(lines[0]["id"].is_string() && lines[2]["last_cursor"].is_string());
+        let page = read(Representation::JSON);
+        prop_assert_eq!(&page["items"][0], &lines[0]);
     }
 
     #[test]

@@ -10,35 +10,16 @@ use super::{
     text::{plain, visible},
     urls::Site,
     values,
-    xml::{self, Xml},
+    web_page::{TITLE, anchor, clamped, code, finish, head, link, time, web},
+    xml::Xml,
 };
-use crate::feed::{archive::History, order::Order, record::FeedRecord, stamp::Stamp};
+use crate::feed::{archive::History, order::Order, record::FeedRecord};
 use std::borrow::Cow;
 
 #[cfg(test)]
 mod tests;
 
-/// The media type of these pages.
-pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
-
-/// Attributes of a title of somebody else's: it runs in its own direction, whatever the page's is.
-const TITLE: &[(&str, Option<&str>)] = &[("class", Some("title")), ("dir", Some("auto"))];
-
-/// Characters of a title that are shown.
-const TITLE_CHARS_MAX: usize = 200;
-
-/// A title that is no longer than a title; the style shows three lines of it.
-fn clamped(title: Cow<'_, str>) -> Cow<'_, str> {
-    match title.char_indices().nth(TITLE_CHARS_MAX) {
-        Some((at, _)) => Cow::Owned(format!("{}…", title[..at].trim_end())),
-        None => title,
-    }
-}
-
-/// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they carry.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-nLsyifQq1/hdlMxjEyAFD4YDfmluYyq89iIviOWILp0='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-const STYLE: &str = include_str!("html/style.css");
+pub use super::web_page::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 
 /// The list of feeds. Autodiscovery leads to the classic views, which ordinary readers understand (C-1).
 pub fn list(list: &List<'_>) -> Vec<u8> {
@@ -84,7 +65,8 @@ fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {
     for (words, audience) in [("Newest posts:", Audience::Classic), ("Smart Feed:", Audience::Full)] {
         page.holding("li", &[], |out| {
             out.push_str(words);
-            for representation in Representation::of(audience) {
+            let is_usual = |form: &Representation| form.is_pushed() || form.is_page();
+            for representation in Representation::of(audience).filter(is_usual) {
                 out.push(' ');
                 let url = site.base(&feed.name, representation, Order::MODIFIED);
                 anchor(out, &url, representation.syntax_title());
@@ -117,12 +99,6 @@ fn count(feed: &FeedRecord) -> String {
         0 => format!("{} {posts}", feed.items.total),
         gone => format!("{} {posts}, {gone} of them deleted", feed.items.total),
     }
-}
-
-fn time(page: &mut Xml, at: Stamp) {
-    let machine = at.rfc3339();
-    let human = machine.get(..16).map(|minute| format!("{} UTC", minute.replace('T', " ")));
-    page.leaf("time", &[("datetime", Some(&machine))], human.as_deref().unwrap_or(&machine));
 }
 
 /// One feed's description (SF-132..SF-134).
@@ -217,7 +193,11 @@ fn history(history: &History) -> Cow<'static, str> {
 
 fn reading(page: &mut Xml, site: &Site, name: &str) {
     page.leaf("h2", &[], "For a feed reader");
-    page.leaf("p", &[], "The newest posts, newest first. Paste either address into your reader.");
+    page.leaf(
+        "p",
+        &[],
+        "The newest posts, newest first. Paste one of the addresses into your reader, or open the page.",
+    );
     page.open("dl", &[]);
     for representation in Representation::of(Audience::Classic) {
         let url = site.base(name, representation, Order::MODIFIED);
@@ -299,19 +279,9 @@ fn address(page: &mut Xml, term: &str, url: &str) {
     page.holding("dd", &[], |out| anchor(out, url, url));
 }
 
-fn head(page: &mut Xml, title: &str) {
-    page.empty("meta", &[("charset", Some("utf-8"))]);
-    page.empty(
-        "meta",
-        &[("name", Some("viewport")), ("content", Some("width=device-width, initial-scale=1"))],
-    );
-    page.leaf("title", &[], title);
-    page.holding("style", &[], |out| out.push_str(STYLE));
-}
-
 fn discovery(page: &mut Xml, site: &Site, feed: &FeedRecord) {
     let title = clamped(identity::name(feed));
-    for representation in Representation::of(Audience::Classic) {
+    for representation in Representation::of(Audience::Classic).filter(|form| !form.is_page()) {
         let href = site.base(&feed.name, representation, Order::MODIFIED);
         page.empty(
             "link",
@@ -323,36 +293,4 @@ fn discovery(page: &mut Xml, site: &Site, feed: &FeedRecord) {
             ],
         );
     }
-}
-
-fn link(page: &mut Xml, rel: &str, media_type: Option<&str>, href: &str) {
-    page.empty("link", &[("rel", Some(rel)), ("type", media_type), ("href", Some(href))]);
-}
-
-fn anchor(out: &mut String, href: &str, words: &str) {
-    out.push_str("<a");
-    xml::push_attribute(out, "href", href);
-    out.push('>');
-    xml::push_text(out, words);
-    out.push_str("</a>");
-}
-
-fn code(out: &mut String, text: &str) {
-    out.push_str("<code>");
-    xml::push_text(out, text);
-    out.push_str("</code>");
-}
-
-/// A URL that may be followed from a page of ours: what an upstream calls its site could be `javascript:`.
-fn web(url: &str) -> Option<&str> {
-    let scheme = url.trim().split_once(':')?.0;
-    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(url)
-}
-
-fn finish(mut page: Xml) -> Vec<u8> {
-    page.leaf("footer", &[], "Served by everfeed, which keeps what feeds forget.");
-    page.close("main");
-    page.close("body");
-    page.close("html");
-    page.finish()
 }

@@ -5,3 +5,4 @@ pub(super) const SMART_FEED: &str = "http://fanout.org/protocol/atom";
 pub(super) const TOMBSTONES: &str = "http://purl.org/atompub/tombstones/1.0";
 pub(super) const PUBLISHING: &str = "http://www.w3.org/2007/app";
 pub(super) const FEED_HISTORY: &str = "http://purl.org/syndication/history/1.0";
+pub(super) const SYNDICATION: &str = "http://purl.org/rss/1.0/modules/syndication/";

@@ -1,16 +1,37 @@
 //! Representations: syntax and audience of a page, and the one table of all that follows from them. A new syntax is a
 //! writer below this module with its tests, a variant and a row here; not how our URLs are spelt.
 
-use super::document::{Audience, Document, ItemPlace};
+use super::{
+    document::{Audience, Document, ItemPlace},
+    web_page::POSTS_POLICY,
+};
 use crate::feed::{item::Item, record::FeedRecord};
 
 mod channel;
+
+mod extension;
+
+mod json;
+
+mod rhythm;
 
 mod atom;
 
 mod rss;
 
+mod rdf;
+
 mod activity_streams;
+
+mod json_lines;
+
+mod json_feed;
+
+mod activity_streams_2;
+
+mod separated;
+
+mod html;
 
 /// The form in which a page is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,8 +40,22 @@ pub enum Syntax {
     Atom,
     /// ActivityStreams 1.0 Collection.
     ActivityStreams,
-    /// RSS 2.0.
+    /// RSS 2.0; for the full audience with `fo:` and `at:` elements.
     Rss,
+    /// RSS 1.0; for the full audience with `fo:` and `at:` elements.
+    Rdf,
+    /// JSON Feed 1.1; for the full audience with positions and tombstones in `_everfeed`.
+    JsonFeed,
+    /// ActivityStreams 2.0 collection page.
+    ActivityStreams2,
+    /// Activities of ActivityStreams 1.0, one a line.
+    JsonLines,
+    /// Comma-separated values.
+    Csv,
+    /// Tab-separated values.
+    Tsv,
+    /// A page for people, with microformats.
+    Html,
 }
 
 /// Everything that follows from a syntax.
@@ -31,12 +66,10 @@ struct SyntaxRow {
     title: &'static str,
     /// The standards that its items keep to.
     standard: &'static str,
-    /// The `Content-Type` header.
-    content_type: &'static str,
-    /// Media types under which consumers also mean it.
-    aliases: &'static [&'static str],
     /// Its letter in ETags.
     etag: &'static str,
+    /// Its media type on the wire.
+    media: Media,
     /// The audiences that it is offered to.
     audiences: &'static [Audience],
     /// True where subscribers may be pushed it.
@@ -47,58 +80,241 @@ struct SyntaxRow {
     item: WriteItem,
 }
 
+/// A media type, and what goes with it in HTTP.
+struct Media {
+    /// The `Content-Type` header.
+    content_type: &'static str,
+    /// Media types under which consumers also mean it.
+    aliases: &'static [&'static str],
+    /// The way in which `Accept` may choose it.
+    negotiation: Negotiation,
+    /// The place of the position of a page.
+    position: PositionPlace,
+}
+
+/// The way in which a syntax is chosen where a URL names none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Negotiation {
+    /// By its name, and by a range that includes it.
+    Ranges,
+    /// By its name alone: whoever takes anything means something else.
+    Name,
+    /// Never: the negotiated URL answers feed readers and browsers in Atom (SF-45, SF-48).
+    Never,
+}
+
+/// The place of the position of a page, from which a consumer goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PositionPlace {
+    /// The document.
+    Body,
+    /// The headers of the answer: the syntax has no place for it (V-3).
+    Headers,
+}
+
 /// A writer of one item; `None` for an item that the audience is not shown.
 type WriteItem = fn(&Item, &FeedRecord, Audience, ItemPlace) -> Option<Vec<u8>>;
 
+const BOTH: &[Audience] = &[Audience::Full, Audience::Classic];
+const FULL: &[Audience] = &[Audience::Full];
+
+impl Media {
+    /// A media type without other names, whose documents hold their positions.
+    const fn of(content_type: &'static str, negotiation: Negotiation) -> Self {
+        Self { content_type, aliases: &[], negotiation, position: PositionPlace::Body }
+    }
+
+    const fn or(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    const fn without_position(self) -> Self {
+        Self { position: PositionPlace::Headers, ..self }
+    }
+}
+
 impl Syntax {
     /// All syntaxes, in the order in which they are offered and documented.
-    const ALL: [Self; 3] = [Self::Atom, Self::ActivityStreams, Self::Rss];
+    const ALL: [Self; 10] = [
+        Self::Atom,
+        Self::ActivityStreams,
+        Self::Rss,
+        Self::JsonFeed,
+        Self::Rdf,
+        Self::ActivityStreams2,
+        Self::JsonLines,
+        Self::Csv,
+        Self::Tsv,
+        Self::Html,
+    ];
 
     /// The table.
     const fn row(self) -> &'static SyntaxRow {
         match self {
-            Self::Atom => &SyntaxRow {
-                suffix: "atom",
-                title: "Atom",
-                standard: "Atom 1.0 (RFC 4287) + RFC 6721",
-                content_type: "application/atom+xml; charset=utf-8",
-                aliases: &["text/xml", "application/xml"],
-                etag: "a",
-                audiences: &[Audience::Full, Audience::Classic],
-                is_pushed: true,
-                write: atom::document,
-                item: atom::lone_item,
-            },
-            Self::ActivityStreams => &SyntaxRow {
-                suffix: "json",
-                title: "JSON",
-                standard: "ActivityStreams 1.0",
-                content_type: "application/json; charset=utf-8",
-                aliases: &["application/stream+json"],
-                etag: "j",
-                audiences: &[Audience::Full],
-                is_pushed: true,
-                write: activity_streams::document,
-                item: activity_streams::lone_item,
-            },
-            Self::Rss => &SyntaxRow {
-                suffix: "rss",
-                title: "RSS",
-                standard: "RSS 2.0",
-                content_type: "application/rss+xml; charset=utf-8",
-                aliases: &[],
-                etag: "r",
-                audiences: &[Audience::Classic],
-                is_pushed: true,
-                write: rss::document,
-                item: rss::lone_item,
-            },
+            Self::Atom => {
+                const {
+                    &SyntaxRow {
+                        suffix: "atom",
+                        title: "Atom",
+                        standard: "Atom 1.0 (RFC 4287) + RFC 6721",
+                        etag: "a",
+                        media: Media::of("application/atom+xml; charset=utf-8", Negotiation::Ranges)
+                            .or(&["text/xml", "application/xml"]),
+                        audiences: BOTH,
+                        is_pushed: true,
+                        write: atom::document,
+                        item: atom::lone_item,
+                    }
+                }
+            }
+            Self::ActivityStreams => {
+                const {
+                    &SyntaxRow {
+                        suffix: "json",
+                        title: "JSON",
+                        standard: "ActivityStreams 1.0",
+                        etag: "j",
+                        media: Media::of("application/json; charset=utf-8", Negotiation::Ranges)
+                            .or(&["application/stream+json"]),
+                        audiences: FULL,
+                        is_pushed: true,
+                        write: activity_streams::document,
+                        item: activity_streams::lone_item,
+                    }
+                }
+            }
+            Self::Rss => {
+                const {
+                    &SyntaxRow {
+                        suffix: "rss",
+                        title: "RSS",
+                        standard: "RSS 2.0",
+                        etag: "r",
+                        media: Media::of("application/rss+xml; charset=utf-8", Negotiation::Never),
+                        audiences: BOTH,
+                        is_pushed: true,
+                        write: rss::document,
+                        item: rss::lone_item,
+                    }
+                }
+            }
+            Self::JsonFeed => {
+                const {
+                    &SyntaxRow {
+                        suffix: "jsonfeed",
+                        title: "JSON Feed",
+                        standard: "JSON Feed 1.1",
+                        etag: "f",
+                        media: Media::of("application/feed+json; charset=utf-8", Negotiation::Name),
+                        audiences: BOTH,
+                        is_pushed: true,
+                        write: json_feed::document,
+                        item: json_feed::lone_item,
+                    }
+                }
+            }
+            Self::Rdf => {
+                const {
+                    &SyntaxRow {
+                        suffix: "rdf",
+                        title: "RSS 1.0",
+                        standard: "RSS 1.0 (RDF)",
+                        etag: "x",
+                        media: Media::of("application/rdf+xml; charset=utf-8", Negotiation::Never),
+                        audiences: BOTH,
+                        is_pushed: false,
+                        write: rdf::document,
+                        item: rdf::lone_item,
+                    }
+                }
+            }
+            Self::ActivityStreams2 => {
+                const {
+                    &SyntaxRow {
+                        suffix: "as2",
+                        title: "ActivityStreams 2",
+                        standard: "ActivityStreams 2.0",
+                        etag: "s",
+                        media: Media::of("application/activity+json; charset=utf-8", Negotiation::Name)
+                            .or(&["application/ld+json"]),
+                        audiences: FULL,
+                        is_pushed: false,
+                        write: activity_streams_2::document,
+                        item: activity_streams_2::lone_item,
+                    }
+                }
+            }
+            Self::JsonLines => {
+                const {
+                    &SyntaxRow {
+                        suffix: "jsonl",
+                        title: "JSON Lines",
+                        standard: "ActivityStreams 1.0, one activity a line, and the page last",
+                        etag: "l",
+                        media: Media::of("application/x-ndjson; charset=utf-8", Negotiation::Name).or(&[
+                            "application/ndjson",
+                            "application/jsonl",
+                            "application/x-jsonlines",
+                        ]),
+                        audiences: FULL,
+                        is_pushed: false,
+                        write: json_lines::document,
+                        item: json_lines::lone_item,
+                    }
+                }
+            }
+            Self::Csv => {
+                const {
+                    &SyntaxRow {
+                        suffix: "csv",
+                        title: "CSV",
+                        standard: "CSV (RFC 4180)",
+                        etag: "v",
+                        media: Media::of("text/csv; charset=utf-8", Negotiation::Name).without_position(),
+                        audiences: FULL,
+                        is_pushed: false,
+                        write: separated::csv_document,
+                        item: separated::csv_item,
+                    }
+                }
+            }
+            Self::Tsv => {
+                const {
+                    &SyntaxRow {
+                        suffix: "tsv",
+                        title: "TSV",
+                        standard: "tab-separated values, escaped by \\t, \\n, \\r and \\\\",
+                        etag: "t",
+                        media: Media::of("text/tab-separated-values; charset=utf-8", Negotiation::Name)
+                            .without_position(),
+                        audiences: FULL,
+                        is_pushed: false,
+                        write: separated::tsv_document,
+                        item: separated::tsv_item,
+                    }
+                }
+            }
+            Self::Html => {
+                const {
+                    &SyntaxRow {
+                        suffix: "html",
+                        title: "HTML",
+                        standard: "HTML with h-feed and h-entry",
+                        etag: "h",
+                        media: Media::of("text/html; charset=utf-8", Negotiation::Never).without_position(),
+                        audiences: BOTH,
+                        is_pushed: false,
+                        write: html::document,
+                        item: html::lone_item,
+                    }
+                }
+            }
         }
     }
 
     /// The media type, without parameters.
     fn media_type(self) -> &'static str {
-        let content_type = self.row().content_type;
+        let content_type = self.row().media.content_type;
         content_type.split_once(';').map_or(content_type, |(media_type, _)| media_type)
     }
 }
@@ -171,7 +387,7 @@ impl Representation {
 
     /// The `Content-Type` header.
     pub const fn content_type(self) -> &'static str {
-        self.syntax.row().content_type
+        self.syntax.row().media.content_type
     }
 
     /// The media type, without parameters.
@@ -181,7 +397,27 @@ impl Representation {
 
     /// Media types under which consumers also mean it.
     pub const fn aliases(self) -> &'static [&'static str] {
-        self.syntax.row().aliases
+        self.syntax.row().media.aliases
+    }
+
+    /// The way in which `Accept` may choose it.
+    pub const fn negotiation(self) -> Negotiation {
+        self.syntax.row().media.negotiation
+    }
+
+    /// The place of the position of a page. Classic documents have no position.
+    pub const fn position_place(self) -> PositionPlace {
+        self.syntax.row().media.position
+    }
+
+    /// True for a page of a browser.
+    pub const fn is_page(self) -> bool {
+        matches!(self.syntax, Syntax::Html)
+    }
+
+    /// The `Content-Security-Policy` of its documents, where they are pages of a browser.
+    pub const fn content_security_policy(self) -> Option<&'static str> {
+        if self.is_page() { Some(POSTS_POLICY) } else { None }
     }
 
     /// The name of its syntax for people.
@@ -211,7 +447,8 @@ impl Representation {
 
     /// The label under which answers of this content type are counted, when it is that of a page.
     pub fn label_of(content_type: &str) -> Option<&'static str> {
-        let syntax = Syntax::ALL.into_iter().find(|syntax| syntax.row().content_type == content_type)?;
+        let syntax =
+            Syntax::ALL.into_iter().find(|syntax| syntax.row().media.content_type == content_type)?;
         Some(syntax.row().suffix)
     }
 
@@ -255,6 +492,6 @@ mod tests {
             assert_eq!(Representation::with_suffix(each.audience(), each.suffix()), Some(each));
             assert_eq!(Representation::label_of(each.content_type()), Some(each.suffix()));
         }
-        assert_eq!(Representation::with_suffix(Audience::Full, "rss"), None);
+        assert_eq!(Representation::with_suffix(Audience::Classic, "csv"), None);
     }
 }

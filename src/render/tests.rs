@@ -111,7 +111,7 @@ fn an_item_alone_has_the_bytes_that_it_has_in_a_page() {
             // In the order of the page, and none twice.
             let at = rest.find(&within).unwrap_or_else(|| panic!("no {within} in\n{page}"));
             rest = &rest[at + within.len()..];
-            if representation.suffix() == "json" {
+            if !matches!(representation.suffix(), "atom" | "rss" | "rdf") {
                 assert_eq!(within, alone);
                 continue;
             }
@@ -122,7 +122,8 @@ fn an_item_alone_has_the_bytes_that_it_has_in_a_page() {
             assert_eq!(alone.matches(declarations).count(), tops.len(), "each declares them once");
             let tops = outermost(&alone);
             let expected: &[&str] = match (representation.suffix(), item.is_gone()) {
-                ("rss", _) => &["item"],
+                ("rss" | "rdf", false) => &["item"],
+                ("rss" | "rdf", true) => &["at:deleted-entry"],
                 (_, false) => &["entry"],
                 (_, true) => &["at:deleted-entry", "entry"],
             };
@@ -153,5 +154,55 @@ fn outermost(fragment: &str) -> Vec<String> {
             found.push(start.name().into_inner().to_owned());
         }
         depth += i32::from(opens);
+    }
+}
+
+#[test]
+fn a_title_has_the_same_words_in_every_format() {
+    let cases = [
+        ("type='html'>&lt;b>Fish&lt;/b> &amp;amp;\n chips&lt;script>alert('x')&lt;/script>", "Fish & chips"),
+        (
+            "type='xhtml'><div xmlns='http://www.w3.org/1999/xhtml'><i>a</i> &lt;b&gt;<script>c</script></div>",
+            "a <b>",
+        ),
+        (">  1 &lt; 2 &amp;amp; 3\n", "1 < 2 &amp; 3"),
+    ];
+    for (title, words) in cases {
+        let document = atom(&format!("<title {title}</title><link href='http://e.org/1'/>"));
+        for representation in Representation::all() {
+            let found = through(&document, representation);
+            let json = serde_json::to_string(words).unwrap();
+            let xml = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            let expect = match representation.suffix() {
+                // Atom keeps the markup, and its readers find the words.
+                "atom" => continue,
+                "json" | "jsonl" => format!("\"displayName\":{json}"),
+                "jsonfeed" => format!("\"title\":{json}"),
+                "as2" => format!("\"name\":{json}"),
+                "csv" => format!(",{words},"),
+                "tsv" => format!("\t{words}\t"),
+                "html" => format!(">{xml}</a></h2>"),
+                _ => format!("<title>{xml}</title>"),
+            };
+            assert!(found.contains(&expect), "{representation:?}: no {expect} in\n{found}");
+            assert!(!found.contains("alert"), "{found}");
+        }
+    }
+}
+
+#[test]
+fn markup_of_other_vocabularies_survives_where_the_syntax_can_hold_it() {
+    let inside = "<m:rating xmlns:m='http://search.yahoo.com/mrss/' scheme='urn:x'>adult</m:rating>\
+         <g:point xmlns:g='http://www.georss.org/georss'>45.2 -71.9</g:point>";
+    let document = atom(&format!("<title>t</title>{inside}"));
+    for representation in Representation::all() {
+        let found = through(&document, representation);
+        let (rating, point) = (found.contains("adult"), found.contains("45.2 -71.9"));
+        let expect = match representation.suffix() {
+            "atom" | "rss" | "json" | "jsonl" | "jsonfeed" => (true, true),
+            "rdf" => (false, true),
+            _ => (false, false),
+        };
+        assert_eq!((rating, point), expect, "{found}");
     }
 }

@@ -59,7 +59,7 @@ fn words_of(html: &str) -> String {
     while let Some(at) = rest.find(['<', '&']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let used = if rest.starts_with('<') { tag_len(rest) } else { push_reference(&mut out, rest) };
+        let used = if rest.starts_with('<') { markup_len(rest) } else { push_reference(&mut out, rest) };
         if used == 0 {
             out.push_str(&rest[..1]);
         }
@@ -67,6 +67,34 @@ fn words_of(html: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Length of the markup at the start, 0 if there is none: a tag, a comment, or an element whose inside nobody reads.
+fn markup_len(html: &str) -> usize {
+    const UNREAD: [&str; 2] = ["script", "style"];
+    let is_unread = |name: &&&str| {
+        let inside = &html.as_bytes()[1..];
+        let begins = inside.len() > name.len() && inside[..name.len()].eq_ignore_ascii_case(name.as_bytes());
+        begins && matches!(inside[name.len()], b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+    };
+    match UNREAD.iter().find(is_unread) {
+        Some(name) => html.len() - behind_end(html, name).len(),
+        None => tag_len(html),
+    }
+}
+
+/// The rest behind the end tag of this name; nothing when there is none.
+fn behind_end<'h>(html: &'h str, name: &str) -> &'h str {
+    let mut rest = html;
+    while let Some(at) = rest.find("</") {
+        rest = &rest[at + 2..];
+        let ends =
+            rest.len() >= name.len() && rest.as_bytes()[..name.len()].eq_ignore_ascii_case(name.as_bytes());
+        if ends {
+            return rest.find('>').map_or("", |end| &rest[end + 1..]);
+        }
+    }
+    ""
 }
 
 /// Length of the tag or comment at the start, 0 if there is none. One that never ends swallows the rest.
@@ -106,6 +134,8 @@ mod tests {
         check("a <!-- > -->b<br/>c", "a bc");
         check("1 < 2 & 3 &unknown; &#0;x&#xD800;", "1 < 2 & 3 &unknown; x");
         check("cut <a href=", "cut");
+        check("a<SCRIPT src=x>b</p>c</script >d<style>e</STYLE>f<scripted>g", "adfg");
+        check("a<script>b", "a");
         check("&\u{e9};;;;", "&\u{e9};;;;");
         check("two\n  lines", "two lines");
         assert_eq!(plain(&Text::plain("<b> & ")), "<b> &");

@@ -203,16 +203,22 @@ impl Site {
         }
     }
 
-    /// The `Link` header of pages and pushes of a view.
+    /// The `Link` header of pages and pushes of a view; with the hub where it is pushed.
     pub fn link_header(&self, name: &str, representation: Representation, order: Order) -> String {
-        link_header(&self.base(name, representation, order), &self.hub())
+        let base = self.base(name, representation, order);
+        if representation.is_pushed() {
+            link_header(&base, &self.hub())
+        } else {
+            format!("<{base}>; rel=\"self\"")
+        }
     }
 
-    /// The same feed in other representations. A classic one names only classic ones: a reader that followed it to the
-    /// Smart Feed would find the oldest item first.
+    /// The same feed in other representations. A classic one names only classic ones, and so does a page for people: a reader
+    /// that followed it to the Smart Feed would find the oldest item first.
     fn alternates(&self, name: &str, own: Representation, order: Order) -> Vec<Alternate> {
+        let is_for_readers = own.is_classic() || own.is_page();
         let others =
-            Representation::all().filter(|other| *other != own && (other.is_classic() || !own.is_classic()));
+            Representation::all().filter(|other| *other != own && (other.is_classic() || !is_for_readers));
         let alternate = |other: Representation| Alternate {
             href: self.base(name, other, order),
             media_type: other.media_type(),

@@ -27,6 +27,11 @@ impl Xml {
         Self { out, depth: 0, top: 0, declared: &[] }
     }
 
+    /// Likewise, whose root declares these namespaces.
+    pub(super) fn document_declaring(capacity_bytes: usize, declared: &'static [Declared]) -> Self {
+        Self { declared, ..Self::document(capacity_bytes) }
+    }
+
     /// Elements as they stand so deep in a document, without what stands around them. Each of the outermost declares
     /// these namespaces.
     pub(super) fn fragment(depth: usize, declared: &'static [Declared]) -> Self {
@@ -103,15 +108,15 @@ impl Xml {
         self.line();
         self.out.push('<');
         self.out.push_str(name);
+        for (name, value) in attributes {
+            if let Some(value) = value {
+                push_attribute(&mut self.out, name, value);
+            }
+        }
         if self.depth == self.top {
             for (prefix, namespace) in self.declared {
                 let colon = if prefix.is_empty() { "" } else { ":" };
                 push_attribute(&mut self.out, &format!("xmlns{colon}{prefix}"), namespace);
-            }
-        }
-        for (name, value) in attributes {
-            if let Some(value) = value {
-                push_attribute(&mut self.out, name, value);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     readers::Coding,
-    render::{Audience, Representation, jsonp},
+    render::{Audience, Negotiation, Representation, jsonp},
 };
 use http::{HeaderMap, HeaderName};
 use std::borrow::Cow;
@@ -27,7 +27,8 @@ enum Fit {
 /// The representation to send where the URL names none (SF-48): Atom when nothing is asked, JSON under JSON-P, `None` when
 /// nothing that we have is acceptable. Quality is in thousandths.
 pub fn representation(accept: Option<&str>, jsonp: bool) -> Option<Representation> {
-    let mut offered: Vec<Representation> = Representation::of(Audience::Full).collect();
+    let is_offered = |form: &Representation| form.negotiation() != Negotiation::Never;
+    let mut offered: Vec<Representation> = Representation::of(Audience::Full).filter(is_offered).collect();
     if jsonp {
         offered.sort_by_key(|representation| !jsonp::is_json(representation.media_type()));
     }
@@ -65,6 +66,8 @@ fn fit(representation: Representation, range: &str, jsonp: bool) -> Option<Fit> 
         Some(Fit::Exact)
     } else if representation.aliases().contains(&range) {
         Some(Fit::Alias)
+    } else if representation.negotiation() == Negotiation::Name {
+        None
     } else if range.strip_suffix("/*").is_some_and(same_kind) {
         Some(Fit::SameKind)
     } else if jsonp && matches!(range, "application/javascript" | "text/javascript") {
@@ -105,7 +108,7 @@ pub(super) fn names_tag(list: &str, own: &str) -> bool {
 /// True where an error is better told in JSON.
 pub fn wants_json(accept: Option<&str>) -> bool {
     accept.is_some_and(|accept| accept.contains("json"))
-        && representation(accept, false) == Some(Representation::JSON)
+        && representation(accept, false).is_some_and(|chosen| jsonp::is_json(chosen.media_type()))
 }
 
 /// The content coding to send: brotli, then gzip, where the consumer takes them equally; none where it would rather
@@ -166,6 +169,31 @@ mod tests {
             let form = representation(case["accept"].as_str(), case["callback"].as_bool().unwrap());
             assert_eq!(form.map(Representation::media_type), case["expect"].as_str(), "{case}");
         }
+    }
+
+    #[test]
+    fn other_forms_are_chosen_by_their_names_alone() {
+        let chosen = |accept| representation(Some(accept), false).map(Representation::suffix);
+        for (accept, suffix) in [
+            ("application/feed+json", "jsonfeed"),
+            ("application/activity+json", "as2"),
+            (r#"application/ld+json; profile="https://www.w3.org/ns/activitystreams""#, "as2"),
+            ("application/x-ndjson", "jsonl"),
+            ("application/jsonl, */*;q=0.1", "jsonl"),
+            ("text/csv, text/plain;q=0.5", "csv"),
+            ("text/tab-separated-values", "tsv"),
+            // Whoever takes more than that gets what it always got.
+            ("application/feed+json, application/json", "json"),
+            ("application/feed+json, */*", "jsonfeed"),
+            ("application/*", "atom"),
+            ("application/feed+json;q=0, application/*", "atom"),
+        ] {
+            assert_eq!(chosen(accept), Some(suffix), "{accept}");
+        }
+        for accept in ["text/*", "text/html", "application/rdf+xml"] {
+            assert_eq!(chosen(accept), None, "{accept}");
+        }
+        assert!(wants_json(Some("application/feed+json")));
     }
 
     #[test]

@@ -10,13 +10,13 @@ use super::{
 use crate::{
     feed::{record::Head, stamp::Stamp, view::View},
     readers::{self, ReadError, ReadRequest, Rendered},
-    render::{self, Query, Representation},
+    render::{self, PositionPlace, Query, Representation},
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{
-        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE,
-        IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
+        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+        ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
     },
     request::Parts,
 };
@@ -146,6 +146,7 @@ impl PullAnswer<'_> {
         let body = self.context.readers.read(reading).await?;
         let mut response = self.coded(&body).await;
         self.describe(response.headers_mut(), body.head);
+        self.position(response.headers_mut(), &body);
         Ok(response)
     }
 
@@ -166,6 +167,7 @@ impl PullAnswer<'_> {
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         self.link(headers);
+        self.position(headers, body);
         if let Some(degraded) = body.degraded {
             headers.insert("smart-feed-cursor", HeaderValue::from_static(degraded.name()));
         }
@@ -180,6 +182,9 @@ impl PullAnswer<'_> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.representation.content_type()));
         if let Some(token) = coding.token() {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(token));
+        }
+        if let Some(policy) = self.representation.content_security_policy() {
+            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
         }
         response
     }
@@ -205,6 +210,23 @@ impl PullAnswer<'_> {
         }
         let vary = if self.negotiated { "accept, accept-encoding" } else { "accept-encoding" };
         headers.insert(VARY, HeaderValue::from_static(vary));
+    }
+
+    /// The position of a page whose syntax has no place for it (V-3).
+    fn position(&self, headers: &mut HeaderMap, body: &Rendered) {
+        let is_told = self.representation.position_place() == PositionPlace::Body;
+        if is_told || self.representation.is_classic() {
+            return;
+        }
+        if let Ok(cursor) = HeaderValue::try_from(&body.last_cursor) {
+            headers.insert("smart-feed-last-cursor", cursor);
+        }
+        let link = headers.get(LINK).and_then(|link| link.to_str().ok());
+        let with_next =
+            link.zip(body.next.as_deref()).map(|(link, next)| format!("{link}, <{next}>; rel=\"next\""));
+        if let Some(Ok(link)) = with_next.map(HeaderValue::try_from) {
+            headers.insert(LINK, link);
+        }
     }
 
     /// True while the consumer's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`.

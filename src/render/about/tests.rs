@@ -47,11 +47,22 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
             "updated": "2014-01-06T10:18:47Z",
             "history": "complete",
             "access": {
-                "http_json": "http://127.0.0.1/feeds/x.json?order=modified",
                 "http_atom": "http://127.0.0.1/feeds/x.atom?order=modified",
+                "http_json": "http://127.0.0.1/feeds/x.json?order=modified",
+                "http_rss": "http://127.0.0.1/feeds/x.rss?order=modified",
+                "http_jsonfeed": "http://127.0.0.1/feeds/x.jsonfeed?order=modified",
+                "http_rdf": "http://127.0.0.1/feeds/x.rdf?order=modified",
+                "http_as2": "http://127.0.0.1/feeds/x.as2?order=modified",
+                "http_jsonl": "http://127.0.0.1/feeds/x.jsonl?order=modified",
+                "http_csv": "http://127.0.0.1/feeds/x.csv?order=modified",
+                "http_tsv": "http://127.0.0.1/feeds/x.tsv?order=modified",
+                "http_html": "http://127.0.0.1/feeds/x.html?order=modified",
                 "http": "http://127.0.0.1/feeds/x",
                 "classic_atom": "http://127.0.0.1/feeds/x/classic.atom",
                 "classic_rss": "http://127.0.0.1/feeds/x/classic.rss",
+                "classic_jsonfeed": "http://127.0.0.1/feeds/x/classic.jsonfeed",
+                "classic_rdf": "http://127.0.0.1/feeds/x/classic.rdf",
+                "classic_html": "http://127.0.0.1/feeds/x/classic.html",
                 "hub": "http://127.0.0.1/hub",
                 "about": "http://127.0.0.1/feeds/x/about"
             },
@@ -62,7 +73,18 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
                 "-created": {"positions": ["cursor", "id", "time"]}
             },
             "default_order": "modified",
-            "item_format": {"json": "ActivityStreams 1.0", "atom": "Atom 1.0 (RFC 4287) + RFC 6721"},
+            "item_format": {
+                "json": "ActivityStreams 1.0",
+                "atom": "Atom 1.0 (RFC 4287) + RFC 6721",
+                "rss": "RSS 2.0",
+                "jsonfeed": "JSON Feed 1.1",
+                "rdf": "RSS 1.0 (RDF)",
+                "as2": "ActivityStreams 2.0",
+                "jsonl": "ActivityStreams 1.0, one activity a line, and the page last",
+                "csv": "CSV (RFC 4180)",
+                "tsv": "tab-separated values, escaped by \\t, \\n, \\r and \\\\",
+                "html": "HTML with h-feed and h-entry"
+            },
             "max": {"default": 50, "cap": 1000},
             "timeout": {"default": 55, "cap": 300}
         })

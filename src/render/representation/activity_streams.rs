@@ -1,10 +1,13 @@
 //! ActivityStreams 1.0: a page as a Collection of Activities (SF-49..SF-55); not AS 2.0, and not AS inside Atom.
 
+use super::{
+    extension::{self, Extension},
+    json::{self, Date},
+};
 use crate::{
     feed::{
         item::{Content, Item, plausible},
         record::FeedRecord,
-        stamp::Stamp,
     },
     render::{
         document::{Audience, Document, ItemPlace},
@@ -14,71 +17,82 @@ use crate::{
     },
 };
 use everfeed_adapters as adapters;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::borrow::Cow;
-
-mod extension;
-
-use extension::Extension;
 
 #[cfg(test)]
 mod tests;
 
 /// Writes the document.
 pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
-    let Document { page, links, prev_cursor, .. } = *document;
-    let feed = document.feed();
-    let service = Actor::service(feed);
+    let service = Actor::service(document.feed());
     let collection = Collection {
-        count: page.items.len(),
-        total_items: feed.items.total,
-        url: &links.base,
-        links: Hubs { hub: [&links.hub] },
-        prev_cursor,
-        last_cursor: &page.last_cursor,
-        next: document.next(audience),
-        feed: Object::channel(feed),
-        items: page.items.iter().map(|item| Activity::of(item, &service)).collect(),
+        position: CollectionPosition {
+            links: Some(Hubs { hub: [&document.links.hub] }),
+            ..position(document, audience)
+        },
+        feed: Object::channel(document.feed()),
+        items: document.page.items.iter().map(|item| Activity::of(item, &service)).collect(),
     };
-    let mut out = Vec::with_capacity(document.capacity_bytes());
-    serde_json::to_writer(&mut out, &collection).expect("strings and numbers always serialize into memory");
-    out
+    json::bytes(document, &collection)
 }
 
 /// Writes one item: the activity of a page, which needs nothing around it.
 pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
     let service = Actor::service(feed);
     let activity = Activity::of(item, &service);
-    Some(serde_json::to_vec(&activity).expect("strings and numbers always serialize into memory"))
+    Some(json::item_bytes(&activity))
+}
+
+/// The position of a page, and the feed that it is of, without what a subscriber needs.
+pub(super) fn position<'a>(document: &Document<'a>, audience: Audience) -> CollectionPosition<'a> {
+    let Document { page, links, prev_cursor, .. } = *document;
+    CollectionPosition {
+        count: page.items.len(),
+        total_items: document.feed().items.total,
+        url: &links.base,
+        links: None,
+        prev_cursor,
+        last_cursor: &page.last_cursor,
+        next: document.next(audience),
+    }
 }
 
 #[derive(Serialize)]
 struct Collection<'a> {
-    count: usize,
-    #[serde(rename = "totalItems")]
-    total_items: u64,
-    url: &'a str,
-    links: Hubs<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prev_cursor: Option<&'a str>,
-    last_cursor: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<&'a str>,
+    #[serde(flatten)]
+    position: CollectionPosition<'a>,
     /// The channel, by what it says of itself, in the shape of the object of an item.
     feed: Object<'a>,
     items: Vec<Activity<'a>>,
 }
 
+/// The part of a Collection that stands before its items.
+#[derive(Serialize)]
+pub(super) struct CollectionPosition<'a> {
+    count: usize,
+    #[serde(rename = "totalItems")]
+    total_items: u64,
+    url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<Hubs<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prev_cursor: Option<&'a str>,
+    last_cursor: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<&'a str>,
+}
+
 /// The hub to subscribe at (PUSH X-3).
 #[derive(Serialize)]
-struct Hubs<'a> {
+pub(super) struct Hubs<'a> {
     hub: [&'a str; 1],
 }
 
 /// Change of an item. `published` is the publisher's date, or `created` where he names none, as activities must have one.
 /// `updated` and `modified` are T (SF-94), and `created` is C: these are ours.
 #[derive(Serialize)]
-struct Activity<'a> {
+pub(super) struct Activity<'a> {
     id: String,
     published: Date,
     updated: Date,
@@ -102,7 +116,7 @@ struct Activity<'a> {
 
 /// A person, or the feed itself.
 #[derive(Clone, Serialize)]
-struct Actor<'a> {
+pub(super) struct Actor<'a> {
     #[serde(rename = "objectType")]
     object_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +131,7 @@ struct Actor<'a> {
 
 /// The post itself, of which a tombstone keeps type and id only; or the channel.
 #[derive(Default, Serialize)]
-struct Object<'a> {
+pub(super) struct Object<'a> {
     #[serde(rename = "objectType")]
     object_type: &'static str,
     id: Cow<'a, str>,
@@ -162,7 +176,7 @@ struct Object<'a> {
     image: Option<Picture<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     icon: Option<Picture<'a>>,
-    /// Elements of the channel from other vocabularies.
+    /// Elements of other vocabularies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     extensions: Vec<Extension<'a>>,
 }
@@ -214,17 +228,8 @@ struct Source<'a> {
     url: Option<Cow<'a, str>>,
 }
 
-/// RFC 3339.
-struct Date(Stamp);
-
-impl Serialize for Date {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.rfc3339())
-    }
-}
-
 impl<'a> Activity<'a> {
-    fn of(item: &'a Item, service: &'a Actor<'a>) -> Self {
+    pub(super) fn of(item: &'a Item, service: &'a Actor<'a>) -> Self {
         let entry = item.entry();
         let author = entry.and_then(|entry| entry.authors.iter().find_map(Actor::person));
         let (object, reason, first_missing, last_seen) = match &item.content {
@@ -272,7 +277,7 @@ impl<'a> Actor<'a> {
 
     /// The actor of an entry that names nobody. Made of what never changes: were it the feed's author of today, an item
     /// would change without a new T.
-    fn service(feed: &'a FeedRecord) -> Self {
+    pub(super) fn service(feed: &'a FeedRecord) -> Self {
         Self {
             object_type: SERVICE,
             id: Some(identity::iri(feed)),
@@ -292,7 +297,7 @@ impl<'a> Object<'a> {
     }
 
     /// The channel: the service that is the actor of items without an author.
-    fn channel(feed: &'a FeedRecord) -> Self {
+    pub(super) fn channel(feed: &'a FeedRecord) -> Self {
         let metadata = &*feed.metadata;
         let mut authors: Vec<_> = metadata.authors.iter().filter_map(Actor::person).collect();
         let picture = |url: &'a str| target::image(url).map(|url| Picture { url });
@@ -339,6 +344,7 @@ impl<'a> Object<'a> {
             rights: visible(entry.rights.as_ref()).map(plain),
             language: entry.language.as_deref().and_then(values::language),
             source: entry.source.as_deref().map(Source::of),
+            extensions: extension::of_entry(entry),
             ..Self::default()
         }
     }

@@ -125,12 +125,18 @@ fn links(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let site = metadata.links.iter().find(|link| link.rel == "alternate");
     let site = site.and_then(|site| Some((site, target::link(&site.href)?)));
     alternates.extend(site.is_some().then_some("text/html"));
-    for other in links.alternates.iter().filter(|other| alternates.insert(other.media_type)) {
+    let others = links.alternates.iter().filter(|other| alternates.insert(other.media_type));
+    let (pages, others): (Vec<_>, Vec<_>) = others.partition(|other| other.media_type == "text/html");
+    for other in others {
         link(xml, "alternate", other.media_type, &other.title, &other.href);
     }
     link(xml, "describedby", "text/html", "About this feed", &links.about);
     entry::plain_links(xml, channel::links(metadata, &alternates).into_iter());
-    // The site is what a person would call the alternate. Readers that know types find it anywhere; newsboat takes the last.
+    // The page is what a person would call the alternate: the site's, else ours. Readers that know types find it anywhere;
+    // newsboat takes the last.
+    for page in pages {
+        link(xml, "alternate", page.media_type, &page.title, &page.href);
+    }
     if let Some((site, href)) = site {
         let (rel, media_type, title) = (Some("alternate"), Some("text/html"), site.title.as_deref());
         xml.empty("link", &[("rel", rel), ("type", media_type), ("title", title), ("href", Some(&href))]);

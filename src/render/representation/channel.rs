@@ -22,8 +22,8 @@ const RELATIONS: &[&str] = &[
     "http://schemas.google.com/g/2005#feed",
 ];
 
-/// Vocabularies that are never repeated: cursors, tombstones and archives are our own.
-const VOCABULARIES: &[&str] = &[ns::SMART_FEED, ns::TOMBSTONES, ns::FEED_HISTORY, ns::ATOM];
+/// Vocabularies that are never repeated: cursors, tombstones, archives and how often to ask are our own.
+const VOCABULARIES: &[&str] = &[ns::SMART_FEED, ns::TOMBSTONES, ns::FEED_HISTORY, ns::ATOM, ns::SYNDICATION];
 
 /// Elements, without regard to vocabulary and case, that are never repeated: counts of the publisher's own pages, what to
 /// register at, what stands around the entries, where the entries are, and where the feed has moved to.

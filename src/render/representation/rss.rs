@@ -1,8 +1,14 @@
-//! RSS 2.0 for ordinary readers: live items, no cursors, no tombstones, which it cannot express.
+//! RSS 2.0: for ordinary readers live items, no cursors, no tombstones, which it cannot express; for Smart Feed
+//! consumers both, by the `fo:` and `at:` elements of the Atom form. A tombstone is no item there: readers that know nothing
+//! of it show nothing.
 
-use super::channel as own;
+use super::{channel as own, rhythm};
 use crate::{
-    feed::{item::Item, record::FeedRecord, stamp::Stamp},
+    feed::{
+        item::{Content, Item, Reason},
+        record::FeedRecord,
+        stamp::Stamp,
+    },
     render::{
         document::{Audience, Document, ItemPlace},
         foreign,
@@ -10,7 +16,7 @@ use crate::{
         identity, namespaces as ns, target,
         text::{body_html, html, plain, visible},
         values,
-        xml::Xml,
+        xml::{Declared, Xml},
     },
 };
 use everfeed_adapters::{
@@ -28,26 +34,40 @@ const CONTENT: &str = "http://purl.org/rss/1.0/modules/content/";
 const DUBLIN_CORE: &str = "http://purl.org/dc/elements/1.1/";
 const MEDIA: &str = "http://search.yahoo.com/mrss/";
 
-const DECLARED: &[(&str, &str)] =
-    &[("atom", ns::ATOM), ("content", CONTENT), ("dc", DUBLIN_CORE), ("media", MEDIA)];
+const CLASSIC: &[Declared] = &[
+    ("atom", ns::ATOM),
+    ("content", CONTENT),
+    ("dc", DUBLIN_CORE),
+    ("media", MEDIA),
+    ("sy", ns::SYNDICATION),
+];
+
+const FULL: &[Declared] = &[
+    ("atom", ns::ATOM),
+    ("content", CONTENT),
+    ("dc", DUBLIN_CORE),
+    ("media", MEDIA),
+    ("sy", ns::SYNDICATION),
+    ("fo", ns::SMART_FEED),
+    ("at", ns::TOMBSTONES),
+    ("app", ns::PUBLISHING),
+];
+
+const fn declared(audience: Audience) -> &'static [Declared] {
+    match audience {
+        Audience::Full => FULL,
+        Audience::Classic => CLASSIC,
+    }
+}
 
 /// Writes the document.
-pub(super) fn document(document: &Document<'_>, _: Audience) -> Vec<u8> {
-    let mut xml = Xml::document(document.capacity_bytes());
-    xml.open(
-        "rss",
-        &[
-            ("version", Some("2.0")),
-            ("xmlns:atom", Some(ns::ATOM)),
-            ("xmlns:content", Some(CONTENT)),
-            ("xmlns:dc", Some(DUBLIN_CORE)),
-            ("xmlns:media", Some(MEDIA)),
-        ],
-    );
+pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
+    let mut xml = Xml::document_declaring(document.capacity_bytes(), declared(audience));
+    xml.open("rss", &[("version", Some("2.0"))]);
     xml.open("channel", &[]);
-    channel(&mut xml, document);
+    channel(&mut xml, document, audience);
     for item in &document.page.items {
-        self::item(&mut xml, item);
+        self::item(&mut xml, item, audience);
     }
     xml.close("channel");
     xml.close("rss");
@@ -55,18 +75,23 @@ pub(super) fn document(document: &Document<'_>, _: Audience) -> Vec<u8> {
 }
 
 /// Writes one item. It stands below the channel of a page.
-pub(super) fn lone_item(item: &Item, _: &FeedRecord, _: Audience, place: ItemPlace) -> Option<Vec<u8>> {
+pub(super) fn lone_item(
+    item: &Item,
+    _: &FeedRecord,
+    audience: Audience,
+    place: ItemPlace,
+) -> Option<Vec<u8>> {
     let declared = match place {
         ItemPlace::Page => &[],
-        ItemPlace::Alone => DECLARED,
+        ItemPlace::Alone => declared(audience),
     };
     let mut xml = Xml::fragment(2, declared);
-    self::item(&mut xml, item);
+    self::item(&mut xml, item, audience);
     xml.finish_fragment()
 }
 
 ///
-fn channel(xml: &mut Xml, document: &Document<'_>) {
+fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let links = document.links;
     let feed = document.feed();
     let metadata = &feed.metadata;
@@ -94,11 +119,15 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     if let Some(ttl) = document.ttl_mins {
         xml.leaf("ttl", &[], &ttl.to_string());
     }
+    rhythm::elements(xml, document.ttl_mins);
     skipped(xml, &metadata.rhythm);
     picture(xml, metadata, &title, &site);
     let own_type = Some(MEDIA_TYPE);
     xml.empty("atom:link", &[("rel", Some("self")), ("type", own_type), ("href", Some(&links.base))]);
     xml.empty("atom:link", &[("rel", Some("hub")), ("href", Some(&links.hub))]);
+    if let Some(next) = document.next(audience) {
+        xml.empty("atom:link", &[("rel", Some("next")), ("type", own_type), ("href", Some(next))]);
+    }
     let icon = metadata.icon.as_deref().filter(|icon| metadata.picture() != Some(*icon));
     if let Some(icon) = icon.and_then(target::image) {
         xml.leaf("atom:icon", &[], &icon);
@@ -106,7 +135,21 @@ fn channel(xml: &mut Xml, document: &Document<'_>) {
     for link in own::links(metadata, &HashSet::from(["text/html", MEDIA_TYPE])) {
         further_link(xml, link);
     }
-    own::elements(metadata, DECLARED, is_of_channel, |markup| xml.aside(|out| out.push_str(markup)));
+    own::elements(metadata, declared(audience), is_of_channel, |markup| {
+        xml.aside(|out| out.push_str(markup));
+    });
+    if audience == Audience::Full {
+        position(xml, document);
+    }
+}
+
+/// Position of the page, as Atom has it (SF-56, SF-57, SF-83, SF-85).
+fn position(xml: &mut Xml, document: &Document<'_>) {
+    xml.leaf("fo:total", &[], &document.feed().items.total.to_string());
+    if let Some(prev) = document.prev_cursor {
+        xml.leaf("fo:prev_cursor", &[], prev);
+    }
+    xml.leaf("fo:last_cursor", &[], &document.page.last_cursor);
 }
 
 /// HTML as it came in; anything else in plain words.
@@ -191,9 +234,31 @@ fn is_of_channel(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// R-2..R-9. A function of the item alone.
-fn item(xml: &mut Xml, item: &Item) {
-    let Some(entry) = item.entry() else { return };
+/// A function of the item alone.
+fn item(xml: &mut Xml, item: &Item, audience: Audience) {
+    match &item.content {
+        Content::Live(entry) => live(xml, item, entry, audience),
+        Content::Gone { reason, first_missing, last_seen } if audience == Audience::Full => {
+            gone(xml, item, *reason, [("fo:first_missing", *first_missing), ("fo:last_seen", *last_seen)]);
+        }
+        Content::Gone { .. } => {}
+    }
+}
+
+/// A tombstone (H-30). `ref` is the guid, by which readers of RSS know a post.
+fn gone(xml: &mut Xml, item: &Item, reason: Reason, missed: [(&'static str, Option<Stamp>); 2]) {
+    let when = item.modified.rfc3339();
+    xml.open("at:deleted-entry", &[("ref", Some(item.given_id())), ("when", Some(&when))]);
+    xml.leaf("at:comment", &[], reason.code());
+    xml.leaf("fo:id", &[], &item.id.to_string());
+    for (name, at) in missed {
+        at.iter().for_each(|at| xml.leaf(name, &[], &at.rfc3339()));
+    }
+    xml.close("at:deleted-entry");
+}
+
+/// R-2..R-9.
+fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     xml.open("item", &[]);
     let permalink = target::permalink(entry);
     texts(xml, item, entry, permalink.as_deref());
@@ -213,7 +278,11 @@ fn item(xml: &mut Xml, item: &Item) {
         origin(xml, source);
     }
     for element in entry.foreign.iter().filter(|element| !is_ours(element)) {
-        xml.aside(|out| foreign::write(out, element, DECLARED));
+        xml.aside(|out| foreign::write(out, element, declared(audience)));
+    }
+    if audience == Audience::Full {
+        xml.leaf("fo:id", &[], &item.id.to_string());
+        xml.leaf("app:edited", &[], &item.modified.rfc3339());
     }
     xml.close("item");
 }
@@ -342,6 +411,7 @@ fn is_ours(element: &Element) -> bool {
     match element.ns.as_str() {
         "" => is_of_item(&element.name.to_ascii_lowercase()),
         ns::SMART_FEED | ns::TOMBSTONES | ns::FEED_HISTORY => true,
+        ns::PUBLISHING => element.name == "edited",
         ns::ATOM => ["id", "link", "title", "content", "summary", "author"].contains(&element.name.as_str()),
         CONTENT => element.name == "encoded",
         DUBLIN_CORE => {

@@ -123,3 +123,40 @@ async fn an_error_is_told_in_json_to_whoever_prefers_that() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_form_without_a_place_for_positions_has_them_in_its_headers() {
+    // V-3.
+    let site = Site::of(1..=5).await;
+    for suffix in ["csv", "tsv", "html"] {
+        for query in ["max=2", "max=2&since=cursor:"] {
+            let page = site.get(&format!("/feeds/blog.{suffix}?{query}")).await;
+            let json = site.page(query).await;
+            assert_eq!(page.header("smart-feed-last-cursor"), json["last_cursor"].as_str().unwrap());
+            let next = json["next"].as_str().unwrap().replace(".json?", &format!(".{suffix}?"));
+            let own = format!("{ROOT}/feeds/blog.{suffix}?order=modified");
+            assert_eq!(page.header("link"), format!("<{own}>; rel=\"self\", <{next}>; rel=\"next\""));
+            let last = site.get(&format!("/feeds/blog.{suffix}?{query}&max=5").replace("max=2&", "&")).await;
+            assert_eq!(last.header("link"), format!("<{own}>; rel=\"self\""), "there is no next, and no hub");
+        }
+    }
+    let atom = site.get("/feeds/blog.atom?max=2").await;
+    assert_eq!(atom.header("smart-feed-last-cursor"), "", "the document says it");
+    assert_eq!(site.get("/feeds/blog/classic.html").await.header("smart-feed-last-cursor"), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_posts_may_show_pictures_and_run_nothing() {
+    let site = Site::of(1..=2).await;
+    for target in ["/feeds/blog.html", "/feeds/blog/classic.html", "/feeds/blog.html?since=cursor:"] {
+        let page = site.get(target).await;
+        assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+        let policy = page.header("content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none'") && policy.contains("img-src http: https: data:"),
+            "{policy}"
+        );
+        assert!(!policy.contains("script-src") && !policy.contains("unsafe"), "{policy}");
+    }
+    assert_eq!(site.get("/feeds/blog.atom").await.header("content-security-policy"), "");
+}

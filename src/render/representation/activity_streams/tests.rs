@@ -96,7 +96,11 @@ fn a_post_is_an_activity() {
                 "language": "en",
                 "source": {
                     "id": "tag:example.com,2005:feed", "displayName": "Elsewhere", "url": "http://example.com/feed"
-                }
+                },
+                "extensions": [{
+                    "ns": "http://search.yahoo.com/mrss/", "name": "credit", "attributes": {"role": "author"},
+                    "content": "Ann & Bob"
+                }]
             },
             "title": "Fish & chips",
             "created": "2014-01-06T10:18:48Z"

@@ -2,6 +2,7 @@
 
 use crate::{
     feed::item::PublisherId,
+    render::document::Audience,
     render::representation::Representation,
     render::samples::{bare, gone, link, live, part, rendered, rendered_with, rich},
 };
@@ -40,6 +41,8 @@ fn the_channel_has_what_rss_demands() {
             "<lastBuildDate>Mon, 06 Jan 2014 10:18:47 GMT</lastBuildDate>",
             concat!("<generator>everfeed ", env!("CARGO_PKG_VERSION"), "</generator>"),
             "<ttl>60</ttl>",
+            "<sy:updatePeriod>hourly</sy:updatePeriod>",
+            "<sy:updateFrequency>1</sy:updateFrequency>",
             "<image>",
             "<url>http://example.org/i.png</url>",
             "<title>Old &amp; good</title>",
@@ -100,6 +103,44 @@ fn deleted_posts_are_left_out() {
     // R-8.
     let document = rendered(Representation::CLASSIC_RSS, vec![gone(3), bare()]);
     assert!(!document.contains("tag:example.org,2005:3") && document.matches("<item>").count() == 1);
+}
+
+#[test]
+fn the_smart_feed_says_where_it_stands_and_which_posts_are_gone() {
+    // SF-56..SF-60, SF-83, SF-85, H-30; R-8: a tombstone is no item.
+    let full = Representation::with_suffix(Audience::Full, "rss").unwrap();
+    let document = rendered_with(full, vec![gone(3), bare()], |around| {
+        around.prev_cursor = Some("1_0_2".into());
+    });
+    assert_eq!(
+        part(&document, "<fo:total", "</at:"),
+        [
+            "<fo:total>3</fo:total>",
+            "<fo:prev_cursor>1_0_2</fo:prev_cursor>",
+            "<fo:last_cursor>1389003999_0_2040335985</fo:last_cursor>",
+            r#"<at:deleted-entry ref="tag:example.org,2005:3" when="2014-01-06T10:18:50Z">"#,
+            "<at:comment>explicit</at:comment>",
+            "<fo:id>03030303030303030303</fo:id>",
+            "</at:deleted-entry>",
+        ]
+    );
+    assert_eq!(document.matches("<item>").count(), 1);
+    let item = part(&document, "<item", "</item>");
+    assert_eq!(
+        item[item.len() - 3..],
+        ["<fo:id>02020202020202020202</fo:id>", "<app:edited>2014-01-06T10:18:49Z</app:edited>", "</item>"]
+    );
+    let document = rendered_with(full, vec![bare()], |around| {
+        around.page.more = true;
+        around.links.next = Some("http://127.0.0.1/next".into());
+    });
+    let next = r#"<atom:link rel="next" type="application/rss+xml" href="http://127.0.0.1/next"/>"#;
+    assert!(document.contains(next), "{document}");
+    let classic = rendered_with(Representation::CLASSIC_RSS, vec![gone(3), bare()], |around| {
+        around.page.more = true;
+        around.links.next = Some("http://127.0.0.1/next".into());
+    });
+    assert!(!classic.contains("fo:") && !classic.contains("at:deleted") && !classic.contains("\"next\""));
 }
 
 #[test]

@@ -1,8 +1,9 @@
-//! Elements of other vocabularies as JSON: iTunes and whatever else a channel says of itself; not the fields that JSON has
-//! names for.
+//! Elements of other vocabularies as JSON: iTunes and whatever else a channel or an entry says of itself; not the fields
+//! that JSON has names for.
 
-use crate::render::{foreign, representation::channel};
-use everfeed_adapters::{Attribute, Element, Metadata, Node};
+use super::channel;
+use crate::render::{foreign, harmless, namespaces as ns};
+use everfeed_adapters::{Attribute, Element, Entry, Metadata, Node};
 use serde::Serialize;
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -28,11 +29,7 @@ pub(super) struct Extension<'a> {
 pub(super) fn of_channel(metadata: &Metadata) -> Vec<Extension<'_>> {
     let mut left = channel::MARKUP_BYTES_MAX;
     let mut extensions = Vec::new();
-    for element in channel::foreign_elements(metadata, |_| false) {
-        let extension = match foreign::passable(element) {
-            Cow::Borrowed(element) => Extension::of(element),
-            Cow::Owned(element) => Extension::of(&element).into_owned(),
-        };
+    for extension in channel::foreign_elements(metadata, |_| false).filter_map(shown) {
         let bytes = serde_json::to_vec(&extension).map_or(usize::MAX, |json| json.len());
         if let Some(rest) = left.checked_sub(bytes) {
             left = rest;
@@ -40,6 +37,24 @@ pub(super) fn of_channel(metadata: &Metadata) -> Vec<Extension<'_>> {
         }
     }
     extensions
+}
+
+/// The elements of an entry that no field of it covers, but for those that are ours to say.
+pub(super) fn of_entry(entry: &Entry) -> Vec<Extension<'_>> {
+    const OURS: [&str; 5] = [ns::ATOM, ns::SMART_FEED, ns::TOMBSTONES, ns::FEED_HISTORY, ns::PUBLISHING];
+    let foreign = entry.foreign.iter().filter(|element| !OURS.contains(&element.ns.as_str()));
+    foreign.filter_map(shown).collect()
+}
+
+/// An element without what runs or leads astray; `None` for script.
+fn shown(element: &Element) -> Option<Extension<'_>> {
+    match harmless::element(element)? {
+        Cow::Borrowed(element) => Some(match foreign::passable(element) {
+            Cow::Borrowed(element) => Extension::of(element),
+            Cow::Owned(element) => Extension::of(&element).into_owned(),
+        }),
+        Cow::Owned(element) => Some(Extension::of(&foreign::passable(&element)).into_owned()),
+    }
 }
 
 impl<'a> Extension<'a> {

@@ -1,0 +1,196 @@
+//! A page of posts for people, with the classes of h-feed and h-entry for programs: the newest posts, or a page of the Smart
+//! Feed with a link to the next. No script; posts of others are cleaned of all that runs. Not the description of a feed.
+
+use crate::{
+    feed::{
+        item::{Content, Item, Reason},
+        record::FeedRecord,
+    },
+    render::{
+        document::{Audience, Document, ItemPlace},
+        identity, target,
+        text::{body_html, html, plain, visible},
+        values,
+        web_page::{anchor, clamped, classed_time, finish, head, link, web},
+        xml::{self, Xml},
+    },
+};
+use everfeed_adapters::{Entry, Person, text::sanitise};
+
+#[cfg(test)]
+mod tests;
+
+/// Writes the document.
+pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
+    let links = document.links;
+    let feed = document.feed();
+    let metadata = &feed.metadata;
+    let title = clamped(identity::name(feed));
+    let language = metadata.language.as_deref().and_then(values::language);
+    let mut page = Xml::html();
+    page.open("html", &[("lang", Some(language.unwrap_or("en")))]);
+    page.open("head", &[]);
+    head(&mut page, &title);
+    link(&mut page, "canonical", None, &links.base);
+    for other in &links.alternates {
+        let attributes = [
+            ("rel", Some("alternate")),
+            ("type", Some(other.media_type)),
+            ("title", Some(other.title.as_str())),
+            ("href", Some(other.href.as_str())),
+        ];
+        page.empty("link", &attributes);
+    }
+    if let Some(next) = document.next(audience) {
+        link(&mut page, "next", Some("text/html"), next);
+    }
+    page.close("head");
+    page.open("body", &[]);
+    page.open("main", &[("class", Some("h-feed"))]);
+    page.holding("nav", &[("lang", Some("en"))], |out| anchor(out, &links.about, "About this feed"));
+    let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
+    page.holding("h1", &name, |out| match metadata.link("alternate").and_then(web) {
+        Some(site) => classed_anchor(out, "u-url", site, &title),
+        None => xml::push_text(out, &title),
+    });
+    if let Some(description) = visible(metadata.description.as_ref()) {
+        let class = [("class", Some("p-summary quiet")), ("dir", Some("auto"))];
+        page.leaf("p", &class, &plain(description));
+    }
+    for item in &document.page.items {
+        self::item(&mut page, item, audience);
+    }
+    if document.page.items.is_empty() {
+        page.leaf("p", &[("class", Some("quiet")), ("lang", Some("en"))], "There is nothing here.");
+    }
+    if let Some(next) = document.next(audience) {
+        page.open("nav", &[("class", Some("pages")), ("lang", Some("en"))]);
+        let attributes = [("rel", Some("next")), ("href", Some(next))];
+        page.leaf("a", &attributes, "Next page");
+        page.close("nav");
+    }
+    finish(page)
+}
+
+/// Writes one item. It stands in the `main` of a page.
+pub(super) fn lone_item(item: &Item, _: &FeedRecord, audience: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+    let mut page = Xml::fragment(3, &[]);
+    self::item(&mut page, item, audience);
+    page.finish_fragment()
+}
+
+/// A function of the item alone.
+fn item(page: &mut Xml, item: &Item, audience: Audience) {
+    match &item.content {
+        Content::Live(entry) => live(page, item, entry),
+        Content::Gone { reason, .. } if audience == Audience::Full => gone(page, item, *reason),
+        Content::Gone { .. } => {}
+    }
+}
+
+fn gone(page: &mut Xml, item: &Item, reason: Reason) {
+    page.open("article", &[("class", Some("deleted")), ("lang", Some("en"))]);
+    page.open("p", &[("class", Some("quiet"))]);
+    page.leaf("del", &[], item.given_id());
+    page.aside(|out| out.push_str("deleted · "));
+    classed_time(page, None, item.modified);
+    page.leaf("code", &[], reason.code());
+    page.close("p");
+    page.close("article");
+}
+
+fn live(page: &mut Xml, item: &Item, entry: &Entry) {
+    let permalink = target::permalink(entry);
+    let url = permalink.as_deref().and_then(web);
+    let language = entry.language.as_deref().and_then(values::language);
+    page.open("article", &[("class", Some("h-entry")), ("lang", language)]);
+    if let Some(title) = entry.title.as_ref().map(plain).filter(|title| !title.is_empty()) {
+        let title = clamped(title);
+        let name = [("class", Some("p-name title")), ("dir", Some("auto"))];
+        page.holding("h2", &name, |out| match url {
+            Some(url) => classed_anchor(out, "u-url", url, &title),
+            None => xml::push_text(out, &title),
+        });
+    }
+    byline(page, item, entry, url);
+    let summary = visible(entry.summary.as_ref());
+    let content = entry.content.as_ref().and_then(body_html);
+    if let Some(summary) = summary {
+        post(page, "p-summary", &html(summary));
+    }
+    if let Some(content) = content {
+        post(page, "e-content", &content);
+    }
+    files(page, entry);
+    page.close("article");
+}
+
+/// Dates, people, tags, and the comments page; in each the class that programs know it by.
+fn byline(page: &mut Xml, item: &Item, entry: &Entry, url: Option<&str>) {
+    page.open("p", &[("class", Some("quiet byline"))]);
+    page.leaf("data", &[("class", Some("u-uid")), ("value", Some(item.given_id()))], "");
+    classed_time(page, Some("dt-published"), item.dated());
+    if item.updated() != item.dated() {
+        page.aside(|out| out.push_str("changed "));
+        classed_time(page, Some("dt-updated"), item.updated());
+    }
+    entry.authors.iter().for_each(|person| author(page, person));
+    for category in entry.categories.iter().filter(|category| !category.term.trim().is_empty()) {
+        let words = category.label.as_deref().unwrap_or(&category.term);
+        page.leaf("span", &[("class", Some("p-category tag")), ("dir", Some("auto"))], words);
+    }
+    if entry.title.is_none()
+        && let Some(url) = url
+    {
+        page.leaf("a", &[("class", Some("u-url")), ("href", Some(url))], "permalink");
+    }
+    let comments = entry.comments.as_deref().and_then(target::link);
+    if let Some(comments) = comments.as_deref().and_then(web) {
+        page.leaf("a", &[("class", Some("u-comments")), ("href", Some(comments))], "comments");
+    }
+    page.close("p");
+}
+
+fn author(page: &mut Xml, person: &Person) {
+    let Some(name) = values::person_name(person) else { return };
+    let url = person.uri.as_deref().and_then(web);
+    let tag = if url.is_some() { "a" } else { "span" };
+    page.leaf(tag, &[("class", Some("p-author h-card")), ("dir", Some("auto")), ("href", url)], name);
+}
+
+/// HTML of somebody else, cleaned.
+fn post(page: &mut Xml, class: &str, html: &str) {
+    let clean = sanitise(html);
+    page.holding("div", &[("class", Some(class)), ("dir", Some("auto"))], |out| out.push_str(&clean));
+}
+
+fn files(page: &mut Xml, entry: &Entry) {
+    let mut files = entry.enclosures.iter().filter_map(|file| Some((file, web(&file.url)?))).peekable();
+    if files.peek().is_none() {
+        return;
+    }
+    page.open("ul", &[("class", Some("files"))]);
+    for (file, url) in files {
+        let media_type = file.media_type.as_deref().and_then(values::media_type);
+        let class = match media_type.and_then(|media_type| media_type.split('/').next()) {
+            Some("audio") => "u-audio",
+            Some("image") => "u-photo",
+            Some("video") => "u-video",
+            _ => "u-enclosure",
+        };
+        let words = file.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(url);
+        page.open("li", &[]);
+        page.leaf("a", &[("class", Some(class)), ("type", media_type), ("href", Some(url))], words);
+        page.close("li");
+    }
+    page.close("ul");
+}
+
+fn classed_anchor(out: &mut String, class: &str, href: &str, words: &str) {
+    out.push_str("<a");
+    xml::push_attribute(out, "class", class);
+    xml::push_attribute(out, "href", href);
+    out.push('>');
+    xml::push_text(out, words);
+    out.push_str("</a>");
+}

@@ -1,0 +1,231 @@
+//! CSV and TSV (V-1..V-3): a header row, then an item a row; for spreadsheets, databases and scripts. The position of the page
+//! stands in the headers of the answer. Not a place for all that an entry holds.
+//!
+//! A cell that a spreadsheet would take for a formula gets an apostrophe before it. TSV has no quotes: a tab, a line feed, a
+//! carriage return and a backslash are written `\t`, `\n`, `\r` and `\\`, as the databases PostgreSQL and MySQL load them.
+
+use crate::{
+    feed::{
+        item::{Content, Item},
+        record::FeedRecord,
+    },
+    render::{
+        document::{Audience, Document, ItemPlace},
+        target,
+        text::{body_html, html, plain, visible},
+        values,
+    },
+};
+use csv::{QuoteStyle, Terminator, Writer, WriterBuilder};
+use everfeed_adapters::Entry;
+use std::borrow::Cow;
+
+#[cfg(test)]
+mod tests;
+
+/// The columns. New ones are added at the end, so that scripts which count them go on.
+const COLUMNS: [&str; 18] = [
+    "id",
+    "url",
+    "title",
+    "published",
+    "updated",
+    "modified",
+    "deleted",
+    "author",
+    "author_url",
+    "body",
+    "guid",
+    "created",
+    "reason",
+    "summary",
+    "categories",
+    "enclosures",
+    "comments",
+    "language",
+];
+
+/// The cells of an item, as they are before any syntax escapes them.
+type Cells<'a> = [Cow<'a, str>; COLUMNS.len()];
+
+/// One of the two syntaxes.
+#[derive(Clone, Copy)]
+enum Separator {
+    Comma,
+    Tab,
+}
+
+/// Writes the document as CSV.
+pub(super) fn csv_document(document: &Document<'_>, _: Audience) -> Vec<u8> {
+    Separator::Comma.document(document)
+}
+
+/// Writes the document as TSV.
+pub(super) fn tsv_document(document: &Document<'_>, _: Audience) -> Vec<u8> {
+    Separator::Tab.document(document)
+}
+
+/// Writes the row of one item as CSV.
+pub(super) fn csv_item(item: &Item, _: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+    Some(Separator::Comma.row(item))
+}
+
+/// Writes the row of one item as TSV.
+pub(super) fn tsv_item(item: &Item, _: &FeedRecord, _: Audience, _: ItemPlace) -> Option<Vec<u8>> {
+    Some(Separator::Tab.row(item))
+}
+
+impl Separator {
+    fn document(self, document: &Document<'_>) -> Vec<u8> {
+        let mut out = self.writer(document.capacity_bytes());
+        self.write(&mut out, COLUMNS.map(Cow::Borrowed));
+        for item in &document.page.items {
+            self.write(&mut out, cells(item));
+        }
+        finished(out)
+    }
+
+    /// A row with the end of its line.
+    fn row(self, item: &Item) -> Vec<u8> {
+        let mut out = self.writer(0);
+        self.write(&mut out, cells(item));
+        finished(out)
+    }
+
+    fn writer(self, capacity_bytes: usize) -> Writer<Vec<u8>> {
+        let mut builder = WriterBuilder::new();
+        match self {
+            Self::Comma => builder.terminator(Terminator::CRLF),
+            Self::Tab => {
+                let quote_style = QuoteStyle::Never;
+                builder.delimiter(b'\t').quote_style(quote_style).terminator(Terminator::Any(b'\n'))
+            }
+        };
+        builder.from_writer(Vec::with_capacity(capacity_bytes))
+    }
+
+    fn write(self, out: &mut Writer<Vec<u8>>, cells: Cells<'_>) {
+        let cells = cells.map(without_controls).map(without_formula);
+        let written = match self {
+            Self::Comma => out.write_record(cells.iter().map(|cell| cell.as_bytes())),
+            Self::Tab => {
+                let cells = cells.map(|cell| Cow::Owned::<str>(escaped(&cell)));
+                out.write_record(cells.iter().map(|cell| cell.as_bytes()))
+            }
+        };
+        written.expect("rows have as many cells as the header, and memory takes them");
+    }
+}
+
+fn finished(out: Writer<Vec<u8>>) -> Vec<u8> {
+    out.into_inner().expect("writing to memory does not fail")
+}
+
+/// Without control characters, at which many readers of tables stop.
+fn without_controls(cell: Cow<'_, str>) -> Cow<'_, str> {
+    let is_odd = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r');
+    if cell.contains(is_odd) { Cow::Owned(cell.replace(is_odd, "")) } else { cell }
+}
+
+/// Characters at the beginning of a cell that make it a formula in one spreadsheet or another; the last four are the full-width
+/// forms of the first four.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
+/// The cell with an apostrophe before it when a spreadsheet would take it for a formula, be there white space or apostrophes in
+/// front. So whoever takes the first apostrophe off such a cell has what it was.
+fn without_formula(cell: Cow<'_, str>) -> Cow<'_, str> {
+    let is_fill = |c: char| c == '\'' || c.is_whitespace();
+    let is_formula = cell.starts_with(FORMULA) || cell.trim_start_matches(is_fill).starts_with(FORMULA);
+    if is_formula { Cow::Owned(format!("'{cell}")) } else { cell }
+}
+
+/// A cell of TSV on one line.
+fn escaped(cell: &str) -> String {
+    cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+}
+
+fn cells(item: &Item) -> Cells<'_> {
+    let stamp = |at: crate::feed::stamp::Stamp| Cow::Owned::<str>(at.rfc3339());
+    let (deleted, reason) = match &item.content {
+        Content::Live(_) => ("false", ""),
+        Content::Gone { reason, .. } => ("true", reason.code()),
+    };
+    let EntryCells {
+        url,
+        title,
+        authors,
+        author_url,
+        body,
+        summary,
+        categories,
+        enclosures,
+        comments,
+        language,
+    } = item.entry().map_or_else(EntryCells::default, EntryCells::of);
+    [
+        Cow::Owned(item.id.to_string()),
+        url,
+        title,
+        item.published().map_or(Cow::Borrowed(""), stamp),
+        stamp(item.updated()),
+        stamp(item.modified),
+        Cow::Borrowed(deleted),
+        authors,
+        author_url,
+        body,
+        Cow::Borrowed(item.given_id()),
+        stamp(item.created),
+        Cow::Borrowed(reason),
+        summary,
+        categories,
+        enclosures,
+        comments,
+        language,
+    ]
+}
+
+/// The cells that a tombstone has nothing in.
+#[derive(Default)]
+struct EntryCells<'a> {
+    url: Cow<'a, str>,
+    title: Cow<'a, str>,
+    authors: Cow<'a, str>,
+    author_url: Cow<'a, str>,
+    body: Cow<'a, str>,
+    summary: Cow<'a, str>,
+    categories: Cow<'a, str>,
+    enclosures: Cow<'a, str>,
+    comments: Cow<'a, str>,
+    language: Cow<'a, str>,
+}
+
+impl<'a> EntryCells<'a> {
+    /// `body` and `summary` are HTML; several authors and categories are joined by `; `, several files by a blank, which no
+    /// URL holds.
+    fn of(entry: &'a Entry) -> Self {
+        let files = entry.enclosures.iter().filter(|file| !file.is_illustration);
+        let terms = entry.categories.iter().map(|category| category.term.trim());
+        Self {
+            url: target::permalink(entry).unwrap_or_default(),
+            title: entry.title.as_ref().map(plain).unwrap_or_default(),
+            authors: joined(entry.authors.iter().filter_map(values::person_name).map(Cow::Borrowed), "; "),
+            author_url: entry
+                .authors
+                .iter()
+                .find_map(|person| target::link(person.uri.as_deref()?))
+                .unwrap_or_default(),
+            body: entry.content.as_ref().and_then(body_html).unwrap_or_default(),
+            summary: visible(entry.summary.as_ref()).map(html).unwrap_or_default(),
+            categories: joined(terms.filter(|term| !term.is_empty()).map(Cow::Borrowed), "; "),
+            enclosures: joined(files.filter_map(|file| target::image(&file.url)), " "),
+            comments: entry.comments.as_deref().and_then(target::link).unwrap_or_default(),
+            language: entry.language.as_deref().and_then(values::language).unwrap_or_default().into(),
+        }
+    }
+}
+
+fn joined<'a>(parts: impl Iterator<Item = Cow<'a, str>>, by: &str) -> Cow<'a, str> {
+    let mut parts = parts;
+    let first = parts.next().unwrap_or_default();
+    parts.fold(first, |all, part| Cow::Owned(format!("{all}{by}{part}")))
+}

@@ -1,0 +1,105 @@
+//! The frame of our pages for people: head, style, the words at the end, and what a browser may do with them. No script, every
+//! text escaped; not what the pages say.
+
+use super::xml::{self, Xml};
+use crate::feed::stamp::Stamp;
+use std::borrow::Cow;
+
+/// The media type of these pages.
+pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
+
+/// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they carry.
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-gGh4qECn5qqFncIm/OXLX/gdxQef/ZfdqmzNIPjLMvs='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Permissions of pages with posts of others: pictures, sound and films of theirs, too. Nothing runs.
+pub(super) const POSTS_POLICY: &str = "default-src 'none'; style-src 'sha256-gGh4qECn5qqFncIm/OXLX/gdxQef/ZfdqmzNIPjLMvs='; img-src http: https: data:; media-src http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const STYLE: &str = include_str!("web_page/style.css");
+
+/// Attributes of a title of somebody else's: it runs in its own direction, whatever the page's is.
+pub(super) const TITLE: &[(&str, Option<&str>)] = &[("class", Some("title")), ("dir", Some("auto"))];
+
+/// Characters of a title that are shown.
+const TITLE_CHARS_MAX: usize = 200;
+
+/// A title that is no longer than a title; the style shows three lines of it.
+pub(super) fn clamped(title: Cow<'_, str>) -> Cow<'_, str> {
+    match title.char_indices().nth(TITLE_CHARS_MAX) {
+        Some((at, _)) => Cow::Owned(format!("{}…", title[..at].trim_end())),
+        None => title,
+    }
+}
+
+/// What every head begins with.
+pub(super) fn head(page: &mut Xml, title: &str) {
+    page.empty("meta", &[("charset", Some("utf-8"))]);
+    page.empty(
+        "meta",
+        &[("name", Some("viewport")), ("content", Some("width=device-width, initial-scale=1"))],
+    );
+    page.leaf("title", &[], title);
+    page.holding("style", &[], |out| out.push_str(STYLE));
+}
+
+pub(super) fn link(page: &mut Xml, rel: &str, media_type: Option<&str>, href: &str) {
+    page.empty("link", &[("rel", Some(rel)), ("type", media_type), ("href", Some(href))]);
+}
+
+pub(super) fn anchor(out: &mut String, href: &str, words: &str) {
+    out.push_str("<a");
+    xml::push_attribute(out, "href", href);
+    out.push('>');
+    xml::push_text(out, words);
+    out.push_str("</a>");
+}
+
+pub(super) fn code(out: &mut String, text: &str) {
+    out.push_str("<code>");
+    xml::push_text(out, text);
+    out.push_str("</code>");
+}
+
+/// A moment, to the minute for people.
+pub(super) fn time(page: &mut Xml, at: Stamp) {
+    classed_time(page, None, at);
+}
+
+/// Likewise, with a class that programs know.
+pub(super) fn classed_time(page: &mut Xml, class: Option<&str>, at: Stamp) {
+    let machine = at.rfc3339();
+    let human = machine.get(..16).map(|minute| format!("{} UTC", minute.replace('T', " ")));
+    let attributes = [("class", class), ("datetime", Some(machine.as_str()))];
+    page.leaf("time", &attributes, human.as_deref().unwrap_or(&machine));
+}
+
+/// A URL that may be followed from a page of ours: what an upstream calls its site could be `javascript:`.
+pub(super) fn web(url: &str) -> Option<&str> {
+    let scheme = url.trim().split_once(':')?.0;
+    ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(url)
+}
+
+/// The end of every page, from inside its `main`.
+pub(super) fn finish(mut page: Xml) -> Vec<u8> {
+    page.leaf("footer", &[], "Served by everfeed, which keeps what feeds forget.");
+    page.close("main");
+    page.close("body");
+    page.close("html");
+    page.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use sha2::{Digest as _, Sha256};
+
+    #[test]
+    fn the_policies_allow_the_style_that_pages_carry_and_nothing_that_runs() {
+        let hash = STANDARD.encode(Sha256::digest(STYLE));
+        for policy in [CONTENT_SECURITY_POLICY, POSTS_POLICY] {
+            assert!(policy.contains(&format!("style-src 'sha256-{hash}'")), "it is now sha256-{hash}");
+            assert!(policy.starts_with("default-src 'none'") && !policy.contains("script-src"), "{policy}");
+        }
+        assert!(!STYLE.contains('<'), "nothing in the style could end its element");
+    }
+}
