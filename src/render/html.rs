@@ -32,6 +32,7 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
         discovery(&mut page, site, feed);
     }
     link(&mut page, "alternate", Some("application/json"), &site.list());
+    link(&mut page, "outline", Some("text/x-opml"), &site.outline());
     page.close("head");
     page.open("body", &[]);
     page.open("main", &[]);
@@ -51,6 +52,10 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
     if let Some(next) = list.next {
         page.holding("nav", &[], |out| anchor(out, next, "More feeds"));
     }
+    page.holding("p", &[], |out| {
+        anchor(out, &site.outline(), "All feeds as OPML");
+        out.push_str(", for the import of a feed reader.");
+    });
     finish(page)
 }
 

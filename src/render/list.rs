@@ -1,11 +1,16 @@
-//! The list of feeds as JSON; its HTML is in `html`, and what a feed is like in `about`.
+//! The list of feeds as JSON and as OPML; its HTML is in `html`, and what a feed is like in `about`.
 
 use super::{
     about::{self, Access},
-    identity,
+    identity, namespaces as ns,
+    representation::Representation,
+    target,
+    text::{plain, visible},
     urls::Site,
+    values,
+    xml::Xml,
 };
-use crate::feed::{record::FeedRecord, stamp::Stamp};
+use crate::feed::{order::Order, record::FeedRecord, stamp::Stamp};
 use serde::Serialize;
 
 /// The feeds of a site.
@@ -26,6 +31,57 @@ pub fn json(list: &List<'_>) -> Vec<u8> {
     let feeds = list.feeds.iter().map(|feed| FeedLine::of(feed, list.site)).collect();
     let feeds = FeedList { url: list.site.list(), total: list.total, next: list.next, feeds };
     serde_json::to_vec_pretty(&feeds).expect("strings and numbers always serialize into memory")
+}
+
+/// The media type of OPML (O-3).
+pub const OPML_TYPE: &str = "text/x-opml; charset=utf-8";
+
+/// The list as OPML 2.0 (O-1), for the import of feed readers: of each feed the newest posts, and the Smart Feed in attributes
+/// of its vocabulary (SF-132). Feeds that follow are included by their URL.
+pub fn opml(list: &List<'_>) -> Vec<u8> {
+    let mut xml = Xml::document(1024 + 512 * list.feeds.len());
+    xml.open("opml", &[("version", Some("2.0")), ("xmlns:fo", Some(ns::SMART_FEED))]);
+    xml.open("head", &[]);
+    xml.leaf("title", &[], "Feeds");
+    if let Some(newest) = list.feeds.iter().filter_map(about::updated).max() {
+        xml.leaf("dateModified", &[], &newest.rfc822());
+    }
+    xml.close("head");
+    xml.open("body", &[]);
+    list.feeds.iter().for_each(|feed| outline(&mut xml, feed, list.site));
+    if let Some(next) = list.next {
+        let attributes = [("type", Some("include")), ("text", Some("More feeds")), ("url", Some(next))];
+        xml.empty("outline", &attributes);
+    }
+    if list.feeds.is_empty() {
+        // The body needs one.
+        xml.empty("outline", &[("text", Some("No feed is configured yet.")), ("isComment", Some("true"))]);
+    }
+    xml.close("body");
+    xml.close("opml");
+    xml.finish()
+}
+
+fn outline(xml: &mut Xml, feed: &FeedRecord, site: &Site) {
+    let metadata = &feed.metadata;
+    let title = identity::name(feed);
+    let description = visible(metadata.description.as_ref()).map(plain);
+    let page = metadata.link("alternate").and_then(target::link);
+    let url = |representation| site.base(&feed.name, representation, Order::MODIFIED);
+    xml.empty(
+        "outline",
+        &[
+            ("type", Some("rss")),
+            ("text", Some(&title)),
+            ("title", Some(&title)),
+            ("xmlUrl", Some(&url(Representation::CLASSIC_RSS))),
+            ("htmlUrl", Some(page.as_deref().unwrap_or(&site.about(&feed.name)))),
+            ("description", description.as_deref()),
+            ("language", metadata.language.as_deref().and_then(values::language)),
+            ("fo:atom", Some(&url(Representation::ATOM))),
+            ("fo:json", Some(&url(Representation::JSON))),
+        ],
+    );
 }
 
 #[derive(Serialize)]
@@ -60,5 +116,73 @@ impl<'a> FeedLine<'a> {
             updated: about::updated(feed).map(Stamp::rfc3339),
             access: Access { site, name: &feed.name },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples::{feed, metadata, part, site};
+    use everfeed_adapters::{Metadata, Text};
+    use std::sync::Arc;
+
+    fn opml_of(feeds: &[FeedRecord], next: Option<&str>) -> String {
+        let list = List { site: &site(), feeds, total: feeds.len(), next };
+        String::from_utf8(opml(&list)).unwrap()
+    }
+
+    #[test]
+    fn every_feed_is_an_outline_that_readers_import() {
+        // O-1, SF-132.
+        let known = feed(Metadata { language: Some("en".into()), ..metadata() });
+        let mut unknown = FeedRecord { metadata: Arc::default(), ..feed(metadata()) };
+        unknown.name = "y".into();
+        let document = opml_of(&[known, unknown], Some("http://127.0.0.1/feeds.opml?after=y&max=2"));
+        assert_eq!(
+            part(&document, "<opml", "</opml>"),
+            [
+                r#"<opml version="2.0" xmlns:fo="http://fanout.org/protocol/atom">"#,
+                "<head>",
+                "<title>Feeds</title>",
+                "<dateModified>Mon, 06 Jan 2014 10:18:47 GMT</dateModified>",
+                "</head>",
+                "<body>",
+                concat!(
+                    r#"<outline type="rss" text="Old &amp; good" title="Old &amp; good" "#,
+                    r#"xmlUrl="http://127.0.0.1/feeds/x/classic.rss" htmlUrl="http://example.org/" "#,
+                    r#"description="A blog" language="en" "#,
+                    r#"fo:atom="http://127.0.0.1/feeds/x.atom?order=modified" "#,
+                    r#"fo:json="http://127.0.0.1/feeds/x.json?order=modified"/>"#
+                ),
+                concat!(
+                    r#"<outline type="rss" text="example.org" title="example.org" "#,
+                    r#"xmlUrl="http://127.0.0.1/feeds/y/classic.rss" "#,
+                    r#"htmlUrl="http://127.0.0.1/feeds/y/about" "#,
+                    r#"fo:atom="http://127.0.0.1/feeds/y.atom?order=modified" "#,
+                    r#"fo:json="http://127.0.0.1/feeds/y.json?order=modified"/>"#
+                ),
+                r#"<outline type="include" text="More feeds" url="http://127.0.0.1/feeds.opml?after=y&amp;max=2"/>"#,
+                "</body>",
+                "</opml>",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_list_without_feeds_has_an_outline_all_the_same() {
+        let document = opml_of(&[], None);
+        assert!(document.contains("isComment=\"true\"") && !document.contains("dateModified"), "{document}");
+    }
+
+    #[test]
+    fn nothing_from_upstream_breaks_out_of_an_attribute() {
+        let hostile = Metadata {
+            title: Some(Text::plain("\"/><script>\u{1}")),
+            links: vec![crate::render::samples::link("alternate", "javascript:alert(1)")],
+            ..Metadata::default()
+        };
+        let document = opml_of(&[feed(hostile)], None);
+        assert!(!document.contains("<script") && !document.contains("javascript"), "{document}");
+        assert!(!document.contains('\u{1}'), "{document}");
     }
 }

@@ -15,7 +15,7 @@ mod query;
 #[cfg(test)]
 mod tests;
 
-pub use query::{BadQuery, Query, asks_for_script};
+pub use query::{BadQuery, Query, asks_for_script, callback};
 
 /// The root under which everything of ours is served, as consumers see it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +33,8 @@ pub struct Site {
 pub enum Endpoint {
     /// The list of feeds.
     List,
+    /// The list of feeds as OPML.
+    Outline,
     /// The hub for every feed (SF-78).
     Hub,
     /// The hub for topics of the named feed only.
@@ -64,6 +66,7 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::List => f.write_str("/feeds"),
+            Self::Outline => f.write_str("/feeds.opml"),
             Self::Hub => f.write_str("/hub"),
             Self::HubOf(name) => write!(f, "/feeds/{name}/hub"),
             Self::About(name) => write!(f, "/feeds/{name}/about"),
@@ -92,7 +95,7 @@ impl Endpoint {
     /// The name of the feed that it is of.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::List | Self::Hub => None,
+            Self::List | Self::Outline | Self::Hub => None,
             Self::HubOf(name) | Self::About(name) | Self::Negotiated(name) | Self::Page(name, _) => {
                 Some(name)
             }
@@ -102,6 +105,7 @@ impl Endpoint {
     fn spelt(steps: &[&str]) -> Option<Self> {
         Some(match *steps {
             [] | [""] | ["feeds"] | ["feeds", ""] => Self::List,
+            ["feeds.opml"] => Self::Outline,
             ["hub"] | ["hub", ""] => Self::Hub,
             ["feeds", name, "hub"] | ["feeds", name, "hub", ""] => Self::HubOf(name.to_owned()),
             ["feeds", name, "about"] => Self::About(name.to_owned()),
@@ -155,6 +159,11 @@ impl Site {
     /// The list of feeds.
     pub fn list(&self) -> String {
         self.print(&Endpoint::List)
+    }
+
+    /// The list of feeds as OPML.
+    pub fn outline(&self) -> String {
+        self.print(&Endpoint::Outline)
     }
 
     /// The hub for every feed.
@@ -255,7 +264,11 @@ impl Site {
         let (name, representation) = match endpoint {
             Endpoint::Page(name, representation) => (name, representation),
             Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
-            Endpoint::List | Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::About(_) => return None,
+            Endpoint::List
+            | Endpoint::Outline
+            | Endpoint::Hub
+            | Endpoint::HubOf(_)
+            | Endpoint::About(_) => return None,
         };
         if !Query::is_ours(url.query().unwrap_or_default()) {
             return None;
@@ -277,7 +290,7 @@ impl Site {
             rest = rest.strip_prefix(&[step])?;
         }
         match *rest {
-            [SECRET, token, ref rest @ ..] if matches!(rest, ["feeds" | "hub", ..]) => {
+            [SECRET, token, ref rest @ ..] if matches!(rest, ["feeds" | "feeds.opml" | "hub", ..]) => {
                 Some((Endpoint::at(rest)?, Some(token.to_owned())))
             }
             _ => Some((Endpoint::at(rest)?, None)),

@@ -1,4 +1,4 @@
-//! The list of feeds and the description of each, for programs and for people.
+//! The list of feeds and the description of each, for programs, scripts and people.
 
 use super::{
     accept,
@@ -13,14 +13,17 @@ use crate::{
     catalog::{RegisteredFeed, is_open_to},
     feed::record::FeedRecord,
     render::{
-        self,
+        self, Site,
         about::{About, Caps, Origin},
         list::List,
     },
 };
 use http::{
     HeaderValue, StatusCode,
-    header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY},
+    header::{
+        ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+        X_CONTENT_TYPE_OPTIONS,
+    },
     request::Parts,
 };
 use std::sync::Arc;
@@ -31,23 +34,68 @@ pub(super) async fn list(
     request: &Parts,
     caller: &Caller,
 ) -> Result<Response, Refusal> {
-    let range = FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
-    let catalog = context.gate.catalog.snapshot();
-    let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, caller.principal.as_ref());
-    // Feeds that are no longer configured keep their memory, but are not served.
-    let mut served = catalog.feeds_after(range.after.as_deref()).filter(is_open);
-    let mut feeds: Vec<FeedRecord> = Vec::new();
-    for feed in served.by_ref().take(range.max) {
-        feeds.push(context.store.feed(feed.no).await?);
-    }
-    let next = feeds.last().filter(|_| served.next().is_some()).map(|last| range.next(&last.name));
-    let total =
-        if catalog.has_private() { catalog.feeds().filter(is_open).count() } else { catalog.feeds().len() };
+    let form = Form::of(request, caller)?;
     let site = caller.site(context);
-    let next = next.map(|query| format!("{}?{query}", site.list()));
-    let list = List { site, feeds: &feeds, total, next: next.as_deref() };
-    let response = respond(request, || render::html::list(&list), || render::list::json(&list));
-    Ok(validated(request, response))
+    let found = FoundFeeds::read(context, request, caller, &site.list()).await?;
+    let list = found.list(site);
+    let body = match form {
+        Form::Page => render::html::list(&list),
+        Form::Json | Form::Script(_) => render::list::json(&list),
+    };
+    Ok(form.answer(request, body))
+}
+
+/// The list of feeds as OPML.
+pub(super) async fn outline(
+    context: &ServeContext,
+    request: &Parts,
+    caller: &Caller,
+) -> Result<Response, Refusal> {
+    let site = caller.site(context);
+    let found = FoundFeeds::read(context, request, caller, &site.outline()).await?;
+    let mut response = Response::default();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::list::OPML_TYPE));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(validated(request, response, render::list::opml(&found.list(site))))
+}
+
+/// The part of the feeds that a request asks for and that its caller may read.
+struct FoundFeeds {
+    feeds: Vec<FeedRecord>,
+    total: usize,
+    next: Option<String>,
+}
+
+impl FoundFeeds {
+    /// `url` is that of the list, below which the next part is.
+    async fn read(
+        context: &ServeContext,
+        request: &Parts,
+        caller: &Caller,
+        url: &str,
+    ) -> Result<Self, Refusal> {
+        let range = FeedRange::parse(request.uri.query().unwrap_or_default()).map_err(Refusal::bad)?;
+        let catalog = context.gate.catalog.snapshot();
+        let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, caller.principal.as_ref());
+        // Feeds that are no longer configured keep their memory, but are not served.
+        let mut served = catalog.feeds_after(range.after.as_deref()).filter(is_open);
+        let mut feeds: Vec<FeedRecord> = Vec::new();
+        for feed in served.by_ref().take(range.max) {
+            feeds.push(context.store.feed(feed.no).await?);
+        }
+        let next = feeds.last().filter(|_| served.next().is_some()).map(|last| range.next(&last.name));
+        let total = if catalog.has_private() {
+            catalog.feeds().filter(is_open).count()
+        } else {
+            catalog.feeds().len()
+        };
+        Ok(Self { feeds, total, next: next.map(|query| format!("{url}?{query}")) })
+    }
+
+    fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
+        List { site, feeds: &self.feeds, total: self.total, next: self.next.as_deref() }
+    }
 }
 
 /// The description of a feed (SF-132..SF-134): JSON, or a page when a browser asks.
@@ -57,6 +105,7 @@ pub(super) async fn about(
     caller: &Caller,
     name: &str,
 ) -> Result<Response, Refusal> {
+    let form = Form::of(request, caller)?;
     let no = context.feed(name)?;
     let feed = context.store.feed(no).await?;
     let upstream = context.gate.catalog.snapshot().feed_no(no).map(|feed| feed.shown_url());
@@ -78,12 +127,15 @@ pub(super) async fn about(
             timeout_cap_secs,
         },
     };
-    let response = respond(request, || render::html::about(&about), || render::about::json(&about));
-    Ok(validated(request, response))
+    let body = match form {
+        Form::Page => render::html::about(&about),
+        Form::Json | Form::Script(_) => render::about::json(&about),
+    };
+    Ok(form.answer(request, body))
 }
 
 /// The answer with a validator made of its bytes; 304 when the consumer has them.
-fn validated(request: &Parts, (mut response, body): (Response, Vec<u8>)) -> Response {
+fn validated(request: &Parts, mut response: Response, body: Vec<u8>) -> Response {
     let etag = format!("\"{:08x}.{:x}\"", crc32fast::hash(&body), body.len());
     let known = accept::joined(&request.headers, &IF_NONE_MATCH);
     let is_known = |tag: &str| tag.trim() == "*" || tag.trim().trim_start_matches("W/") == etag;
@@ -98,24 +150,54 @@ fn validated(request: &Parts, (mut response, body): (Response, Vec<u8>)) -> Resp
     response
 }
 
-/// The head of an answer, and its body.
-fn respond(
-    request: &Parts,
-    page: impl FnOnce() -> Vec<u8>,
-    json: impl FnOnce() -> Vec<u8>,
-) -> (Response, Vec<u8>) {
-    let accept = accept::joined(&request.headers, &ACCEPT);
-    let for_people = accept::wants_html(accept.as_deref());
-    let body = if for_people { page() } else { json() };
-    let mut response = Response::default();
-    let headers = response.headers_mut();
-    let media = if for_people { render::html::CONTENT_TYPE } else { "application/json; charset=utf-8" };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
-    headers.insert(VARY, HeaderValue::from_static("accept"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if for_people {
-        let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
-        headers.insert(CONTENT_SECURITY_POLICY, policy);
-    }
-    (response, body)
+/// The form of an answer about feeds.
+enum Form {
+    /// A page, for a browser.
+    Page,
+    /// JSON.
+    Json,
+    /// JSON, handed to this function.
+    Script(String),
 }
+
+impl Form {
+    /// The form that a request asks for. As of pages of feeds, scripts are for public answers only (D-12).
+    fn of(request: &Parts, caller: &Caller) -> Result<Self, Refusal> {
+        let query = request.uri.query().unwrap_or_default();
+        if let Some(name) = render::urls::callback(query)? {
+            if !render::jsonp::is_callback(&name) {
+                return Err(Refusal::bad("`callback` must be the name of a function"));
+            }
+            return if caller.is_private { Err(Refusal::no_script()) } else { Ok(Self::Script(name)) };
+        }
+        let accept = accept::joined(&request.headers, &ACCEPT);
+        Ok(if accept::wants_html(accept.as_deref()) { Self::Page } else { Self::Json })
+    }
+
+    /// The answer with this body.
+    fn answer(&self, request: &Parts, body: Vec<u8>) -> Response {
+        let (media_type, body) = match self {
+            Self::Page => (render::html::CONTENT_TYPE, body),
+            Self::Json => (JSON, body),
+            Self::Script(name) => (render::jsonp::CONTENT_TYPE, render::jsonp::wrap(name, JSON, &body)),
+        };
+        let mut response = Response::default();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        headers.insert(VARY, HeaderValue::from_static("accept"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        match self {
+            Self::Page => {
+                let policy = HeaderValue::from_static(render::html::CONTENT_SECURITY_POLICY);
+                headers.insert(CONTENT_SECURITY_POLICY, policy);
+            }
+            Self::Script(_) => {
+                headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+            }
+            Self::Json => {}
+        }
+        validated(request, response, body)
+    }
+}
+
+const JSON: &str = "application/json; charset=utf-8";

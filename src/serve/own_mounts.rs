@@ -102,6 +102,7 @@ impl Handler for FeedPages {
         let caller = &context.admit(request, &endpoint).await?;
         let response = match endpoint {
             Endpoint::List => discovery::list(context, request, caller).await,
+            Endpoint::Outline => discovery::outline(context, request, caller).await,
             Endpoint::About(name) => discovery::about(context, request, caller, &name).await,
             Endpoint::Negotiated(name) => pull::smart(context, request, caller, (&name, None)).await,
             Endpoint::Page(name, form) if form.is_classic() => {

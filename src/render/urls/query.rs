@@ -133,6 +133,16 @@ impl fmt::Display for Query {
     }
 }
 
+/// The name of the function that a raw query asks for, where nothing else of it is read.
+pub fn callback(raw: &str) -> Result<Option<String>, BadQuery> {
+    let mut names = form_urlencoded::parse(raw.as_bytes()).filter(|(key, _)| key == "callback");
+    let name = names.next().map(|(_, name)| name.into_owned());
+    if names.next().is_some() {
+        return Err(BadQuery::Twice("callback"));
+    }
+    Ok(name.filter(|name| !name.is_empty()))
+}
+
 /// True where a raw query, good or bad, asks for JSON-P.
 pub fn asks_for_script(raw: &str) -> bool {
     form_urlencoded::parse(raw.as_bytes()).any(|(key, value)| key == "callback" && !value.is_empty())

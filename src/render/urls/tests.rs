@@ -23,6 +23,7 @@ fn any_name() -> impl Strategy<Value = String> {
 fn any_endpoint() -> impl Strategy<Value = Endpoint> {
     prop_oneof![
         Just(Endpoint::List),
+        Just(Endpoint::Outline),
         Just(Endpoint::Hub),
         any_name().prop_map(Endpoint::HubOf),
         any_name().prop_map(Endpoint::About),
@@ -114,6 +115,7 @@ fn every_url_below_a_secret_holds_it_and_leads_to_the_same_place() {
         assert_eq!((site.secret(path).as_deref(), site.endpoint(path)), (token, endpoint), "{path}");
     };
     check("/smart/s/abc/feeds", Some("abc"), Some(Endpoint::List));
+    check("/smart/s/abc/feeds.opml", Some("abc"), Some(Endpoint::Outline));
     check("/smart/s/abc/hub", Some("abc"), Some(Endpoint::Hub));
     check("/smart/%73/abc/feeds/blog/about", Some("abc"), Some(Endpoint::About("blog".into())));
     check("/smart/feeds/blog", None, Some(Endpoint::Negotiated("blog".into())));
@@ -153,6 +155,7 @@ fn a_topic_is_known_by_its_other_spellings_too() {
     check("http://example.org/feeds/blog.atom", false);
     check("http://example.org:8080/other/blog.atom", false);
     check("http://example.org:8080/feeds/blog/about", false);
+    check("http://example.org:8080/feeds.opml", false);
     check("ftp://example.org:8080/feeds/blog.atom", false);
     check("/feeds/blog.atom", false);
 }

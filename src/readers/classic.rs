@@ -1,0 +1,158 @@
+//! The documents of classic views: the newest posts, and the archives behind them (RFC 5005 section 4); not what they look like.
+
+use super::{ReadError, ReadRequest, Readers};
+use crate::{
+    feed::{
+        item::Item,
+        order::Order,
+        page::{Page, PageQuery},
+        position::{Position, Span},
+        record::FeedRecord,
+        stamp::Stamp,
+    },
+    render::{ArchiveLinks, ArchivePlace, archived},
+};
+use std::{cmp::Reverse, collections::HashSet, sync::Arc};
+
+/// A page of a classic view, and what stands before and behind it.
+pub(super) struct ClassicPage {
+    pub(super) page: Page,
+    pub(super) links: ArchiveLinks,
+    /// True for an archive that was asked for by the name of its present version.
+    pub(super) is_lasting: bool,
+}
+
+/// Bytes of the items of an archive at most. A hundred posts have a few; its items are fixed, so it cannot be parted.
+const ARCHIVE_BYTES_MAX: usize = 64 << 20;
+
+impl Readers {
+    /// The newest live items and those of older ones that were edited last, as many of each at most as were asked for.
+    pub(super) async fn newest(&self, reading: &ReadRequest) -> Result<ClassicPage, ReadError> {
+        let window = self.listed(reading, Order::CREATED_REVERSE, true, reading.max).await?;
+        let record = window.record.clone();
+        let is_cut = window.more && window.items.len() < reading.max;
+        let last = if is_cut {
+            // Larger items than fit: each stands for one at least.
+            record.items.total.saturating_sub(window.items.len() as u64)
+        } else {
+            archived::newest_last(record.items.total, reading.max)
+        };
+        let mut page = window;
+        let mut links = ArchiveLinks::default();
+        if last > 0 {
+            let newer = usize::try_from(record.items.total - last).unwrap_or(usize::MAX);
+            let max = newer.saturating_add(archived::items_up_to(last));
+            let all = self.listed(reading, Order::CREATED_REVERSE, false, max).await?;
+            // Another commit came between: the archive is named in the next document.
+            let is_same = all.record.rev == record.rev;
+            let archive = all.items.get(newer..).filter(|_| is_same);
+            let place = archive.and_then(|items| ArchivePlace::of(last, items));
+            if let Some(place) = place {
+                let edited = self.listed(reading, Order::MODIFIED_REVERSE, true, reading.max).await?;
+                add_edited(&mut page.items, edited.items, place.created);
+                links.prev = Some(self.archive_url(reading, &record, place));
+            }
+        }
+        by_date(&mut page.items);
+        Ok(ClassicPage { page, links, is_lasting: false })
+    }
+
+    /// An archive document.
+    pub(super) async fn archive(&self, reading: &ReadRequest, place: ArchivePlace) -> Result<ClassicPage, ReadError> {
+        let up_to = Position::Time { span: span_of(place.created), degraded: false };
+        let items = place.items();
+        let has_older = place.last > items as u64;
+        let max = if has_older { items + archived::items_up_to(place.last - items as u64) } else { items };
+        let since = ReadRange { since: Some(up_to), bytes_max: ARCHIVE_BYTES_MAX, live_only: false, max };
+        let page = self.ranged(reading, Order::CREATED_REVERSE, since).await?;
+        let own = page.items.get(..items).filter(|own| own[0].created == place.created);
+        // The first archive begins with the first item, and no other does.
+        let (Some(own), true) = (own, has_older || !page.more) else { return Err(ReadError::UnknownArchive) };
+        let Some(present) = ArchivePlace::of(place.last, own) else { return Err(ReadError::UnknownArchive) };
+        let older = ArchivePlace::of(place.last - items as u64, &page.items[items..]);
+        if has_older != older.is_some() {
+            return Err(ReadError::UnknownArchive);
+        }
+        let newer = if place.is_full() { self.next_archive(reading, place).await? } else { None };
+        let record = page.record.clone();
+        let url = |place| self.archive_url(reading, &record, place);
+        let links = ArchiveLinks {
+            prev: older.map(url),
+            next: newer.map(url),
+            archive: Some(url(present)),
+        };
+        let mut items: Vec<_> = own.iter().filter(|item| !item.is_gone()).cloned().collect();
+        by_date(&mut items);
+        let page = Page { items, more: false, record: as_of(&record, present.changed), ..page };
+        Ok(ClassicPage { page, links, is_lasting: present == place })
+    }
+
+    /// The full archive after a full one.
+    async fn next_archive(
+        &self,
+        reading: &ReadRequest,
+        place: ArchivePlace,
+    ) -> Result<Option<ArchivePlace>, ReadError> {
+        let from = Position::Time { span: span_of(place.created.next()), degraded: false };
+        let max = archived::ARCHIVE_ITEMS as usize;
+        let after = ReadRange { since: Some(from), bytes_max: ARCHIVE_BYTES_MAX, live_only: false, max };
+        let mut items = self.ranged(reading, Order::CREATED, after).await?.items;
+        items.reverse();
+        let next = ArchivePlace::of(place.last + archived::ARCHIVE_ITEMS, &items);
+        Ok(next.filter(|_| items.len() == max))
+    }
+
+    fn archive_url(&self, reading: &ReadRequest, record: &FeedRecord, place: ArchivePlace) -> String {
+        self.site_of(reading).archive(&record.name, reading.representation, place)
+    }
+
+    async fn listed(
+        &self,
+        reading: &ReadRequest,
+        order: Order,
+        live_only: bool,
+        max: usize,
+    ) -> Result<Page, ReadError> {
+        let bytes_max = if live_only { self.config.page_bytes_max } else { ARCHIVE_BYTES_MAX };
+        self.ranged(reading, order, ReadRange { since: None, bytes_max, live_only, max }).await
+    }
+
+    async fn ranged(&self, reading: &ReadRequest, order: Order, range: ReadRange) -> Result<Page, ReadError> {
+        let ReadRange { since, max, bytes_max, live_only } = range;
+        let query =
+            PageQuery { feed: reading.view.feed, order, since, until: None, max, bytes_max, live_only };
+        self.store.page(query).await.map_err(|error| ReadError::Store(Arc::new(error)))
+    }
+}
+
+/// A part of a listing.
+struct ReadRange {
+    since: Option<Position>,
+    max: usize,
+    bytes_max: usize,
+    live_only: bool,
+}
+
+/// The one microsecond of a stamp, at which one item stands at most.
+fn span_of(at: Stamp) -> Span {
+    let us = i64::try_from(at.micros()).unwrap_or(i64::MAX);
+    Span { low_us: us, high_us: us }
+}
+
+/// Adds items that stand in archives and were edited since they were first seen: whoever knows their archives learns of it
+/// (RFC 5005 section 4.1).
+fn add_edited(items: &mut Vec<Arc<Item>>, changed: Vec<Arc<Item>>, archived_until: Stamp) {
+    let known: HashSet<_> = items.iter().map(|item| item.id).collect();
+    let is_edited = |item: &Arc<Item>| item.modified != item.created && item.created <= archived_until;
+    items.extend(changed.into_iter().filter(|item| is_edited(item) && !known.contains(&item.id)));
+}
+
+/// An old post that we saw late is among the newest for us, yet its readers expect it by its date.
+fn by_date(items: &mut [Arc<Item>]) {
+    items.sort_by_key(|item| Reverse(item.dated()));
+}
+
+/// The feed as an archive tells of it: what changed elsewhere since does not show in it.
+fn as_of(record: &FeedRecord, changed: Stamp) -> Arc<FeedRecord> {
+    Arc::new(FeedRecord { last_t: changed, ..record.clone() })
+}
