@@ -13,7 +13,7 @@ use crate::{
         view::View,
     },
     notify::Notify,
-    render::{self, Links, Query, Representation, Site},
+    render::{self, ArchivePlace, Links, Query, Representation, Site},
     store::{Store, StoreError},
 };
 use bytes::Bytes;
@@ -32,6 +32,9 @@ mod body_room;
 
 mod legacy;
 
+mod classic;
+
+use classic::ClassicPage;
 use legacy::LegacyKey;
 
 use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EVERY, weight};
@@ -101,6 +104,8 @@ enum Purpose {
     Page,
     /// A push: the page after the acknowledged cursor, which it names as previous.
     Push,
+    /// An archive of a classic view.
+    Archive(ArchivePlace),
 }
 
 /// A position and how it was spelt.
@@ -164,6 +169,11 @@ impl ReadRequest {
             site: None,
             own_url: None,
         }
+    }
+
+    /// An archive of a view for ordinary readers.
+    pub fn archive(feed: FeedNo, representation: Representation, place: ArchivePlace) -> Self {
+        Self { purpose: Purpose::Archive(place), ..Self::classic(feed, representation, place.items()) }
     }
 
     /// The page that a subscriber is pushed after the cursor that it acknowledged.
@@ -251,6 +261,8 @@ pub struct Rendered {
     pub next: Option<String>,
     /// Degree to which a cursor had to be degraded.
     pub degraded: Option<Degraded>,
+    /// True for an archive by the name of its present version, which stays as it is.
+    pub is_lasting: bool,
     /// The visible state of the feed that was read.
     pub head: Head,
     codings: coding::Codings,
@@ -277,6 +289,9 @@ pub enum ReadError {
     /// No such feed: 404.
     #[error("there is no such feed")]
     UnknownFeed,
+    /// No such archive: 404.
+    #[error("there is no such archive; begin with the newest posts")]
+    UnknownArchive,
     /// Others have not read their answers yet, and no memory is left for more: 503 with `Retry-After`.
     #[error("too many answers are being sent; try again soon")]
     Busy,
@@ -436,7 +451,7 @@ impl Readers {
 
     /// Reads the store and renders. Large pages are made one or two at a time, so that ordinary ones find a place.
     async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, ReadError> {
-        let is_large = reading.purpose == Purpose::Page && reading.max > LARGE_ITEMS;
+        let is_large = reading.purpose != Purpose::Push && reading.max > LARGE_ITEMS;
         let mut large_place = if is_large { Some(self.room.large_place().await?) } else { None };
         loop {
             // What a page costs before its size is known is bounded by the number of pages that are made at once.
@@ -446,8 +461,8 @@ impl Readers {
             let lease = match reading.purpose {
                 // Pushes are few at once and small, and must not wait for consumers that do not read.
                 Purpose::Push => None,
-                Purpose::Page if body.len() <= LARGE_BYTES => self.lease(&self.room.ordinary, weight).await,
-                Purpose::Page => {
+                _ if body.len() <= LARGE_BYTES => self.lease(&self.room.ordinary, weight).await,
+                Purpose::Page | Purpose::Archive(_) => {
                     large_place = large_place.or_else(|| self.room.large_places.try_acquire().ok());
                     if large_place.is_none() {
                         drop((place, rendered, body));
@@ -457,7 +472,7 @@ impl Readers {
                     self.lease(&self.room.large, weight).await
                 }
             };
-            if lease.is_none() && reading.purpose == Purpose::Page {
+            if lease.is_none() && reading.purpose != Purpose::Push {
                 return Err(ReadError::Busy);
             }
             let lease = lease.map(Arc::new);
@@ -483,32 +498,38 @@ impl Readers {
         }
     }
 
-    /// A page and its bytes, which are not in it yet.
-    async fn make_body(&self, reading: &ReadRequest) -> Result<(Rendered, Bytes), ReadError> {
-        let bytes_max = match reading.purpose {
-            Purpose::Page => self.config.page_bytes_max,
-            Purpose::Push => self.config.push_bytes_max,
-        };
+    /// The part of a view that a page or a push shows.
+    async fn range(&self, reading: &ReadRequest) -> Result<Page, ReadError> {
         let query = PageQuery {
             feed: reading.view.feed,
             order: reading.view.order,
             since: reading.since.as_ref().map(|spec| spec.position.clone()),
             until: reading.until.as_ref().map(|spec| spec.position.clone()),
             max: reading.max,
-            bytes_max,
-            live_only: reading.representation.is_classic() && reading.purpose == Purpose::Page,
+            bytes_max: match reading.purpose {
+                Purpose::Push => self.config.push_bytes_max,
+                Purpose::Page | Purpose::Archive(_) => self.config.page_bytes_max,
+            },
+            live_only: false,
         };
         let mut page = self.store.page(query).await.map_err(|error| ReadError::Store(Arc::new(error)))?;
         if reading.representation.is_classic() {
             // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
             page.items.retain(|item| !item.is_gone());
         }
-        if reading.representation.is_classic() && reading.purpose == Purpose::Page {
-            // An old post that we saw late is among the newest for us, yet its readers expect it by its date.
-            page.items.sort_by_key(|item| std::cmp::Reverse(item.dated()));
-        }
-        let next = (page.more && reading.purpose == Purpose::Page && !reading.representation.is_classic())
-            .then(|| self.next(reading, &page));
+        Ok(page)
+    }
+
+    /// A page and its bytes, which are not in it yet.
+    async fn make_body(&self, reading: &ReadRequest) -> Result<(Rendered, Bytes), ReadError> {
+        let is_classic = reading.representation.is_classic();
+        let ClassicPage { page, links: archives, is_lasting } = match reading.purpose {
+            Purpose::Archive(place) => self.archive(reading, place).await?,
+            Purpose::Page if is_classic => self.newest(reading).await?,
+            Purpose::Page | Purpose::Push => self.range(reading).await?.into(),
+        };
+        let next =
+            (page.more && reading.purpose == Purpose::Page && !is_classic).then(|| self.next(reading, &page));
         let links = self.site_of(reading).links(
             &page.record.name,
             reading.representation,
@@ -516,10 +537,11 @@ impl Readers {
             next.clone(),
         );
         let base = reading.own_url.as_deref().map_or_else(|| links.base.clone(), str::to_owned);
-        let links = Links { base, ..links };
+        let links = Links { base, archives, ..links };
         let prev_cursor = reading.acked().map(str::to_owned);
         let page = Arc::new(page);
-        let ttl_mins = (self.ttl_mins)(reading.view.feed);
+        let ttl_mins =
+            (self.ttl_mins)(reading.view.feed).filter(|_| !matches!(reading.purpose, Purpose::Archive(_)));
         let body = rendered(page.clone(), reading.representation, links, (prev_cursor, ttl_mins)).await;
         let page = Arc::unwrap_or_clone(page);
         let rendered = Rendered {
@@ -530,6 +552,7 @@ impl Readers {
             last_cursor: page.last_cursor,
             next,
             degraded: page.degraded,
+            is_lasting,
             codings: coding::Codings::default(),
         };
         Ok((rendered, body))

@@ -8,6 +8,8 @@ pub mod document;
 
 pub mod representation;
 
+pub mod archived;
+
 pub mod urls;
 
 pub mod jsonp;
@@ -40,7 +42,8 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-pub use document::{Alternate, Audience, Document, ItemPlace, Links};
+pub use archived::ArchivePlace;
+pub use document::{Alternate, ArchiveLinks, Audience, Document, ItemPlace, Links};
 pub use legacy::LegacyLinks;
 pub use representation::{Negotiation, PositionPlace, Representation, Syntax};
 pub use text::plain as words;

@@ -478,7 +478,7 @@ proptest! {
                 prop_assert!(channel.child(name).is_some());
             }
             let item = item.unwrap();
-            prop_assert_eq!(item.attribute("rdf:about"), Some(cleaned(&iri).as_str()));
+            prop_assert_eq!(item.attribute("rdf:about").unwrap(), &cleaned(&iri));
             prop_assert!(item.child("title").is_some() && item.child("link").is_some());
             for name in ["description", "creator", "subject", "date"] {
                 prop_assert!(item.children.iter().filter(|child| child.name == name && ours(&child.ns)).count() < 2);

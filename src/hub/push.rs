@@ -70,7 +70,7 @@ pub(super) struct Advance {
 pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
     match attempt(&shared, push).await {
         Ok(outcome) => outcome,
-        Err(ReadError::NotReady | ReadError::UnknownFeed) => PushOutcome::Nothing,
+        Err(ReadError::NotReady | ReadError::UnknownFeed | ReadError::UnknownArchive) => PushOutcome::Nothing,
         Err(busy @ ReadError::Busy) => PushOutcome::Ours(busy.to_string()),
         Err(ReadError::Store(error)) => PushOutcome::Ours(error.to_string()),
     }

@@ -22,6 +22,13 @@ pub(super) struct ClassicPage {
     pub(super) is_lasting: bool,
 }
 
+impl From<Page> for ClassicPage {
+    /// A page that is no part of a classic view.
+    fn from(page: Page) -> Self {
+        Self { page, links: ArchiveLinks::default(), is_lasting: false }
+    }
+}
+
 /// Bytes of the items of an archive at most. A hundred posts have a few; its items are fixed, so it cannot be parted.
 const ARCHIVE_BYTES_MAX: usize = 64 << 20;
 
@@ -58,7 +65,11 @@ impl Readers {
     }
 
     /// An archive document.
-    pub(super) async fn archive(&self, reading: &ReadRequest, place: ArchivePlace) -> Result<ClassicPage, ReadError> {
+    pub(super) async fn archive(
+        &self,
+        reading: &ReadRequest,
+        place: ArchivePlace,
+    ) -> Result<ClassicPage, ReadError> {
         let up_to = Position::Time { span: span_of(place.created), degraded: false };
         let items = place.items();
         let has_older = place.last > items as u64;
@@ -67,7 +78,8 @@ impl Readers {
         let page = self.ranged(reading, Order::CREATED_REVERSE, since).await?;
         let own = page.items.get(..items).filter(|own| own[0].created == place.created);
         // The first archive begins with the first item, and no other does.
-        let (Some(own), true) = (own, has_older || !page.more) else { return Err(ReadError::UnknownArchive) };
+        let is_possible = place.last <= page.record.items.total && (has_older || !page.more);
+        let (Some(own), true) = (own, is_possible) else { return Err(ReadError::UnknownArchive) };
         let Some(present) = ArchivePlace::of(place.last, own) else { return Err(ReadError::UnknownArchive) };
         let older = ArchivePlace::of(place.last - items as u64, &page.items[items..]);
         if has_older != older.is_some() {
@@ -76,11 +88,7 @@ impl Readers {
         let newer = if place.is_full() { self.next_archive(reading, place).await? } else { None };
         let record = page.record.clone();
         let url = |place| self.archive_url(reading, &record, place);
-        let links = ArchiveLinks {
-            prev: older.map(url),
-            next: newer.map(url),
-            archive: Some(url(present)),
-        };
+        let links = ArchiveLinks { prev: older.map(url), next: newer.map(url), archive: Some(url(present)) };
         let mut items: Vec<_> = own.iter().filter(|item| !item.is_gone()).cloned().collect();
         by_date(&mut items);
         let page = Page { items, more: false, record: as_of(&record, present.changed), ..page };

@@ -45,8 +45,7 @@ impl ArchivePlace {
         let mut numbers = text.split('-').map(|number| number.parse::<u64>().ok());
         let mut next = || numbers.next().flatten();
         let last = next().filter(|last| *last > 0)?;
-        let place =
-            Self { last, created: Stamp::from_micros(next()?), changed: Stamp::from_micros(next()?) };
+        let place = Self { last, created: Stamp::from_micros(next()?), changed: Stamp::from_micros(next()?) };
         (place.to_string() == text).then_some(place)
     }
 }
@@ -75,10 +74,13 @@ mod tests {
 
     #[test]
     fn a_name_is_read_back_and_no_other_spelling_is_one() {
-        let place = ArchivePlace { last: 300, created: Stamp::from_micros(7), changed: Stamp::from_micros(9) };
+        let place =
+            ArchivePlace { last: 300, created: Stamp::from_micros(7), changed: Stamp::from_micros(9) };
         assert_eq!(place.to_string(), "300-7-9");
         assert_eq!(ArchivePlace::parse("300-7-9"), Some(place));
-        for bad in ["", "300", "300-7", "300-7-9-1", "0-7-9", "+300-7-9", "0300-7-9", "300-7-", "a-b-c", "300--7-9"] {
+        for bad in
+            ["", "300", "300-7", "300-7-9-1", "0-7-9", "+300-7-9", "0300-7-9", "300-7-", "a-b-c", "300--7-9"]
+        {
             assert_eq!(ArchivePlace::parse(bad), None, "{bad}");
         }
     }

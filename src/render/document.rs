@@ -48,6 +48,19 @@ pub struct Links {
     pub alternates: Vec<Alternate>,
     /// The page for people about the feed.
     pub about: String,
+    /// The archives of a classic view.
+    pub archives: ArchiveLinks,
+}
+
+/// Links between a classic view and its archives (RFC 5005 section 4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ArchiveLinks {
+    /// The archive with what is older.
+    pub prev: Option<String>,
+    /// Of an archive: the full archive with what is newer.
+    pub next: Option<String>,
+    /// Of an archive: its own URL, beside which `base` leads to the newest posts.
+    pub archive: Option<String>,
 }
 
 /// A link to another representation of the same feed.
@@ -71,6 +84,30 @@ impl<'a> Document<'a> {
     pub(super) fn next(&self, audience: Audience) -> Option<&'a str> {
         let goes_on = audience == Audience::Full && self.page.more && self.prev_cursor.is_none();
         self.links.next.as_deref().filter(|_| goes_on)
+    }
+
+    /// The document's own URL: of an archive that, of all others the base URL.
+    pub(super) fn own_url(&self) -> &'a str {
+        self.links.archives.archive.as_deref().unwrap_or(&self.links.base)
+    }
+
+    /// The hub, where subscribers are pushed what comes: not at an archive, which gains nothing.
+    pub(super) fn hub(&self) -> Option<&'a str> {
+        (!self.is_archive()).then_some(&self.links.hub)
+    }
+
+    /// True for an archive.
+    pub(super) fn is_archive(&self) -> bool {
+        self.links.archives.archive.is_some()
+    }
+
+    /// The links of RFC 5005 section 4 by their relations.
+    pub(super) fn archive_links(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let ArchiveLinks { prev, next, archive } = &self.links.archives;
+        let current = archive.as_ref().map(|_| self.links.base.as_str());
+        let links =
+            [("prev-archive", prev.as_deref()), ("next-archive", next.as_deref()), ("current", current)];
+        links.into_iter().filter_map(|(relation, url)| Some((relation, url?)))
     }
 
     /// A guess that saves most reallocations: old blogs write a few kilobytes an entry.

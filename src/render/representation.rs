@@ -375,6 +375,11 @@ impl Representation {
         matches!(self.audience, Audience::Classic)
     }
 
+    /// True where its syntax is offered to ordinary readers.
+    pub fn has_classic(self) -> bool {
+        self.syntax.row().audiences.contains(&Audience::Classic)
+    }
+
     /// True where subscribers may be pushed it.
     pub const fn is_pushed(self) -> bool {
         self.syntax.row().is_pushed

@@ -2,7 +2,8 @@
 //! answers at them.
 
 use super::{
-    document::{Alternate, Audience, Links},
+    archived::ArchivePlace,
+    document::{Alternate, ArchiveLinks, Audience, Links},
     representation::Representation,
 };
 use crate::feed::{order::Order, view::Filter};
@@ -45,6 +46,8 @@ pub enum Endpoint {
     Negotiated(String),
     /// The named feed in one representation.
     Page(String, Representation),
+    /// An archive of the named feed, in a classic representation.
+    Archive(String, Representation, ArchivePlace),
 }
 
 /// A view in a representation, as a URL names it.
@@ -75,6 +78,9 @@ impl fmt::Display for Endpoint {
                 Audience::Full => write!(f, "/feeds/{name}.{}", representation.suffix()),
                 Audience::Classic => write!(f, "/feeds/{name}/{CLASSIC}{}", representation.suffix()),
             },
+            Self::Archive(name, representation, place) => {
+                write!(f, "/feeds/{name}/{ARCHIVE}/{place}.{}", representation.suffix())
+            }
         }
     }
 }
@@ -84,6 +90,9 @@ const SECRET: &str = "s";
 
 /// The beginning of the file names for ordinary readers.
 const CLASSIC: &str = "classic.";
+
+/// The step of our paths before the names of archives.
+const ARCHIVE: &str = "archive";
 
 impl Endpoint {
     /// The endpoint at the end of these steps, unescaped.
@@ -96,9 +105,11 @@ impl Endpoint {
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::List | Self::Outline | Self::Hub => None,
-            Self::HubOf(name) | Self::About(name) | Self::Negotiated(name) | Self::Page(name, _) => {
-                Some(name)
-            }
+            Self::HubOf(name)
+            | Self::About(name)
+            | Self::Negotiated(name)
+            | Self::Page(name, _)
+            | Self::Archive(name, ..) => Some(name),
         }
     }
 
@@ -115,6 +126,11 @@ impl Endpoint {
                     Self::Page(name.to_owned(), Representation::with_suffix(Audience::Full, suffix)?)
                 }
             },
+            ["feeds", name, ARCHIVE, file] => {
+                let (place, suffix) = file.rsplit_once('.')?;
+                let representation = Representation::with_suffix(Audience::Classic, suffix)?;
+                Self::Archive(name.to_owned(), representation, ArchivePlace::parse(place)?)
+            }
             ["feeds", name, file] => {
                 let suffix = file.strip_prefix(CLASSIC)?;
                 Self::Page(name.to_owned(), Representation::with_suffix(Audience::Classic, suffix)?)
@@ -190,6 +206,11 @@ impl Site {
         }
     }
 
+    /// An archive of a classic view.
+    pub fn archive(&self, name: &str, representation: Representation, place: ArchivePlace) -> String {
+        self.print(&Endpoint::Archive(name.to_owned(), representation, place))
+    }
+
     /// A page of a view, its range spelt out.
     pub fn page(&self, name: &str, representation: Representation, query: &Query) -> String {
         format!("{}?{query}", self.print(&Endpoint::Page(name.to_owned(), representation)))
@@ -209,6 +230,7 @@ impl Site {
             next,
             alternates: self.alternates(name, representation, order),
             about: self.about(name),
+            archives: ArchiveLinks::default(),
         }
     }
 
@@ -222,12 +244,13 @@ impl Site {
         }
     }
 
-    /// The same feed in other representations. A classic one names only classic ones, and so does a page for people: a reader
-    /// that followed it to the Smart Feed would find the oldest item first.
+    /// The same feed in other representations that subscribers or people use. Where there is a classic one, that: a reader that
+    /// followed another to the Smart Feed would find the oldest item first.
     fn alternates(&self, name: &str, own: Representation, order: Order) -> Vec<Alternate> {
         let is_for_readers = own.is_classic() || own.is_page();
-        let others =
-            Representation::all().filter(|other| *other != own && (other.is_classic() || !is_for_readers));
+        let is_used = |other: &Representation| other.is_pushed() || other.is_page();
+        let is_apt = |other: &Representation| other.is_classic() || !(is_for_readers || other.has_classic());
+        let others = Representation::all().filter(|other| *other != own && is_used(other) && is_apt(other));
         let alternate = |other: Representation| Alternate {
             href: self.base(name, other, order),
             media_type: other.media_type(),
@@ -268,7 +291,8 @@ impl Site {
             | Endpoint::Outline
             | Endpoint::Hub
             | Endpoint::HubOf(_)
-            | Endpoint::About(_) => return None,
+            | Endpoint::About(_)
+            | Endpoint::Archive(..) => return None,
         };
         if !Query::is_ours(url.query().unwrap_or_default()) {
             return None;

@@ -30,7 +30,7 @@ pub(super) fn clamped(title: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// What every head begins with.
+/// The beginning of every head.
 pub(super) fn head(page: &mut Xml, title: &str) {
     page.empty("meta", &[("charset", Some("utf-8"))]);
     page.empty(

@@ -34,13 +34,13 @@ pub(super) async fn list(
     request: &Parts,
     caller: &Caller,
 ) -> Result<Response, Refusal> {
-    let form = Form::of(request, caller)?;
+    let form = AnswerForm::of(request, caller)?;
     let site = caller.site(context);
-    let found = FoundFeeds::read(context, request, caller, &site.list()).await?;
+    let found = FeedPart::read(context, request, caller, &site.list()).await?;
     let list = found.list(site);
     let body = match form {
-        Form::Page => render::html::list(&list),
-        Form::Json | Form::Script(_) => render::list::json(&list),
+        AnswerForm::Page => render::html::list(&list),
+        AnswerForm::Json | AnswerForm::Script(_) => render::list::json(&list),
     };
     Ok(form.answer(request, body))
 }
@@ -52,7 +52,7 @@ pub(super) async fn outline(
     caller: &Caller,
 ) -> Result<Response, Refusal> {
     let site = caller.site(context);
-    let found = FoundFeeds::read(context, request, caller, &site.outline()).await?;
+    let found = FeedPart::read(context, request, caller, &site.outline()).await?;
     let mut response = Response::default();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::list::OPML_TYPE));
@@ -61,13 +61,13 @@ pub(super) async fn outline(
 }
 
 /// The part of the feeds that a request asks for and that its caller may read.
-struct FoundFeeds {
+struct FeedPart {
     feeds: Vec<FeedRecord>,
     total: usize,
     next: Option<String>,
 }
 
-impl FoundFeeds {
+impl FeedPart {
     /// `url` is that of the list, below which the next part is.
     async fn read(
         context: &ServeContext,
@@ -105,7 +105,7 @@ pub(super) async fn about(
     caller: &Caller,
     name: &str,
 ) -> Result<Response, Refusal> {
-    let form = Form::of(request, caller)?;
+    let form = AnswerForm::of(request, caller)?;
     let no = context.feed(name)?;
     let feed = context.store.feed(no).await?;
     let upstream = context.gate.catalog.snapshot().feed_no(no).map(|feed| feed.shown_url());
@@ -128,8 +128,8 @@ pub(super) async fn about(
         },
     };
     let body = match form {
-        Form::Page => render::html::about(&about),
-        Form::Json | Form::Script(_) => render::about::json(&about),
+        AnswerForm::Page => render::html::about(&about),
+        AnswerForm::Json | AnswerForm::Script(_) => render::about::json(&about),
     };
     Ok(form.answer(request, body))
 }
@@ -151,7 +151,7 @@ fn validated(request: &Parts, mut response: Response, body: Vec<u8>) -> Response
 }
 
 /// The form of an answer about feeds.
-enum Form {
+enum AnswerForm {
     /// A page, for a browser.
     Page,
     /// JSON.
@@ -160,7 +160,7 @@ enum Form {
     Script(String),
 }
 
-impl Form {
+impl AnswerForm {
     /// The form that a request asks for. As of pages of feeds, scripts are for public answers only (D-12).
     fn of(request: &Parts, caller: &Caller) -> Result<Self, Refusal> {
         let query = request.uri.query().unwrap_or_default();

@@ -108,6 +108,9 @@ impl Handler for FeedPages {
             Endpoint::Page(name, form) if form.is_classic() => {
                 pull::classic(context, request, caller, (&name, form)).await
             }
+            Endpoint::Archive(name, form, place) => {
+                pull::archive(context, request, caller, (&name, form, place)).await
+            }
             Endpoint::Page(name, form) => pull::smart(context, request, caller, (&name, Some(form))).await,
             Endpoint::Hub | Endpoint::HubOf(_) => Err(context.unknown("there is no hub here")),
         };

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     feed::{record::Head, stamp::Stamp, view::View},
     readers::{self, ReadError, ReadRequest, Rendered},
-    render::{self, PositionPlace, Query, Representation},
+    render::{self, ArchivePlace, PositionPlace, Query, Representation},
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode,
@@ -25,6 +25,9 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 use tokio::time::Instant;
+
+/// `Cache-Control` of what never changes: a year, the longest that caches know (RFC 8246).
+const LASTING: &str = "max-age=31536000, immutable";
 
 /// Items on a page when the consumer does not say (SF-20).
 pub(super) const ITEMS_DEFAULT: usize = 50;
@@ -78,6 +81,31 @@ pub(super) async fn classic(
     context.check_ready(feed).await?;
     let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
     answer.shared(&reading).await
+}
+
+/// An archive of a view for ordinary readers. By the name of its present version it may be kept for ever; by the name of a
+/// former one it is what it is now, and not to be kept.
+pub(super) async fn archive(
+    context: &ServeContext,
+    request: &Parts,
+    caller: &Caller,
+    (name, representation, place): (&str, Representation, ArchivePlace),
+) -> Result<Response, Refusal> {
+    let feed = context.feed(name)?;
+    let reading = ReadRequest::archive(feed, representation, place).seen_from(caller.site.clone());
+    let view = reading.view();
+    context.check_ready(feed).await?;
+    let body = context.readers.read(&reading).await?;
+    let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
+    let mut response =
+        answer.lasting(&body, &caller.site(context).archive(name, representation, place)).await;
+    if body.is_lasting {
+        let changed = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(place.changed.secs()));
+        if let Ok(changed) = HeaderValue::try_from(changed) {
+            response.headers_mut().insert(LAST_MODIFIED, changed);
+        }
+    }
+    Ok(response)
 }
 
 async fn read_or_hold(
@@ -172,6 +200,30 @@ impl PullAnswer<'_> {
             headers.insert("smart-feed-cursor", HeaderValue::from_static(degraded.name()));
         }
         Ok(response)
+    }
+
+    /// An archive, with validators made of its bytes.
+    async fn lasting(&self, body: &Rendered, own_url: &str) -> Response {
+        let etag = format!("W/\"{:08x}.{:x}\"", crc32fast::hash(&body.body), body.body.len());
+        let known = accept::joined(&self.request.headers, &IF_NONE_MATCH);
+        let mut response = if known.is_some_and(|known| accept::names_tag(&known, &etag)) {
+            let mut response = Response::default();
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        } else {
+            self.coded(body).await
+        };
+        let headers = response.headers_mut();
+        if let Ok(etag) = HeaderValue::try_from(etag) {
+            headers.insert(ETAG, etag);
+        }
+        let caching = if body.is_lasting { LASTING } else { "no-cache" };
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+        if let Ok(link) = HeaderValue::try_from(format!("<{own_url}>; rel=\"self\"")) {
+            headers.insert(LINK, link);
+        }
+        response
     }
 
     /// The body in the coding that the consumer prefers.

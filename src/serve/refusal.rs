@@ -9,7 +9,7 @@ use crate::{
     catalog::RegistrationProgress,
     feed::position::BadPosition,
     readers::ReadError,
-    render::{Audience, BadQuery, Representation, urls::asks_for_script},
+    render::{Audience, BadQuery, Negotiation, Representation, urls::asks_for_script},
     store::StoreError,
 };
 use http::{
@@ -89,13 +89,14 @@ impl Refusal {
 
     /// 406, with what there is.
     pub fn unacceptable() -> Self {
-        let all = |audience, name: fn(Representation) -> String| {
-            Representation::of(audience).map(name).collect::<Vec<_>>().join(" or ")
-        };
+        fn named(forms: impl Iterator<Item = Representation>, name: fn(Representation) -> String) -> String {
+            forms.map(name).collect::<Vec<_>>().join(" or ")
+        }
+        let is_chosen = |form: &Representation| form.negotiation() != Negotiation::Never;
         let text = format!(
             "nothing acceptable: this feed comes as {}; for ordinary readers take {} below it",
-            all(Audience::Full, |representation| representation.media_type().to_owned()),
-            all(Audience::Classic, |representation| format!("classic.{}", representation.suffix())),
+            named(Representation::of(Audience::Full).filter(is_chosen), |form| form.media_type().to_owned()),
+            named(Representation::of(Audience::Classic), |form| format!("classic.{}", form.suffix())),
         );
         Self::new(StatusCode::NOT_ACCEPTABLE, text)
     }
@@ -190,7 +191,7 @@ impl From<ReadError> for Refusal {
                 retry_after_secs: Some(*NOT_READY_SECS.start()),
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
             },
-            ReadError::UnknownFeed => Self::unknown(error.to_string()),
+            ReadError::UnknownFeed | ReadError::UnknownArchive => Self::unknown(error.to_string()),
             ReadError::Busy => Self {
                 retry_after_secs: Some(BUSY_SECS),
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())

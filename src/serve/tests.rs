@@ -6,6 +6,7 @@
 
 mod rig;
 
+mod archives;
 mod asking;
 mod paging;
 

@@ -15,6 +15,7 @@ const CRATES: &[&str] = &[
     "base64",
     "chrono",
     "crc32fast",
+    "csv",
     "encoding_rs",
     "feed_rs",
     "hex",

@@ -102,6 +102,39 @@ async fn each_topic_pushes_what_it_lists() {
     assert_eq!(acked, [head.clone(), head_created, head.clone(), head]);
 }
 
+// SF-75, SF-85: what a subscriber can follow is pushed in its own form, deletions included; tables and pages are not.
+#[tokio::test(start_paused = true)]
+async fn feeds_of_every_kind_are_pushed_and_tables_are_not() {
+    let rig = Rig::new().await;
+    rig.add_all(1..=2).await;
+    let subscribe = async |suffix: &str| {
+        let topic = format!("http://feeds.example:8080/feeds/blog{suffix}");
+        let form = [("hub.mode", "subscribe"), ("hub.topic", topic.as_str()), ("hub.callback", CALLBACK)];
+        rig.ask(&form).await.0
+    };
+    for suffix in [".csv", ".tsv", ".html", ".rdf", ".as2", ".jsonl", "/classic.html", "/classic.rdf"] {
+        assert!((400..500).contains(&subscribe(suffix).await), "{suffix}");
+    }
+    for (suffix, media_type, tombstone) in [
+        (".rss", "application/rss+xml", "<at:deleted-entry ref="),
+        (".jsonfeed", "application/feed+json", "\"deleted\":[{"),
+    ] {
+        assert_eq!(subscribe(suffix).await, 202, "{suffix}");
+        rig.wait(1).await;
+        rig.net.taken();
+        rig.add(if suffix == ".rss" { 3 } else { 4 }).await;
+        rig.delete(if suffix == ".rss" { 1 } else { 2 }).await;
+        let pushes: Vec<Call> = rig.net.pushes();
+        let pushes: Vec<_> =
+            pushes.iter().filter(|push| push.header("content-type").starts_with(media_type)).collect();
+        let [added, deleted] = &pushes[..] else { panic!("{} pushes", pushes.len()) };
+        let text = |push: &Call| String::from_utf8(push.body.to_vec()).unwrap();
+        assert!(text(added).contains(added.last()) && text(added).contains(added.prev()), "{}", text(added));
+        assert!(text(deleted).contains(tombstone), "{}", text(deleted));
+        assert_eq!(deleted.prev(), added.last());
+    }
+}
+
 // SF-71, P-62, D-P8.
 #[tokio::test(start_paused = true)]
 async fn a_slow_subscriber_has_one_push_at_a_time_and_in_order() {

@@ -1,7 +1,7 @@
 //! ActivityStreams 2.0: a page as an OrderedCollectionPage of Create, Update and Delete activities, valid as JSON-LD; not
 //! ActivityPub, and not ActivityStreams 1.0.
 //!
-//! What the vocabulary has no word for are terms of the Smart Feeds vocabulary, `fo:`.
+//! Terms that the vocabulary lacks are those of Smart Feeds, `fo:`.
 
 use super::json::{self, Date};
 use crate::{
@@ -26,7 +26,7 @@ mod tests;
 /// The context of the vocabulary, which JSON-LD processors know.
 const CONTEXT: &str = "https://www.w3.org/ns/activitystreams";
 
-/// Where the words of `fo:` are.
+/// Namespace of the words of `fo:`.
 const FO: &str = "http://fanout.org/protocol/atom#";
 
 /// Writes the document.
@@ -111,7 +111,7 @@ struct ItemActivity<'a> {
     kind: &'static str,
     published: Date,
     actor: Party<'a>,
-    object: Changed<'a>,
+    object: ChangedObject<'a>,
     #[serde(rename = "fo:id")]
     item_id: String,
     #[serde(rename = "fo:created")]
@@ -138,7 +138,7 @@ struct Party<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Changed<'a> {
+enum ChangedObject<'a> {
     Article(Box<Article<'a>>),
     Gone(DeletedArticle<'a>),
 }
@@ -241,10 +241,15 @@ impl<'a> WholeCollection<'a> {
 impl<'a> ItemActivity<'a> {
     fn of(item: &'a Item, feed: &'a FeedRecord) -> Self {
         let (object, reason, first_missing, last_seen) = match &item.content {
-            Content::Live(entry) => (Changed::Article(Box::new(Article::of(item, entry))), None, None, None),
-            Content::Gone { reason, first_missing, last_seen } => {
-                (Changed::Gone(DeletedArticle::of(item)), Some(reason.code()), *first_missing, *last_seen)
+            Content::Live(entry) => {
+                (ChangedObject::Article(Box::new(Article::of(item, entry))), None, None, None)
             }
+            Content::Gone { reason, first_missing, last_seen } => (
+                ChangedObject::Gone(DeletedArticle::of(item)),
+                Some(reason.code()),
+                *first_missing,
+                *last_seen,
+            ),
         };
         let author = item.entry().and_then(|entry| entry.authors.iter().find_map(Party::person));
         Self {

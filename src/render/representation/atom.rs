@@ -82,6 +82,9 @@ fn head(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
         xml.close("author");
     }
     links(xml, document, audience);
+    if document.is_archive() {
+        xml.empty("fh:archive", &[("xmlns:fh", Some(ns::FEED_HISTORY))]);
+    }
     construct::people(xml, "contributor", &metadata.contributors);
     construct::categories(xml, &metadata.categories);
     if let Some(rights) = visible(metadata.rights.as_ref()) {
@@ -115,8 +118,13 @@ fn updated(last_t: Stamp) -> Stamp {
 fn links(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let links = document.links;
     let own_type = Some(MEDIA_TYPE);
-    xml.empty("link", &[("rel", Some("self")), ("type", own_type), ("href", Some(&links.base))]);
-    xml.empty("link", &[("rel", Some("hub")), ("href", Some(&links.hub))]);
+    xml.empty("link", &[("rel", Some("self")), ("type", own_type), ("href", Some(document.own_url()))]);
+    if let Some(hub) = document.hub() {
+        xml.empty("link", &[("rel", Some("hub")), ("href", Some(hub))]);
+    }
+    for (relation, url) in document.archive_links() {
+        xml.empty("link", &[("rel", Some(relation)), ("type", own_type), ("href", Some(url))]);
+    }
     if let Some(next) = document.next(audience) {
         xml.empty("link", &[("rel", Some("next")), ("type", own_type), ("href", Some(next))]);
     }

@@ -7,7 +7,7 @@ use crate::{
         record::FeedRecord,
     },
     render::{
-        document::{Audience, Document, ItemPlace},
+        document::{ArchiveLinks, Audience, Document, ItemPlace},
         identity, target,
         text::{body_html, html, plain, visible},
         values,
@@ -31,7 +31,10 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     page.open("html", &[("lang", Some(language.unwrap_or("en")))]);
     page.open("head", &[]);
     head(&mut page, &title);
-    link(&mut page, "canonical", None, &links.base);
+    link(&mut page, "canonical", None, document.own_url());
+    for (relation, url) in document.archive_links() {
+        link(&mut page, relation, Some("text/html"), url);
+    }
     for other in &links.alternates {
         let attributes = [
             ("rel", Some("alternate")),
@@ -63,13 +66,28 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     if document.page.items.is_empty() {
         page.leaf("p", &[("class", Some("quiet")), ("lang", Some("en"))], "There is nothing here.");
     }
-    if let Some(next) = document.next(audience) {
-        page.open("nav", &[("class", Some("pages")), ("lang", Some("en"))]);
-        let attributes = [("rel", Some("next")), ("href", Some(next))];
-        page.leaf("a", &attributes, "Next page");
-        page.close("nav");
-    }
+    pages(&mut page, document, audience);
     finish(page)
+}
+
+/// The pages beside this one.
+fn pages(page: &mut Xml, document: &Document<'_>, audience: Audience) {
+    let ArchiveLinks { prev, next, .. } = &document.links.archives;
+    let beside = [
+        ("next", document.next(audience), "Next page"),
+        ("prev", next.as_deref(), "Newer posts"),
+        ("next", prev.as_deref(), "Older posts"),
+    ];
+    if beside.iter().all(|(_, url, _)| url.is_none()) {
+        return;
+    }
+    page.open("nav", &[("class", Some("pages")), ("lang", Some("en"))]);
+    for (relation, url, words) in beside {
+        if url.is_some() {
+            page.leaf("a", &[("rel", Some(relation)), ("href", url)], words);
+        }
+    }
+    page.close("nav");
 }
 
 /// Writes one item. It stands in the `main` of a page.
@@ -128,7 +146,7 @@ fn live(page: &mut Xml, item: &Item, entry: &Entry) {
 /// Dates, people, tags, and the comments page; in each the class that programs know it by.
 fn byline(page: &mut Xml, item: &Item, entry: &Entry, url: Option<&str>) {
     page.open("p", &[("class", Some("quiet byline"))]);
-    page.leaf("data", &[("class", Some("u-uid")), ("value", Some(item.given_id()))], "");
+    page.leaf("data", &[("class", Some("u-uid")), ("value", Some(&item.iri))], "");
     classed_time(page, Some("dt-published"), item.dated());
     if item.updated() != item.dated() {
         page.aside(|out| out.push_str("changed "));

@@ -63,7 +63,8 @@ struct JsonFeedPage<'a> {
     authors: JsonAuthors<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     language: Option<&'a str>,
-    hubs: [JsonHub<'a>; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hubs: Vec<JsonHub<'a>>,
     items: Vec<JsonFeedItem<'a>>,
     #[serde(rename = "_everfeed")]
     extension: PageExtension<'a>,
@@ -92,7 +93,7 @@ struct JsonHub<'a> {
     url: &'a str,
 }
 
-/// What a page holds beyond the format. `id` of an item and of a tombstone is ours, the same as in every other syntax.
+/// Facts of a page beyond the format. `id` of an item and of a tombstone is ours, the same as in every other syntax.
 #[derive(Serialize)]
 struct PageExtension<'a> {
     /// The page for people about the feed.
@@ -174,7 +175,7 @@ struct JsonTexts<'a> {
     summary: Option<Cow<'a, str>>,
 }
 
-/// What an item holds beyond the format; the position for the full audience only.
+/// Facts of an item beyond the format; the position for the full audience only.
 #[derive(Serialize)]
 struct ItemExtension<'a> {
     #[serde(flatten)]
@@ -230,14 +231,14 @@ impl<'a> JsonFeedPage<'a> {
             version: VERSION,
             title: identity::name(feed),
             home_page_url: metadata.link("alternate").and_then(target::link),
-            feed_url: &links.base,
+            feed_url: document.own_url(),
             description: visible(metadata.description.as_ref()).map(plain),
-            next_url: document.next(audience),
+            next_url: document.next(audience).or(links.archives.prev.as_deref()),
             icon: metadata.image.as_ref().and_then(|image| target::image(&image.url)),
             favicon: metadata.icon.as_deref().and_then(target::image),
             authors: JsonAuthors::of(&metadata.authors),
             language: metadata.language.as_deref().and_then(values::language),
-            hubs: [JsonHub { kind: "WebSub", url: &links.hub }],
+            hubs: document.hub().map(|url| JsonHub { kind: "WebSub", url }).into_iter().collect(),
             items: page.items.iter().filter_map(live).collect(),
             extension: PageExtension::of(document, metadata, audience),
         }

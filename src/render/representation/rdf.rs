@@ -32,8 +32,8 @@ const DC_TERMS: &str = "http://purl.org/dc/terms/";
 const ENCLOSURE: &str = "http://purl.oclc.org/net/rss_2.0/enc#";
 /// mod_annotation: the page on which a post is discussed.
 const ANNOTATE: &str = "http://purl.org/rss/1.0/modules/annotate/";
-/// The relations of links as RDF has them.
-const XHTML_VOCABULARY: &str = "http://www.w3.org/1999/xhtml/vocab#";
+/// The registered relations of links as properties (RFC 4287 section 4.2.7.2).
+const RELATIONS: &str = "http://www.iana.org/assignments/relation/";
 
 const CLASSIC: &[Declared] = &[
     ("rdf", RDF),
@@ -44,7 +44,7 @@ const CLASSIC: &[Declared] = &[
     ("enc", ENCLOSURE),
     ("annotate", ANNOTATE),
     ("sy", ns::SYNDICATION),
-    ("xhv", XHTML_VOCABULARY),
+    ("iana", RELATIONS),
 ];
 
 const FULL: &[Declared] = &[
@@ -56,7 +56,7 @@ const FULL: &[Declared] = &[
     ("enc", ENCLOSURE),
     ("annotate", ANNOTATE),
     ("sy", ns::SYNDICATION),
-    ("xhv", XHTML_VOCABULARY),
+    ("iana", RELATIONS),
     ("fo", ns::SMART_FEED),
     ("at", ns::TOMBSTONES),
     ("app", ns::PUBLISHING),
@@ -106,7 +106,7 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     let title = identity::name(feed);
     let site = metadata.link("alternate").and_then(web).unwrap_or(Cow::Borrowed(&links.about));
     let picture = metadata.picture().and_then(web);
-    xml.open("channel", &[("rdf:about", Some(&links.base))]);
+    xml.open("channel", &[("rdf:about", Some(document.own_url()))]);
     xml.leaf("title", &[], &title);
     xml.leaf("link", &[], &site);
     let description = visible(metadata.description.as_ref()).map_or(Cow::Borrowed(&*title), plain);
@@ -128,7 +128,13 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     }
     rhythm::elements(xml, document.ttl_mins);
     if let Some(next) = document.next(audience) {
-        xml.empty("xhv:next", &[("rdf:resource", Some(next))]);
+        xml.empty("iana:next", &[("rdf:resource", Some(next))]);
+    }
+    for (relation, url) in document.archive_links() {
+        xml.empty(&format!("iana:{relation}"), &[("rdf:resource", Some(url))]);
+    }
+    if document.is_archive() {
+        xml.empty("fh:archive", &[("xmlns:fh", Some(ns::FEED_HISTORY))]);
     }
     if audience == Audience::Full {
         xml.leaf("fo:total", &[], &feed.items.total.to_string());
@@ -181,6 +187,9 @@ fn live(xml: &mut Xml, item: &Item, entry: &Entry, audience: Audience) {
     people(xml, "dc:contributor", &entry.contributors);
     subjects(xml, &entry.categories);
     xml.leaf("dc:date", &[], &item.dated().rfc3339());
+    if let Some(published) = item.published() {
+        xml.leaf("dcterms:issued", &[], &published.rfc3339());
+    }
     xml.leaf("dcterms:modified", &[], &item.updated().rfc3339());
     if let Some(rights) = visible(entry.rights.as_ref()) {
         xml.leaf("dc:rights", &[], &plain(rights));
@@ -287,7 +296,7 @@ fn is_ours(element: &Element) -> bool {
             ["creator", "contributor", "subject", "date", "rights", "source", "title", "description"]
                 .contains(&element.name.as_str())
         }
-        DC_TERMS => element.name == "modified",
+        DC_TERMS => ["issued", "modified"].contains(&element.name.as_str()),
         ns::PUBLISHING => element.name == "edited",
         _ => false,
     }

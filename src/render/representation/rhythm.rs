@@ -1,4 +1,4 @@
-//! How often to ask for a feed, in the vocabulary that RSS of both kinds knows (`sy:`); not when we ask its publisher.
+//! The rhythm in which to ask for a feed, in the vocabulary that RSS of both kinds knows (`sy:`); not when we ask its publisher.
 
 use crate::render::xml::Xml;
 

@@ -123,8 +123,17 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
     skipped(xml, &metadata.rhythm);
     picture(xml, metadata, &title, &site);
     let own_type = Some(MEDIA_TYPE);
-    xml.empty("atom:link", &[("rel", Some("self")), ("type", own_type), ("href", Some(&links.base))]);
-    xml.empty("atom:link", &[("rel", Some("hub")), ("href", Some(&links.hub))]);
+    let own_url = Some(document.own_url());
+    xml.empty("atom:link", &[("rel", Some("self")), ("type", own_type), ("href", own_url)]);
+    if let Some(hub) = document.hub() {
+        xml.empty("atom:link", &[("rel", Some("hub")), ("href", Some(hub))]);
+    }
+    for (relation, url) in document.archive_links() {
+        xml.empty("atom:link", &[("rel", Some(relation)), ("type", own_type), ("href", Some(url))]);
+    }
+    if document.is_archive() {
+        xml.empty("fh:archive", &[("xmlns:fh", Some(ns::FEED_HISTORY))]);
+    }
     if let Some(next) = document.next(audience) {
         xml.empty("atom:link", &[("rel", Some("next")), ("type", own_type), ("href", Some(next))]);
     }

@@ -135,7 +135,8 @@ const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋',
 /// front. So whoever takes the first apostrophe off such a cell has what it was.
 fn without_formula(cell: Cow<'_, str>) -> Cow<'_, str> {
     let is_fill = |c: char| c == '\'' || c.is_whitespace();
-    let is_formula = cell.starts_with(FORMULA) || cell.trim_start_matches(is_fill).starts_with(FORMULA);
+    let is_formula = cell.trim_start_matches('\'').starts_with(FORMULA)
+        || cell.trim_start_matches(is_fill).starts_with(FORMULA);
     if is_formula { Cow::Owned(format!("'{cell}")) } else { cell }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Endpoint, Query, Site, Topic};
 use crate::{
-    feed::{order::Order, view::Filter},
-    render::representation::Representation,
+    feed::{order::Order, stamp::Stamp, view::Filter},
+    render::{archived::ArchivePlace, document::Audience, representation::Representation},
 };
 use proptest::{option, prelude::*, sample::select};
 use url::Url;
@@ -29,7 +29,18 @@ fn any_endpoint() -> impl Strategy<Value = Endpoint> {
         any_name().prop_map(Endpoint::About),
         any_name().prop_map(Endpoint::Negotiated),
         (any_name(), any_representation()).prop_map(|(name, form)| Endpoint::Page(name, form)),
+        any_archive(),
     ]
+}
+
+fn any_archive() -> impl Strategy<Value = Endpoint> {
+    let classic = select(Representation::of(Audience::Classic).collect::<Vec<_>>());
+    (any_name(), classic, 1_u64.., any::<u64>(), any::<u64>()).prop_map(
+        |(name, form, last, created, changed)| {
+            let (created, changed) = (Stamp::from_micros(created), Stamp::from_micros(changed));
+            Endpoint::Archive(name, form, ArchivePlace { last, created, changed })
+        },
+    )
 }
 
 fn any_query() -> impl Strategy<Value = Query> {

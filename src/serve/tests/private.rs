@@ -17,7 +17,7 @@ use http_body_util::Full;
 use std::time::Duration;
 
 /// Every way to the feed `blog`.
-const WAYS: [&str; 9] = [
+const WAYS: [&str; 11] = [
     "/feeds/blog",
     "/feeds/blog.atom",
     "/feeds/blog.json?since=cursor:",
@@ -25,6 +25,8 @@ const WAYS: [&str; 9] = [
     "/feeds/blog.json?since=nonsense",
     "/feeds/blog.atom?order=best",
     "/feeds/blog/classic.rss",
+    "/feeds/blog/archive/100-1-1.atom",
+    "/feeds/blog.csv",
     "/feeds/blog/about",
     "/feeds/%62log",
 ];
@@ -297,4 +299,27 @@ async fn the_hub_is_told_who_sends_a_request() {
     assert_eq!(who("/hub", None).await, "");
     let refused = form("/hub", Some("Bearer wrong")).await;
     assert_eq!((refused.status, refused.headers.get_all("www-authenticate").iter().count()), (401, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_outline_names_private_feeds_to_their_readers_alone() {
+    // U-1, SF-131.
+    let site = private(for_alice()).await;
+    let names_it = async |answer: Answer| {
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.text().contains("/feeds/blog/")
+    };
+    assert!(!names_it(site.get("/feeds.opml").await).await);
+    assert!(!names_it(get_as(&site, "/feeds.opml", &bearer(BOB)).await).await);
+    let own = get_as(&site, "/feeds.opml", &bearer(ALICE)).await;
+    assert!(own.header("cache-control").starts_with("private"), "{:?}", own.headers);
+    assert!(names_it(own).await);
+    let secret = site.get(&format!("/s/{ALICE_URL}/feeds.opml")).await;
+    assert!(
+        secret.text().contains(&format!("{ROOT}/s/{ALICE_URL}/feeds/blog/classic.rss")),
+        "{}",
+        secret.text()
+    );
+    let script = get_as(&site, "/feeds?callback=f", &bearer(ALICE)).await;
+    assert_eq!(script.status, 403);
 }

@@ -326,3 +326,21 @@ async fn a_mount_answers_beside_ours_as_a_stream_and_gets_its_body_unread() {
     let nowhere = Request::get("/feeds").body(Full::<Bytes>::default()).unwrap();
     assert_eq!(router.oneshot(nowhere).await.unwrap().status(), 404);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_feeds_are_an_outline_for_readers_to_import() {
+    // O-1, O-3.
+    let site = Site::of(1..=3).await;
+    let outline = site.get("/feeds.opml").await;
+    assert_eq!((outline.status, outline.header("content-type")), (200, "text/x-opml; charset=utf-8"));
+    assert!(
+        outline.text().contains(&format!("xmlUrl=\"{ROOT}/feeds/blog/classic.rss\"")),
+        "{}",
+        outline.text()
+    );
+    let known = site.get_with("/feeds.opml", &[("if-none-match", outline.header("etag"))]).await;
+    assert_eq!((known.status, known.body.len()), (304, 0));
+    assert_eq!(site.get("/feeds.opml?max=0").await.status, 400);
+    site.withdraw();
+    assert!(site.get("/feeds.opml").await.text().contains("isComment"));
+}

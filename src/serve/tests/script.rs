@@ -95,3 +95,26 @@ async fn a_script_is_for_one_page_and_next_does_not_name_its_function() {
     assert!(!page["next"].as_str().unwrap().contains("cb"));
     assert_eq!((script.header("etag"), script.header("last-modified")), ("", ""));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_list_and_the_descriptions_are_handed_to_scripts_too() {
+    // SF-41, D-12.
+    let site = Site::of(1..=3).await;
+    for target in ["/feeds", "/feeds/blog/about"] {
+        let json = site.get(target).await.json();
+        let script = site.get_with(&format!("{target}?callback=a.b"), &[("accept", "text/html")]).await;
+        assert_eq!(script.header("content-type"), "application/javascript; charset=utf-8");
+        assert_eq!(script.header("x-content-type-options"), "nosniff");
+        assert_eq!(serde_json::from_str::<Value>(argument(script.text(), "a.b")).unwrap(), json);
+        let bad = site.get(&format!("{target}?callback=alert(1)")).await;
+        assert_eq!((bad.status, bad.text().contains("alert")), (400, false));
+        assert_eq!(site.get(&format!("{target}?callback=a&callback=a")).await.status, 400);
+        assert_eq!(site.get(&format!("{target}?callback=")).await.json(), json);
+    }
+    let every = ["json", "jsonfeed", "as2"];
+    for suffix in every {
+        let json = site.get(&format!("/feeds/blog.{suffix}?since=cursor:")).await.json();
+        let script = site.get(&format!("/feeds/blog.{suffix}?since=cursor:&callback=f")).await;
+        assert_eq!(serde_json::from_str::<Value>(argument(script.text(), "f")).unwrap(), json);
+    }
+}

@@ -47,6 +47,7 @@ fn a_page_says_where_it_stands_and_how_to_go_on() {
   <link rel="alternate" type="application/json" title="Smart Feed (JSON)" href="http://127.0.0.1/feeds/x.json?order=modified"/>
   <link rel="alternate" type="application/atom+xml" title="Newest posts (Atom)" href="http://127.0.0.1/feeds/x/classic.atom"/>
   <link rel="alternate" type="application/rss+xml" title="Newest posts (RSS)" href="http://127.0.0.1/feeds/x/classic.rss"/>
+  <link rel="alternate" type="application/feed+json" title="Newest posts (JSON Feed)" href="http://127.0.0.1/feeds/x/classic.jsonfeed"/>
   <link rel="describedby" type="text/html" title="About this feed" href="http://127.0.0.1/feeds/x/about"/>
   <link rel="alternate" type="text/html" href="http://example.org/"/>
   <generator version="VERSION">everfeed</generator>

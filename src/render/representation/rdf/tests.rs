@@ -85,6 +85,7 @@ fn a_post_keeps_what_rdf_can_say() {
             "<dc:contributor>Cal</dc:contributor>",
             "<dc:subject>fish</dc:subject>",
             "<dc:date>2005-11-15T03:22:41Z</dc:date>",
+            "<dcterms:issued>2005-11-15T03:22:41Z</dcterms:issued>",
             "<dcterms:modified>2014-01-06T10:18:47Z</dcterms:modified>",
             "<dc:rights>© Ann</dc:rights>",
             "<dc:source>http://example.com/feed</dc:source>",

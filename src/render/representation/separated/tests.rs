@@ -107,7 +107,7 @@ fn a_formula_is_a_text_in_every_spreadsheet_and_can_be_told_from_it() {
     assert_eq!(rows[1][2], "'=cmd|' /C calc'!A0");
 }
 
-/// What a consumer does who wants the publisher's words.
+/// The cell as a consumer has it who wants the publisher's words.
 fn restored(cell: &str) -> String {
     match cell.strip_prefix('\'') {
         Some(rest) if without_formula(rest.into()) == cell => rest.to_owned(),
