@@ -5,7 +5,7 @@ use super::{
     document::{Alternate, Audience, Links},
     representation::Representation,
 };
-use crate::feed::{order::Order, view::Filter};
+use crate::feed::{filter::Filter, order::Order};
 use percent_encoding::percent_decode_str;
 use std::{borrow::Cow, fmt};
 use url::Url;
@@ -175,9 +175,23 @@ impl Site {
     /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic (SF-43, SF-44, SF-58).
     /// Classic representations have one order, so it is not spelt.
     pub fn base(&self, name: &str, representation: Representation, order: Order) -> String {
+        self.topic_url(name, representation, (order, &Filter::All))
+    }
+
+    /// The canonical base URL of a view with a filter.
+    pub fn topic_url(
+        &self,
+        name: &str,
+        representation: Representation,
+        (order, filter): (Order, &Filter),
+    ) -> String {
+        let query = Query { order, filter: filter.clone(), ..Query::default() };
         match representation.audience() {
-            Audience::Full => self.page(name, representation, &Query { order, ..Query::default() }),
-            Audience::Classic => self.print(&Endpoint::Page(name.to_owned(), representation)),
+            Audience::Full => self.page(name, representation, &query),
+            Audience::Classic => {
+                let base = self.print(&Endpoint::Page(name.to_owned(), representation));
+                if filter.has_terms() { format!("{base}?{}", query.of_filter()) } else { base }
+            }
         }
     }
 
@@ -191,30 +205,30 @@ impl Site {
         &self,
         name: &str,
         representation: Representation,
-        order: Order,
+        (order, filter): (Order, &Filter),
         next: Option<String>,
     ) -> Links {
         Links {
-            base: self.base(name, representation, order),
+            base: self.topic_url(name, representation, (order, filter)),
             hub: self.hub(),
             next,
-            alternates: self.alternates(name, representation, order),
+            alternates: self.alternates(name, representation, (order, filter)),
             about: self.about(name),
         }
     }
 
     /// The `Link` header of pages and pushes of a view.
-    pub fn link_header(&self, name: &str, representation: Representation, order: Order) -> String {
-        link_header(&self.base(name, representation, order), &self.hub())
+    pub fn link_header(&self, name: &str, representation: Representation, view: (Order, &Filter)) -> String {
+        link_header(&self.topic_url(name, representation, view), &self.hub())
     }
 
     /// The same feed in other representations. A classic one names only classic ones: a reader that followed it to the
     /// Smart Feed would find the oldest item first.
-    fn alternates(&self, name: &str, own: Representation, order: Order) -> Vec<Alternate> {
+    fn alternates(&self, name: &str, own: Representation, view: (Order, &Filter)) -> Vec<Alternate> {
         let others =
             Representation::all().filter(|other| *other != own && (other.is_classic() || !own.is_classic()));
         let alternate = |other: Representation| Alternate {
-            href: self.base(name, other, order),
+            href: self.topic_url(name, other, view),
             media_type: other.media_type(),
             title: other.title(),
         };
@@ -256,7 +270,7 @@ impl Site {
         }
         let query = Query::parse(url.query().unwrap_or_default()).ok().filter(Query::is_whole)?;
         let order = if representation.is_classic() { Order::default() } else { query.order };
-        Some(Topic { name, order, filter: Filter::All, representation, secret })
+        Some(Topic { name, order, filter: query.filter, representation, secret })
     }
 
     /// The endpoint that a path names below another path and the prefix, and the token before it. Paths may escape what need not be escaped (RFC 3986

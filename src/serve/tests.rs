@@ -17,4 +17,6 @@ mod routing;
 
 mod holding;
 
+mod filtering;
+
 mod private;

@@ -31,7 +31,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let service = Actor::service(feed);
     let collection = Collection {
         count: page.items.len(),
-        total_items: feed.items.total,
+        total_items: document.page.total,
         url: &links.base,
         links: Hubs { hub: [&links.hub] },
         prev_cursor,
@@ -55,8 +55,8 @@ pub(super) fn lone_item(item: &Item, feed: &FeedRecord, _: Audience, _: ItemPlac
 #[derive(Serialize)]
 struct Collection<'a> {
     count: usize,
-    #[serde(rename = "totalItems")]
-    total_items: u64,
+    #[serde(rename = "totalItems", skip_serializing_if = "Option::is_none")]
+    total_items: Option<u64>,
     url: &'a str,
     links: Hubs<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
