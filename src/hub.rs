@@ -298,7 +298,7 @@ impl Shared {
     /// The `Link` header of a push, the same as on our own pages (HUB-19); `None` for a feed that is not served.
     fn link(
         &self,
-        view: View,
+        view: &View,
         representation: Representation,
         (site, own_url): (Option<&Site>, Option<&str>),
     ) -> Option<String> {
@@ -308,7 +308,7 @@ impl Shared {
             return Some(link_header(own_url, &self.readers.site().hub()));
         }
         let site = site.unwrap_or_else(|| self.readers.site());
-        Some(site.link_header(&feed.settings.name, representation, view.order))
+        Some(site.link_header(&feed.settings.name, representation, (view.order, &view.filter)))
     }
 
     /// The site below the secret of a topic; `None` for a topic without one.

@@ -5,6 +5,7 @@ use crate::{
     byte_budget::{ByteBudget, ByteLease},
     clock::Clock,
     feed::{
+        filter::Filter,
         order::Order,
         page::{Degraded, Growth, ListingQuery, Page, PageQuery},
         position::{BadPosition, Position},
@@ -191,6 +192,12 @@ impl ReadRequest {
         }
     }
 
+    /// The same read of those items that a filter shows.
+    #[must_use]
+    pub fn filtered(self, filter: Filter) -> Self {
+        Self { view: self.view.filtered(filter), ..self }
+    }
+
     /// The same read for somebody who sees the feeds below another site.
     #[must_use]
     pub fn seen_from(self, site: Option<Arc<Site>>) -> Self {
@@ -204,8 +211,8 @@ impl ReadRequest {
     }
 
     /// The view that is read.
-    pub fn view(&self) -> View {
-        self.view
+    pub fn view(&self) -> &View {
+        &self.view
     }
 
     /// The form of the body.
@@ -228,6 +235,16 @@ impl ReadRequest {
     /// True for a page of a push with which the position of its subscription moves.
     fn is_moved_by(&self, page: &Rendered) -> bool {
         self.acked().is_some_and(|acked| page.lies_beyond(acked))
+    }
+
+    /// The items of its page: ordinary readers are shown nothing of what is gone. (In a push that is left out later, so that the
+    /// position moves past it.)
+    fn filter(&self) -> Filter {
+        if self.representation.is_classic() && self.purpose == Purpose::Page {
+            self.view.filter.live()
+        } else {
+            self.view.filter.clone()
+        }
     }
 
     fn ask(&self) -> ListingQuery<'_> {
@@ -259,6 +276,8 @@ pub struct Rendered {
     pub last_cursor: String,
     /// The URL of the next page, while more items stand in the range.
     pub next: Option<String>,
+    /// The cursor of the last item that was looked at, where a filter hid those behind `last_cursor`.
+    pub scanned: Option<String>,
     /// Degree to which a cursor had to be degraded.
     pub degraded: Option<Degraded>,
     /// True for an archive by the name of its present version, which stays as it is.
@@ -310,6 +329,8 @@ pub struct Readers {
     ttl_mins: Box<TtlMins>,
     bodies: Cache<(ReadRequest, Head), Arc<Rendered>>,
     room: BodyRoom,
+    /// Number of items of views with terms, and the head at which they were counted.
+    totals: Cache<View, (Head, Option<u64>)>,
     documents: Cache<LegacyKey, Arc<PlainDocument>>,
 }
 
@@ -318,6 +339,8 @@ type TtlMins = dyn Fn(FeedNo) -> Option<u32> + Send + Sync;
 
 /// Bytes that a cached body weighs beside itself: key, lists, compressed forms not counted before they are made.
 const BODY_OVERHEAD_BYTES: usize = 512;
+/// Views with terms whose totals are remembered.
+const TOTALS_MAX: u64 = 2_000;
 /// Bytes of publishers' documents, as plain readers get them, that are kept in memory.
 const DOCUMENT_CACHE_BYTES: u64 = 32 << 20;
 
@@ -341,7 +364,8 @@ impl Readers {
             u32::try_from(weight(document.body.len()) + BODY_OVERHEAD_BYTES).unwrap_or(u32::MAX)
         };
         let documents = Cache::builder().weigher(weigh_document).max_capacity(DOCUMENT_CACHE_BYTES).build();
-        Self { store, notify, clock, site, config, ttl_mins, bodies, room, documents }
+        let totals = Cache::new(TOTALS_MAX);
+        Self { store, notify, clock, site, config, ttl_mins, bodies, room, totals, documents }
     }
 
     /// Readers that tell ordinary RSS readers how long a copy stays fresh: so many minutes for each feed.
@@ -444,6 +468,7 @@ impl Readers {
             until: reading.until.as_ref().map(|until| until.raw.clone()).unwrap_or_default(),
             max: Some(reading.max),
             order: reading.view.order,
+            filter: reading.view.filter.clone(),
             ..Query::default()
         };
         self.site_of(reading).page(&page.record.name, reading.representation, &query)
@@ -452,6 +477,10 @@ impl Readers {
     /// Reads the store and renders. Large pages are made one or two at a time, so that ordinary ones find a place.
     async fn make(&self, reading: &ReadRequest) -> Result<Arc<Rendered>, ReadError> {
         let is_large = reading.purpose != Purpose::Push && reading.max > LARGE_ITEMS;
+        let _scan_place = match reading.view.filter.has_terms() {
+            true => Some(self.room.scan_place().await?),
+            false => None,
+        };
         let mut large_place = if is_large { Some(self.room.large_place().await?) } else { None };
         loop {
             // What a page costs before its size is known is bounded by the number of pages that are made at once.
@@ -498,6 +527,30 @@ impl Readers {
         }
     }
 
+    /// A page from the store. Pages with terms read more than they show, so they are read one at a time, and their totals are
+    /// remembered while the feed is as it was.
+    async fn page(&self, reading: &ReadRequest, query: PageQuery) -> Result<Page, ReadError> {
+        let read =
+            async |query| self.store.page(query).await.map_err(|error| ReadError::Store(Arc::new(error)));
+        if !reading.view.filter.has_terms() {
+            return read(query).await;
+        }
+        let known = self.totals.get(&reading.view).await;
+        let with_total = query.with_total
+            && !known.is_some_and(|(head, _)| self.head(query.feed).is_ok_and(|now| now == head));
+        let counts = query.with_total;
+        let mut page = read(PageQuery { with_total, ..query.clone() }).await?;
+        let head = page.record.head();
+        match known {
+            _ if !counts => {}
+            Some((then, total)) if !with_total && then == head => page.total = total,
+            // The feed has moved on since its head was looked up.
+            _ if !with_total => page.total = None,
+            _ => self.totals.insert(reading.view.clone(), (head, page.total)).await,
+        }
+        Ok(page)
+    }
+
     /// The part of a view that a page or a push shows.
     async fn range(&self, reading: &ReadRequest) -> Result<Page, ReadError> {
         let query = PageQuery {
@@ -510,9 +563,10 @@ impl Readers {
                 Purpose::Push => self.config.push_bytes_max,
                 Purpose::Page | Purpose::Archive(_) => self.config.page_bytes_max,
             },
-            live_only: false,
+            filter: reading.filter(),
+            with_total: reading.view.filter.has_terms() && !reading.representation.is_classic(),
         };
-        let mut page = self.store.page(query).await.map_err(|error| ReadError::Store(Arc::new(error)))?;
+        let mut page = self.page(reading, query).await?;
         if reading.representation.is_classic() {
             // A push in a form without tombstones leaves them out, yet its cursor still moves past them.
             page.items.retain(|item| !item.is_gone());
@@ -530,12 +584,9 @@ impl Readers {
         };
         let next =
             (page.more && reading.purpose == Purpose::Page && !is_classic).then(|| self.next(reading, &page));
-        let links = self.site_of(reading).links(
-            &page.record.name,
-            reading.representation,
-            reading.view.order,
-            next.clone(),
-        );
+        let view = (reading.view.order, &reading.view.filter);
+        let links =
+            self.site_of(reading).links(&page.record.name, reading.representation, view, next.clone());
         let base = reading.own_url.as_deref().map_or_else(|| links.base.clone(), str::to_owned);
         let links = Links { base, archives, ..links };
         let prev_cursor = reading.acked().map(str::to_owned);
@@ -551,6 +602,7 @@ impl Readers {
             head: page.record.head(),
             last_cursor: page.last_cursor,
             next,
+            scanned: page.scanned,
             degraded: page.degraded,
             is_lasting,
             codings: coding::Codings::default(),

@@ -5,6 +5,7 @@
 
 use everfeed::{
     feed::{
+        filter::Filter,
         item::{Content, Item, ItemDigests, KeyHash, PublisherId, iri},
         order::Order,
         page::Page,
@@ -95,10 +96,17 @@ fn written(sliced: &SlicedDocument, form: Representation) -> String {
         completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
         ..FeedRecord::new(FeedNo(1), "x", NAMESPACE)
     };
-    let page =
-        Page { items, last_cursor: "1_0_2".into(), more: false, record: Arc::new(feed), degraded: None };
+    let page = Page {
+        items,
+        last_cursor: "1_0_2".into(),
+        more: false,
+        record: Arc::new(feed),
+        degraded: None,
+        total: Some(3),
+        scanned: None,
+    };
     let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");
-    let links = site.links("x", form, Order::MODIFIED, None);
+    let links = site.links("x", form, (Order::MODIFIED, &Filter::All), None);
     let document = Document { page: &page, links: &links, prev_cursor: None, ttl_mins: Some(60) };
     String::from_utf8(form.write(&document)).unwrap()
 }

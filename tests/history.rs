@@ -13,7 +13,7 @@ use everfeed::{
     app::App,
     clock::System,
     config::Config,
-    feed::{archive::History, order::Order, page::PageQuery, record::FeedNo},
+    feed::{archive::History, filter::Filter, order::Order, page::PageQuery, record::FeedNo},
     ingest::{Context, FeedSpec, ImportSettings, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
@@ -147,7 +147,8 @@ impl Process {
             until: None,
             max: usize::MAX,
             bytes_max: usize::MAX,
-            live_only: false,
+            filter: Filter::All,
+            with_total: false,
         };
         let page = self.store.page(query).await.unwrap();
         page.items.iter().map(|item| item.entry().unwrap().title.as_ref().unwrap().value.clone()).collect()

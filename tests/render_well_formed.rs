@@ -4,6 +4,7 @@
 
 use everfeed::{
     feed::{
+        filter::Filter,
         item::{Content, Item, ItemDigests, ItemId, Reason},
         order::Order,
         page::Page,
@@ -259,10 +260,12 @@ fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str)
         more: true,
         record: Arc::new(feed),
         degraded: None,
+        total: Some(3),
+        scanned: None,
     };
     let site = Site::new(&Url::parse("http://127.0.0.1").unwrap(), "");
     let next = Some(format!("{}?a=1&b=2", site.list()));
-    let links = site.links("x", form, Order::MODIFIED, next);
+    let links = site.links("x", form, (Order::MODIFIED, &Filter::All), next);
     let document = Document { page: &found, links: &links, prev_cursor: None, ttl_mins: Some(1) };
     String::from_utf8(form.write(&document)).unwrap()
 }

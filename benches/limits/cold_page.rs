@@ -11,6 +11,7 @@ use anyhow::{Result, ensure};
 use everfeed::{
     feed::{
         cursor::Toc,
+        filter::Filter,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -96,7 +97,8 @@ impl Subject {
                 until: None,
                 max: PAGE_ITEMS,
                 bytes_max: usize::MAX,
-                live_only: false,
+                filter: Filter::All,
+                with_total: false,
             };
             let page = self.house.store.page(query).await?;
             ensure!(page.items.len() == PAGE_ITEMS && page.degraded.is_none(), "a full page");
@@ -112,8 +114,12 @@ impl Subject {
         let readers = self.house.readers()?;
         let start = Instant::now();
         for since in &sinces {
-            let reading =
-                ReadRequest::page(view, Representation::ATOM, (&format!("cursor:{since}"), ""), PAGE_ITEMS)?;
+            let reading = ReadRequest::page(
+                view.clone(),
+                Representation::ATOM,
+                (&format!("cursor:{since}"), ""),
+                PAGE_ITEMS,
+            )?;
             let body = readers.read(&reading).await?;
             ensure!(body.count == PAGE_ITEMS && body.degraded.is_none(), "a full page");
             black_box(body);

@@ -10,6 +10,7 @@ use crate::{
             AbsenceState, CheckResult, Coverage, DoubtReason, PermalinkCheck, ProofPolicy, Suspect,
             SuspectBasis,
         },
+        filter::Filter,
         item::{Content, Item, ItemId, KeyHash},
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
@@ -249,7 +250,8 @@ impl Explainer {
                 until: None,
                 max: SCAN_PAGE_ITEMS,
                 bytes_max: usize::MAX,
-                live_only: false,
+                filter: Filter::All,
+                with_total: false,
             };
             let page = self.store.page(query).await?;
             let is_it = |item: &&Arc<Item>| is_named(item, name);

@@ -6,6 +6,7 @@ use crate::{
     clock::Manual,
     feed::{
         absence::Coverage,
+        filter::Filter,
         item::{Item, ItemId, Reason},
         observation_record::ObservationRecord,
         order::Order,
@@ -327,7 +328,8 @@ impl Player {
             until: None,
             max: usize::MAX,
             bytes_max: usize::MAX,
-            live_only: false,
+            filter: Filter::All,
+            with_total: false,
         };
         let page = self.store.page(query).await?;
         self.cursor = page.last_cursor;

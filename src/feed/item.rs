@@ -1,7 +1,7 @@
 //! Items, their ids and their tombstones; not how they are kept or shown.
 
 use super::stamp::Stamp;
-use everfeed_adapters::{Digest, Entry, IsPermaLink, Key};
+use everfeed_adapters::{Date, Digest, Entry, IsPermaLink, Key};
 use sha2::{Digest as _, Sha256};
 use std::{fmt, str::FromStr, sync::Arc};
 use uuid::Uuid;
@@ -124,6 +124,8 @@ pub enum Reason {
     AbsentArchive,
     /// Its operator here had it removed, for legal reasons for instance. It never comes back.
     Forgotten,
+    /// It was changed and is not in the view now. Shown in filtered views only, never stored: in the feed the item goes on.
+    LeftView,
 }
 
 impl Content {
@@ -143,6 +145,7 @@ impl Reason {
             Self::Gone => "gone",
             Self::AbsentArchive => "absent-archive",
             Self::Forgotten => "forgotten",
+            Self::LeftView => "left-view",
         }
     }
 }
@@ -198,10 +201,24 @@ impl Item {
         plausible(self.published_us)
     }
 
+    /// Its date in the order of publication; a tombstone keeps that which outlives its content.
+    pub fn listed(&self) -> Stamp {
+        let date_of = |entry: &Entry| {
+            let at = |date: &Option<Date>| date.as_ref().and_then(|date| date.at_us);
+            at(&entry.published).or(at(&entry.updated))
+        };
+        listed(self.published_us, self.entry().and_then(date_of), self.created)
+    }
+
     /// The date that readers sort by: published, else updated. An old post without a date of its own is not today's.
     pub fn dated(&self) -> Stamp {
         self.published().unwrap_or_else(|| self.updated())
     }
+}
+
+/// The date of an item in the order of publication: the publisher's, else the one that its content names, else its first sight.
+pub fn listed(published_us: Option<i64>, dated_us: Option<i64>, created: Stamp) -> Stamp {
+    plausible(published_us).or(plausible(dated_us)).unwrap_or(created)
 }
 
 /// An item that was deleted this often before comes and goes (POLLING 2.4).

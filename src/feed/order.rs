@@ -10,6 +10,8 @@ pub enum Axis {
     Modified,
     /// First seen: append-only, items never move (SF D-20).
     Created,
+    /// The publisher's dates. Items come in anywhere and move when their dates are corrected, so nothing is synchronised by it.
+    Published,
 }
 
 /// A listing order. Lists run oldest first; a leading `-` reverses them (SF D-1).
@@ -30,12 +32,28 @@ impl Order {
     pub const CREATED: Self = Self { axis: Axis::Created, reverse: false };
     /// Last seen first.
     pub const CREATED_REVERSE: Self = Self { axis: Axis::Created, reverse: true };
+    /// Oldest publication first.
+    pub const PUBLISHED: Self = Self { axis: Axis::Published, reverse: false };
+    /// Newest publication first.
+    pub const PUBLISHED_REVERSE: Self = Self { axis: Axis::Published, reverse: true };
     /// All orders on offer, in the order in which they are documented.
-    pub const ALL: [Self; 4] = [Self::MODIFIED, Self::MODIFIED_REVERSE, Self::CREATED, Self::CREATED_REVERSE];
+    pub const ALL: [Self; 6] = [
+        Self::MODIFIED,
+        Self::MODIFIED_REVERSE,
+        Self::CREATED,
+        Self::CREATED_REVERSE,
+        Self::PUBLISHED,
+        Self::PUBLISHED_REVERSE,
+    ];
 
     /// True when `id:` positions make sense: only where items do not move (SF-27).
     pub const fn takes_ids(self) -> bool {
         matches!(self.axis, Axis::Created)
+    }
+
+    /// True when a consumer that follows the order misses nothing: what is new stands at its end (DESIGN section 3).
+    pub const fn is_to_sync_by(self) -> bool {
+        !matches!(self.axis, Axis::Published)
     }
 
     /// The name used in `order=`.
@@ -45,13 +63,15 @@ impl Order {
             (Axis::Modified, true) => "-modified",
             (Axis::Created, false) => "created",
             (Axis::Created, true) => "-created",
+            (Axis::Published, false) => "published",
+            (Axis::Published, true) => "-published",
         }
     }
 }
 
 /// An order that we do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown order: use modified, -modified, created or -created")]
+#[error("unknown order: use modified, created or published, or one of them with a `-` before it")]
 pub struct UnknownOrder;
 
 impl FromStr for Order {
@@ -78,6 +98,6 @@ mod tests {
             assert_eq!(order.name().parse(), Ok(order));
         }
         assert_eq!("Modified".parse::<Order>(), Err(UnknownOrder));
-        assert_eq!("published".parse::<Order>(), Err(UnknownOrder));
+        assert_eq!("updated".parse::<Order>(), Err(UnknownOrder));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     cursor::Toc,
+    filter::Filter,
     item::Item,
     order::Order,
     position::{Position, Span},
@@ -28,8 +29,10 @@ pub struct PageQuery {
     pub max: usize,
     /// Bytes of stored items at most, though never less than one item.
     pub bytes_max: usize,
-    /// Leave tombstones out, as the views for ordinary readers do. They then count neither in `max` nor in the budget.
-    pub live_only: bool,
+    /// The items that are shown; others count neither in `max` nor in the budget.
+    pub filter: Filter,
+    /// Count the items that terms of a filter show; without terms they are counted anyway.
+    pub with_total: bool,
 }
 
 /// A page as read back from a store, in one snapshot.
@@ -41,6 +44,10 @@ pub struct Page {
     pub last_cursor: String,
     /// True when more items stand in the range now.
     pub more: bool,
+    /// Number of items in the view; `None` when they were not counted, or are more than can be counted at once.
+    pub total: Option<u64>,
+    /// The cursor of the last item that was looked at, where a filter hid those behind `last_cursor`.
+    pub scanned: Option<String>,
     /// The feed in the same snapshot: its head, its totals, its mark.
     pub record: Arc<FeedRecord>,
     /// Degradation of a cursor; that of `since` goes first.

@@ -1,11 +1,11 @@
 //! A view: the items of a feed that a consumer reads, and their order; not their representation, nor where the consumer
 //! stands.
 
-use super::{order::Order, record::FeedNo};
+use super::{filter::Filter, order::Order, record::FeedNo};
 
 /// The items to read and their order. Two reads of one view, from one position and in one representation, get the same
 /// bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
     /// The feed.
     pub feed: FeedNo,
@@ -20,21 +20,10 @@ impl View {
     pub const fn all(feed: FeedNo, order: Order) -> Self {
         Self { feed, order, filter: Filter::All }
     }
-}
 
-/// The choice of items that a view shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Filter {
-    /// Every item, tombstones included.
-    #[default]
-    All,
-}
-
-impl Filter {
-    /// Stable name, for the store.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-        }
+    /// The same view with those of its items that a filter shows.
+    #[must_use]
+    pub fn filtered(self, filter: Filter) -> Self {
+        Self { filter, ..self }
     }
 }

@@ -16,8 +16,8 @@ use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},
     catalog::is_open_to,
     feed::{
-        legacy_document::LegacySyntax, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp,
-        view::View,
+        filter::Filter, legacy_document::LegacySyntax, order::Order, page::PageQuery, record::FeedNo,
+        stamp::Stamp, view::View,
     },
     notify::HintFate,
     render::{Endpoint, Representation, Topic},
@@ -283,14 +283,19 @@ impl Hub {
         if !representation.is_pushed() {
             return Err(RefusedForm::UnknownTopic("this representation is not pushed"));
         }
+        if !order.is_to_sync_by() {
+            return Err(RefusedForm::UnknownTopic(
+                "posts come in anywhere by `published`; take the order modified or created",
+            ));
+        }
         if order.reverse {
             return Err(RefusedForm::UnknownTopic("a feed grows at its new end; take the order without `-`"));
         }
-        let view = View { feed, order, filter };
         let topic = match &secret {
-            Some(token) => site.below_secret(token).base(&name, representation, order),
-            None => site.base(&name, representation, order),
+            Some(token) => site.below_secret(token).topic_url(&name, representation, (order, &filter)),
+            None => site.topic_url(&name, representation, (order, &filter)),
         };
+        let view = View { feed, order, filter };
         let principal = principal.map(Principal::id);
         Ok(Subject { view, representation, topic, spelt: spelt.to_owned(), principal })
     }
@@ -372,7 +377,7 @@ impl Hub {
                 let lease = LeaseTerms { secs: grant.secs, auto_refresh };
                 let start = match &change.since {
                     Some(cursor) => Start::Given(cursor.clone()),
-                    None => Start::Head(self.head(subject.view).await?),
+                    None => Start::Head(self.head(&subject.view).await?),
                 };
                 (Intent::Subscribe { target, lease }, start)
             }
@@ -389,7 +394,7 @@ impl Hub {
     }
 
     /// The cursor of the newest item now; `None` while the feed is not served yet.
-    async fn head(&self, view: View) -> Result<Option<String>, StoreError> {
+    async fn head(&self, view: &View) -> Result<Option<String>, StoreError> {
         let order = Order { reverse: true, ..view.order };
         let query = PageQuery {
             feed: view.feed,
@@ -398,7 +403,8 @@ impl Hub {
             until: None,
             max: 1,
             bytes_max: 1,
-            live_only: false,
+            filter: Filter::All,
+            with_total: false,
         };
         let page = self.shared.store.page(query).await?;
         Ok(page.record.is_ready().then_some(page.last_cursor))
@@ -429,7 +435,8 @@ impl Hub {
                     let sent = new.mailbox.try_send(command).is_ok();
                     let place = TaskPlace::new(&self.shared, key.clone(), &new);
                     let representation = subject.representation.name();
-                    let task = subscription_task::begin(place, subject.view, representation, new.commands);
+                    let task =
+                        subscription_task::begin(place, subject.view.clone(), representation, new.commands);
                     self.start_one(&key.topic, task);
                     sent
                 }

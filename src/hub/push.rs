@@ -79,10 +79,10 @@ pub(super) async fn push(shared: Arc<Shared>, push: Push) -> PushOutcome {
 async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> {
     // A feed that is not on offer any more is not pushed; its subscriptions wait, or end with their leases.
     let site = push.site.as_deref();
-    let Some(link) = shared.link(push.view, push.representation, (site, push.own_url.as_deref())) else {
+    let Some(link) = shared.link(&push.view, push.representation, (site, push.own_url.as_deref())) else {
         return Ok(PushOutcome::Nothing);
     };
-    let Some(acked) = push.acked else { return settle(shared, push.view).await };
+    let Some(acked) = push.acked else { return settle(shared, &push.view).await };
     let destination = push.way.destination();
     let entered = tokio::select! {
         biased;
@@ -96,7 +96,8 @@ async fn attempt(shared: &Shared, push: Push) -> Result<PushOutcome, ReadError> 
             return Ok(PushOutcome::Postponed { wait: closed.wait });
         }
     };
-    if !shared.gate.still_admits(push.principal, push.view.feed) {
+    let feed = push.view.feed;
+    if !shared.gate.still_admits(push.principal, feed) {
         return Ok(PushOutcome::Nothing);
     }
     // Read only now: what was newest when we queued may be old by the time there is room.
@@ -139,7 +140,7 @@ fn word(delivered: &Delivered) -> &'static str {
 }
 
 /// The first position of a subscription that was made before its feed was served.
-async fn settle(shared: &Shared, view: View) -> Result<PushOutcome, ReadError> {
+async fn settle(shared: &Shared, view: &View) -> Result<PushOutcome, ReadError> {
     let record = shared.store.feed(view.feed).await.map_err(Arc::<StoreError>::new)?;
     Ok(record.completeness.first_cursor.map_or(PushOutcome::Nothing, PushOutcome::Settled))
 }

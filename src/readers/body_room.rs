@@ -12,6 +12,7 @@ pub(super) struct BodyRoom {
     pub(super) large: ByteBudget,
     places: Semaphore,
     pub(super) large_places: Semaphore,
+    scan_places: Semaphore,
 }
 
 impl BodyRoom {
@@ -22,12 +23,20 @@ impl BodyRoom {
         let budget = Arc::new(ByteBudget::new(ordinary.saturating_add(kept)));
         let large = budget.beside(answers_bytes_max - ordinary);
         let (places, large_places) = (Semaphore::new(renders_max()), Semaphore::new(RENDERS_LARGE_MAX));
-        Self { ordinary: budget, large, places, large_places }
+        let scan_places = Semaphore::new(SCANS_MAX);
+        Self { ordinary: budget, large, places, large_places, scan_places }
     }
 
     /// One of the places.
     pub(super) async fn place(&self) -> Result<SemaphorePermit<'_>, ReadError> {
         self.places.acquire().await.map_err(|_| ReadError::Busy)
+    }
+
+    /// One of the places for pages with terms, if there is one in time. It is taken before one of the others, so that those who wait
+    /// for it keep nobody waiting.
+    pub(super) async fn scan_place(&self) -> Result<SemaphorePermit<'_>, ReadError> {
+        let place = tokio::time::timeout(BUSY_WAIT, self.scan_places.acquire()).await;
+        place.map_err(|_| ReadError::Busy)?.map_err(|_| ReadError::Busy)
     }
 
     /// One of the places for large pages, if there is one in time.
@@ -53,6 +62,8 @@ const RENDERS_MAX: usize = 16;
 
 /// Large pages that are made at once at most: fewer than all, so that they never take every place.
 const RENDERS_LARGE_MAX: usize = 2;
+/// Pages with terms that are made at once at most: each reads up to ten thousand items.
+const SCANS_MAX: usize = 2;
 /// Items from which on a page is taken for a large one before it is made.
 pub(super) const LARGE_ITEMS: usize = 100;
 /// Bytes from which on a body is a large one.

@@ -3,6 +3,7 @@
 use super::{ReadError, ReadRequest, Readers};
 use crate::{
     feed::{
+        filter::Filter,
         item::Item,
         order::Order,
         page::{Page, PageQuery},
@@ -34,8 +35,14 @@ const ARCHIVE_BYTES_MAX: usize = 64 << 20;
 
 impl Readers {
     /// The newest live items and those of older ones that were edited last, as many of each at most as were asked for.
+    /// A filter shows a part of them, behind which there are no archives.
     pub(super) async fn newest(&self, reading: &ReadRequest) -> Result<ClassicPage, ReadError> {
-        let window = self.listed(reading, Order::CREATED_REVERSE, true, reading.max).await?;
+        if reading.view.filter != Filter::All {
+            let mut page = self.range(reading).await?;
+            by_date(&mut page.items);
+            return Ok(page.into());
+        }
+        let window = self.listed(reading, Order::CREATED_REVERSE, Filter::All.live(), reading.max).await?;
         let record = window.record.clone();
         let is_cut = window.more && window.items.len() < reading.max;
         let last = if is_cut {
@@ -49,13 +56,14 @@ impl Readers {
         if last > 0 {
             let newer = usize::try_from(record.items.total - last).unwrap_or(usize::MAX);
             let max = newer.saturating_add(archived::items_up_to(last));
-            let all = self.listed(reading, Order::CREATED_REVERSE, false, max).await?;
+            let all = self.listed(reading, Order::CREATED_REVERSE, Filter::All, max).await?;
             // Another commit came between: the archive is named in the next document.
             let is_same = all.record.rev == record.rev;
             let archive = all.items.get(newer..).filter(|_| is_same);
             let place = archive.and_then(|items| ArchivePlace::of(last, items));
             if let Some(place) = place {
-                let edited = self.listed(reading, Order::MODIFIED_REVERSE, true, reading.max).await?;
+                let edited =
+                    self.listed(reading, Order::MODIFIED_REVERSE, Filter::All.live(), reading.max).await?;
                 add_edited(&mut page.items, edited.items, place.created);
                 links.prev = Some(self.archive_url(reading, &record, place));
             }
@@ -74,7 +82,7 @@ impl Readers {
         let items = place.items();
         let has_older = place.last > items as u64;
         let max = if has_older { items + archived::items_up_to(place.last - items as u64) } else { items };
-        let since = ReadRange { since: Some(up_to), bytes_max: ARCHIVE_BYTES_MAX, live_only: false, max };
+        let since = ReadRange { since: Some(up_to), bytes_max: ARCHIVE_BYTES_MAX, filter: Filter::All, max };
         let page = self.ranged(reading, Order::CREATED_REVERSE, since).await?;
         let own = page.items.get(..items).filter(|own| own[0].created == place.created);
         // The first archive begins with the first item, and no other does.
@@ -103,7 +111,7 @@ impl Readers {
     ) -> Result<Option<ArchivePlace>, ReadError> {
         let from = Position::Time { span: span_of(place.created.next()), degraded: false };
         let max = archived::ARCHIVE_ITEMS as usize;
-        let after = ReadRange { since: Some(from), bytes_max: ARCHIVE_BYTES_MAX, live_only: false, max };
+        let after = ReadRange { since: Some(from), bytes_max: ARCHIVE_BYTES_MAX, filter: Filter::All, max };
         let mut items = self.ranged(reading, Order::CREATED, after).await?.items;
         items.reverse();
         let next = ArchivePlace::of(place.last + archived::ARCHIVE_ITEMS, &items);
@@ -118,17 +126,25 @@ impl Readers {
         &self,
         reading: &ReadRequest,
         order: Order,
-        live_only: bool,
+        filter: Filter,
         max: usize,
     ) -> Result<Page, ReadError> {
-        let bytes_max = if live_only { self.config.page_bytes_max } else { ARCHIVE_BYTES_MAX };
-        self.ranged(reading, order, ReadRange { since: None, bytes_max, live_only, max }).await
+        let bytes_max = if filter == Filter::All { ARCHIVE_BYTES_MAX } else { self.config.page_bytes_max };
+        self.ranged(reading, order, ReadRange { since: None, bytes_max, filter, max }).await
     }
 
     async fn ranged(&self, reading: &ReadRequest, order: Order, range: ReadRange) -> Result<Page, ReadError> {
-        let ReadRange { since, max, bytes_max, live_only } = range;
-        let query =
-            PageQuery { feed: reading.view.feed, order, since, until: None, max, bytes_max, live_only };
+        let ReadRange { since, max, bytes_max, filter } = range;
+        let query = PageQuery {
+            feed: reading.view.feed,
+            order,
+            since,
+            until: None,
+            max,
+            bytes_max,
+            filter,
+            with_total: false,
+        };
         self.store.page(query).await.map_err(|error| ReadError::Store(Arc::new(error)))
     }
 }
@@ -138,7 +154,7 @@ struct ReadRange {
     since: Option<Position>,
     max: usize,
     bytes_max: usize,
-    live_only: bool,
+    filter: Filter,
 }
 
 /// The one microsecond of a stamp, at which one item stands at most.

@@ -88,6 +88,10 @@ impl Follower {
             if is_wanted {
                 return Ok(Some(page));
             }
+            if let Some(scanned) = &page.scanned {
+                // What a filter has hidden is not looked at again after each change.
+                self.reading = self.reading.after(scanned);
+            }
             if !page.more && !self.wait().await {
                 return Ok(None);
             }

@@ -4,6 +4,7 @@ use super::{Config, ReadRequest, Readers};
 use crate::{
     clock::{Clock, Paused},
     feed::{
+        filter::Filter,
         item::{ItemDigests, KeyHash, Reason},
         order::Order,
         page::{Page, PageQuery},
@@ -99,7 +100,16 @@ impl ReaderRig {
     pub(crate) async fn all(&self, order: Order) -> Page {
         let (since, until) = (None, None);
         let (max, bytes_max) = (usize::MAX, usize::MAX);
-        let query = PageQuery { feed: self.feed, order, since, until, max, bytes_max, live_only: false };
+        let query = PageQuery {
+            feed: self.feed,
+            order,
+            since,
+            until,
+            max,
+            bytes_max,
+            filter: Filter::All,
+            with_total: false,
+        };
         self.store.inner.page(query).await.unwrap()
     }
 

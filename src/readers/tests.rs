@@ -161,7 +161,8 @@ async fn a_push_goes_on_from_the_acknowledged_cursor_and_repeats_it_unread() {
     let rig = ReaderRig::of(1..=3).await;
     let view = View::all(rig.feed, Order::MODIFIED);
     let odd = "01780272000_0_1";
-    let body = rig.readers.read(&ReadRequest::push(view, Representation::ATOM, odd, 2)).await.unwrap();
+    let body =
+        rig.readers.read(&ReadRequest::push(view.clone(), Representation::ATOM, odd, 2)).await.unwrap();
     let text = String::from_utf8(body.body.to_vec()).unwrap();
     assert!(text.contains(&format!("<fo:prev_cursor>{odd}</fo:prev_cursor>")), "{text}");
     assert!(!text.contains("rel=\"next\"") && body.more, "SF-84");
@@ -257,7 +258,7 @@ async fn a_follower_in_a_form_without_tombstones_passes_them_by() {
     let rig = ReaderRig::of(1..=3).await;
     rig.change(vec![delete(1), delete(2), delete(3), revive(1)]).await;
     let view = View::all(rig.feed, Order::MODIFIED);
-    let reading = ReadRequest::push(view, Representation::CLASSIC_RSS, "", 1);
+    let reading = ReadRequest::push(view.clone(), Representation::CLASSIC_RSS, "", 1);
     let mut pages = rig.readers.follow(reading, std::future::pending()).unwrap();
     let page = pages.next().await.unwrap().unwrap();
     assert_eq!((page.count, page.more), (1, false));

@@ -3,6 +3,7 @@
 
 use super::{document::Audience, identity, representation::Representation, target, text::plain, urls::Site};
 use crate::feed::{
+    filter::Filter,
     order::Order,
     record::{FeedRecord, Gap},
     stamp::Stamp,
@@ -87,6 +88,8 @@ struct Description<'a> {
     access: Access<'a>,
     orders: Orders,
     default_order: &'static str,
+    /// The filters by parameter, with what each shows.
+    filters: BTreeMap<&'static str, &'static str>,
     item_format: BTreeMap<&'static str, &'static str>,
     /// JSON Schema of an item in JSON.
     item_schema: Value,
@@ -177,6 +180,19 @@ impl Serialize for Orders {
     }
 }
 
+/// The filters in the order in which they are spelt, and what each shows.
+pub(super) const FILTERS: [(&str, &str); Filter::NAMES.len()] = {
+    let [q, author, category, deleted, has, lang] = Filter::NAMES;
+    [
+        (q, "posts with all these words, or these \"words in a row\""),
+        (author, "posts by an author of this name, address or page"),
+        (category, "posts with this tag"),
+        (deleted, "no: without deleted posts; only: deleted posts alone"),
+        (has, "enclosure: posts with attached media"),
+        (lang, "posts in this language, such as de or de-AT"),
+    ]
+};
+
 /// The state of a feed in one word: does it answer yet?
 pub(super) fn state(feed: &FeedRecord) -> &'static str {
     if feed.is_ready() { "ready" } else { "starting" }
@@ -216,6 +232,7 @@ impl<'a> Description<'a> {
             access: Access { site, name: &feed.name },
             orders: Orders,
             default_order: Order::default().name(),
+            filters: FILTERS.into_iter().collect(),
             item_format: Representation::of(Audience::Full)
                 .map(|representation| (representation.suffix(), representation.standard()))
                 .collect(),

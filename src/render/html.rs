@@ -2,7 +2,7 @@
 //! text escaped; not a reader of posts.
 
 use super::{
-    about::{self, About, Caps, positions},
+    about::{self, About, Caps, FILTERS, positions},
     document::Audience,
     identity,
     list::List,
@@ -252,6 +252,8 @@ const fn sentence(order: Order) -> &'static str {
         Order::MODIFIED_REVERSE => "newest change first",
         Order::CREATED => "as first seen; posts keep their places",
         Order::CREATED_REVERSE => "last seen first",
+        Order::PUBLISHED => "by the dates of the publisher, oldest first; to look at, not to mirror by",
+        Order::PUBLISHED_REVERSE => "by the dates of the publisher, newest first",
     }
 }
 
@@ -272,7 +274,8 @@ fn asking(page: &mut Xml, caps: &Caps) {
         ("timeout", format!("seconds to wait for news: {timeout_default_secs}, at most {timeout_cap_secs}")),
         ("callback", "the function to call, for JSON-P".to_owned()),
     ];
-    for (name, meaning) in parameters {
+    let filters = FILTERS.into_iter().map(|(name, shows)| (name, shows.to_owned()));
+    for (name, meaning) in parameters.into_iter().chain(filters) {
         page.holding("dt", &[], |out| code(out, name));
         page.leaf("dd", &[], &meaning);
     }

@@ -6,6 +6,7 @@ use super::{
     urls::Site,
 };
 use crate::feed::{
+    filter::Filter,
     item::{Content, Item, ItemDigests, ItemId, Reason},
     order::Order,
     page::Page,
@@ -156,13 +157,15 @@ pub(super) fn page_of(items: Vec<Item>) -> Page {
         items: items.into_iter().map(Arc::new).collect(),
         last_cursor: "1389003999_0_2040335985".into(),
         more: false,
+        total: Some(3),
+        scanned: None,
         record: Arc::new(feed(metadata())),
         degraded: None,
     }
 }
 
 fn links(representation: Representation) -> Links {
-    site().links("x", representation, Order::MODIFIED, None)
+    site().links("x", representation, (Order::MODIFIED, &Filter::All), None)
 }
 
 /// The document of some items in a representation, as text.

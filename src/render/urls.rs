@@ -6,7 +6,7 @@ use super::{
     document::{Alternate, ArchiveLinks, Audience, Links},
     representation::Representation,
 };
-use crate::feed::{order::Order, view::Filter};
+use crate::feed::{filter::Filter, order::Order};
 use percent_encoding::percent_decode_str;
 use std::{borrow::Cow, fmt};
 use url::Url;
@@ -200,9 +200,23 @@ impl Site {
     /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic (SF-43, SF-44, SF-58).
     /// Classic representations have one order, so it is not spelt.
     pub fn base(&self, name: &str, representation: Representation, order: Order) -> String {
+        self.topic_url(name, representation, (order, &Filter::All))
+    }
+
+    /// The canonical base URL of a view with a filter.
+    pub fn topic_url(
+        &self,
+        name: &str,
+        representation: Representation,
+        (order, filter): (Order, &Filter),
+    ) -> String {
+        let query = Query { order, filter: filter.clone(), ..Query::default() };
         match representation.audience() {
-            Audience::Full => self.page(name, representation, &Query { order, ..Query::default() }),
-            Audience::Classic => self.print(&Endpoint::Page(name.to_owned(), representation)),
+            Audience::Full => self.page(name, representation, &query),
+            Audience::Classic => {
+                let base = self.print(&Endpoint::Page(name.to_owned(), representation));
+                if filter.has_terms() { format!("{base}?{}", query.of_filter()) } else { base }
+            }
         }
     }
 
@@ -221,22 +235,22 @@ impl Site {
         &self,
         name: &str,
         representation: Representation,
-        order: Order,
+        (order, filter): (Order, &Filter),
         next: Option<String>,
     ) -> Links {
         Links {
-            base: self.base(name, representation, order),
+            base: self.topic_url(name, representation, (order, filter)),
             hub: self.hub(),
             next,
-            alternates: self.alternates(name, representation, order),
+            alternates: self.alternates(name, representation, (order, filter)),
             about: self.about(name),
             archives: ArchiveLinks::default(),
         }
     }
 
     /// The `Link` header of pages and pushes of a view; with the hub where it is pushed.
-    pub fn link_header(&self, name: &str, representation: Representation, order: Order) -> String {
-        let base = self.base(name, representation, order);
+    pub fn link_header(&self, name: &str, representation: Representation, view: (Order, &Filter)) -> String {
+        let base = self.topic_url(name, representation, view);
         if representation.is_pushed() {
             link_header(&base, &self.hub())
         } else {
@@ -246,13 +260,13 @@ impl Site {
 
     /// The same feed in other representations that subscribers or people use. Where there is a classic one, that: a reader that
     /// followed another to the Smart Feed would find the oldest item first.
-    fn alternates(&self, name: &str, own: Representation, order: Order) -> Vec<Alternate> {
+    fn alternates(&self, name: &str, own: Representation, view: (Order, &Filter)) -> Vec<Alternate> {
         let is_for_readers = own.is_classic() || own.is_page();
         let is_used = |other: &Representation| other.is_pushed() || other.is_page();
         let is_apt = |other: &Representation| other.is_classic() || !(is_for_readers || other.has_classic());
         let others = Representation::all().filter(|other| *other != own && is_used(other) && is_apt(other));
         let alternate = |other: Representation| Alternate {
-            href: self.base(name, other, order),
+            href: self.topic_url(name, other, view),
             media_type: other.media_type(),
             title: other.title(),
         };
@@ -299,7 +313,7 @@ impl Site {
         }
         let query = Query::parse(url.query().unwrap_or_default()).ok().filter(Query::is_whole)?;
         let order = if representation.is_classic() { Order::default() } else { query.order };
-        Some(Topic { name, order, filter: Filter::All, representation, secret })
+        Some(Topic { name, order, filter: query.filter, representation, secret })
     }
 
     /// The endpoint that a path names below another path and the prefix, and the token before it. Paths may escape what need not be escaped (RFC 3986

@@ -51,9 +51,9 @@ pub(super) async fn smart(
     let accept = accept::joined(&request.headers, &ACCEPT);
     let chosen = named.or_else(|| accept::representation(accept.as_deref(), query.callback.is_some()));
     let representation = chosen.ok_or_else(Refusal::unacceptable)?;
-    let view = View::all(feed, query.order);
+    let view = View::all(feed, query.order).filtered(query.filter.clone());
     let max = query.max.unwrap_or(ITEMS_DEFAULT).min(context.readers.config().page_items_max);
-    let reading = ReadRequest::page(view, representation, (&query.since, &query.until), max)?;
+    let reading = ReadRequest::page(view.clone(), representation, (&query.since, &query.until), max)?;
     let reading = reading.seen_from(caller.site.clone());
     let negotiated = named.is_none();
     let answer = PullAnswer { context, request, caller, name, view, representation, negotiated };
@@ -75,9 +75,11 @@ pub(super) async fn classic(
     (name, representation): (&str, Representation),
 ) -> Result<Response, Refusal> {
     let feed = context.feed(name)?;
+    let filter = Query::filter_of(request.uri.query().unwrap_or_default())?;
     let reading = ReadRequest::classic(feed, representation, context.readers.config().classic_items);
+    let reading = reading.filtered(filter);
     let reading = reading.seen_from(caller.site.clone());
-    let view = reading.view();
+    let view = reading.view().clone();
     context.check_ready(feed).await?;
     let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
     answer.shared(&reading).await
@@ -93,7 +95,7 @@ pub(super) async fn archive(
 ) -> Result<Response, Refusal> {
     let feed = context.feed(name)?;
     let reading = ReadRequest::archive(feed, representation, place).seen_from(caller.site.clone());
-    let view = reading.view();
+    let view = reading.view().clone();
     context.check_ready(feed).await?;
     let body = context.readers.read(&reading).await?;
     let answer = PullAnswer { context, request, caller, name, view, representation, negotiated: false };
@@ -256,7 +258,7 @@ impl PullAnswer<'_> {
     /// The links, and what the choice of representation depended on.
     fn link(&self, headers: &mut HeaderMap) {
         let site = self.caller.site(self.context);
-        let link = site.link_header(self.name, self.representation, self.view.order);
+        let link = site.link_header(self.name, self.representation, (self.view.order, &self.view.filter));
         if let Ok(link) = HeaderValue::try_from(link) {
             headers.insert(LINK, link);
         }
@@ -299,7 +301,8 @@ impl PullAnswer<'_> {
     fn etag(&self, head: Head) -> String {
         let form = self.representation.etag();
         let (t, head, order) = (head.last_t.micros(), head.metadata_rev, self.view.order);
-        format!("W/\"{t:x}.{head:x}.{form}{order}.{}.{:x}\"", render::REVISION, self.setting())
+        let filter = self.view.filter.tag();
+        format!("W/\"{t:x}.{head:x}.{form}{order}{filter}.{}.{:x}\"", render::REVISION, self.setting())
     }
 
     /// A checksum of what a document shows of our configuration: after a change of it, no copy is fresh.

@@ -18,4 +18,6 @@ mod routing;
 
 mod holding;
 
+mod filtering;
+
 mod private;

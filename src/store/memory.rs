@@ -27,7 +27,7 @@ use crate::{
 use everfeed_adapters::Key;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    ops::Bound,
+    ops::{Bound, RangeBounds as _},
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -77,6 +77,8 @@ struct MemoryItems {
     ids: HashMap<ItemId, Stamp>,
     /// T by the first T.
     created: BTreeMap<Stamp, Stamp>,
+    /// Date of publication and first T, to T.
+    published: BTreeMap<(Stamp, Stamp), Stamp>,
     /// Ids by every key ever seen.
     keys: HashMap<KeyHash, ItemId>,
     /// Ids by witness, the newest last.
@@ -560,7 +562,11 @@ impl MemoryFeed {
         for (id, moved) in plan.items {
             let (bytes, stored_bytes) = (escaped_bytes(&moved.encoded), moved.encoded.len() as u64);
             let (t, created) = (moved.item.modified, moved.item.created);
-            moved.from.map(|from| self.held.items.remove(&from));
+            if let Some(from) = moved.from {
+                self.held.items.remove(&from.t);
+                self.held.published.remove(&(from.listed, created));
+            }
+            self.held.published.insert((moved.item.listed(), created), t);
             self.held.items.insert(t, Kept { item: moved.item, bytes, stored_bytes });
             self.held.ids.insert(id, t);
             self.held.created.insert(created, t);
@@ -627,12 +633,31 @@ struct MemoryListing<'a> {
 }
 
 impl MemoryListing<'_> {
-    fn at(&self, stamp: Stamp) -> Option<&Kept> {
-        let t = match self.axis {
-            Axis::Modified => &stamp,
-            Axis::Created => self.feed.held.created.get(&stamp)?,
+    fn at(&self, stamp: Stamp) -> Vec<&Kept> {
+        let held = &self.feed.held;
+        let ts: Vec<Stamp> = match self.axis {
+            Axis::Modified => vec![stamp],
+            Axis::Created => held.created.get(&stamp).copied().into_iter().collect(),
+            Axis::Published => {
+                held.published.range((stamp, Stamp::ZERO)..=(stamp, Stamp::MAX)).map(|(_, t)| *t).collect()
+            }
         };
-        self.feed.held.items.get(t)
+        ts.iter().filter_map(|t| held.items.get(t)).collect()
+    }
+}
+
+impl<'a> MemoryListing<'a> {
+    fn published(&'a self, range: Range, reverse: bool) -> ListingRows<'a, Self> {
+        let stamps = paging::whole_stamps(range);
+        let held = &self.feed.held;
+        let rows = held.published.iter().filter(move |((listed, _), _)| stamps.contains(listed));
+        let rows = rows.filter_map(|((listed, _), t)| Some(Ok((*listed, held.items.get(t)?.clone()))));
+        let rows: Vec<Result<(Stamp, Kept), StoreError>> = rows.collect();
+        if reverse {
+            Box::new(paging::placed(rows.into_iter().rev(), range, reverse))
+        } else {
+            Box::new(paging::placed(rows.into_iter(), range, reverse))
+        }
     }
 }
 
@@ -641,7 +666,7 @@ impl Listing for MemoryListing<'_> {
     type Error = StoreError;
 
     fn ids_at(&self, t: Stamp) -> Result<Vec<String>, StoreError> {
-        Ok(self.at(t).map(ListingRow::id).into_iter().collect())
+        Ok(self.at(t).into_iter().map(ListingRow::id).collect())
     }
 
     fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
@@ -651,16 +676,23 @@ impl Listing for MemoryListing<'_> {
             self.feed.item(*self.feed.held.keys.get(&key)?)
         });
         Ok(item.map(|item| match self.axis {
-            Axis::Modified => ListingPlace { t: item.modified, o: 0 },
+            // In the order of publication an id is no position (SF-27).
+            Axis::Modified | Axis::Published => ListingPlace { t: item.modified, o: 0 },
             Axis::Created => ListingPlace { t: item.created, o: 0 },
         }))
     }
 
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
+        if self.axis == Axis::Published {
+            return Ok(self.published(range, reverse));
+        }
         let range = paging::stamps(range);
-        let row = |t: &Stamp| Some(Ok((ListingPlace { t: *t, o: 0 }, self.at(*t)?.clone())));
+        let row = |t: &Stamp| {
+            let kept = self.at(*t).first().map(|kept| Kept::clone(kept))?;
+            Some(Ok((ListingPlace { t: *t, o: 0 }, kept)))
+        };
         let stamps: Box<dyn DoubleEndedIterator<Item = &'a Stamp>> = match self.axis {
-            Axis::Modified => Box::new(self.feed.held.items.range(range).map(|(t, _)| t)),
+            Axis::Modified | Axis::Published => Box::new(self.feed.held.items.range(range).map(|(t, _)| t)),
             Axis::Created => Box::new(self.feed.held.created.range(range).map(|(c, _)| c)),
         };
         Ok(if reverse { Box::new(stamps.rev().filter_map(row)) } else { Box::new(stamps.filter_map(row)) })
@@ -686,7 +718,7 @@ impl paging::ListedRow for Kept {
         self.item.is_gone()
     }
 
-    fn into_item(self) -> Result<Arc<Item>, StoreError> {
-        Ok(self.item)
+    fn item(&self) -> Result<Arc<Item>, StoreError> {
+        Ok(self.item.clone())
     }
 }

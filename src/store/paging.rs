@@ -1,24 +1,36 @@
-//! One page over any store's rows, tombstones shown or left out; how the rows are kept is the store's business.
+//! One page over any store's rows, those that its filter hides left out; how the rows are kept is the store's business.
 
 use super::StoreError;
 use crate::feed::{
     cursor::Toc,
+    filter::{Filter, left_view},
     item::Item,
+    order::Axis,
     page::{self, Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
     record::FeedRecord,
     stamp::Stamp,
 };
-use std::{cell::RefCell, ops::Bound, sync::Arc};
+use std::{
+    cell::RefCell,
+    ops::{Bound, RangeBounds as _},
+    sync::Arc,
+};
 
-/// Rows that a page without tombstones looks at; then it ends, with the cursor of the last one examined.
+/// Rows that a page with a filter looks at; then it ends, with the cursor of the last one examined.
 pub(super) const SCAN_ROWS_MAX: usize = 10_000;
+/// Bytes of the rows that a page with terms looks at; then it ends likewise.
+const SCAN_BYTES_MAX: usize = 32 << 20;
+/// Rows of a feed at most whose items are counted under terms; of longer feeds no total is told.
+const COUNT_ROWS_MAX: u64 = 10_000;
+/// Bytes that the stub of an item that is not in a view counts for in the budget of its page.
+const STUB_BYTES: usize = 512;
 
 /// A row of a store.
 pub(super) trait ListedRow: ListingRow {
     /// True for a tombstone.
     fn is_gone(&self) -> bool;
     /// The item itself, read only now.
-    fn into_item(self) -> Result<Arc<Item>, StoreError>;
+    fn item(&self) -> Result<Arc<Item>, StoreError>;
 }
 
 /// Answers a query over a feed's rows.
@@ -27,12 +39,22 @@ where
     L: Listing<Error = StoreError>,
     L::ListingRow: ListedRow,
 {
-    let shown = Shown { rows, live_only: query.live_only, cut: RefCell::new(None) };
+    let shows_left = query.order.axis == Axis::Modified;
+    let shown = Shown { rows, filter: &query.filter, record, shows_left, end: RefCell::default() };
     let selected = page::select(&shown, &query.ask())?;
-    let cut = shown.cut.take();
+    let ScanEnd { cut, scanned } = shown.end.take();
+    let total = match &query.filter {
+        Filter::All => Some(record.items.total),
+        Filter::Live => Some(record.items.live),
+        Filter::Terms(_) if query.with_total && record.items.total <= COUNT_ROWS_MAX => shown.count()?,
+        Filter::Terms(_) => None,
+    };
+    let is_further = |scanned: &String| cut.is_none() && *scanned != selected.last_cursor;
     Ok(Page {
-        items: selected.rows.into_iter().map(ListedRow::into_item).collect::<Result<_, _>>()?,
+        items: selected.rows.into_iter().map(ShownRow::into_item).collect::<Result<_, _>>()?,
         more: selected.more || cut.is_some(),
+        total,
+        scanned: scanned.filter(is_further),
         last_cursor: cut.unwrap_or(selected.last_cursor),
         record: Arc::new(record.clone()),
         degraded: selected.since_degraded.or(selected.until_degraded),
@@ -58,58 +80,209 @@ pub(super) fn stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
     (low, high)
 }
 
-/// A listing that may leave tombstones out of its pages.
-struct Shown<L> {
-    rows: L,
-    live_only: bool,
-    /// The cursor of the last row examined, when the scan was cut.
-    cut: RefCell<Option<String>>,
+/// The bounds of a range as stamps, whatever the offsets in it: every row that shares a stamp with one of its ends is between them.
+pub(super) fn whole_stamps((low, high): Range) -> (Bound<Stamp>, Bound<Stamp>) {
+    let whole = |bound: Bound<ListingPlace>| match bound {
+        Bound::Included(place) | Bound::Excluded(place) => Bound::Included(place.t),
+        Bound::Unbounded => Bound::Unbounded,
+    };
+    (whole(low), whole(high))
 }
 
-impl<L> Listing for Shown<L>
+/// Rows with the places in which they stand, those in a range. They come in the direction of the listing, with every row of each
+/// stamp (see [`whole_stamps`]), because an offset is the number of rows before.
+pub(super) fn placed<'a, T: 'a>(
+    rows: impl Iterator<Item = Result<(Stamp, T), StoreError>> + 'a,
+    range: Range,
+    reverse: bool,
+) -> impl Iterator<Item = Result<(ListingPlace, T), StoreError>> + 'a {
+    let mut rows = rows.peekable();
+    let mut group = Vec::new().into_iter();
+    let of_one_stamp = std::iter::from_fn(move || {
+        loop {
+            if let Some(row) = group.next() {
+                return Some(Ok(row));
+            }
+            let (t, first) = match rows.next()? {
+                Ok(row) => row,
+                Err(error) => return Some(Err(error)),
+            };
+            let mut shared = vec![first];
+            while let Some(Ok((_, row))) = rows.next_if(|row| row.as_ref().is_ok_and(|(next, _)| *next == t))
+            {
+                shared.push(row);
+            }
+            let last = u32::try_from(shared.len() - 1).unwrap_or(u32::MAX);
+            let offset = |at: u32| if reverse { last - at } else { at };
+            let place = |(at, row)| (ListingPlace { t, o: offset(at) }, row);
+            group = (0..=last).zip(shared).map(place).collect::<Vec<_>>().into_iter();
+        }
+    });
+    of_one_stamp.filter(move |row| row.as_ref().map_or(true, |(place, _)| range.contains(place)))
+}
+
+/// A listing whose pages show what a filter shows.
+struct Shown<'a, L> {
+    rows: L,
+    filter: &'a Filter,
+    record: &'a FeedRecord,
+    /// Show changed items that do not meet the terms as having left the view.
+    shows_left: bool,
+    end: RefCell<ScanEnd>,
+}
+
+/// End of a scan.
+#[derive(Default)]
+struct ScanEnd {
+    /// The cursor of the last row examined, when the scan was cut.
+    cut: Option<String>,
+    /// The same when there was nothing more to examine.
+    scanned: Option<String>,
+}
+
+/// A row that is shown.
+enum ShownRow<R> {
+    /// As it is stored.
+    Stored(R),
+    /// Read already, because its content decided.
+    Read(R, Arc<Item>),
+    /// The item has left the view.
+    Left(R, Box<Item>),
+}
+
+impl<R: ListedRow> ShownRow<R> {
+    fn row(&self) -> &R {
+        match self {
+            Self::Stored(row) | Self::Read(row, _) | Self::Left(row, _) => row,
+        }
+    }
+
+    fn into_item(self) -> Result<Arc<Item>, StoreError> {
+        match self {
+            Self::Stored(row) => row.item(),
+            Self::Read(_, item) => Ok(item),
+            Self::Left(_, stub) => Ok(Arc::new(*stub)),
+        }
+    }
+}
+
+impl<R: ListedRow> ListingRow for ShownRow<R> {
+    fn id(&self) -> String {
+        self.row().id()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        match self {
+            Self::Stored(row) | Self::Read(row, _) => row.weight_bytes(),
+            Self::Left(..) => STUB_BYTES,
+        }
+    }
+
+    fn created(&self) -> Stamp {
+        self.row().created()
+    }
+}
+
+impl<L> Shown<'_, L>
 where
-    L: Listing,
+    L: Listing<Error = StoreError>,
     L::ListingRow: ListedRow,
 {
-    type ListingRow = L::ListingRow;
-    type Error = L::Error;
+    /// The row as it is shown; `None` when it is not.
+    fn shown_row(&self, row: L::ListingRow) -> Result<Option<ShownRow<L::ListingRow>>, StoreError> {
+        match self.filter {
+            Filter::All => Ok(Some(ShownRow::Stored(row))),
+            Filter::Live => Ok((!row.is_gone()).then_some(ShownRow::Stored(row))),
+            Filter::Terms(_) => {
+                let item = row.item()?;
+                if self.filter.shows(&item, self.record) {
+                    return Ok(Some(ShownRow::Read(row, item)));
+                }
+                let has_left = self.shows_left && item.modified > item.created;
+                Ok(has_left.then(|| ShownRow::Left(row, Box::new(left_view(&item)))))
+            }
+        }
+    }
 
-    fn ids_at(&self, t: Stamp) -> Result<Vec<String>, L::Error> {
+    /// Number of items that are shown, those that have left aside.
+    fn count(&self) -> Result<Option<u64>, StoreError> {
+        let mut count = 0;
+        let mut bytes = 0_usize;
+        for row in self.rows.rows((Bound::Unbounded, Bound::Unbounded), false)? {
+            let (_, row) = row?;
+            bytes = bytes.saturating_add(row.weight_bytes());
+            if bytes > SCAN_BYTES_MAX {
+                return Ok(None);
+            }
+            count += u64::from(self.filter.shows(&*row.item()?, self.record));
+        }
+        Ok(Some(count))
+    }
+
+    /// The rows of a range that are shown, until too many were examined.
+    fn scan<'a>(
+        &'a self,
+        mut rows: ListingRows<'a, L>,
+    ) -> impl Iterator<Item = Result<(ListingPlace, ShownRow<L::ListingRow>), StoreError>> + 'a {
+        let (mut examined, mut bytes) = (0, 0_usize);
+        let mut last: Option<(ListingPlace, String)> = None;
+        let cursor = |last: &mut Option<(ListingPlace, String)>| {
+            last.take().and_then(|(place, id)| Toc::of(place.t, [id])).map(|toc| toc.to_string())
+        };
+        std::iter::from_fn(move || {
+            loop {
+                let Some(row) = rows.next() else {
+                    self.end.borrow_mut().scanned = cursor(&mut last);
+                    return None;
+                };
+                if examined >= SCAN_ROWS_MAX || bytes >= SCAN_BYTES_MAX {
+                    self.end.borrow_mut().cut = cursor(&mut last);
+                    return None;
+                }
+                let (place, row) = match row {
+                    Ok(row) => row,
+                    Err(error) => return Some(Err(error)),
+                };
+                examined += 1;
+                if self.filter.has_terms() {
+                    bytes = bytes.saturating_add(row.weight_bytes());
+                }
+                last = Some((place, row.id()));
+                match self.shown_row(row) {
+                    Ok(None) => {}
+                    Ok(Some(shown)) => return Some(Ok((place, shown))),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+        })
+    }
+}
+
+impl<L> Listing for Shown<'_, L>
+where
+    L: Listing<Error = StoreError>,
+    L::ListingRow: ListedRow,
+{
+    type ListingRow = ShownRow<L::ListingRow>;
+    type Error = StoreError;
+
+    fn ids_at(&self, t: Stamp) -> Result<Vec<String>, StoreError> {
         self.rows.ids_at(t)
     }
 
-    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, L::Error> {
+    fn place_of(&self, id: &str) -> Result<Option<ListingPlace>, StoreError> {
         self.rows.place_of(id)
     }
 
-    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, L::Error> {
-        self.rows.rows(range, reverse)
+    fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
+        let rows = self.rows.rows(range, reverse)?;
+        Ok(Box::new(rows.map(|row| row.map(|(place, row)| (place, ShownRow::Stored(row))))))
     }
 
-    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, L::Error> {
-        let mut rows = self.rows.rows(range, reverse)?;
-        if !self.live_only {
-            return Ok(rows);
+    fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
+        match self.filter {
+            Filter::All => self.rows(range, reverse),
+            Filter::Live | Filter::Terms(_) => Ok(Box::new(self.scan(self.rows.rows(range, reverse)?))),
         }
-        let mut examined = 0;
-        let mut last = None;
-        Ok(Box::new(std::iter::from_fn(move || {
-            loop {
-                let row = rows.next()?;
-                if examined == SCAN_ROWS_MAX {
-                    *self.cut.borrow_mut() = last.take();
-                    return None;
-                }
-                examined += 1;
-                if let Ok((place, row)) = &row
-                    && examined == SCAN_ROWS_MAX
-                {
-                    last = Toc::of(place.t, [row.id()]).map(|toc| toc.to_string());
-                }
-                if !row.as_ref().is_ok_and(|(_, row)| row.is_gone()) {
-                    return Some(row);
-                }
-            }
-        })))
     }
 }

@@ -43,12 +43,27 @@ pub(super) struct PlannedCommit {
 
 /// An item that takes a new place.
 pub(super) struct Moved {
-    /// The T under which it stood before; `None` if it is new.
-    pub(super) from: Option<Stamp>,
+    /// Its place before; `None` if it is new.
+    pub(super) from: Option<FormerPlace>,
     /// As it will be.
     pub(super) item: Arc<Item>,
     /// The same as it is stored.
     pub(super) encoded: Vec<u8>,
+}
+
+/// The stamps under which an item stood.
+#[derive(Clone, Copy)]
+pub(super) struct FormerPlace {
+    /// Its T.
+    pub(super) t: Stamp,
+    /// Its date in the order of publication.
+    pub(super) listed: Stamp,
+}
+
+impl FormerPlace {
+    fn of(item: &Item) -> Self {
+        Self { t: item.modified, listed: item.listed() }
+    }
 }
 
 /// Works a commit out. T = max(now, last T of the feed + 1 us), change by change.
@@ -88,7 +103,7 @@ impl PlannedCommit {
         // An item may change twice in one commit: only its last version is written.
         let (from, before) = match self.items.remove(&id) {
             Some(moved) => (moved.from, Some(moved.item)),
-            None => held.item(id)?.map_or((None, None), |item| (Some(item.modified), Some(item))),
+            None => held.item(id)?.map_or((None, None), |item| (Some(FormerPlace::of(&item)), Some(item))),
         };
         let item = match change {
             Change::Put(put) => self.put(put, before, t, limits.item_bytes_max)?,
@@ -176,7 +191,7 @@ impl PlannedCommit {
         for moved in self.items.values_mut() {
             moved.encoded = encode_item(&moved.item)?;
             added += moved.encoded.len() as u64;
-            removed += moved.from.map_or(Ok(0), |from| held.bytes_at(from))?;
+            removed += moved.from.map_or(Ok(0), |from| held.bytes_at(from.t))?;
         }
         let bytes = before.saturating_add(added).saturating_sub(removed);
         if let Some(quota_bytes) = limits.quota_bytes.filter(|quota| added > removed && bytes > *quota) {

@@ -20,6 +20,7 @@ const CRATES: &[&str] = &[
     "feed_rs",
     "hex",
     "htmlize",
+    "icu_normalizer",
     "memchr",
     "percent_encoding",
     "quick_xml",

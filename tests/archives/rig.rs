@@ -3,7 +3,7 @@
 use crate::{Fault, blog::Blog};
 use everfeed::{
     clock::System,
-    feed::{archive::History, order::Order, page::PageQuery},
+    feed::{archive::History, filter::Filter, order::Order, page::PageQuery},
     ingest::{Context, FeedSpec, ImportSettings, Poller, Upstream},
     layers::{ClientConfig, Governor, upstream},
     notify::Notify,
@@ -94,7 +94,8 @@ pub(crate) async fn watch(blog: Blog, fault: Fault, until_complete: bool) -> See
         until: None,
         max: usize::MAX,
         bytes_max: usize::MAX,
-        live_only: true,
+        filter: Filter::Live,
+        with_total: false,
     };
     let page = store.page(query).await.unwrap();
     let title = |item: &Arc<everfeed::feed::item::Item>| Some(item.entry()?.title.as_ref()?.value.clone());

@@ -7,6 +7,7 @@ use everfeed::{
     clock::{Clock as _, Manual},
     feed::{
         absence::{self, WindowEvent},
+        filter::Filter,
         item::{Content, Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -205,7 +206,8 @@ impl Blog {
             until: None,
             max: usize::MAX,
             bytes_max: usize::MAX,
-            live_only: false,
+            filter: Filter::All,
+            with_total: false,
         };
         let page = self.store.page(query).await.unwrap();
         self.cursor = page.last_cursor;

@@ -11,6 +11,7 @@ use everfeed::{
     clock::Manual,
     feed::{
         absence::Coverage,
+        filter::Filter,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -217,7 +218,7 @@ impl Watcher {
 
     /// Reads what changed, as a consumer does.
     async fn follow(&mut self) {
-        let page = self.store.page(self.query(&self.cursor, false)).await.unwrap();
+        let page = self.store.page(self.query(&self.cursor, Filter::All)).await.unwrap();
         self.cursor = page.last_cursor;
         for item in page.items {
             let known = self.items.get(&item.id).copied();
@@ -245,7 +246,7 @@ impl Watcher {
         }
     }
 
-    fn query(&self, since: &str, live_only: bool) -> PageQuery {
+    fn query(&self, since: &str, filter: Filter) -> PageQuery {
         PageQuery {
             feed: self.feed.no,
             order: Order::MODIFIED,
@@ -253,7 +254,8 @@ impl Watcher {
             until: None,
             max: usize::MAX,
             bytes_max: usize::MAX,
-            live_only,
+            filter,
+            with_total: false,
         }
     }
 
@@ -265,7 +267,7 @@ impl Watcher {
         let posts = document.posts.clone();
         let reply = self.document(document, false);
         self.take(reply, 1).await;
-        let page = self.store.page(self.query("", true)).await.unwrap();
+        let page = self.store.page(self.query("", Filter::Live)).await.unwrap();
         let told = |item: &Arc<Item>| Some((post(item)?, item.entry()?.categories.first()?.term.clone()));
         let live: HashSet<(u32, String)> = page.items.iter().filter_map(told).collect();
         for shown in posts {

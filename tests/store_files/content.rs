@@ -9,6 +9,7 @@ use everfeed::{
             ArchiveSuspect, ArchiveWalk, History as Reach, LastWalk, OwnOrigins as Origins, PageAddress,
             PartialReason, StagedBody, StagedPage, StagingChange, WalkRules, WalkedDocument as Shown,
         },
+        filter::Filter,
         item::{ItemDigests, ItemId, KeyHash, Reason},
         observation_record::{ObservationCounts, ObservationRecord},
         order::Order,
@@ -500,5 +501,14 @@ pub(crate) async fn dump(store: &dyn Store) -> String {
 
 pub(crate) fn whole(feed: FeedNo, order: Order) -> PageQuery {
     let (since, until) = (None, None);
-    PageQuery { feed, order, since, until, max: usize::MAX, bytes_max: usize::MAX, live_only: false }
+    PageQuery {
+        feed,
+        order,
+        since,
+        until,
+        max: usize::MAX,
+        bytes_max: usize::MAX,
+        filter: Filter::All,
+        with_total: false,
+    }
 }

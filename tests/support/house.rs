@@ -3,6 +3,7 @@
 use everfeed::{
     clock::{Clock, System},
     feed::{
+        filter::Filter,
         item::{Item, ItemId},
         order::Order,
         page::PageQuery,
@@ -105,6 +106,7 @@ fn query(feed: FeedNo, since: &str, max: usize) -> PageQuery {
         until: None,
         max,
         bytes_max: usize::MAX,
-        live_only: false,
+        filter: Filter::All,
+        with_total: false,
     }
 }

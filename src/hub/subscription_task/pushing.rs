@@ -74,7 +74,7 @@ impl SubscriptionTask {
             Some(form) => {
                 let own_url = legacy_topic(&self.place.shared.gate.catalog.snapshot(), sub);
                 let after = |acked: String| {
-                    ReadRequest::push(sub.view, form, &acked, self.pushing.items_max).at(own_url)
+                    ReadRequest::push(sub.view.clone(), form, &acked, self.pushing.items_max).at(own_url)
                 };
                 until_behind(self.place.shared.clone(), sub.feed(), acked.map(after)).boxed()
             }
@@ -88,7 +88,7 @@ impl SubscriptionTask {
         let sub = &self.row.sub;
         let Some(representation) = representation(sub) else { return self.pushing.look_anew() };
         let push = Push {
-            view: sub.view,
+            view: sub.view.clone(),
             representation,
             acked: self.row.progress.acked.clone(),
             items_max: self.pushing.items_max,

@@ -141,7 +141,7 @@ pub(super) async fn made(
     let target = pending.intent.target().cloned().ok_or_else(|| no_target(&topic))?;
     let (new_representation, new_target) = (representation.clone(), target.clone());
     let new = NewSubscription {
-        view,
+        view: view.clone(),
         representation: new_representation,
         topic,
         target: new_target,

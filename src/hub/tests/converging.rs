@@ -2,7 +2,7 @@
 
 use super::rig::{CALLBACK, Call, Reply, Rig};
 use crate::{
-    feed::{order::Order, page::PageQuery},
+    feed::{filter::Filter, order::Order, page::PageQuery},
     hub::Config,
     layers::FetchError,
 };
@@ -50,8 +50,16 @@ impl Mirror {
 /// The items of the feed, in the same words.
 async fn held(rig: &Rig) -> BTreeMap<String, (String, bool)> {
     let (since, until, max, bytes_max) = (None, None, 1000, usize::MAX);
-    let query =
-        PageQuery { feed: rig.feed, order: Order::MODIFIED, since, until, max, bytes_max, live_only: false };
+    let query = PageQuery {
+        feed: rig.feed,
+        order: Order::MODIFIED,
+        since,
+        until,
+        max,
+        bytes_max,
+        filter: Filter::All,
+        with_total: false,
+    };
     let page = rig.store.page(query).await.unwrap();
     let row = |item: &Arc<crate::feed::item::Item>| {
         (item.id.to_string(), (item.modified.rfc3339(), item.is_gone()))

@@ -42,6 +42,32 @@ async fn a_push_says_what_it_is_and_what_it_follows_on() {
     assert_eq!(rig.acked().await, rig.head().await);
 }
 
+// DESIGN section 3: a filter is a topic of its own.
+#[tokio::test(start_paused = true)]
+async fn a_filter_is_a_topic_and_pushes_what_it_shows() {
+    let rig = Rig::new().await;
+    let spelt = "http://feeds.example:8080/feeds/blog.atom?q=POST+5";
+    let topic = "http://feeds.example:8080/feeds/blog.atom?order=modified&q=5%20post";
+    rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", spelt), ("hub.callback", CALLBACK)]).await;
+    rig.wait(1).await;
+    rig.net.taken();
+    for n in 3..=6 {
+        rig.add(n).await;
+        rig.wait(1).await;
+    }
+    let first = rig.net.pushes();
+    let [push] = &first[..] else { panic!("one push, for one of the posts") };
+    let link = format!("<{topic}>; rel=\"self\", <http://feeds.example:8080/hub>; rel=\"hub\"");
+    assert_eq!(push.headers.get_all("link").iter().collect::<Vec<_>>(), [link.as_str()]);
+    let body = String::from_utf8(push.body.to_vec()).unwrap();
+    assert_eq!(body.matches("<entry").count(), 1, "{body}");
+    // Cursors are those of the whole feed.
+    rig.edit(5, "post 5 again").await;
+    rig.wait(1).await;
+    let [second] = &rig.net.pushes()[..] else { panic!("one push, for its edit") };
+    assert_eq!(second.prev(), push.last());
+}
+
 // HUB-23, P03-11, W-18.
 #[tokio::test(start_paused = true)]
 async fn a_push_is_signed_in_the_hash_of_its_subscription() {

@@ -4,7 +4,7 @@ use crate::{
     auth::{AccessSettings, Accounts, AuthVerdict, Credentials, testing::authenticator},
     catalog::{Catalog, CatalogSnapshot, FeedSettings, ReadGate, RegisteredFeed},
     clock::{Clock, Paused},
-    feed::{order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
+    feed::{filter::Filter, order::Order, page::PageQuery, reconcile::Change, record::FeedNo},
     hub::{Callbacks, Config, Hub, Parts, SubscriptionCounts},
     layers::{ConnectFault, FetchError, Request},
     notify::Notify,
@@ -483,8 +483,16 @@ impl Rig {
 
     pub(super) async fn head_in(&self, order: Order) -> String {
         let (since, until) = (None, None);
-        let query =
-            PageQuery { feed: self.feed, order, since, until, max: 1, bytes_max: 1, live_only: false };
+        let query = PageQuery {
+            feed: self.feed,
+            order,
+            since,
+            until,
+            max: 1,
+            bytes_max: 1,
+            filter: Filter::All,
+            with_total: false,
+        };
         self.store.page(query).await.unwrap().last_cursor
     }
 }

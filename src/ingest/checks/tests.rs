@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     feed::{
         absence::{AbsenceState, CheckResult, ControlFinding},
+        filter::Filter,
         item::{Content, KeyHash, Reason},
         order::Order,
         page::PageQuery,
@@ -64,7 +65,8 @@ async fn watch(house: &House, feed: &FeedSpec, hours: u32) -> Vec<Reason> {
         until: None,
         max: 1000,
         bytes_max: usize::MAX,
-        live_only: false,
+        filter: Filter::All,
+        with_total: false,
     };
     let items = house.store.page(query).await.unwrap().items;
     let reason = |content: &Content| match content {

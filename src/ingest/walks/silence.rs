@@ -6,6 +6,7 @@ use crate::{
     feed::{
         absence::AbsenceState,
         archive::{ArchiveFindings, ArchiveSuspect, ArchiveWalk, LiveItem, Visibility, judge_archives},
+        filter::Filter,
         item::{ItemId, KeyHash},
         order::Order,
         page::PageQuery,
@@ -130,7 +131,8 @@ impl ArchiveReader<'_> {
                 until: None,
                 max: PAGE_ITEMS,
                 bytes_max: PAGE_BYTES,
-                live_only: true,
+                filter: Filter::Live,
+                with_total: false,
             };
             let page = self.context.store.page(query).await.map_err(store_failure)?;
             for item in &page.items {

@@ -28,6 +28,8 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
     let mut found: Value = serde_json::from_slice(&json(&about)).unwrap();
     let schema = found.as_object_mut().unwrap().remove("item_schema").expect("an item is described");
     assert_eq!(schema["properties"]["id"]["type"], "string");
+    let filters = found.as_object_mut().unwrap().remove("filters").expect("the filters are listed");
+    assert_eq!(filters.as_object().unwrap().len(), 6, "{filters}");
     let mirroring =
         found.as_object_mut().unwrap().remove("mirroring").expect("the way to mirror is spelt out");
     assert_eq!(mirroring["begin"], "http://127.0.0.1/feeds/x.json?order=modified&since=cursor:");
@@ -70,7 +72,9 @@ fn a_feed_states_how_to_reach_it_and_which_positions_it_takes() {
                 "modified": {"positions": ["cursor", "time"]},
                 "-modified": {"positions": ["cursor", "time"]},
                 "created": {"positions": ["cursor", "id", "time"]},
-                "-created": {"positions": ["cursor", "id", "time"]}
+                "-created": {"positions": ["cursor", "id", "time"]},
+                "published": {"positions": ["cursor", "time"]},
+                "-published": {"positions": ["cursor", "time"]}
             },
             "default_order": "modified",
             "item_format": {

@@ -49,7 +49,7 @@ pub(super) fn position<'a>(document: &Document<'a>, audience: Audience) -> Colle
     let Document { page, links, prev_cursor, .. } = *document;
     CollectionPosition {
         count: page.items.len(),
-        total_items: document.feed().items.total,
+        total_items: page.total,
         url: &links.base,
         links: None,
         prev_cursor,
@@ -71,8 +71,8 @@ struct Collection<'a> {
 #[derive(Serialize)]
 pub(super) struct CollectionPosition<'a> {
     count: usize,
-    #[serde(rename = "totalItems")]
-    total_items: u64,
+    #[serde(rename = "totalItems", skip_serializing_if = "Option::is_none")]
+    total_items: Option<u64>,
     url: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Hubs<'a>>,

@@ -36,7 +36,7 @@ pub(super) fn document(document: &Document<'_>, audience: Audience) -> Vec<u8> {
     let collection = CollectionPage {
         context: (CONTEXT, Terms { fo: FO }),
         kind: "OrderedCollectionPage",
-        part_of: WholeCollection::of(feed, &links.base),
+        part_of: WholeCollection::of(feed, &links.base, page.total),
         next: document.next(audience),
         prev_cursor,
         last_cursor: &page.last_cursor,
@@ -79,8 +79,8 @@ struct WholeCollection<'a> {
     id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
-    #[serde(rename = "totalItems")]
-    total_items: u64,
+    #[serde(rename = "totalItems", skip_serializing_if = "Option::is_none")]
+    total_items: Option<u64>,
     name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Cow<'a, str>>,
@@ -220,13 +220,13 @@ struct ReplyPage<'a> {
 }
 
 impl<'a> WholeCollection<'a> {
-    fn of(feed: &'a FeedRecord, base: &'a str) -> Self {
+    fn of(feed: &'a FeedRecord, base: &'a str, total: Option<u64>) -> Self {
         let metadata = &*feed.metadata;
         let picture = |url: &'a str| target::image(url).map(|url| LinkedImage { kind: "Image", url });
         Self {
             id: base,
             kind: "OrderedCollection",
-            total_items: feed.items.total,
+            total_items: total,
             name: identity::name(feed),
             summary: visible(metadata.description.as_ref()).map(html),
             url: metadata.link("alternate").and_then(target::link),

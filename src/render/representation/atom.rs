@@ -159,7 +159,9 @@ fn link(xml: &mut Xml, rel: &str, media_type: &str, title: &str, href: &str) {
 
 /// Position of the page (SF-56, SF-57, SF-83, SF-85). No `count` in Atom (SF-62).
 fn position(xml: &mut Xml, document: &Document<'_>) {
-    xml.leaf("fo:total", &[], &document.feed().items.total.to_string());
+    if let Some(total) = document.page.total {
+        xml.leaf("fo:total", &[], &total.to_string());
+    }
     if let Some(prev) = document.prev_cursor {
         xml.leaf("fo:prev_cursor", &[], prev);
     }

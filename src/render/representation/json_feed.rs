@@ -113,7 +113,8 @@ struct PageExtension<'a> {
 #[derive(Serialize)]
 struct PagePosition<'a> {
     id: String,
-    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prev_cursor: Option<&'a str>,
     last_cursor: &'a str,
@@ -250,7 +251,7 @@ impl<'a> PageExtension<'a> {
         let Document { page, links, prev_cursor, .. } = *document;
         let position = || PagePosition {
             id: identity::iri(document.feed()),
-            total: document.feed().items.total,
+            total: page.total,
             prev_cursor,
             last_cursor: &page.last_cursor,
             deleted: page.items.iter().filter_map(|item| JsonTombstone::of(item)).collect(),

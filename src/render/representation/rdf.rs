@@ -137,7 +137,9 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
         xml.empty("fh:archive", &[("xmlns:fh", Some(ns::FEED_HISTORY))]);
     }
     if audience == Audience::Full {
-        xml.leaf("fo:total", &[], &feed.items.total.to_string());
+        if let Some(total) = document.page.total {
+            xml.leaf("fo:total", &[], &total.to_string());
+        }
         if let Some(prev) = document.prev_cursor {
             xml.leaf("fo:prev_cursor", &[], prev);
         }

@@ -154,7 +154,9 @@ fn channel(xml: &mut Xml, document: &Document<'_>, audience: Audience) {
 
 /// Position of the page, as Atom has it (SF-56, SF-57, SF-83, SF-85).
 fn position(xml: &mut Xml, document: &Document<'_>) {
-    xml.leaf("fo:total", &[], &document.feed().items.total.to_string());
+    if let Some(total) = document.page.total {
+        xml.leaf("fo:total", &[], &total.to_string());
+    }
     if let Some(prev) = document.prev_cursor {
         xml.leaf("fo:prev_cursor", &[], prev);
     }

@@ -1,6 +1,9 @@
-//! The query of a page request, both ways: since, until, max, order, timeout, callback; not what they select.
+//! The query of a page request, both ways: since, until, max, order, filters, timeout, callback; not what they select.
 
-use crate::feed::order::{Order, UnknownOrder};
+use crate::feed::{
+    filter::{BadFilter, Filter},
+    order::{Order, UnknownOrder},
+};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fmt;
 use thiserror::Error;
@@ -17,6 +20,8 @@ pub struct Query {
     pub max: Option<usize>,
     /// The order of the items.
     pub order: Order,
+    /// The items that are shown.
+    pub filter: Filter,
     /// Seconds to hold an empty answer; `None` when not given.
     pub timeout_secs: Option<u64>,
     /// The JSON-P function; `None` for no JSON-P.
@@ -38,22 +43,29 @@ pub enum BadQuery {
     /// `order` is none of ours.
     #[error(transparent)]
     Order(#[from] UnknownOrder),
+    /// A filter cannot be meant.
+    #[error(transparent)]
+    Filter(#[from] BadFilter),
 }
 
 /// The parameters that have a meaning; all others are ignored and never echoed (SF-43).
-const OURS: [&str; 6] = ["since", "until", "max", "order", "timeout", "callback"];
+const OURS: [&str; 12] = {
+    let [q, author, category, deleted, has, lang] = Filter::NAMES;
+    ["since", "until", "max", "order", "timeout", "callback", q, author, category, deleted, has, lang]
+};
 
 impl Query {
     /// Reads a raw query string.
     pub fn parse(raw: &str) -> Result<Self, BadQuery> {
-        let mut values: [Option<String>; 6] = Default::default();
+        let mut values: [Option<String>; OURS.len()] = Default::default();
         for (key, value) in form_urlencoded::parse(raw.as_bytes()) {
             let Some(at) = OURS.iter().position(|name| *name == key) else { continue };
             if values[at].replace(value.into_owned()).is_some() {
                 return Err(BadQuery::Twice(OURS[at]));
             }
         }
-        let [since, until, max, order, timeout, callback] = values.map(Option::unwrap_or_default);
+        let [since, until, max, order, timeout, callback, filter @ ..] =
+            values.map(Option::unwrap_or_default);
         Self {
             since,
             until,
@@ -61,10 +73,25 @@ impl Query {
                 .map_err(|()| BadQuery::Max)?
                 .map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
             order: if order.is_empty() { Order::default() } else { order.parse()? },
+            filter: Filter::of(filter.each_ref().map(String::as_str))?,
             timeout_secs: count(&timeout).map_err(|()| BadQuery::Timeout)?,
             callback: Some(callback).filter(|name| !name.is_empty()),
         }
         .checked()
+    }
+
+    /// The filter in a raw query string, whatever else is in it: ordinary readers send parameters of all kinds.
+    pub fn filter_of(raw: &str) -> Result<Filter, BadQuery> {
+        let mut values = [const { String::new() }; Filter::NAMES.len()];
+        let mut seen = [false; Filter::NAMES.len()];
+        for (key, value) in form_urlencoded::parse(raw.as_bytes()) {
+            let Some(at) = Filter::NAMES.iter().position(|name| *name == key) else { continue };
+            if std::mem::replace(&mut seen[at], true) {
+                return Err(BadQuery::Twice(Filter::NAMES[at]));
+            }
+            values[at] = value.into_owned();
+        }
+        Ok(Filter::of(values.each_ref().map(String::as_str))?)
     }
 
     /// True when a raw query string holds nothing but parameters that have a meaning.
@@ -72,13 +99,15 @@ impl Query {
         form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| OURS.contains(&&*key))
     }
 
-    /// A raw query in two: the parameters of somebody else, and those that have a meaning here, each as it was spelt.
+    /// A raw query of an old address in two: the parameters of somebody else, and those that have a meaning here, each as it was
+    /// spelt. Filters have none there.
     pub fn split(raw: &str) -> (String, String) {
-        let name = |part: &&str| part.split('=').next().unwrap_or_default().to_owned();
+        // `q`, `author` or `category` at an old address choose another document of the old site.
+        let range = &OURS[..OURS.len() - Filter::NAMES.len()];
         let (ours, theirs): (Vec<&str>, Vec<&str>) = raw
             .split('&')
             .filter(|part| !part.is_empty())
-            .partition(|part| OURS.contains(&name(part).as_str()));
+            .partition(|part| range.contains(&part.split('=').next().unwrap_or_default()));
         (theirs.join("&"), ours.join("&"))
     }
 
@@ -88,13 +117,20 @@ impl Query {
         form_urlencoded::parse(raw.as_bytes()).any(|(key, _)| SMART.contains(&&*key))
     }
 
+    /// The part of it that spells the filter.
+    pub(super) fn of_filter(&self) -> String {
+        let spelt =
+            |(name, value): (&str, String)| format!("{name}={}", utf8_percent_encode(&value, QUERY_VALUE));
+        self.filter.spelling().into_iter().map(spelt).collect::<Vec<_>>().join("&")
+    }
+
     fn checked(self) -> Result<Self, BadQuery> {
         if self.max == Some(0) { Err(BadQuery::Max) } else { Ok(self) }
     }
 
     /// True while the whole view is meant, and nothing is said of the answer.
     pub(super) fn is_whole(&self) -> bool {
-        let Self { since, until, max, order: _, timeout_secs, callback } = self;
+        let Self { since, until, max, order: _, filter: _, timeout_secs, callback } = self;
         since.is_empty() && until.is_empty() && max.is_none() && timeout_secs.is_none() && callback.is_none()
     }
 
@@ -114,6 +150,9 @@ impl fmt::Display for Query {
     /// The order always, all else when it is there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "order={}", self.order)?;
+        if self.filter.has_terms() {
+            write!(f, "&{}", self.of_filter())?;
+        }
         if !self.since.is_empty() {
             write!(f, "&since={}", utf8_percent_encode(&self.since, QUERY_VALUE))?;
         }

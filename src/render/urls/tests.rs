@@ -2,7 +2,7 @@
 
 use super::{Endpoint, Query, Site, Topic};
 use crate::{
-    feed::{order::Order, stamp::Stamp, view::Filter},
+    feed::{filter::Filter, order::Order, stamp::Stamp},
     render::{archived::ArchivePlace, document::Audience, representation::Representation},
 };
 use proptest::{option, prelude::*, sample::select};
@@ -43,15 +43,30 @@ fn any_archive() -> impl Strategy<Value = Endpoint> {
     )
 }
 
+/// A filter of any words, as somebody may write it.
+fn any_filter() -> impl Strategy<Value = Filter> {
+    let text = || prop_oneof![2 => Just(String::new()), 1 => "[\\PC]{1,12}"];
+    let rest = (
+        select(vec!["", "no", "only"]),
+        select(vec!["", "enclosure"]),
+        select(vec!["", "de", "de-AT", "ZH-hant"]),
+    );
+    (text(), text(), text(), rest).prop_map(|(q, author, category, (deleted, has, lang))| {
+        Filter::of([&q, &author, &category, deleted, has, lang]).unwrap_or_default()
+    })
+}
+
 fn any_query() -> impl Strategy<Value = Query> {
     let numbers = (option::of(1_usize..), option::of(any::<u64>()));
     let callback = option::of(".{1,8}");
-    (".{0,12}", ".{0,12}", numbers, select(Order::ALL.to_vec()), callback).prop_map(
-        |(since, until, (max, timeout_secs), order, callback)| Query {
+    let orders = select(Order::ALL.to_vec());
+    (".{0,12}", ".{0,12}", numbers, (orders, any_filter()), callback).prop_map(
+        |(since, until, (max, timeout_secs), (order, filter), callback)| Query {
             since,
             until,
             max,
             order,
+            filter,
             timeout_secs,
             callback,
         },

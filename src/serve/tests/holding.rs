@@ -10,14 +10,14 @@ use std::time::Duration;
 use tokio::{task::JoinHandle, time::Instant};
 
 /// A request that may be held.
-struct Held {
+pub(super) struct Held {
     answer: JoinHandle<(Answer, Instant)>,
     since: Instant,
 }
 
 impl Held {
     /// Asks, and lets it come to rest.
-    async fn ask(site: &Site, query: &str) -> Self {
+    pub(super) async fn ask(site: &Site, query: &str) -> Self {
         let since = Instant::now();
         let asked = site.ask(Method::GET, &format!("/feeds/blog.json?{query}"), &[]);
         let answer = tokio::spawn(async move { (asked.await, Instant::now()) });
@@ -28,7 +28,7 @@ impl Held {
         Self { answer, since }
     }
 
-    fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         !self.answer.is_finished()
     }
 
@@ -38,7 +38,7 @@ impl Held {
         (answer, at - self.since)
     }
 
-    async fn ended_after_secs(self) -> (Vec<String>, f64) {
+    pub(super) async fn ended_after_secs(self) -> (Vec<String>, f64) {
         let (answer, took) = self.ended().await;
         (ids(&answer.json()), took.as_secs_f64())
     }

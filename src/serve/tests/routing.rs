@@ -244,7 +244,7 @@ async fn what_there_is_is_listed_for_programs_and_for_people() {
     let about = site.get("/feeds/blog/about").await.json();
     assert_eq!((&about["max"]["default"], &about["max"]["cap"]), (&50.into(), &1000.into()));
     assert_eq!((&about["timeout"]["default"], &about["timeout"]["cap"]), (&55.into(), &300.into()));
-    assert_eq!(about["orders"].as_object().map(|orders| orders.len()), Some(4), "{about}");
+    assert_eq!(about["orders"].as_object().map(|orders| orders.len()), Some(6), "{about}");
 }
 
 #[tokio::test(start_paused = true)]

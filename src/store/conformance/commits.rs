@@ -1,7 +1,8 @@
 //! Effects of a commit: T, revisions, tombstones, keys, the head, and a clock that cannot be right; not how pages read.
 
 use super::rig::{
-    NAMESPACE, Rig, START, add, commit, delete, edit, guid, id, ids, ids_of, key, put, revive, title,
+    NAMESPACE, Rig, START, add, commit, delete, edit, guid, id, ids, ids_of, key, published, put, revive,
+    title,
 };
 use crate::{
     clock::Clock as _,
@@ -155,7 +156,7 @@ async fn a_tombstone_keeps_its_dates_loses_its_content_and_moves_to_the_end(rig:
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
     let gone = Content::Gone { reason: Reason::Explicit, first_missing: None, last_seen: Some(START) };
     assert_eq!((&item.content, item.created, item.modified), (&gone, START, receipt.stamped[0].1));
-    assert_eq!((item.published_us, &*item.iri), (Some(1_000_000_000_000_001), &*guid(1)));
+    assert_eq!((item.published_us, &*item.iri), (Some(published(1)), &*guid(1)));
     assert_eq!(ids(&rig.list(feed, Order::MODIFIED, None).await), ids_of(&[2, 1]));
     assert_eq!(ids(&rig.list(feed, Order::CREATED, None).await), ids_of(&[1, 2]));
 }
@@ -436,7 +437,7 @@ async fn an_edit_without_a_date_keeps_the_one_that_was_known(rig: Rig) {
     }
     rig.change(feed, vec![undated]).await.unwrap();
     let item = rig.item(feed, id(1)).await.unwrap().unwrap();
-    assert_eq!((item.published_us, &*item.iri), (Some(1_000_000_000_000_001), &*guid(1)));
+    assert_eq!((item.published_us, &*item.iri), (Some(published(1)), &*guid(1)));
     assert_ne!(item.modified, Stamp::ZERO);
 }
 

@@ -1,11 +1,13 @@
 //! Pages as a store reads them: positions, cursors, budgets and tombstones left out; the page algorithm has its own tests.
 
-use super::rig::{Rig, START, add, all, delete, edit, guid, id, ids, ids_of};
+use super::rig::{Rig, START, add, all, delete, edit, guid, id, ids, ids_of, published};
 use crate::{
     feed::{
+        filter::Filter,
         order::Order,
         page::{Degraded, PageQuery},
         position::Position,
+        reconcile::{Change, Put},
         record::FeedNo,
     },
     store::{StoreError, paging::SCAN_ROWS_MAX},
@@ -20,6 +22,7 @@ on_every_store![
     a_page_ends_at_its_byte_budget_but_holds_at_least_one_item,
     tombstones_are_left_out_of_live_pages_and_of_their_budget,
     a_scan_for_live_items_ends_and_can_be_taken_up_again,
+    the_order_of_publication_runs_by_the_dates_of_the_publisher,
     feeds_do_not_see_each_other,
 ];
 
@@ -127,7 +130,7 @@ async fn a_page_ends_at_its_byte_budget_but_holds_at_least_one_item(rig: Rig) {
 async fn tombstones_are_left_out_of_live_pages_and_of_their_budget(rig: Rig) {
     let feed = rig.blog().await;
     rig.change(feed, (1..=6).map(add).chain([delete(2), delete(5), delete(6)]).collect()).await.unwrap();
-    let query = PageQuery { live_only: true, max: 2, ..all(feed, Order::CREATED_REVERSE) };
+    let query = PageQuery { filter: Filter::Live, max: 2, ..all(feed, Order::CREATED_REVERSE) };
     let first = rig.page(query.clone()).await.unwrap();
     assert_eq!((ids(&first), first.more, first.record.items.total), (ids_of(&[4, 3]), true, 6));
     let since = Some(Position::of_cursor(&first.last_cursor));
@@ -136,7 +139,7 @@ async fn tombstones_are_left_out_of_live_pages_and_of_their_budget(rig: Rig) {
     // An item has one cursor, whatever is left out.
     let whole = rig.list(feed, Order::MODIFIED, None).await.last_cursor;
     let since = Some(Position::of_cursor(&whole));
-    let after = PageQuery { since, live_only: true, ..all(feed, Order::MODIFIED) };
+    let after = PageQuery { since, filter: Filter::Live, ..all(feed, Order::MODIFIED) };
     let after = rig.page(after).await.unwrap();
     assert_eq!((ids(&after), after.last_cursor), (vec![], whole));
 }
@@ -146,7 +149,7 @@ async fn a_scan_for_live_items_ends_and_can_be_taken_up_again(rig: Rig) {
     let dead = u32::try_from(SCAN_ROWS_MAX).unwrap() + 5;
     rig.change(feed, (1..=dead).map(add).collect()).await.unwrap();
     rig.change(feed, (1..=dead).map(delete).chain([add(dead + 1)]).collect()).await.unwrap();
-    let query = PageQuery { live_only: true, ..all(feed, Order::MODIFIED) };
+    let query = PageQuery { filter: Filter::Live, ..all(feed, Order::MODIFIED) };
     let cut = rig.page(query.clone()).await.unwrap();
     assert_eq!((cut.items.len(), cut.more, cut.degraded), (0, true, None));
     let since = Some(Position::of_cursor(&cut.last_cursor));
@@ -155,14 +158,47 @@ async fn a_scan_for_live_items_ends_and_can_be_taken_up_again(rig: Rig) {
     // Exactly as many rows as may be scanned: nothing was cut.
     let until = Some(Position::of_cursor(&rest.last_cursor));
     let since = Some(Position::of_cursor(&cursor_at(&rig, feed, 5).await));
-    let exact =
-        rig.page(PageQuery { since, until, live_only: true, ..all(feed, Order::MODIFIED) }).await.unwrap();
+    let exact = rig
+        .page(PageQuery { since, until, filter: Filter::Live, ..all(feed, Order::MODIFIED) })
+        .await
+        .unwrap();
     assert_eq!((exact.items.len(), exact.more), (0, false));
 }
 
 /// The cursor of the n-th item of the feed.
 async fn cursor_at(rig: &Rig, feed: FeedNo, n: usize) -> String {
     rig.page(PageQuery { max: n, ..all(feed, Order::MODIFIED) }).await.unwrap().last_cursor
+}
+
+async fn the_order_of_publication_runs_by_the_dates_of_the_publisher(rig: Rig) {
+    let feed = rig.blog().await;
+    // 6, 7 and 8 share a date, as do 3 and 5.
+    rig.change(feed, [8, 3, 7, 5, 6].map(add).to_vec()).await.unwrap();
+    rig.change(feed, vec![edit(3, "edited"), delete(7)]).await.unwrap();
+    let listed = rig.list(feed, Order::PUBLISHED, None).await;
+    assert_eq!(ids(&listed), ids_of(&[3, 5, 8, 7, 6]));
+    assert_eq!(ids(&rig.list(feed, Order::PUBLISHED_REVERSE, None).await), ids_of(&[6, 7, 8, 5, 3]));
+    for order in [Order::PUBLISHED, Order::PUBLISHED_REVERSE] {
+        let whole = ids(&rig.list(feed, order, None).await);
+        let mut since = None;
+        for expect in whole {
+            let one = rig.page(PageQuery { since, max: 1, ..all(feed, order) }).await.unwrap();
+            assert_eq!((ids(&one), one.degraded), (vec![expect], None), "{order}");
+            since = Some(Position::of_cursor(&one.last_cursor));
+        }
+        let end = rig.page(PageQuery { since, ..all(feed, order) }).await.unwrap();
+        assert_eq!((end.items.len(), end.more), (0, false));
+    }
+    // A date that was corrected moves the item.
+    let Change::Put(put) = edit(8, "corrected") else { panic!() };
+    rig.change(feed, vec![Change::Put(Put { published_us: Some(published(1)), ..put })]).await.unwrap();
+    assert_eq!(ids(&rig.list(feed, Order::PUBLISHED, None).await), ids_of(&[8, 3, 5, 7, 6]));
+    let since = Some(Position::parse("time:2001-09-10").unwrap().unwrap());
+    assert_eq!(ids(&rig.page(PageQuery { since, ..all(feed, Order::PUBLISHED) }).await.unwrap()), vec![]);
+    assert!(matches!(
+        rig.page(since_id(feed, Order::PUBLISHED, &guid(3))).await,
+        Err(StoreError::MovingOrder)
+    ));
 }
 
 async fn feeds_do_not_see_each_other(rig: Rig) {

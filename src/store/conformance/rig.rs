@@ -3,6 +3,7 @@
 use crate::{
     clock::{Clock, Manual},
     feed::{
+        filter::Filter,
         item::{Item, ItemDigests, ItemId, KeyHash, Reason},
         order::Order,
         page::{Page, PageQuery},
@@ -98,7 +99,16 @@ pub(crate) fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Redb, StoreEr
 /// Everything of a feed in one page.
 pub(crate) fn all(feed: FeedNo, order: Order) -> PageQuery {
     let (since, until) = (None, None);
-    PageQuery { feed, order, since, until, max: usize::MAX, bytes_max: usize::MAX, live_only: false }
+    PageQuery {
+        feed,
+        order,
+        since,
+        until,
+        max: usize::MAX,
+        bytes_max: usize::MAX,
+        filter: Filter::All,
+        with_total: false,
+    }
 }
 
 /// A commit on top of this record that makes the feed ready.
@@ -140,10 +150,15 @@ pub(crate) fn put(kind: PutKind, n: u32, title: &str) -> Change {
         iri: guid(n),
         keys: vec![key(n)],
         entry: Arc::new(entry),
-        published_us: Some(1_000_000_000_000_000 + i64::from(n)),
+        published_us: Some(published(n)),
         digests: ItemDigests { raw: digest, content: digest, version: 1 },
         witnesses: Vec::new(),
     })
+}
+
+/// The date of publication of the n-th entry, microseconds; each three share one.
+pub(crate) fn published(n: u32) -> i64 {
+    1_000_000_000_000_000 + i64::from(n / 3)
 }
 
 pub(crate) fn delete(n: u32) -> Change {

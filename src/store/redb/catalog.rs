@@ -7,7 +7,8 @@ use super::{
     subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS,
-        STAGING, SUBSCRIPTIONS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key, feed_of,
+        PUBLISHED, STAGING, SUBSCRIPTIONS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
+        feed_of,
     },
     writer::Writing,
 };
@@ -90,6 +91,7 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     clear(tx, ITEMS, feed)?;
     clear(tx, IDS, feed)?;
     clear(tx, CREATED, feed)?;
+    clear(tx, PUBLISHED, feed)?;
     clear(tx, KEYS, feed)?;
     clear(tx, WITNESSES, feed)?;
     clear(tx, EVIDENCE, feed)?;

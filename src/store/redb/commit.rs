@@ -4,9 +4,10 @@ use super::{
     leases::lease,
     rows, salvage,
     tables::{
-        CREATED, EVIDENCE, EvidenceKey, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PageKey,
-        STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key, hash_key, id_key,
-        page_key, seq_key, seq_of, stamp_key, stamp_of, stamp_value, witnessed_ids,
+        CREATED, EVIDENCE, EvidenceKey, FEEDS, HOSTS, IDS, ITEMS, KEYS, OBSERVATIONS, POLLS, PUBLISHED,
+        PageKey, STAGING, SeqKey, TableEdit as _, WALKS, WINDOWS, WITNESSES, evidence_key, feed_key,
+        hash_key, id_key, page_key, published_key, seq_key, seq_of, stamp_key, stamp_of, stamp_value,
+        witnessed_ids,
     },
     writer::Writing,
 };
@@ -70,9 +71,11 @@ fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Res
     let mut items = tx.edit(ITEMS)?;
     let mut ids = tx.edit(IDS)?;
     let mut created = tx.edit(CREATED)?;
+    let mut published = tx.edit(PUBLISHED)?;
     for (id, Moved { from, item, encoded }) in &plan.items {
         if let Some(from) = from {
-            items.remove(&stamp_key(feed, *from))?;
+            items.remove(&stamp_key(feed, from.t))?;
+            published.remove(&published_key(feed, from.listed, item.created))?;
         }
         let t = item.modified;
         if items.insert(&stamp_key(feed, t), encoded)? {
@@ -80,6 +83,7 @@ fn write_items(tx: &WriteTransaction, feed: FeedNo, plan: &PlannedCommit) -> Res
         }
         ids.insert(&id_key(feed, *id), &stamp_value(t))?;
         created.insert(&stamp_key(feed, item.created), &stamp_value(t))?;
+        published.insert(&published_key(feed, item.listed(), item.created), &stamp_value(t))?;
     }
     Ok(())
 }

@@ -3,13 +3,19 @@
 use super::{
     open_file::{Astray, FileOpener, OpenDatabase},
     overlay::Overlay,
-    tables::{BARE_META, SCHEMA, make_all, table_names},
+    tables::{
+        BARE_META, ITEMS, PUBLISHED, SCHEMA, StampKey, TableEdit as _, feed_of, make_all, published_key,
+        snapshot_table, stamp_of, stamp_value, table_names,
+    },
     watched_backend::{IoFault, WatchedBackend},
 };
-use crate::store::StoreError;
+use crate::{
+    feed::item::listed,
+    store::{StoreError, stored::item::decode_outline},
+};
 use redb::{
     Builder, Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageError, TableError,
-    TableHandle, backends::FileBackend,
+    TableHandle, WriteTransaction, backends::FileBackend,
 };
 use std::{
     collections::HashSet,
@@ -250,7 +256,23 @@ fn add_tables(database: &Database, snapshot: &ReadTransaction) -> Result<(), Sto
     let mut tx = database.begin_write()?;
     tx.set_quick_repair(true);
     make_all(&tx)?;
+    if !stored.contains(PUBLISHED.name()) && stored.contains(ITEMS.name()) {
+        list_by_publication(&tx, snapshot)?;
+    }
     Ok(tx.commit()?)
+}
+
+/// Lists the items of a file that was written without their dates of publication. What is damaged stays unlisted.
+fn list_by_publication(tx: &WriteTransaction, snapshot: &ReadTransaction) -> Result<(), StoreError> {
+    let mut published = tx.edit(PUBLISHED)?;
+    for row in snapshot_table(snapshot, ITEMS)?.range_kept::<&StampKey>(..)? {
+        let Ok((key, value)) = row else { continue };
+        let (feed, t) = (feed_of(key.value()), stamp_of(key.value()));
+        let Ok(item) = decode_outline(t, value.value()) else { continue };
+        let listed = listed(item.published_us, item.dated_us, item.created);
+        published.insert(&published_key(feed, listed, item.created), &stamp_value(t))?;
+    }
+    Ok(())
 }
 
 fn write_schema(database: &Database) -> Result<(), StoreError> {

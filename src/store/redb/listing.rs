@@ -4,8 +4,8 @@ use super::{
     rows,
     sealed::{Coded, Row, Sealed, Unsealed},
     tables::{
-        CREATED, IDS, ITEMS, KEYS, StampKey, hash_key, id_key, item_id_of, snapshot_table, stamp_key,
-        stamp_of,
+        CREATED, IDS, ITEMS, KEYS, PUBLISHED, PublishedKey, StampKey, hash_key, id_key, item_id_of,
+        listed_of, published_key, snapshot_table, stamp_key, stamp_of,
     },
 };
 use crate::{
@@ -36,9 +36,10 @@ pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page
         snapshot,
         record: &record,
         items: snapshot_table(snapshot, ITEMS)?,
-        created: match query.order.axis {
-            Axis::Modified => None,
-            Axis::Created => Some(snapshot_table(snapshot, CREATED)?),
+        along: match query.order.axis {
+            Axis::Modified => Along::Modified,
+            Axis::Created => Along::Created(snapshot_table(snapshot, CREATED)?),
+            Axis::Published => Along::Published(snapshot_table(snapshot, PUBLISHED)?),
         },
     };
     paging::page(along, query, &record)
@@ -46,12 +47,21 @@ pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page
 
 type ByStamp = Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>>;
 
-/// A feed along T, or along `created` when that table is given.
+type ByPublication = Sealed<&'static PublishedKey, ReadOnlyTable<&'static PublishedKey, Coded>>;
+
+/// A feed along an axis.
 struct FileListing<'a> {
     snapshot: &'a ReadTransaction,
     record: &'a FeedRecord,
     items: ByStamp,
-    created: Option<ByStamp>,
+    along: Along,
+}
+
+/// The table of an axis; that of T is the items themselves.
+enum Along {
+    Modified,
+    Created(ByStamp),
+    Published(ByPublication),
 }
 
 impl FileListing<'_> {
@@ -77,6 +87,26 @@ impl FileListing<'_> {
         Ok((ListingPlace { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
     }
 
+    /// The rows by date of publication in a range of dates: the date, first T and T of each.
+    fn published(
+        &self,
+        table: &ByPublication,
+        (low, high): (Bound<Stamp>, Bound<Stamp>),
+    ) -> Result<impl DoubleEndedIterator<Item = Result<(Stamp, (Stamp, Stamp)), StoreError>>, StoreError>
+    {
+        let end = |bound, open, created| match bound {
+            Bound::Included(listed) | Bound::Excluded(listed) => published_key(self.feed(), listed, created),
+            Bound::Unbounded => published_key(self.feed(), open, created),
+        };
+        let (first, last) = (end(low, Stamp::ZERO, Stamp::ZERO), end(high, Stamp::MAX, Stamp::MAX));
+        let rows = table.range_kept::<&PublishedKey>(&first..=&last)?;
+        Ok(rows.map(|row| {
+            let (key, t) = row?;
+            let (listed, created) = listed_of(key.value());
+            Ok((listed, (created, stamp_of(t.value()))))
+        }))
+    }
+
     /// The item with our id.
     fn by_id(&self, id: ItemId) -> Result<Option<Raw>, StoreError> {
         let Some(t) = snapshot_table(self.snapshot, IDS)?.get_kept(&id_key(self.feed(), id))? else {
@@ -100,12 +130,21 @@ impl Listing for FileListing<'_> {
     type Error = StoreError;
 
     fn ids_at(&self, stamp: Stamp) -> Result<Vec<String>, StoreError> {
-        let row = match &self.created {
-            None => self.at(stamp)?,
-            Some(created) => match created.get(&stamp_key(self.feed(), stamp))? {
+        let row = match &self.along {
+            Along::Modified => self.at(stamp)?,
+            Along::Created(created) => match created.get(&stamp_key(self.feed(), stamp))? {
                 Some(t) => Some(self.created_at(stamp, stamp_of(t.value()))?),
                 None => None,
             },
+            Along::Published(published) => {
+                let only = (Bound::Included(stamp), Bound::Included(stamp));
+                let rows = self.published(published, only)?;
+                let id = |row: Result<(Stamp, (Stamp, Stamp)), StoreError>| {
+                    let (_, (created, t)) = row?;
+                    Ok(self.created_at(created, t)?.id())
+                };
+                return rows.map(id).collect();
+            }
         };
         Ok(row.iter().map(ListingRow::id).collect())
     }
@@ -114,7 +153,8 @@ impl Listing for FileListing<'_> {
         let ours = id.parse().map_or(Ok(None), |id| self.by_id(id))?;
         let row = ours.map_or_else(|| self.by_upstream_id(id), |row| Ok(Some(row)))?;
         Ok(row.map(|row| ListingPlace {
-            t: if self.created.is_some() { row.header.created } else { row.t },
+            // In the other orders an id is no position (SF-27).
+            t: if matches!(self.along, Along::Created(_)) { row.header.created } else { row.t },
             o: 0,
         }))
     }
@@ -122,11 +162,19 @@ impl Listing for FileListing<'_> {
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
         let keys = keys(self.feed(), range);
         let keys = (keys.0.as_ref(), keys.1.as_ref());
-        Ok(match &self.created {
-            None => directed(self.items.range_kept::<&StampKey>(keys)?.map(modified_row), reverse),
-            Some(created) => {
+        Ok(match &self.along {
+            Along::Modified => directed(self.items.range_kept::<&StampKey>(keys)?.map(modified_row), reverse),
+            Along::Created(created) => {
                 let row = |found| self.created_row(found);
                 directed(created.range_kept::<&StampKey>(keys)?.map(row), reverse)
+            }
+            Along::Published(published) => {
+                let rows = directed(self.published(published, paging::whole_stamps(range))?, reverse);
+                let row = |row: Result<(ListingPlace, (Stamp, Stamp)), StoreError>| {
+                    let (place, (created, t)) = row?;
+                    Ok((place, self.created_at(created, t)?))
+                };
+                Box::new(paging::placed(rows, range, reverse).map(row))
             }
         })
     }
@@ -191,7 +239,7 @@ impl paging::ListedRow for Raw {
         self.header.gone
     }
 
-    fn into_item(self) -> Result<Arc<Item>, StoreError> {
+    fn item(&self) -> Result<Arc<Item>, StoreError> {
         decode_item(self.t, self.value.value()).map(Arc::new)
     }
 }

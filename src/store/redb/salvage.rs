@@ -4,8 +4,8 @@
 use super::{
     rows::{self, Items},
     tables::{
-        CREATED, IDS, ITEMS, IdKey, StampKey, TableEdit as _, TableSource, id_key, item_id_of, stamp_key,
-        stamp_of, stamp_value,
+        CREATED, IDS, ITEMS, IdKey, PUBLISHED, PublishedKey, StampKey, TableEdit as _, TableSource, id_key,
+        item_id_of, published_key, stamp_key, stamp_of, stamp_value,
     },
     writer::Writing,
 };
@@ -77,7 +77,13 @@ fn mend(writing: &mut Writing<'_>, feed: FeedNo, id: ItemId) -> Result<(), Store
     let found = found.and_then(|bytes| decode_item(t, &bytes).ok()).filter(|item| item.id == id);
     let created = created_at(source, feed, t)?;
     let item = Item { created: created.unwrap_or(t), ..found.unwrap_or_else(|| nameless(id, t)) };
+    let listed = listed_at(source, feed, t)?;
     let tx = writing.change();
+    let mut published = tx.edit(PUBLISHED)?;
+    for key in listed {
+        published.remove(&key)?;
+    }
+    published.insert(&published_key(feed, item.listed(), item.created), &stamp_value(t))?;
     tx.edit(ITEMS)?.insert(&stamp_key(feed, t), &encode_item(&item)?)?;
     tx.edit(CREATED)?.insert(&stamp_key(feed, item.created), &stamp_value(t))?;
     Ok(())
@@ -93,6 +99,20 @@ fn created_at(source: &impl TableSource, feed: FeedNo, t: Stamp) -> Result<Optio
         }
     }
     Ok(None)
+}
+
+/// The rows by date of publication of the item that stands at a T now.
+fn listed_at(source: &impl TableSource, feed: FeedNo, t: Stamp) -> Result<Vec<PublishedKey>, StoreError> {
+    let (first, last) =
+        (published_key(feed, Stamp::ZERO, Stamp::ZERO), published_key(feed, Stamp::MAX, Stamp::MAX));
+    let mut found = Vec::new();
+    for row in source.table(PUBLISHED)?.range::<&PublishedKey>(&first..=&last)? {
+        let Ok((key, held)) = row else { continue };
+        if stamp_of(held.value()) == t {
+            found.push(*key.value());
+        }
+    }
+    Ok(found)
 }
 
 /// An item of which nothing but our id is left.

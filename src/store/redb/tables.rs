@@ -29,6 +29,8 @@ pub(super) type IdKey = [u8; 14];
 pub(super) type HashKey = [u8; 20];
 /// Feed, id, T.
 pub(super) type EvidenceKey = [u8; 22];
+/// Feed, date of publication, first T.
+pub(super) type PublishedKey = [u8; 20];
 /// Feed, number of a page.
 pub(super) type PageKey = [u8; 8];
 /// Feed, number of an observation.
@@ -53,6 +55,8 @@ pub(super) const ITEMS: SealedTable<&'static StampKey> = SealedTable::new("items
 pub(super) const IDS: SealedTable<&'static IdKey> = SealedTable::new("ids");
 /// (feed, first T) to T.
 pub(super) const CREATED: SealedTable<&'static StampKey> = SealedTable::new("created");
+/// (feed, date of publication, first T) to T: the items by the publisher's dates, of which several may share one.
+pub(super) const PUBLISHED: SealedTable<&'static PublishedKey> = SealedTable::new("published");
 /// (feed, hash of any key ever seen) to the item's id.
 pub(super) const KEYS: SealedTable<&'static HashKey> = SealedTable::new("keys");
 /// (feed, hash of a witness) to the ids of the items that have it, the newest last.
@@ -104,6 +108,7 @@ pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreErro
     visitor.visit(ITEMS)?;
     visitor.visit(IDS)?;
     visitor.visit(CREATED)?;
+    visitor.visit(PUBLISHED)?;
     visitor.visit(KEYS)?;
     visitor.visit(WITNESSES)?;
     visitor.visit(WINDOWS)?;
@@ -232,6 +237,15 @@ pub(super) fn stamp_of(key: &[u8]) -> Stamp {
 
 pub(super) fn stamp_value(stamp: Stamp) -> [u8; 8] {
     stamp.micros().to_be_bytes()
+}
+
+pub(super) fn published_key(feed: FeedNo, listed: Stamp, created: Stamp) -> PublishedKey {
+    join(&stamp_key(feed, listed), &stamp_value(created))
+}
+
+/// Date of publication and first T in a key.
+pub(super) fn listed_of(key: &PublishedKey) -> (Stamp, Stamp) {
+    (stamp_of(&key[..12]), stamp_of(key))
 }
 
 pub(super) fn id_key(feed: FeedNo, id: ItemId) -> IdKey {

@@ -7,13 +7,14 @@ use super::{
     guarded::guarded,
     overlay::Overlay,
     rows::LAST_FEED_KEY,
-    sealed::{SealedTable, unseal},
+    sealed::{Coded, Sealed, SealedTable, unseal},
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS, HOSTS, IDS, ITEMS,
-        KEYS, LEASES, META, OBSERVATIONS, POLLS, POSITIONS, STAGING, SUBSCRIPTION_KEYS, SUBSCRIPTIONS,
-        TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key, feed_of, id_key, item_id_of,
-        snapshot_table, stamp_of, subscription_key, subscription_of,
+        KEYS, LEASES, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, STAGING, SUBSCRIPTION_KEYS,
+        SUBSCRIPTIONS, StampKey, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key,
+        feed_of, id_key, item_id_of, listed_of, snapshot_table, stamp_key, stamp_of, subscription_key,
+        subscription_of,
     },
     writer::CLOCK_KEY,
 };
@@ -37,7 +38,10 @@ use crate::{
         subscriptions::Progress,
     },
 };
-use redb::{Builder, Database, Key, ReadTransaction, ReadableDatabase as _, backends::FileBackend};
+use redb::{
+    Builder, Database, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase as _,
+    ReadableTableMetadata as _, backends::FileBackend,
+};
 use std::{collections::HashMap, fmt, fs::OpenOptions, path::Path};
 
 /// Faults that are described; the others are counted.
@@ -188,6 +192,7 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.read(ITEMS, "items", |key, value| decode_item(stamp_of(key), value).map(drop));
     table.read(IDS, "ids of items", |_, value| wide(value, 8, false));
     table.read(CREATED, "times of creation", |_, value| wide(value, 8, false));
+    table.read(PUBLISHED, "dates of publication", |_, value| wide(value, 8, false));
     table.read(KEYS, "keys of entries", |_, value| wide(value, 10, false));
     table.read(WITNESSES, "witnesses of entries", |_, value| wide(value, 10, true));
     table.read(WINDOWS, "windows", |_, value| kind::<WindowState>(value));
@@ -305,6 +310,7 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
             report.fault(format!("a time of creation of feed {} leads to no item", feed_of(key.value())));
         }
     }
+    publications(snapshot, &items, report)?;
     for row in snapshot_table(snapshot, KEYS)?.range_kept::<&[u8; 20]>(..)? {
         let Ok((key, id)) = row else { continue };
         let feed = feed_of(key.value());
@@ -314,6 +320,32 @@ fn pointers(snapshot: &ReadTransaction, report: &mut VerifyReport) -> Result<(),
     }
     counts(snapshot, &counted, report)?;
     subscriptions(snapshot, report)
+}
+
+/// As many dates of publication as items, each of the item that it leads to.
+fn publications(
+    snapshot: &ReadTransaction,
+    items: &Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>>,
+    report: &mut VerifyReport,
+) -> Result<(), StoreError> {
+    for row in snapshot_table(snapshot, PUBLISHED)?.range_kept::<&[u8; 20]>(..)? {
+        let Ok((key, t)) = row else { continue };
+        let (feed, (listed, created), t) =
+            (feed_of(key.value()), listed_of(key.value()), stamp_of(t.value()));
+        let Ok(found) = items.get_kept(&stamp_key(feed, t)) else { continue };
+        let found = found.and_then(|item| decode_item(t, item.value()).ok());
+        if !found.is_some_and(|item| item.listed() == listed && item.created == created) {
+            report.fault(format!("a date of publication of feed {feed} leads to no item"));
+        }
+    }
+    let rows = [
+        snapshot.open_table(PUBLISHED.definition())?.len()?,
+        snapshot.open_table(ITEMS.definition())?.len()?,
+    ];
+    if rows[0] != rows[1] {
+        report.fault(format!("there are {} dates of publication of {} items", rows[0], rows[1]));
+    }
+    Ok(())
 }
 
 fn counts(

@@ -30,7 +30,7 @@ stored_structs! {
 
 stored_enums! {
     Content { 0 Live(entry), 1 Gone { reason, first_missing, last_seen } }
-    Reason { 0 Explicit, 1 LeftCompleteFeed, 2 AbsentBracketed, 3 Gone, 4 AbsentArchive, 5 Forgotten }
+    Reason { 0 Explicit, 1 LeftCompleteFeed, 2 AbsentBracketed, 3 Gone, 4 AbsentArchive, 5 Forgotten, 6 LeftView }
 }
 
 /// The header of an item.

@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     feed::{
+        filter::{Filter, FilterTerms},
         order::{Axis, Order},
-        view::{Filter, View},
+        view::View,
     },
     secret::Secret,
     store::{
@@ -20,6 +21,8 @@ use crate::{
     },
 };
 use minicbor::{Decoder, decode};
+use std::sync::Arc;
+use url::form_urlencoded;
 
 mod version_1;
 
@@ -55,13 +58,39 @@ stored_structs! {
 }
 
 stored_enums! {
-    Axis { 0 Modified, 1 Created }
-    Filter { 0 All }
+    Axis { 0 Modified, 1 Created, 2 Published }
+    Filter { 0 All, 1 Terms(terms), 2 Live }
     Target { 0 Callback(callback) }
     Intent { 0 Subscribe { target, lease }, 1 Refresh, 2 Unsubscribe { target } }
     Start { 0 Head(cursor), 1 Given(cursor) }
     Dialect { 0 WebSub, 1 Legacy }
     Algo { 0 Sha1, 1 Sha256, 2 Sha384, 3 Sha512 }
+}
+
+/// Terms are stored as they are spelt in URLs: what they mean may grow, and then they are read anew.
+impl Stored for Arc<FilterTerms> {
+    fn put(&self, out: &mut Out) -> Written {
+        let filter = Filter::Terms(self.clone());
+        let mut spelling = form_urlencoded::Serializer::new(String::new());
+        spelling.extend_pairs(filter.spelling());
+        out.str(&spelling.finish()).map(drop)
+    }
+
+    fn take(input: &mut Decoder<'_>) -> Result<Self, decode::Error> {
+        let spelling = input.str()?;
+        let mut values = [const { String::new() }; Filter::NAMES.len()];
+        for (name, value) in form_urlencoded::parse(spelling.as_bytes()) {
+            let at = Filter::NAMES.iter().position(|known| *known == name);
+            let at =
+                at.ok_or_else(|| decode::Error::message("a filter has a parameter that is unknown here"))?;
+            values[at] = value.into_owned();
+        }
+        match Filter::of(values.each_ref().map(String::as_str)) {
+            Ok(Filter::Terms(terms)) => Ok(terms),
+            Ok(Filter::All | Filter::Live) => Ok(Self::default()),
+            Err(bad) => Err(decode::Error::message(bad)),
+        }
+    }
 }
 
 impl Stored for Secret {

@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     feed::{
         archive::History,
+        filter::Filter,
         item::{Content, Item, Reason},
         order::Order,
         page::PageQuery,
@@ -111,8 +112,16 @@ impl Blog {
 async fn items(house: &House, feed: &FeedSpec) -> Vec<Arc<Item>> {
     let (since, until) = (None, None);
     let (max, bytes_max) = (usize::MAX, usize::MAX);
-    let query =
-        PageQuery { feed: feed.no, order: Order::MODIFIED, since, until, max, bytes_max, live_only: false };
+    let query = PageQuery {
+        feed: feed.no,
+        order: Order::MODIFIED,
+        since,
+        until,
+        max,
+        bytes_max,
+        filter: Filter::All,
+        with_total: false,
+    };
     house.store.page(query).await.unwrap().items
 }
 

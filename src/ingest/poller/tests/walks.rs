@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::{
-    feed::{archive::History, order::Order, page::PageQuery, record::FeedNo, schedule::PollState},
+    feed::{
+        archive::History, filter::Filter, order::Order, page::PageQuery, record::FeedNo, schedule::PollState,
+    },
     ingest::{
         FeedSpec, ImportSettings, polls::Polled, testing::Scripted, upstream::PageReply, walks::ArchiveReader,
     },
@@ -34,7 +36,16 @@ async fn with_import(house: &House, import: ImportSettings) -> FeedSpec {
 async fn titles(house: &House, feed: FeedNo) -> Vec<String> {
     let (since, until) = (None, None);
     let (max, bytes_max) = (usize::MAX, usize::MAX);
-    let query = PageQuery { feed, order: Order::MODIFIED, since, until, max, bytes_max, live_only: false };
+    let query = PageQuery {
+        feed,
+        order: Order::MODIFIED,
+        since,
+        until,
+        max,
+        bytes_max,
+        filter: Filter::All,
+        with_total: false,
+    };
     let page = house.store.page(query).await.unwrap();
     page.items.iter().map(|item| item.entry().unwrap().title.as_ref().unwrap().value.clone()).collect()
 }

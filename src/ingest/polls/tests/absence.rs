@@ -5,6 +5,7 @@ use super::*;
 use crate::{
     feed::{
         absence::{Coverage, WindowEvent},
+        filter::Filter,
         item::{Content, Item, Reason},
         observation_record::ObservationRecord,
         page::PageQuery,
@@ -195,7 +196,8 @@ fn all(feed: &FeedSpec) -> PageQuery {
         until: None,
         max: 100,
         bytes_max: usize::MAX,
-        live_only: false,
+        filter: Filter::All,
+        with_total: false,
     }
 }
 

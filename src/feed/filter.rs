@@ -1,0 +1,319 @@
+//! Filters: the items that a view shows, and the one spelling of each filter; not how they are found, nor how a URL holds them.
+
+use super::{
+    item::{Content, Item, Reason},
+    record::FeedRecord,
+};
+use everfeed_adapters::{Entry, Person};
+use folding::{FoldedWords, folded, phrase};
+use sha2::{Digest as _, Sha256};
+use std::{fmt, sync::Arc};
+use thiserror::Error;
+
+mod folding;
+
+#[cfg(test)]
+mod tests;
+
+/// The choice of items that a view shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Filter {
+    /// Every item, tombstones included.
+    #[default]
+    All,
+    /// Every item that is there, and no word of others: what ordinary readers are shown.
+    Live,
+    /// The items that meet some terms. What was changed and does not meet them is shown as having left the view, so that a
+    /// mirror of it ends with what it holds.
+    Terms(Arc<FilterTerms>),
+}
+
+/// Terms of a filter, all of which an item must meet. Folded and sorted, so that two filters that mean the same are equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FilterTerms {
+    /// Words and phrases, each of which stands in the title or in a text.
+    phrases: Vec<String>,
+    /// The name, address or page of an author.
+    author: Option<String>,
+    /// The term or the label of a category.
+    category: Option<String>,
+    deletion: Deletion,
+    has_enclosure: bool,
+    /// The beginning of a language tag, up to a hyphen or its end.
+    language: Option<String>,
+}
+
+/// The choice between items and tombstones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Deletion {
+    #[default]
+    Any,
+    No,
+    Only,
+}
+
+/// Bytes of a value of a filter at most.
+pub const VALUE_BYTES_MAX: usize = 512;
+/// Words and phrases of a filter at most.
+pub const PHRASES_MAX: usize = 16;
+/// Bytes of the language tag at most; RFC 5646 section 4.4.1 asks for 35.
+const LANGUAGE_BYTES_MAX: usize = 35;
+
+/// A value of a filter that cannot be meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadFilter {
+    /// It is longer than [`VALUE_BYTES_MAX`].
+    #[error("`{0}` must be at most {VALUE_BYTES_MAX} bytes")]
+    TooLong(&'static str),
+    /// Control characters stand in it, or nothing else than white space.
+    #[error("`{0}` must be text, without control characters")]
+    NoText(&'static str),
+    /// There is nothing to search for.
+    #[error("`q` must hold a letter or a digit")]
+    NoWord,
+    /// A quotation mark stands alone.
+    #[error("`q` holds a quotation mark without its second")]
+    OpenQuote,
+    /// There are more words than [`PHRASES_MAX`].
+    #[error("`q` takes at most {PHRASES_MAX} words and phrases")]
+    ManyWords,
+    /// `deleted` is something else.
+    #[error("`deleted` must be no or only")]
+    Deleted,
+    /// `has` is something else.
+    #[error("`has` must be enclosure")]
+    Has,
+    /// `lang` is no language tag.
+    #[error("`lang` must be a language tag such as en or de-AT")]
+    Language,
+}
+
+impl Filter {
+    /// The parameters of a filter, in the order of [`Filter::of`], in which it is spelt.
+    pub const NAMES: [&'static str; 6] = ["q", "author", "category", "deleted", "has", "lang"];
+
+    /// The filter with these values, in the order of [`Filter::NAMES`]; an empty one says nothing.
+    pub fn of([words, author, category, deleted, has, language]: [&str; 6]) -> Result<Self, BadFilter> {
+        let terms = FilterTerms {
+            phrases: phrases(words)?,
+            author: line("author", author)?,
+            category: line("category", category)?,
+            deletion: match deleted {
+                "" => Deletion::Any,
+                "no" => Deletion::No,
+                "only" => Deletion::Only,
+                _ => return Err(BadFilter::Deleted),
+            },
+            has_enclosure: match has {
+                "" => false,
+                "enclosure" => true,
+                _ => return Err(BadFilter::Has),
+            },
+            language: language_range(language)?,
+        };
+        Ok(if terms == FilterTerms::default() { Self::All } else { Self::Terms(Arc::new(terms)) })
+    }
+
+    /// The same choice for ordinary readers, who are shown nothing of what is gone.
+    #[must_use]
+    pub fn live(&self) -> Self {
+        match self {
+            Self::All | Self::Live => Self::Live,
+            Self::Terms(terms) => {
+                let deletion = if terms.deletion == Deletion::Any { Deletion::No } else { terms.deletion };
+                Self::Terms(Arc::new(FilterTerms { deletion, ..(**terms).clone() }))
+            }
+        }
+    }
+
+    /// True where terms choose among the items.
+    pub const fn has_terms(&self) -> bool {
+        matches!(self, Self::Terms(_))
+    }
+
+    /// The parameters that spell it and their values, in one order; none for all items.
+    pub fn spelling(&self) -> Vec<(&'static str, String)> {
+        let Self::Terms(terms) = self else { return Vec::new() };
+        let [q, author, category, deleted, has, lang] = Self::NAMES;
+        let mut spelling = Vec::new();
+        if !terms.phrases.is_empty() {
+            let quoted = |phrase: &String| {
+                if phrase.contains(' ') { format!("\"{phrase}\"") } else { phrase.clone() }
+            };
+            spelling.push((q, terms.phrases.iter().map(quoted).collect::<Vec<_>>().join(" ")));
+        }
+        spelling.extend(terms.author.clone().map(|value| (author, value)));
+        spelling.extend(terms.category.clone().map(|value| (category, value)));
+        match terms.deletion {
+            Deletion::Any => {}
+            Deletion::No => spelling.push((deleted, "no".to_owned())),
+            Deletion::Only => spelling.push((deleted, "only".to_owned())),
+        }
+        if terms.has_enclosure {
+            spelling.push((has, "enclosure".to_owned()));
+        }
+        spelling.extend(terms.language.clone().map(|value| (lang, value)));
+        spelling
+    }
+
+    /// A mark of the terms for validators, empty without terms.
+    pub fn tag(&self) -> String {
+        if !self.has_terms() {
+            return String::new();
+        }
+        let hash = Sha256::digest(format!("{:?}", self.spelling()));
+        hash[..8].iter().fold(String::from("."), |tag, byte| format!("{tag}{byte:02x}"))
+    }
+
+    /// True when it shows an item of this feed.
+    pub fn shows(&self, item: &Item, feed: &FeedRecord) -> bool {
+        match self {
+            Self::All => true,
+            Self::Live => !item.is_gone(),
+            Self::Terms(terms) => terms.are_met(item, feed),
+        }
+    }
+}
+
+impl fmt::Display for Filter {
+    /// For people: `q=rust, lang=de`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spelling: Vec<String> =
+            self.spelling().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        f.write_str(&spelling.join(", "))
+    }
+}
+
+impl FilterTerms {
+    fn are_met(&self, item: &Item, feed: &FeedRecord) -> bool {
+        match self.deletion {
+            Deletion::Any => {}
+            Deletion::No if item.is_gone() => return false,
+            Deletion::Only if !item.is_gone() => return false,
+            Deletion::No | Deletion::Only => {}
+        }
+        let Some(entry) = item.entry() else { return !self.are_of_content() };
+        // The cheap ones first: words ask for the whole text.
+        (!self.has_enclosure || entry.enclosures.iter().any(|enclosure| !enclosure.is_illustration))
+            && self.language.as_deref().is_none_or(|range| is_in(entry, feed, range))
+            && self.category.as_deref().is_none_or(|category| is_tagged(entry, category))
+            && self.author.as_deref().is_none_or(|author| is_by(entry, author))
+            && self.holds_phrases(entry)
+    }
+
+    /// True when a tombstone, which has no content, cannot meet them.
+    fn are_of_content(&self) -> bool {
+        let Self { phrases, author, category, deletion: _, has_enclosure, language } = self;
+        !phrases.is_empty() || author.is_some() || category.is_some() || *has_enclosure || language.is_some()
+    }
+
+    fn holds_phrases(&self, entry: &Entry) -> bool {
+        if self.phrases.is_empty() {
+            return true;
+        }
+        let mut words = FoldedWords::default();
+        let texts =
+            [entry.title.as_ref(), entry.summary.as_ref(), entry.content.as_ref().map(|body| &body.text)];
+        for text in texts.into_iter().flatten() {
+            words.add(text);
+        }
+        self.phrases.iter().all(|phrase| words.hold(phrase))
+    }
+}
+
+/// The tombstone in whose form a view shows that a changed item is not in it: with its id and its dates, and nothing else.
+pub fn left_view(item: &Item) -> Item {
+    Item {
+        content: Content::Gone { reason: Reason::LeftView, first_missing: None, last_seen: None },
+        ..item.clone()
+    }
+}
+
+fn is_by(entry: &Entry, author: &str) -> bool {
+    let is_named = |person: &Person| {
+        let names = [&person.name, &person.email, &person.uri];
+        names.into_iter().flatten().any(|name| folded(name) == author)
+    };
+    // RFC 4287 section 4.2.1: the source's authors are the entry's when it names none.
+    let sources = entry.source.iter().flat_map(|source| &source.authors);
+    let inherited = sources.filter(|_| entry.authors.is_empty());
+    entry.authors.iter().chain(inherited).any(is_named)
+}
+
+fn is_tagged(entry: &Entry, category: &str) -> bool {
+    entry.categories.iter().any(|tag| {
+        folded(&tag.term) == category || tag.label.as_ref().is_some_and(|label| folded(label) == category)
+    })
+}
+
+/// True for an entry in a language of the range (RFC 4647 section 3.3.1); the feed's holds where the entry names none.
+fn is_in(entry: &Entry, feed: &FeedRecord, range: &str) -> bool {
+    let content = || entry.content.as_ref().and_then(|body| body.text.language.as_ref());
+    let title = || entry.title.as_ref().and_then(|title| title.language.as_ref());
+    let language = entry.language.as_ref().or_else(content).or_else(title);
+    let Some(language) = language.or(feed.metadata.language.as_ref()) else { return false };
+    let language = language.trim().to_ascii_lowercase().replace('_', "-");
+    language.strip_prefix(range).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// The words and phrases of a search, folded and sorted, each once.
+fn phrases(words: &str) -> Result<Vec<String>, BadFilter> {
+    let Some(words) = text("q", words)? else { return Ok(Vec::new()) };
+    let mut phrases = Vec::new();
+    // Every second part stands between quotation marks.
+    let parts: Vec<&str> = words.split('"').collect();
+    if parts.len() % 2 == 0 {
+        return Err(BadFilter::OpenQuote);
+    }
+    for (at, part) in parts.into_iter().enumerate() {
+        if at % 2 == 1 {
+            phrases.push(phrase(part));
+        } else {
+            phrases.extend(part.split_whitespace().map(phrase));
+        }
+    }
+    phrases.retain(|phrase| !phrase.is_empty());
+    phrases.sort_unstable();
+    phrases.dedup();
+    match phrases.len() {
+        0 => Err(BadFilter::NoWord),
+        1..=PHRASES_MAX => Ok(phrases),
+        _ => Err(BadFilter::ManyWords),
+    }
+}
+
+/// A value of one line, folded; `None` for none.
+fn line(name: &'static str, value: &str) -> Result<Option<String>, BadFilter> {
+    let Some(value) = text(name, value)? else { return Ok(None) };
+    match folded(value) {
+        line if line.is_empty() => Err(BadFilter::NoText(name)),
+        line => Ok(Some(line)),
+    }
+}
+
+/// A value that may be text; `None` for none.
+fn text<'a>(name: &'static str, value: &'a str) -> Result<Option<&'a str>, BadFilter> {
+    if value.len() > VALUE_BYTES_MAX {
+        return Err(BadFilter::TooLong(name));
+    }
+    let is_text = !value.chars().any(|c| c.is_control() || c == '\u{FFFD}');
+    if !is_text {
+        return Err(BadFilter::NoText(name));
+    }
+    Ok((!value.is_empty()).then_some(value))
+}
+
+/// A basic language range in lower case (RFC 4647 section 2.1); `None` for none.
+fn language_range(value: &str) -> Result<Option<String>, BadFilter> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let mut subtags = value.split('-');
+    let is_subtag =
+        |tag: &str| (1..=8).contains(&tag.len()) && tag.bytes().all(|b| b.is_ascii_alphanumeric());
+    let is_primary = |tag: &str| tag.bytes().all(|b| b.is_ascii_alphabetic());
+    let is_range = value.len() <= LANGUAGE_BYTES_MAX
+        && subtags.next().is_some_and(|tag| is_subtag(tag) && is_primary(tag))
+        && subtags.all(is_subtag);
+    if is_range { Ok(Some(value.to_ascii_lowercase())) } else { Err(BadFilter::Language) }
+}

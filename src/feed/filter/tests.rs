@@ -1,0 +1,143 @@
+//! Filters: which values are meant, how they are spelt, and what they show.
+
+use super::*;
+use crate::feed::{item::ItemDigests, item::ItemId, record::FeedNo, stamp::Stamp};
+use everfeed_adapters::{Body, Category, Enclosure, Metadata, Text, TextKind};
+
+fn filter(raw: [(&str, &str); 1]) -> Result<Filter, BadFilter> {
+    filter_of(&raw)
+}
+
+fn filter_of(raw: &[(&str, &str)]) -> Result<Filter, BadFilter> {
+    let value = |name: &str| raw.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value);
+    Filter::of(Filter::NAMES.map(value))
+}
+
+fn item(entry: Entry) -> Item {
+    Item {
+        id: ItemId([1; 10]),
+        iri: "http://e.org/1".to_owned(),
+        modified: Stamp::from_secs(2),
+        created: Stamp::from_secs(1),
+        revived: None,
+        published_us: Some(7),
+        content: Content::Live(Arc::new(entry)),
+        tombstone_count: 0,
+        digests: ItemDigests::default(),
+        publisher_id: None,
+    }
+}
+
+fn feed(language: Option<&str>) -> FeedRecord {
+    let metadata = Metadata { language: language.map(str::to_owned), ..Metadata::default() };
+    FeedRecord { metadata: Arc::new(metadata), ..FeedRecord::new(FeedNo(1), "blog", "e.org") }
+}
+
+fn check(name: &str, value: &str, entry: &Entry, shows: bool) {
+    let filter = filter([(name, value)]).unwrap();
+    assert_eq!(filter.shows(&item(entry.clone()), &feed(Some("de-AT"))), shows, "{name}={value}");
+}
+
+#[test]
+fn each_filter_shows_what_it_names() {
+    let person = |name: &str| Person { name: Some(name.to_owned()), ..Person::default() };
+    let tag = |term: &str, label: &str| Category {
+        term: term.to_owned(),
+        label: Some(label.to_owned()),
+        ..Category::default()
+    };
+    let html =
+        Text { kind: TextKind::Html, value: "<p>Die Katze</p><p>schläft</p>".to_owned(), ..Text::default() };
+    let entry = Entry {
+        title: Some(Text::plain("Über Rust & C++")),
+        content: Some(Body { text: html, ..Body::default() }),
+        authors: vec![person("Zoë Quinn")],
+        categories: vec![tag("c++", "Programming")],
+        enclosures: vec![Enclosure { url: "http://e.org/a.mp3".to_owned(), ..Enclosure::default() }],
+        ..Entry::default()
+    };
+    check("q", "uber rust", &entry, true);
+    check("q", "rust katze", &entry, true);
+    check("q", "\"katze schlaft\"", &entry, true);
+    check("q", "\"rust katze\"", &entry, false);
+    check("q", "rus", &entry, false);
+    check("q", "hund", &entry, false);
+    check("author", "ZOE  quinn", &entry, true);
+    check("author", "zoe", &entry, false);
+    check("category", "C++", &entry, true);
+    check("category", "programming", &entry, true);
+    check("category", "c", &entry, false);
+    check("has", "enclosure", &entry, true);
+    check("has", "enclosure", &Entry::default(), false);
+    check("lang", "de", &entry, true);
+    check("lang", "de-at", &entry, true);
+    check("lang", "d", &entry, false);
+    check("lang", "de", &Entry { language: Some("en".to_owned()), ..entry.clone() }, false);
+    check("lang", "en", &Entry { language: Some("EN_us".to_owned()), ..entry.clone() }, true);
+    check("deleted", "no", &entry, true);
+    check("deleted", "only", &entry, false);
+    let all =
+        filter_of(&[("q", "rust"), ("category", "c++"), ("lang", "de"), ("author", "zoë quinn")]).unwrap();
+    assert!(all.shows(&item(entry.clone()), &feed(Some("de"))));
+    assert!(!all.shows(&item(entry), &feed(Some("en"))));
+}
+
+#[test]
+fn a_tombstone_has_no_content_to_be_met() {
+    let gone = left_view(&item(Entry { title: Some(Text::plain("rust")), ..Entry::default() }));
+    assert!(gone.is_gone() && gone.entry().is_none());
+    let shows = |name, value| filter([(name, value)]).unwrap().shows(&gone, &feed(None));
+    assert!(shows("deleted", "only"));
+    assert!(!shows("deleted", "no"));
+    assert!(!shows("q", "rust"));
+    assert!(!shows("lang", "de"));
+}
+
+#[test]
+fn filters_that_mean_the_same_are_one_and_are_spelt_in_one_way() {
+    let check = |one: &str, other: &str, spelt: &str| {
+        let found = filter([("q", one)]).unwrap();
+        assert_eq!(Ok(&found), filter([("q", other)]).as_ref(), "{one}");
+        assert_eq!(found.spelling(), [("q", spelt.to_owned())]);
+        assert_eq!(filter([("q", spelt)]), Ok(found));
+    };
+    check("Rust  async", "ASYNC rust rust", "async rust");
+    check("\"New York\" taxi", "taxi \"new   york\"", "\"new york\" taxi");
+    check("\"rust\"", "rust!", "rust");
+    check("don't", "\"don t\"", "\"don t\"");
+    assert_eq!(filter([("author", " Jo  Doe ")]), filter([("author", "jo doe")]));
+    assert_eq!(filter([("lang", "DE-at")]), filter([("lang", "de-AT")]));
+    assert_eq!(filter_of(&[]), Ok(Filter::All));
+}
+
+#[test]
+fn a_value_that_cannot_be_meant_is_refused() {
+    let check = |name, value: &str, refused| assert_eq!(filter([(name, value)]), Err(refused), "{value}");
+    check("q", "!!! -", BadFilter::NoWord);
+    check("q", "\"\"", BadFilter::NoWord);
+    check("q", "one \"two", BadFilter::OpenQuote);
+    check("q", "a\0b", BadFilter::NoText("q"));
+    check("q", &"w ".repeat(300), BadFilter::TooLong("q"));
+    check("q", &('a'..='q').map(|c| format!("{c} ")).collect::<String>(), BadFilter::ManyWords);
+    check("author", "  ", BadFilter::NoText("author"));
+    check("category", "\u{b4}", BadFilter::NoText("category"));
+    check("category", "a\nb", BadFilter::NoText("category"));
+    check("deleted", "yes", BadFilter::Deleted);
+    check("deleted", "No", BadFilter::Deleted);
+    check("has", "image", BadFilter::Has);
+    check("lang", "german!", BadFilter::Language);
+    check("lang", "-de", BadFilter::Language);
+    check("lang", "de--at", BadFilter::Language);
+    check("lang", "123", BadFilter::Language);
+}
+
+#[test]
+fn ordinary_readers_are_shown_nothing_of_what_is_gone() {
+    let no = filter([("deleted", "no")]).unwrap();
+    assert_eq!(Filter::All.live(), Filter::Live);
+    assert_eq!(
+        filter([("q", "rust")]).unwrap().live(),
+        filter_of(&[("q", "rust"), ("deleted", "no")]).unwrap()
+    );
+    assert_eq!(no.live(), no);
+}
