@@ -30,6 +30,7 @@ mod proxy_header;
 pub mod pull;
 pub mod refusal;
 pub mod router;
+mod site_pages;
 mod socket;
 pub mod stack;
 pub mod tls;

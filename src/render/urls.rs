@@ -250,6 +250,22 @@ impl Site {
         self.place_below("", path)?.1
     }
 
+    /// True for the path of a request that is below a secret, however it is spelt and whatever it names: a path that others
+    /// would take for the same counts, too.
+    pub fn is_below_secret(&self, path: &str) -> bool {
+        let mut steps: Vec<Cow<'_, str>> = Vec::new();
+        for step in path.split(['/', '\\']).map(|step| percent_decode_str(step).decode_utf8_lossy()) {
+            match &*step {
+                "" | "." => {}
+                ".." => drop(steps.pop()),
+                _ => steps.push(step),
+            }
+        }
+        let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
+        let prefix: Vec<&str> = self.prefix.iter().map(String::as_str).collect();
+        matches!(steps.strip_prefix(&prefix[..]), Some([SECRET, _, ..]))
+    }
+
     /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the host, escapes without
     /// need, a slash at the end and a missing order do not matter (HUB-8, HUBS 5.3); a range, or a parameter that means nothing,
     /// is no part of a topic.

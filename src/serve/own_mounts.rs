@@ -7,6 +7,7 @@ use super::{
     mount::{Handler, Mount, MountService},
     pull,
     refusal::Refusal,
+    site_pages::site_pages,
 };
 use crate::render::Endpoint;
 use bytes::Bytes;
@@ -32,6 +33,7 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
     };
     let mut mounts = vec![Mount::own(is_hub, HubForms { hub, context: context.clone() })];
     if let Some(origin) = origin {
+        let origin = site_pages(context.clone(), origin);
         let is_there = {
             let context = context.clone();
             move |request: &Parts| {
