@@ -26,6 +26,7 @@ pub mod long_poll;
 pub mod mount;
 mod own_layers;
 pub mod own_mounts;
+mod private_site;
 mod proxy_header;
 pub mod pull;
 pub mod refusal;

@@ -81,6 +81,14 @@ impl SiteWatch {
             return Ok(());
         }
         info!("Found feeds of {}: {}", self.site.origin, new.join(", "));
+        if self.site.access.is_private()
+            && let Some(path) = new.iter().find(|path| !SiteSettings::can_be_private(path))
+        {
+            warn!(
+                "{path} of {} is not taken in: a feed at a query cannot be private. Nothing of it is passed on; its readers need another address",
+                self.site.origin
+            );
+        }
         let all = FoundFeeds { paths: known.paths.iter().cloned().chain(new).collect() };
         let kept = self.store.keep_found_feeds(root.as_str(), all).await;
         kept.map_err(Failure::ours)?;

@@ -62,6 +62,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("site.host", Restart),
     ("site.origin", Restart),
     ("site.feeds", Restart),
+    ("site.access", Restart),
     ("site.serve_plain", Restart),
     ("site.connect_secs", Restart),
     ("site.head_secs", Restart),

@@ -9,4 +9,6 @@ mod forwarding;
 
 mod legacy;
 
+mod private;
+
 mod rig;
