@@ -64,6 +64,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("site.feeds", Restart),
     ("site.access", Restart),
     ("site.serve_plain", Restart),
+    ("site.page_links", Restart),
     ("site.connect_secs", Restart),
     ("site.head_secs", Restart),
     ("site.idle_secs", Restart),

@@ -1,21 +1,18 @@
 //! Feeds that come from the origin of a site whose feeds are private, at an address that nobody told us: they are not passed on.
 //! Not the feeds that are served from here.
 
-use super::body::{Response, ServeBody};
-use bytes::{Bytes, BytesMut};
+use super::{
+    body::Response,
+    look_ahead::{joined, look_ahead},
+};
 use flate2::read::MultiGzDecoder;
 use http::{
     StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
-use http_body::Frame;
-use http_body_util::{BodyExt as _, StreamBody};
 use std::io::Read as _;
-use tower::BoxError;
 
-/// Bytes of a document in which its root element stands, as it came; comments before it are short.
-const LOOK_BYTES: usize = 8 << 10;
-/// The same once it is inflated.
+/// Bytes of a document that was packed in which its root element stands.
 const LOOK_INFLATED_BYTES: u64 = 16 << 10;
 
 /// An answer of the origin, unless it is a feed.
@@ -36,7 +33,7 @@ pub(super) async fn unless_feed(response: Response) -> Option<Response> {
     let coding =
         response.headers().get(CONTENT_ENCODING).map(|coding| coding.as_bytes().to_ascii_lowercase());
     let (head, body) = response.into_parts();
-    let (begin, body) = look(body).await;
+    let (begin, rest) = look_ahead(body, |_| false).await;
     let is_feed = match coding.as_deref() {
         None | Some(b"identity") => begins_feed(&begin),
         Some(b"gzip" | b"x-gzip") => {
@@ -48,30 +45,7 @@ pub(super) async fn unless_feed(response: Response) -> Option<Response> {
         // What cannot be looked at could be one.
         Some(_) => true,
     };
-    (!is_feed).then(|| Response::from_parts(head, body))
-}
-
-/// The beginning of a body, and the body whole.
-async fn look(mut body: ServeBody) -> (Bytes, ServeBody) {
-    let mut begin = BytesMut::new();
-    let mut read: Vec<Result<Frame<Bytes>, BoxError>> = Vec::new();
-    while begin.len() < LOOK_BYTES
-        && let Some(frame) = body.frame().await
-    {
-        if let Ok(frame) = &frame
-            && let Some(data) = frame.data_ref()
-        {
-            begin.extend_from_slice(data);
-        }
-        let is_error = frame.is_err();
-        read.push(frame);
-        if is_error {
-            break;
-        }
-    }
-    let rest = http_body_util::BodyStream::new(body);
-    let whole = futures_util::StreamExt::chain(futures_util::stream::iter(read), rest);
-    (begin.freeze(), StreamBody::new(whole).boxed_unsync())
+    (!is_feed).then(|| Response::from_parts(head, joined([begin], rest)))
 }
 
 /// True for the beginning of a document whose root element is that of a feed, or does not come.

@@ -24,11 +24,15 @@ pub(super) fn site_pages(context: Arc<ServeContext>, origin: MountService) -> Mo
             if let Err(refusal) = context.without_own_credentials(&mut parts).await {
                 return Ok(refusal.respond(&parts));
             }
+            let links = context.page_links(&mut parts).await;
             let hides_feeds = context.sites.of(&parts).is_some_and(|site| site.settings.access.is_private());
             let asked = hides_feeds.then(|| parts.clone());
             let sent: BoxFuture<'static, Result<Response, Infallible>> =
                 Box::pin(origin.oneshot(Request::from_parts(parts, body)));
-            let Ok(answer) = sent.await;
+            let Ok(mut answer) = sent.await;
+            if let Some(links) = links {
+                answer = links.put_into(answer).await;
+            }
             let Some(asked) = asked else { return Ok(answer) };
             let refused = || Refusal::private_feed(&context.readers.site().list()).respond(&asked);
             Ok(unless_feed(answer).await.unwrap_or_else(refused))

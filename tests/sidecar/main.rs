@@ -9,6 +9,8 @@ mod forwarding;
 
 mod legacy;
 
+mod pages;
+
 mod private;
 
 mod rig;

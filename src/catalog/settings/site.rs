@@ -26,6 +26,9 @@ pub struct SiteSettings {
     /// The document that a plain reader of a legacy feed URL gets.
     #[serde(default)]
     pub serve_plain: ServePlain,
+    /// True to put links to its feeds into the head of its pages.
+    #[serde(default)]
+    pub page_links: bool,
     /// Seconds until a connection to the origin stands at most.
     #[serde(default = "connect_secs")]
     pub connect_secs: u64,
@@ -139,6 +142,7 @@ impl SiteSettings {
             feeds: SiteFeeds::default(),
             access: AccessSettings::default(),
             serve_plain: ServePlain::default(),
+            page_links: false,
             connect_secs: connect_secs(),
             head_secs: head_secs(),
             idle_secs: idle_secs(),
