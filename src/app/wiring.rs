@@ -88,6 +88,7 @@ impl Wiring {
             upstream: upstream.clone(),
             clock: self.clock.clone(),
             reloader: reloader.clone(),
+            platforms: self.config.platforms.profiles(),
         };
         sites.map(watch).collect()
     }

@@ -301,6 +301,43 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
 }
 
 #[tokio::test]
+async fn the_feeds_that_a_platform_usually_has_are_found_by_one_request_each() {
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = asked.clone();
+    let rss = format!("{BEFORE}{AFTER}");
+    let sidecar = Sidecar::start("feeds = \"auto\"", move |_, mut origin| {
+        let (rss, seen) = (rss.clone(), seen.clone());
+        async move {
+            while let Some(head) = origin.head().await {
+                let path = head.split(' ').nth(1).unwrap().to_owned();
+                let (status, body) = match path.as_str() {
+                    "/" => ("200 OK", "<head><meta name=generator content='WordPress 6.4'></head>"),
+                    "/feed/" | "/feed/atom/" | "/?feed=comments-rss2" | "/rss.xml" => {
+                        ("200 OK", rss.as_str())
+                    }
+                    _ => ("404 Not Found", "nothing"),
+                };
+                seen.lock().unwrap().push(path);
+                origin
+                    .write(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+                    .await;
+            }
+        }
+    })
+    .await;
+    let joined = async {
+        while !sidecar.get("/feeds").await.contains("\"total\": 2") {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(PATIENCE, joined).await.expect("they are found");
+    let list = sidecar.get("/feeds").await;
+    assert!(list.contains("site-feed\"") && list.contains("site-feed-comments-rss2"), "{list}");
+    let looked: Vec<String> = asked.lock().unwrap().iter().take(4).cloned().collect();
+    assert_eq!(looked, ["/", "/feed/", "/comments/feed/", "/?feed=comments-rss2"]);
+}
+
+#[tokio::test]
 async fn no_hub_is_named_for_a_format_that_is_not_pushed() {
     let rdf = "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns=\"http://purl.org/rss/1.0/\">\
                <channel rdf:about=\"http://b/\"><title>b</title></channel>\
