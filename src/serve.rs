@@ -18,6 +18,7 @@ pub mod discovery;
 pub mod feed_range;
 mod heads;
 pub mod https_redirect;
+pub mod hub_forms;
 mod legacy;
 pub mod listen;
 pub mod listen_address;
@@ -28,6 +29,7 @@ pub mod mount;
 mod own_layers;
 pub mod own_mounts;
 mod page_links;
+mod pings;
 mod private_site;
 mod proxy_header;
 pub mod pull;
@@ -38,6 +40,7 @@ mod socket;
 pub mod stack;
 pub mod tls;
 mod unread;
+mod xml_rpc;
 
 pub mod admin;
 #[cfg(test)]

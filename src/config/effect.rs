@@ -65,6 +65,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("site.access", Restart),
     ("site.serve_plain", Restart),
     ("site.page_links", Restart),
+    ("site.pings", Restart),
     ("site.connect_secs", Restart),
     ("site.head_secs", Restart),
     ("site.idle_secs", Restart),

@@ -152,6 +152,11 @@ impl Site {
         Self { root, ..self.clone() }
     }
 
+    /// The URL by which consumers reach us.
+    pub fn public_url(&self) -> &Url {
+        &self.public
+    }
+
     /// The list of feeds.
     pub fn list(&self) -> String {
         self.print(&Endpoint::List)

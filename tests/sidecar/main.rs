@@ -11,6 +11,8 @@ mod legacy;
 
 mod pages;
 
+mod pings;
+
 mod private;
 
 mod rig;

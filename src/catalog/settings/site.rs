@@ -29,6 +29,10 @@ pub struct SiteSettings {
     /// True to put links to its feeds into the head of its pages.
     #[serde(default)]
     pub page_links: bool,
+    /// True to take pings of its blog (weblogUpdates at `/RPC2`) for hints that its feeds have changed; all other calls are passed
+    /// on.
+    #[serde(default = "pings")]
+    pub pings: bool,
     /// Seconds until a connection to the origin stands at most.
     #[serde(default = "connect_secs")]
     pub connect_secs: u64,
@@ -41,6 +45,10 @@ pub struct SiteSettings {
     /// Requests at the origin at once; one more gets 503. WebSockets count.
     #[serde(default = "requests_max")]
     pub requests_max: usize,
+}
+
+fn pings() -> bool {
+    true
 }
 
 fn connect_secs() -> u64 {
@@ -143,6 +151,7 @@ impl SiteSettings {
             access: AccessSettings::default(),
             serve_plain: ServePlain::default(),
             page_links: false,
+            pings: pings(),
             connect_secs: connect_secs(),
             head_secs: head_secs(),
             idle_secs: idle_secs(),
