@@ -17,6 +17,8 @@ mod read_gate;
 
 mod sites;
 
+mod spelling;
+
 pub use changes::{CatalogChanges, ChangedFeed, diff};
 pub use read_gate::{ReadGate, is_open_to};
 pub use register::{BATCH_FEEDS_MAX, RegistrationProgress, observe, register};

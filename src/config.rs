@@ -166,7 +166,7 @@ impl Config {
         problems::of_sites(&sites, &config.server, &mut reading);
         let feeds = join_feeds_of_sites(&sites, feeds, &config.server.public_url);
         problems::of_listed_feeds(&sites, &feeds, &mut reading);
-        problems::of_feeds(&feeds, &config.platforms.profiles(), &mut reading);
+        problems::of_feeds(&feeds, &sites, &config.platforms.profiles(), &mut reading);
         config.feed = feeds.into_iter().map(|(_, feed)| feed).collect();
         config.site = sites.into_iter().map(|(_, site)| site).collect();
         (config, reading.into_mistakes())

@@ -18,6 +18,8 @@ pub mod about;
 
 pub mod legacy;
 
+pub mod page_links;
+
 pub mod list;
 
 pub mod html;

@@ -283,9 +283,24 @@ async fn a_user_is_known_by_every_scheme_from_its_making_to_its_removal() {
 async fn users_outlive_the_process_and_are_made_without_one_too() {
     let publisher = Publisher::of(|_| rss(1)).await;
     let mut running = Running::start(&publisher).await;
-    let password = running.made(&["user", "add", "alice"], "", "password ");
-    let password = password.trim().to_owned();
+    let mut password = running.made(&["user", "add", "alice"], "", "password ");
     assert_eq!(running.everfeed(&["user", "add", "alice"]).0, 1, "there is one");
+    // A new password counts at once, and the former one no more.
+    let known = async |password: &str| {
+        running.status("/feeds/closed", &[("authorization", &basic("alice", password))]).await
+    };
+    assert_eq!(known(&password).await, 200);
+    let former =
+        std::mem::replace(&mut password, running.made(&["user", "password", "alice"], "", "password "));
+    assert_eq!((known(&former).await, known(&password).await), (401, 200));
+    let (code, told) = running.everfeed_told(
+        &["user", "password", "alice", "--password-stdin", "--feed-password"],
+        "another password\n",
+    );
+    assert!(code == 0 && told.contains("feed password  "), "{told}");
+    assert_eq!((known(&password).await, known("another password").await), (401, 200));
+    assert_eq!(running.everfeed(&["user", "password", "bob"]).0, 1, "there is none");
+    password = running.made(&["user", "password", "alice"], "", "password ");
     for bad in [&["user", "add", "a:b"][..], &["user", "remove", "bob"], &["token", "new", "bob"]] {
         assert_eq!(running.everfeed(bad).0, 1, "{bad:?}");
     }

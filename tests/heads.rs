@@ -270,6 +270,9 @@ fn heads() -> Vec<(u16, String)> {
         (400, "GET /feeds\r HTTP/1.1"),
         (400, "GET /feeds#top HTTP/1.1"),
         (400, "GET /<script> HTTP/1.1"),
+        (400, "GET /`<script>?\" HTTP/1.1"),
+        (400, "GET http://h`/feeds HTTP/1.1"),
+        (400, "GET /feeds?\"\0 HTTP/1.1"),
         (400, "GET /\x7f HTTP/1.1"),
         (400, "GET feeds HTTP/1.1"),
         (400, "GET ?x=y HTTP/1.1"),
@@ -429,6 +432,8 @@ async fn requests_that_everybody_reads_alike_are_answered_one_behind_the_other()
         line("GET https://h:443/feeds HTTP/1.1"),
         line("GET http://h HTTP/1.1"),
         line("GET /feeds?x=%zz&y=[]|{}\\^`' HTTP/1.1"),
+        line("GET /`\"?q=\"quoted\"&x=` HTTP/1.1"),
+        line("GET http://h/feeds?\"\" HTTP/1.1"),
         line("GET /f\u{e9}\u{e9}d HTTP/1.1"),
         line("PROPFIND /feeds HTTP/1.1"),
         line("get /feeds HTTP/1.1"),
@@ -447,6 +452,28 @@ async fn requests_that_everybody_reads_alike_are_answered_one_behind_the_other()
             }
         }
     }
+    app.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn no_other_expectation_is_met_than_that_of_being_asked_for_the_body() {
+    let (app, _folder) = start().await;
+    for (lines, status) in [
+        ("Expect: foo\r\n", "417"),
+        ("Expect: 100-continue, foo\r\n", "417"),
+        ("Expect: 100-continue\r\nExpect: x=y\r\n", "417"),
+        ("Expect: \u{e9}\r\n", "417"),
+        ("Expect: 100-Continue\r\n", "200"),
+        ("Expect:\r\n", "200"),
+    ] {
+        let answer =
+            answers(app.address(), get(&format!("{lines}Connection: close\r\n")).as_bytes(), 1).await;
+        let end = answer.split("HTTP/1.1 ").last().unwrap();
+        assert!(end.starts_with(status), "{lines}: {answer}");
+        assert!(status == "200" || end.ends_with("the only expectation that is met here is 100-continue\n"));
+    }
+    let old = "GET /feeds HTTP/1.0\r\nExpect: foo\r\n\r\n";
+    assert!(answers(app.address(), old.as_bytes(), 1).await.starts_with("HTTP/1.0 200 "), "RFC 9110 10.1.1");
     app.stop().await.unwrap();
 }
 

@@ -11,6 +11,9 @@ const PAGE_BYTES_MAX: usize = 512 * 1024;
 /// Limit of the feeds that are named.
 const FEEDS_MAX: usize = 16;
 
+/// Limit of the programs that are named: plugins name themselves, too.
+const GENERATORS_MAX: usize = 16;
+
 /// Media types of feeds. `application/json` is left out: every interface of a site says that of itself.
 const TYPES: [&str; 6] = [
     "application/rss+xml",
@@ -40,7 +43,9 @@ pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
         if name.eq_ignore_ascii_case("base") {
             let href = value(tag, "href");
             base = href.and_then(|href| url::Url::parse(&uri::resolve(base.as_ref(), &href)).ok()).or(base);
-        } else if let Some(feed) = feed(tag, base.as_ref()) {
+        } else if name.eq_ignore_ascii_case("link")
+            && let Some(feed) = feed(tag, base.as_ref())
+        {
             if !feeds.contains(&feed) {
                 feeds.push(feed);
             }
@@ -52,7 +57,16 @@ pub fn feeds_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<Link> {
     feeds
 }
 
-/// The `base` and `link` tags: names, and what stands after them. Anything else in a page may be in any state.
+/// The programs that a web page names by `<meta name="generator" content="…">`, in its own order.
+pub(crate) fn generators_of_page(bytes: &[u8], hints: &Hints<'_>) -> Vec<String> {
+    let page = encoding::decode(&bytes[..bytes.len().min(PAGE_BYTES_MAX)], hints.content_type);
+    let is_generator =
+        |tag: &&str| value(tag, "name").is_some_and(|name| name.eq_ignore_ascii_case("generator"));
+    let metas = tags(&page.text).filter(|(name, _)| name.eq_ignore_ascii_case("meta")).map(|(_, tag)| tag);
+    metas.filter(is_generator).filter_map(|tag| value(tag, "content")).take(GENERATORS_MAX).collect()
+}
+
+/// The `base`, `link` and `meta` tags: names, and what stands after them. Anything else in a page may be in any state.
 fn tags(page: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -72,7 +86,7 @@ fn tags(page: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn is_looked_at(name: &str) -> bool {
-    name.eq_ignore_ascii_case("link") || name.eq_ignore_ascii_case("base")
+    ["link", "base", "meta"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 fn feed(tag: &str, base: Option<&url::Url>) -> Option<Link> {

@@ -24,6 +24,7 @@ mod detect;
 mod embedded;
 mod history;
 mod html;
+mod page;
 mod pattern;
 mod profile;
 mod scrub;

@@ -14,13 +14,8 @@ use everfeed::{
     readers::{self, Readers},
     render::Site,
     serve::{
-        client_address::WayTrust,
-        context::ServeContext,
-        listen,
-        long_poll::Waiters,
-        own_mounts::{HubService, own_mounts},
-        router::Router,
-        stack,
+        client_address::WayTrust, context::ServeContext, hub_forms::HubService, listen, long_poll::Waiters,
+        own_mounts::own_mounts, router::Router, stack,
     },
     store::{
         Commit, Receipt, Store,

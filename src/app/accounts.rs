@@ -4,7 +4,7 @@ use crate::{
     auth::{
         AccessToken, Accounts, Authenticator, NewAccessToken, NewUser, TokenNo, TokenUse, User,
         commands::{AccountAnswer, AccountCommand},
-        password,
+        password::{self, LoginHash},
         token::{new_token, token_hash},
         user::{NAME_WANTED, USER_TOKENS_MAX, USERS_MAX, is_user_name},
     },
@@ -88,6 +88,9 @@ impl AccountDesk {
                 let feed_password = password::generated();
                 self.add_user(NewUser { name, login, feed_password, hex_digest, created_us }).await
             }
+            AccountCommand::ChangePassword { name, login, feed_password } => {
+                self.change_password(&name, login, feed_password).await
+            }
             AccountCommand::ListUsers => self.list_users().await,
             AccountCommand::RemoveUser { name } => self.remove_user(&name).await,
             AccountCommand::NewToken { user, usage } => self.new_token(&user, usage).await,
@@ -120,7 +123,7 @@ impl AccountDesk {
         let (name, feed_password) = (new.name.clone(), new.feed_password.clone());
         if self.store.add_user(new).await?.is_none() {
             return refused(format!(
-                "there is a user `{name}` already; remove it first to give it another password"
+                "there is a user `{name}` already; `everfeed user password {name}` gives it another password"
             ));
         }
         self.publish().await?;
@@ -129,6 +132,34 @@ impl AccountDesk {
             "user `{name}` is made\nfeed password  {}\n               for WSSE only; it is not shown again\n",
             feed_password.reveal()
         ))
+    }
+
+    async fn change_password(
+        &self,
+        name: &str,
+        login: LoginHash,
+        feed_password: bool,
+    ) -> Result<String, AccountRefused> {
+        let mut user = self.user(name).await?;
+        user.kept.login = login;
+        if feed_password {
+            user.kept.feed_password = password::generated();
+        }
+        let new_feed_password = user.kept.feed_password.clone();
+        if !self.store.change_user(user).await? {
+            return refused(no_user(name));
+        }
+        self.publish().await?;
+        tracing::info!(user.name = %name, "Changed the password of the user `{name}`");
+        let mut text = format!("`{name}` has a new password; the former one opens nothing any more\n");
+        if feed_password {
+            let _ = writeln!(
+                text,
+                "feed password  {}\n               for WSSE only; it is not shown again",
+                new_feed_password.reveal()
+            );
+        }
+        Ok(text)
     }
 
     async fn list_users(&self) -> Result<String, AccountRefused> {

@@ -9,7 +9,7 @@ use crate::{
     ingest::{DocumentFormat, FeedSpec, Keeping, Upstream},
     store::{FoundFeeds, Store},
 };
-use everfeed_adapters::{Hints, feeds_of_page, slice};
+use everfeed_adapters::{Hints, feeds_of_page, platforms::Platforms, slice};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
@@ -22,8 +22,18 @@ const AGAIN_AFTER: Duration = Duration::from_secs(15);
 /// Feeds of one site at most that are taken in by themselves.
 const FEEDS_MAX: usize = 32;
 
-/// Paths at which blog software puts its feeds, tried where the front page names none.
+/// Paths at which blog software puts its feeds, tried where the front page names neither feeds nor its software.
 const USUAL_PATHS: [&str; 6] = ["/feed/", "/feed.xml", "/rss.xml", "/atom.xml", "/index.xml", "/index.rdf"];
+
+/// The feeds of which the front page of a site tells.
+struct FrontPage {
+    /// Paths of those that it names.
+    named: Vec<String>,
+    /// Paths at which its software has feeds: of each group the first that is there.
+    usual: Vec<Vec<String>>,
+    /// True when it shows by what software it is made.
+    is_of_platform: bool,
+}
 
 /// A site whose feeds are looked for.
 pub(super) struct SiteWatch {
@@ -33,6 +43,7 @@ pub(super) struct SiteWatch {
     pub(super) upstream: Upstream,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) reloader: Arc<Reloader>,
+    pub(super) platforms: Arc<Platforms>,
 }
 
 impl SiteWatch {
@@ -64,14 +75,23 @@ impl SiteWatch {
     async fn look(&self) -> Result<(), Failure> {
         let root = self.site.public_root(&self.public_url);
         let known = self.store.found_feeds(root.as_str()).await.map_err(Failure::ours)?;
-        let mut paths = self.named().await?;
-        if paths.is_empty() && known.paths.is_empty() {
+        let front = self.front_page().await?;
+        let held: BTreeSet<&String> = known.paths.iter().collect();
+        let mut paths = front.named;
+        let mut new = Vec::new();
+        for group in front.usual {
+            // Its other feeds show the same posts in other formats.
+            if !group.iter().any(|path| held.contains(path) || paths.contains(path)) {
+                new.extend(self.first_feed(&group).await?);
+            }
+        }
+        if paths.is_empty() && known.paths.is_empty() && !front.is_of_platform {
             paths = USUAL_PATHS.map(str::to_owned).into();
         }
-        let held: BTreeSet<&String> = known.paths.iter().collect();
-        let mut new = Vec::new();
-        for path in
-            paths.iter().filter(|path| !held.contains(path)).take(FEEDS_MAX.saturating_sub(held.len()))
+        for path in paths
+            .iter()
+            .filter(|path| !held.contains(path))
+            .take(FEEDS_MAX.saturating_sub(held.len() + new.len()))
         {
             if self.is_feed(path).await? {
                 new.push(path.clone());
@@ -81,6 +101,14 @@ impl SiteWatch {
             return Ok(());
         }
         info!("Found feeds of {}: {}", self.site.origin, new.join(", "));
+        if self.site.access.is_private()
+            && let Some(path) = new.iter().find(|path| !SiteSettings::can_be_private(path))
+        {
+            warn!(
+                "{path} of {} is not taken in: a feed at a query cannot be private. Nothing of it is passed on; its readers need another address",
+                self.site.origin
+            );
+        }
         let all = FoundFeeds { paths: known.paths.iter().cloned().chain(new).collect() };
         let kept = self.store.keep_found_feeds(root.as_str(), all).await;
         kept.map_err(Failure::ours)?;
@@ -90,8 +118,18 @@ impl SiteWatch {
         Ok(())
     }
 
-    /// The paths of feeds that the front page names.
-    async fn named(&self) -> Result<Vec<String>, Failure> {
+    /// The first of some paths at which there is a feed.
+    async fn first_feed(&self, paths: &[String]) -> Result<Option<String>, Failure> {
+        for path in paths {
+            if self.is_feed(path).await? {
+                return Ok(Some(path.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The feeds of which the front page tells.
+    async fn front_page(&self) -> Result<FrontPage, Failure> {
         let page = ask(&self.upstream, &self.spec("/")?, &*self.clock).await?;
         let root = self.site.public_root(&self.public_url);
         let hints = Hints {
@@ -99,6 +137,12 @@ impl SiteWatch {
             base_url: Some(root.as_str()),
             ..Hints::default()
         };
+        let headers: Vec<(&str, &str)> = page
+            .headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+            .collect();
+        let platform = self.platforms.of_page(&page.body, &hints, &headers);
         let mut paths = Vec::new();
         for link in feeds_of_page(&page.body, &hints) {
             let url = Url::parse(&link.href).ok();
@@ -108,7 +152,11 @@ impl SiteWatch {
                 paths.push(path);
             }
         }
-        Ok(paths)
+        Ok(FrontPage {
+            named: paths,
+            usual: platform.map(|profile| profile.usual_paths()).into_iter().flatten().collect(),
+            is_of_platform: platform.is_some(),
+        })
     }
 
     /// True for a path at which there is a feed; a server that does not answer at all is an error.

@@ -23,9 +23,10 @@ use crate::{
         body::{Response, ServeBody, Streamed},
         client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted},
         context::ServeContext,
+        hub_forms::HubService,
         long_poll::Waiters,
         mount::{Mount, MountService},
-        own_mounts::{HubService, own_mounts},
+        own_mounts::own_mounts,
     },
     store::Store,
     telemetry::Metrics,
@@ -88,6 +89,7 @@ impl Wiring {
             upstream: upstream.clone(),
             clock: self.clock.clone(),
             reloader: reloader.clone(),
+            platforms: self.config.platforms.profiles(),
         };
         sites.map(watch).collect()
     }

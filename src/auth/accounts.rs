@@ -51,6 +51,11 @@ impl Accounts {
         Some(Principal::new(user.no, &user.kept.name, id.token))
     }
 
+    /// True for the hash of a token of anybody, wherever that is to be sent.
+    pub(super) fn knows_token(&self, hash: &[u8; 32]) -> bool {
+        self.tokens.contains_key(hash)
+    }
+
     /// The principal whom a token makes known, in the place in which it was sent.
     pub(super) fn by_token(&self, hash: &[u8; 32], usage: TokenUse) -> Option<Principal> {
         let token = self.tokens.get(hash).filter(|token| token.kept.usage == usage)?;

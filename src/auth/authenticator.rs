@@ -21,6 +21,8 @@ use std::{
 };
 use tokio::sync::{Semaphore, watch};
 
+mod own_credentials;
+
 #[cfg(test)]
 mod tests;
 
@@ -54,8 +56,9 @@ pub enum AuthVerdict {
 /// Checks credentials.
 pub struct Authenticator {
     accounts: watch::Sender<AccountsInForce>,
-    /// Users whose password was right, by a keyed hash of the credentials and of the revision in force.
-    verdicts: Cache<[u8; 32], Principal>,
+    /// Users whose password was right, by a keyed hash of the credentials and of the revision in force; `None` for a password
+    /// that was sent to a page of somebody else and is none of ours.
+    verdicts: Cache<[u8; 32], Option<Principal>>,
     /// Keys those hashes; made anew with each process.
     key: [u8; 32],
     failures: Mutex<FailureTable>,
@@ -160,7 +163,7 @@ impl Authenticator {
         // Requests that come at once share one hash.
         let hashed = self.verdicts.try_get_with(key, self.hash(accounts.user(name), password, client));
         match hashed.await {
-            Ok(principal) if self.principal(principal.id()).is_some() => AuthVerdict::Known(principal),
+            Ok(Some(principal)) if self.principal(principal.id()).is_some() => AuthVerdict::Known(principal),
             Ok(_) => AuthVerdict::Refused,
             Err(verdict) => (*verdict).clone(),
         }
@@ -171,7 +174,7 @@ impl Authenticator {
         user: Option<&Arc<User>>,
         password: &Secret,
         client: Option<IpAddr>,
-    ) -> Result<Principal, AuthVerdict> {
+    ) -> Result<Option<Principal>, AuthVerdict> {
         let _place = self.places.clone().try_acquire_owned().map_err(|_| AuthVerdict::Busy)?;
         self.charge(client)?;
         let hash = self.hashes.clone().acquire_owned().await.map_err(|_| AuthVerdict::Busy)?;
@@ -188,7 +191,7 @@ impl Authenticator {
         match checked.await {
             Ok(Some(user)) => {
                 self.refund(client);
-                Ok(Principal::new(user.no, &user.kept.name, None))
+                Ok(Some(Principal::new(user.no, &user.kept.name, None)))
             }
             Ok(None) => Err(AuthVerdict::Refused),
             Err(_) => Err(AuthVerdict::Busy),

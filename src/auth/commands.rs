@@ -20,6 +20,15 @@ pub enum AccountCommand {
         /// True to take WSSE digests of the hexadecimal SHA-1 from this user, too.
         hex_digest: bool,
     },
+    /// Give a user a new login password.
+    ChangePassword {
+        /// The name.
+        name: String,
+        /// The hash of the new password.
+        login: LoginHash,
+        /// True to make a new feed password for WSSE, too.
+        feed_password: bool,
+    },
     /// List the users.
     ListUsers,
     /// Remove a user with all tokens.
@@ -69,6 +78,11 @@ impl AccountCommand {
                 pairs.extend(hex_digest.then_some(("hex_digest", "")));
                 (Method::POST, format!("{USERS}/{}?{}", escaped(name), query(&pairs)))
             }
+            Self::ChangePassword { name, login, feed_password } => {
+                let mut pairs = vec![("login", login.reveal())];
+                pairs.extend(feed_password.then_some(("feed_password", "")));
+                (Method::PUT, format!("{USERS}/{}?{}", escaped(name), query(&pairs)))
+            }
             Self::ListUsers => (Method::GET, USERS.to_owned()),
             Self::RemoveUser { name } => (Method::DELETE, format!("{USERS}/{}", escaped(name))),
             Self::NewToken { user, usage } => {
@@ -104,6 +118,13 @@ impl AccountCommand {
                 made.ok_or("`login` must be the argon2id hash of a password; use `everfeed user add`")
             }
             (USERS, "POST", _) => Err(super::user::NAME_WANTED),
+            (USERS, "PUT", name) if is_user_name(name) => {
+                let login = value("login").and_then(|login| LoginHash::parse(&login));
+                let feed_password = value("feed_password").is_some();
+                let made =
+                    login.map(|login| Self::ChangePassword { name: rest.clone(), login, feed_password });
+                made.ok_or("`login` must be the argon2id hash of a password; use `everfeed user password`")
+            }
             (USERS, "DELETE", name) if !name.is_empty() => Ok(Self::RemoveUser { name: rest }),
             (TOKENS, "GET" | "HEAD", "") => Ok(Self::ListTokens),
             (TOKENS, "POST", "") => match (value("user"), value("use").as_deref()) {
@@ -114,7 +135,7 @@ impl AccountCommand {
             (TOKENS, "POST", no) => token_no(no).map(Self::RotateToken),
             (TOKENS, "DELETE", no) => token_no(no).map(Self::RevokeToken),
             _ => Err(
-                "here are GET and POST /users, DELETE /users/NAME, GET and POST /tokens, POST and DELETE /tokens/NUMBER",
+                "here are GET and POST /users, PUT and DELETE /users/NAME, GET and POST /tokens, POST and DELETE /tokens/NUMBER",
             ),
         })
     }
@@ -133,7 +154,9 @@ mod tests {
         let login = LoginHash::of("hunter22");
         let commands = [
             AccountCommand::AddUser { name: "a+b@x".into(), login: login.clone(), hex_digest: true },
-            AccountCommand::AddUser { name: "alice".into(), login, hex_digest: false },
+            AccountCommand::AddUser { name: "alice".into(), login: login.clone(), hex_digest: false },
+            AccountCommand::ChangePassword { name: "a@x".into(), login: login.clone(), feed_password: true },
+            AccountCommand::ChangePassword { name: "alice".into(), login, feed_password: false },
             AccountCommand::ListUsers,
             AccountCommand::RemoveUser { name: "a@x".into() },
             AccountCommand::NewToken { user: "a@x".into(), usage: TokenUse::Url },
@@ -161,6 +184,8 @@ mod tests {
             (Method::POST, "/tokens", "user=a&use=cookie"),
             (Method::DELETE, "/tokens/x", ""),
             (Method::PUT, "/users/alice", ""),
+            (Method::PUT, "/users/a%3Ab", "login=x"),
+            (Method::PATCH, "/users/alice", ""),
         ] {
             assert!(matches!(read(method, path, query), Some(Err(_))), "{path}?{query}");
         }

@@ -28,7 +28,7 @@ pub enum Credentials {
 }
 
 /// `X-WSSE`.
-const X_WSSE: HeaderName = HeaderName::from_static("x-wsse");
+pub(super) const X_WSSE: HeaderName = HeaderName::from_static("x-wsse");
 
 impl Credentials {
     /// The credentials that a request carries in its head. Headers that stand there twice are refused: no proxy before us may

@@ -19,7 +19,16 @@ pub fn token_hash(token: &str) -> [u8; 32] {
 
 /// True for a text that could be a token.
 pub fn is_token_shaped(text: &str) -> bool {
-    text.len() == TOKEN_CHARS && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+    text.len() == TOKEN_CHARS && text.chars().all(is_of_token)
+}
+
+/// The parts of a text that could be tokens.
+pub fn tokens_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !is_of_token(c)).filter(|run| run.len() == TOKEN_CHARS)
+}
+
+fn is_of_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 #[cfg(test)]
@@ -34,5 +43,7 @@ mod tests {
         for bad in ["", "abc", "AAAAAAAAAAAAAAAAAAAAA/", "AAAAAAAAAAAAAAAAAAAAAAA"] {
             assert!(!is_token_shaped(bad), "{bad}");
         }
+        let text = format!("/s/{}/feeds?x={}", one.reveal(), other.reveal());
+        assert_eq!(tokens_in(&text).collect::<Vec<_>>(), [one.reveal(), other.reveal()]);
     }
 }

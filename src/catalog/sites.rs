@@ -79,12 +79,13 @@ pub async fn join_found(
 ) -> Result<(), StoreError> {
     for (no, site) in sites.iter().enumerate() {
         if matches!(site.feeds, SiteFeeds::Found(_)) {
-            let found = store.found_feeds(site.public_root(public_url).as_str()).await?;
+            let mut found = store.found_feeds(site.public_root(public_url).as_str()).await?;
+            let is_private = |path: &str| {
+                let known = feeds.iter().find(|feed| Some(&feed.url) == site.origin.join(path).ok().as_ref());
+                site.access.is_private() || known.is_some_and(|feed| feed.access.is_private())
+            };
+            found.paths.retain(|path| !is_private(path) || SiteSettings::can_be_private(path));
             site.join(no, &found.paths, public_url, feeds);
-            // The old server gives it to whoever spells its address as only that server understands.
-            for feed in feeds.iter_mut().filter(|feed| feed.access.is_private()) {
-                feed.legacy = None;
-            }
         }
     }
     Ok(())
@@ -130,17 +131,37 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_found_joins_and_a_private_feed_stays_out() {
+    async fn what_was_found_joins_with_the_access_of_its_site_and_what_cannot_be_private_stays_out() {
         let store = Memory::new(Arc::new(Manual::at(1_780_272_000_000_000)));
         let public = Url::parse("http://blog.example/").unwrap();
         let site = SiteSettings::new(Url::parse("http://127.0.0.1:1").unwrap());
-        let paths = ["/open.xml", "/closed.xml"].map(str::to_owned).into();
+        let paths = ["/open.xml", "/closed.xml", "/?feed=rss2", "/?feed=atom"].map(str::to_owned).into();
         store.keep_found_feeds("http://blog.example/", FoundFeeds { paths }).await.unwrap();
-        let closed = FeedSettings::new("closed", Url::parse("http://127.0.0.1:1/closed.xml").unwrap());
-        let mut feeds = vec![FeedSettings { access: AccessSettings::Users, ..closed }];
-        join_found(&store, &[site], &public, &mut feeds).await.unwrap();
-        let placed: Vec<(&str, bool)> =
-            feeds.iter().map(|feed| (feed.name.as_str(), feed.legacy.is_some())).collect();
-        assert_eq!(placed, [("closed", false), ("site-open-xml", true)]);
+        let feed = |name: &str, path: &str, access: AccessSettings| FeedSettings {
+            access,
+            ..FeedSettings::new(name, Url::parse("http://127.0.0.1:1").unwrap().join(path).unwrap())
+        };
+        let known = vec![
+            feed("closed", "/closed.xml", AccessSettings::Users),
+            feed("hidden", "/?feed=atom", AccessSettings::Users),
+        ];
+        let placed = async |site: &SiteSettings| {
+            let mut feeds = known.clone();
+            join_found(&store, std::slice::from_ref(site), &public, &mut feeds).await.unwrap();
+            let row = |feed: FeedSettings| (feed.name, feed.legacy.is_some(), feed.access.is_private());
+            feeds.into_iter().map(row).collect::<Vec<_>>()
+        };
+        let row = |name: &str, is_placed, is_private| (name.to_owned(), is_placed, is_private);
+        let listed = [
+            row("closed", true, true),
+            row("hidden", false, true),
+            row("site-open-xml", true, false),
+            row("site-feed-rss2-1877d22b", true, false),
+        ];
+        assert_eq!(placed(&site).await, listed);
+        let private = SiteSettings { access: AccessSettings::Users, ..site };
+        let listed =
+            [row("closed", true, true), row("hidden", false, true), row("site-open-xml", true, true)];
+        assert_eq!(placed(&private).await, listed);
     }
 }

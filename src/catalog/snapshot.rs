@@ -1,6 +1,9 @@
 //! Everything that is registered at one moment, with its look-ups by name, number and origin.
 
-use super::FeedSettings;
+use super::{
+    FeedSettings,
+    spelling::{PathRelation, PathSpelling},
+};
 use crate::{feed::record::FeedNo, secret::public_url};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -33,6 +36,8 @@ pub struct CatalogSnapshot {
     by_origin: HashMap<String, FeedNo>,
     /// By the number of their site, and by path and query in it.
     by_place: HashMap<usize, HashMap<String, FeedNo>>,
+    /// By the number of their site, those that not everybody may read.
+    guarded: HashMap<usize, Vec<(PathSpelling, FeedNo)>>,
     withdrawn: BTreeMap<String, FeedNo>,
     withdrawn_nos: HashSet<FeedNo>,
     has_private: bool,
@@ -51,6 +56,10 @@ impl CatalogSnapshot {
             snapshot.by_no.insert(feed.no, feed.clone());
             if let Some(place) = &feed.settings.legacy {
                 snapshot.by_place.entry(place.site).or_default().insert(place.path.clone(), feed.no);
+                if feed.settings.access.is_private() {
+                    let spelling = PathSpelling::of(&place.path);
+                    snapshot.guarded.entry(place.site).or_default().push((spelling, feed.no));
+                }
             }
             snapshot.feeds.insert(feed.settings.name.clone(), feed);
         }
@@ -103,6 +112,16 @@ impl CatalogSnapshot {
     /// The feed at a path, with its query, of the site of this number.
     pub fn at_place(&self, site: usize, path: &str) -> Option<&Arc<RegisteredFeed>> {
         self.feed_no(*self.by_place.get(&site)?.get(path)?)
+    }
+
+    /// The private feed that a server may take a path of the site of this number for, however it is spelt; and true where the
+    /// path is that of the feed itself, not one below it.
+    pub fn guarded_place(&self, site: usize, path: &str) -> Option<(&Arc<RegisteredFeed>, bool)> {
+        let asked = PathSpelling::of(path);
+        let relations = self.guarded.get(&site)?.iter();
+        let fits = relations.filter_map(|(place, no)| Some((*no, asked.relation_to(place)?)));
+        let (no, relation) = fits.min_by_key(|(_, relation)| *relation == PathRelation::Below)?;
+        Some((self.feed_no(no)?, relation == PathRelation::Same))
     }
 
     /// The feed of a site that readers know by this URL.

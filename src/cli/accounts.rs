@@ -21,6 +21,8 @@ use std::io::{BufRead as _, Read as _};
 pub(super) enum UserCommand {
     /// Make a user, and print its passwords once.
     Add(AddOptions),
+    /// Give a user a new password, at once, and print it once; tokens and subscriptions stay.
+    Password(PasswordOptions),
     /// List the users.
     List(WithConfig),
     /// Remove a user with every token, at once; its subscriptions end.
@@ -54,6 +56,20 @@ pub(super) struct AddOptions {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct PasswordOptions {
+    #[command(flatten)]
+    with: WithConfig,
+    /// The name of the user.
+    name: String,
+    /// Take the login password from the first line of standard input instead of making one up.
+    #[arg(long)]
+    password_stdin: bool,
+    /// Make a new feed password, for WSSE, too.
+    #[arg(long)]
+    feed_password: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct UserOptions {
     #[command(flatten)]
     with: WithConfig,
@@ -84,6 +100,7 @@ impl UserCommand {
     pub(super) fn with(&self) -> &WithConfig {
         match self {
             Self::Add(options) => &options.with,
+            Self::Password(options) => &options.with,
             Self::List(with) => with,
             Self::Remove(options) => &options.with,
         }
@@ -105,20 +122,17 @@ pub(super) async fn run_user(command: &UserCommand, config: &Config) -> anyhow::
     match command {
         UserCommand::Add(options) => {
             ensure!(is_user_name(&options.name), "found \"{}\"; {NAME_WANTED}", options.name);
-            let (login, made_up) = if options.password_stdin {
-                (LoginHash::of(read_password()?.reveal()), None)
-            } else {
-                let password = password::generated();
-                (LoginHash::of(password.reveal()), Some(password))
-            };
+            let (login, made_up) = login(options.password_stdin)?;
             let (name, hex_digest) = (options.name.clone(), options.hex_digest);
             print!("{}", carry_out(AccountCommand::AddUser { name, login, hex_digest }, config).await?);
-            if let Some(password) = made_up {
-                println!(
-                    "password       {}\n               for everything else; it is not shown again",
-                    password.reveal()
-                );
-            }
+            show(made_up.as_ref());
+        }
+        UserCommand::Password(options) => {
+            let (login, made_up) = login(options.password_stdin)?;
+            let (name, feed_password) = (options.name.clone(), options.feed_password);
+            let change = AccountCommand::ChangePassword { name, login, feed_password };
+            print!("{}", carry_out(change, config).await?);
+            show(made_up.as_ref());
         }
         UserCommand::List(_) => print!("{}", carry_out(AccountCommand::ListUsers, config).await?),
         UserCommand::Remove(options) => {
@@ -142,6 +156,24 @@ pub(super) async fn run_token(command: &TokenCommand, config: &Config) -> anyhow
     };
     print!("{}", carry_out(command, config).await?);
     Ok(())
+}
+
+/// The hash of a login password, and the password where it was made up.
+fn login(is_told: bool) -> anyhow::Result<(LoginHash, Option<Secret>)> {
+    if is_told {
+        return Ok((LoginHash::of(read_password()?.reveal()), None));
+    }
+    let password = password::generated();
+    Ok((LoginHash::of(password.reveal()), Some(password)))
+}
+
+fn show(made_up: Option<&Secret>) {
+    if let Some(password) = made_up {
+        println!(
+            "password       {}\n               for everything else; it is not shown again",
+            password.reveal()
+        );
+    }
 }
 
 /// The login password in the first line of standard input.

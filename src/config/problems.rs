@@ -2,7 +2,7 @@
 
 use super::{Config, typed::ConfigReading, wanted, warnings};
 use crate::{
-    catalog::{FeedSettings, SiteSettings},
+    catalog::{FeedSettings, ServePlain, SiteSettings},
     serve::{
         self,
         tls::{Certificate, TlsSettings},
@@ -133,6 +133,7 @@ pub(super) fn of_listed_feeds(
 /// Everything that cannot be meant in the feeds, each of which comes with its path.
 pub(super) fn of_feeds(
     feeds: &[(String, FeedSettings)],
+    sites: &[(String, SiteSettings)],
     profiles: &Platforms,
     reading: &mut ConfigReading<'_>,
 ) {
@@ -146,11 +147,27 @@ pub(super) fn of_feeds(
         for problem in feed.problems(profiles) {
             reading.take_over(problem.within(path));
         }
-        if feed.access.is_private() && feed.legacy.is_some() {
-            // The rest of the site is passed on as it is, and an address has many spellings that only the old server knows.
-            let wanted = "this feed is at an address of a [[site]], whose old server gives it to everybody; take it out of \
-                          site.feeds, and let the old server refuse it";
-            reading.refuse(&format!("{path}.access"), "a private feed of a site", wanted);
+        // A private feed is kept private in every spelling of its address, and that of a query has spellings that only the old
+        // server knows. For all feeds of a private site its own problems say so.
+        let place = feed.legacy.as_ref().filter(|_| feed.access.is_private());
+        let is_of_site = place
+            .is_some_and(|place| sites.get(place.site).is_some_and(|(_, site)| site.access.is_private()));
+        if let Some(place) = place.filter(|_| !is_of_site) {
+            let wanted = if !SiteSettings::can_be_private(&place.path) {
+                Some(
+                    "this feed is at a query of a [[site]], which the old server may give to others under another spelling; take \
+                     it out of site.feeds, and let the old server refuse it",
+                )
+            } else if place.plain == ServePlain::Origin {
+                Some(
+                    "the origin does not serve a private feed; give its [[site]] serve_plain = \"rewritten\" or \"untouched\"",
+                )
+            } else {
+                None
+            };
+            if let Some(wanted) = wanted {
+                reading.refuse(&format!("{path}.access"), "a private feed of a site", wanted);
+            }
         }
         // Ids are unique across feeds (DESIGN section 3).
         let namespace = feed.namespace();

@@ -629,10 +629,22 @@ fn doors_that_cannot_be_meant_are_refused() {
 }
 
 #[test]
-fn a_feed_of_a_site_is_not_private_because_its_old_server_gives_it_to_everybody() {
-    let text = "[[site]]\norigin = \"http://127.0.0.1:8081\"\nfeeds = [\"/rss.xml\"]\n\
-                [[feed]]\nname = \"blog\"\nurl = \"http://127.0.0.1:8081/rss.xml\"\naccess = \"private\"\n";
-    let told = error(text);
+fn a_feed_of_a_site_is_private_only_where_nobody_gets_it_from_the_old_server() {
+    let text = |path: &str, more: &str| {
+        format!(
+            "[[site]]\norigin = \"http://127.0.0.1:8081\"\nfeeds = [\"{path}\"]\n{more}\n[[feed]]\nname = \"blog\"\n\
+             url = \"http://127.0.0.1:8081{path}\"\naccess = \"private\"\n"
+        )
+    };
+    for more in ["", "serve_plain = \"untouched\"", "access = [\"alice\"]"] {
+        assert!(Config::parse("ever.toml", &text("/rss.xml", more)).is_ok(), "{more}");
+    }
+    let told = error(&text("/?feed=rss2", ""));
     assert!(told.contains("feed.blog.access") && told.contains("take it out of site.feeds"), "{told}");
-    assert!(Config::parse("ever.toml", &text.replace("private", "public")).is_ok());
+    let told = error(&text("/?feed=rss2", "access = \"private\""));
+    assert!(told.contains("site[0].feeds") && told.contains("without a query"), "{told}");
+    let told = error(&text("/rss.xml", "serve_plain = \"origin\""));
+    assert!(told.contains("feed.blog.access") && told.contains("serve_plain"), "{told}");
+    let open = text("/?feed=rss2", "").replace("access = \"private\"", "");
+    assert!(Config::parse("ever.toml", &open).is_ok());
 }

@@ -40,7 +40,7 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         }
         "feed.platform" => "\"auto\", \"none\", or the name of a profile such as \"wordpress\"",
         "platforms.folder" => "the path of a folder, in quotes",
-        "feed.access" => crate::auth::access::ACCESS_WANTED,
+        "feed.access" | "site.access" => crate::auth::access::ACCESS_WANTED,
         "feed.poll" => "a table, for instance { min_secs = 3600, max_secs = 86400 }",
         "feed.record" => "a table, for instance { folder = \"recordings\", bodies = 50 }",
         "feed.keep" => "a table, for instance { item_bytes_max = 4194304, quota_bytes = 1073741824 }",
@@ -56,7 +56,9 @@ pub(super) fn wanted(key: &str) -> Option<&'static str> {
         | "server.basic_over_http"
         | "server.proxy_protocol"
         | "hub.callbacks_private"
-        | "hub.publish_hints" => "true or false",
+        | "hub.publish_hints"
+        | "site.page_links"
+        | "site.pings" => "true or false",
         "site" => "one [[site]] for each old web site, with at least its origin",
         "site.host" => "a host name in quotes, for instance \"blog.example.org\"",
         "site.origin" => "the old server, for instance \"http://127.0.0.1:8081\"",

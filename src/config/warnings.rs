@@ -1,7 +1,10 @@
 //! Settings that are allowed, but risky: each with its key and a remedy; not mistakes.
 
 use super::Config;
-use crate::{catalog::FeedSettings, serve};
+use crate::{
+    catalog::{FeedSettings, SiteSettings},
+    serve,
+};
 use std::net::{IpAddr, SocketAddr};
 use url::{Host, Url};
 
@@ -16,6 +19,7 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
         ));
     }
     found.extend(config.feed.iter().flat_map(|feed| of_feed(feed, &config.server)));
+    found.extend(config.site.iter().enumerate().flat_map(|(no, site)| of_site(no, site, config)));
     found
 }
 
@@ -81,6 +85,29 @@ fn of_feed(feed: &FeedSettings, server: &serve::Config) -> Vec<String> {
              by which links are resolved: aliases = [\"https://blog.example/rss.xml\"]",
             key("aliases"),
             feed.url.host_str().unwrap_or_default()
+        ));
+    }
+    found
+}
+
+/// Private feeds whose document everybody gets at an address of a site.
+fn of_site(no: usize, site: &SiteSettings, config: &Config) -> Vec<String> {
+    let public_url = &config.server.public_url;
+    let is_private_at = |path: &str| {
+        let mut placed = config.feed.iter().filter(|feed| feed.access.is_private());
+        placed.any(|feed| feed.legacy.as_ref().is_some_and(|place| place.site == no && place.path == path))
+    };
+    let mut found = Vec::new();
+    for feed in config.feed.iter().filter(|feed| feed.access.is_private() && feed.legacy.is_none()) {
+        let urls = std::iter::once(&feed.url).chain(&feed.aliases);
+        let open = urls.filter_map(|url| site.path_of(url, public_url)).find(|path| !is_private_at(path));
+        let Some(path) = open else { continue };
+        let public = site.public_root(public_url).join(&path).unwrap_or_else(|_| site.origin.clone());
+        let at_origin = site.origin.join(&path).unwrap_or_else(|_| site.origin.clone());
+        found.push(format!(
+            "feed.{}.access: the feed is private, but everybody gets its document at {public}, which is passed on to the origin \
+             of a [[site]]; give it url = \"{at_origin}\" and list \"{path}\" in site.feeds, or let the old server refuse it",
+            feed.name
         ));
     }
     found

@@ -20,6 +20,9 @@ pub(super) enum ProxyFault {
     /// The connection ended, or held something that is no HTTP, before the head of an answer.
     #[error("the server behind this proxy gave no proper answer: {0}")]
     Broken(String),
+    /// An answer whose end two readers would find in two places.
+    #[error("the server behind this proxy gave no proper answer: {0}")]
+    Framing(&'static str),
     /// Interim answers without end.
     #[error("the server behind this proxy sent more than {0} interim answers")]
     Interim(usize),
@@ -49,7 +52,7 @@ const FULL_SECS: u64 = 2;
 impl ProxyFault {
     fn status(&self) -> StatusCode {
         match self {
-            Self::Unreachable(_) | Self::Broken(_) | Self::Interim(_) | Self::Upgrade => {
+            Self::Unreachable(_) | Self::Broken(_) | Self::Framing(_) | Self::Interim(_) | Self::Upgrade => {
                 StatusCode::BAD_GATEWAY
             }
             Self::ConnectTimeout(_) | Self::HeadTimeout(_) => StatusCode::GATEWAY_TIMEOUT,

@@ -11,6 +11,7 @@ use crate::catalog::{ProxiedSite, Sites};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, Uri, Version, uri::PathAndQuery};
+use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
 use std::{
     convert::Infallible,
@@ -73,6 +74,12 @@ impl Proxy {
             return Ok(Response::from_parts(parts, whole(Bytes::new())));
         }
         let (mut parts, body) = answer.into_parts();
+        // An answer without a body may say how long it would be.
+        if !body.is_end_stream()
+            && let Some(fault) = headers::framing_fault(&parts.headers)
+        {
+            return Err(ProxyFault::Framing(fault));
+        }
         headers::towards_reader(&mut parts.headers, parts.version, false);
         parts.version = Version::HTTP_11;
         let body = IdleBody::new(body, origin.idle_max, BodyProgress::new());

@@ -4,8 +4,8 @@
 use http::{
     HeaderMap, HeaderName, HeaderValue, Version,
     header::{
-        CONNECTION, COOKIE, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING,
-        UPGRADE, VIA,
+        CONNECTION, CONTENT_LENGTH, COOKIE, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+        TRANSFER_ENCODING, UPGRADE, VIA,
     },
     request::Parts,
 };
@@ -38,7 +38,7 @@ const WAY: [HeaderName; 6] =
     [FORWARDED, X_FORWARDED_FOR, X_FORWARDED_PROTO, X_FORWARDED_HOST, X_FORWARDED_PORT, X_REAL_IP];
 
 /// Headers that `Connection` cannot take out: the request would mean something else without them.
-const KEPT: [HeaderName; 3] = [HOST, http::header::CONTENT_LENGTH, http::header::AUTHORIZATION];
+const KEPT: [HeaderName; 3] = [HOST, CONTENT_LENGTH, http::header::AUTHORIZATION];
 
 /// Our name in `Via`.
 const PSEUDONYM: &str = "everfeed";
@@ -96,10 +96,25 @@ pub(super) fn towards_origin(parts: &mut Parts, peer: ProxyPeer) {
     add_via(headers, parts.version);
 }
 
+/// The fault of an answer whose body has no one end: its framing is hop-by-hop, and what would go on is cut, or holds what is
+/// no part of it (RFC 9112 section 6.3).
+pub(super) fn framing_fault(headers: &HeaderMap) -> Option<&'static str> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter().map(|coding| coding.as_bytes().trim_ascii());
+    let coding = codings.next()?;
+    if headers.contains_key(CONTENT_LENGTH) {
+        Some("its answer has Content-Length and Transfer-Encoding")
+    } else if codings.next().is_some() || !coding.eq_ignore_ascii_case(b"chunked") {
+        Some("its answer has another Transfer-Encoding than chunked")
+    } else {
+        None
+    }
+}
+
 /// Makes the headers of an answer those that the reader gets. Those of an upgrade stay.
 pub(super) fn towards_reader(headers: &mut HeaderMap, version: Version, upgrades: bool) {
     let upgrade = headers.get(UPGRADE).filter(|_| upgrades).cloned();
     take_out_hop_by_hop(headers);
+    say_the_length_once(headers);
     if let Some(protocol) = upgrade {
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(UPGRADE, protocol);
@@ -120,6 +135,17 @@ fn take_out_hop_by_hop(headers: &mut HeaderMap) {
         headers.remove(name);
     }
     headers.remove(CONNECTION);
+}
+
+/// Makes one length of several that are the same; others the library has refused.
+fn say_the_length_once(headers: &mut HeaderMap) {
+    let mut lengths =
+        headers.get_all(CONTENT_LENGTH).iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    if let (Some(length), Some(_)) = (lengths.next(), lengths.next())
+        && let Ok(length) = HeaderValue::from_bytes(length.trim_ascii())
+    {
+        headers.insert(CONTENT_LENGTH, length);
+    }
 }
 
 /// True when `Connection` names an option.

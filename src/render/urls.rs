@@ -172,6 +172,11 @@ impl Site {
         Self { root, ..self.clone() }
     }
 
+    /// The URL by which consumers reach us.
+    pub fn public_url(&self) -> &Url {
+        &self.public
+    }
+
     /// The list of feeds.
     pub fn list(&self) -> String {
         self.print(&Endpoint::List)
@@ -286,6 +291,22 @@ impl Site {
     /// The token in the path of a request.
     pub fn secret(&self, path: &str) -> Option<String> {
         self.place_below("", path)?.1
+    }
+
+    /// True for the path of a request that is below a secret, however it is spelt and whatever it names: a path that others
+    /// would take for the same counts, too.
+    pub fn is_below_secret(&self, path: &str) -> bool {
+        let mut steps: Vec<Cow<'_, str>> = Vec::new();
+        for step in path.split(['/', '\\']).map(|step| percent_decode_str(step).decode_utf8_lossy()) {
+            match &*step {
+                "" | "." => {}
+                ".." => drop(steps.pop()),
+                _ => steps.push(step),
+            }
+        }
+        let steps: Vec<&str> = steps.iter().map(AsRef::as_ref).collect();
+        let prefix: Vec<&str> = self.prefix.iter().map(String::as_str).collect();
+        matches!(steps.strip_prefix(&prefix[..]), Some([SECRET, _, ..]))
     }
 
     /// The topic that a URL means, when it is the base URL of a view of ours. Scheme, case of the host, escapes without

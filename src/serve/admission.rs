@@ -139,7 +139,8 @@ impl ServeContext {
         }
     }
 
-    fn client(&self, request: &Parts) -> Option<IpAddr> {
+    /// The address of the client behind a request, as far as it is known.
+    pub(super) fn client(&self, request: &Parts) -> Option<IpAddr> {
         client_address(&request.extensions, &request.headers, &self.trust.proxies)
     }
 

@@ -8,7 +8,7 @@ use super::{
 use bytes::Bytes;
 use http::{
     HeaderValue, Request, StatusCode, Version,
-    header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+    header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, EXPECT, HOST, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
 };
 use hyper::body::Incoming;
 use hyper_util::{
@@ -179,6 +179,10 @@ where
     if let Some(why) = other_host(&request) {
         return refusal(StatusCode::BAD_REQUEST, why, unread);
     }
+    if expects_more(&request) {
+        let why = "the only expectation that is met here is 100-continue";
+        return refusal(StatusCode::EXPECTATION_FAILED, why, unread);
+    }
     let Ok(answer) = service.oneshot(request).await;
     match refused(unread.clone()) {
         Some(refusal) => refusal,
@@ -220,6 +224,15 @@ fn other_host(request: &Request<Incoming>) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// True for a request that expects anything but to be asked for its body (RFC 9110 section 10.1.1). HTTP/1.0 has no
+/// expectations.
+fn expects_more(request: &Request<Incoming>) -> bool {
+    let lines = request.headers().get_all(EXPECT).iter().map(HeaderValue::as_bytes);
+    let mut members = lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    request.version() > Version::HTTP_10
+        && members.any(|member| !member.is_empty() && !member.eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// A refusal in a line.

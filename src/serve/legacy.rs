@@ -18,8 +18,8 @@ use futures_util::future::BoxFuture;
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
     header::{
-        ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE,
-        IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
+        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG,
+        IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
     },
     request::Parts,
 };
@@ -29,29 +29,45 @@ use tower::ServiceExt as _;
 /// A request to the address of an old feed.
 struct LegacyRequest {
     feed: Arc<RegisteredFeed>,
-    /// The query of ours that stands behind the feed's own; `None` for a plain reader.
-    smart: Option<String>,
+    asks: LegacyAsk,
+}
+
+/// The thing that is asked for at the address of an old feed.
+enum LegacyAsk {
+    /// The old document.
+    Plain,
+    /// The Smart Feed, by the query of ours that stands behind the feed's own.
+    Smart(String),
+    /// Something else, by a method or an address that a server could take for that of a private feed.
+    Other,
 }
 
 impl LegacyRequest {
-    /// Reads what a request to a site asks of one of its feeds; `None` for everything else.
+    /// Reads what a request to a site asks of one of its feeds; `None` for everything else. Nothing that could be meant for a
+    /// private feed is something else, however its address is spelt.
     fn of(context: &ServeContext, request: &Parts) -> Option<Self> {
-        if !matches!(request.method, Method::GET | Method::HEAD) {
-            return None;
-        }
         let site = context.sites.of(request)?.no;
         let asked = request.uri.path_and_query()?;
         let catalog = context.gate.catalog.snapshot();
-        // The publisher's own parameters may have the names of ours.
-        if let Some(feed) = catalog.at_place(site, asked.as_str()) {
-            let accept = accept::joined(&request.headers, &ACCEPT);
-            let smart = accept::prefers_json(accept.as_deref()).then(String::new);
-            return Some(Self { feed: feed.clone(), smart });
+        if matches!(request.method, Method::GET | Method::HEAD) {
+            let prefers_json = accept::prefers_json(accept::joined(&request.headers, &ACCEPT).as_deref());
+            // The publisher's own parameters may have the names of ours.
+            if let Some(feed) = catalog.at_place(site, asked.as_str()) {
+                let asks = if prefers_json { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
+                return Some(Self { feed: feed.clone(), asks });
+            }
+            let (own, ours) = Query::split(asked.query().unwrap_or_default());
+            let place =
+                if own.is_empty() { asked.path().to_owned() } else { format!("{}?{own}", asked.path()) };
+            if (Query::is_smart(&ours) || (prefers_json && !ours.is_empty()))
+                && let Some(feed) = catalog.at_place(site, &place)
+            {
+                return Some(Self { feed: feed.clone(), asks: LegacyAsk::Smart(ours) });
+            }
         }
-        let (own, ours) = Query::split(asked.query()?);
-        let place = if own.is_empty() { asked.path().to_owned() } else { format!("{}?{own}", asked.path()) };
-        let feed = catalog.at_place(site, &place).filter(|_| Query::is_smart(&ours))?;
-        Some(Self { feed: feed.clone(), smart: Some(ours) })
+        let (feed, is_itself) = catalog.guarded_place(site, asked.path())?;
+        let is_read = is_itself && matches!(request.method, Method::GET | Method::HEAD);
+        Some(Self { feed: feed.clone(), asks: if is_read { LegacyAsk::Plain } else { LegacyAsk::Other } })
     }
 }
 
@@ -60,7 +76,8 @@ pub(super) fn mounts(context: &Arc<ServeContext>, origin: &MountService) -> Vec<
     let takes = |is_smart: bool| {
         let context = context.clone();
         move |request: &Parts| {
-            LegacyRequest::of(&context, request).is_some_and(|asked| asked.smart.is_some() == is_smart)
+            LegacyRequest::of(&context, request)
+                .is_some_and(|asked| matches!(asked.asks, LegacyAsk::Smart(_)) == is_smart)
         }
     };
     let smart = SmartLegacy(context.clone());
@@ -75,12 +92,13 @@ struct SmartLegacy(Arc<ServeContext>);
 impl Handler for SmartLegacy {
     async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
         let context = &*self.0;
-        let Some(LegacyRequest { feed, smart }) = LegacyRequest::of(context, request) else {
+        let Some(LegacyRequest { feed, asks: LegacyAsk::Smart(ours) }) = LegacyRequest::of(context, request)
+        else {
             // The feed has left the catalog since it was found.
             return Err(Refusal::gone());
         };
         let mut request = request.clone();
-        let query = format!("/?{}", smart.unwrap_or_default());
+        let query = format!("/?{ours}");
         request.uri = Uri::builder().path_and_query(query).build().unwrap_or_default();
         let name = &feed.settings.name;
         let caller = &context.admit(&request, &Endpoint::Negotiated(name.clone())).await?;
@@ -98,21 +116,33 @@ struct PlainLegacy {
 impl Handler for PlainLegacy {
     async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
         let context = &*self.context;
-        let asked = LegacyRequest::of(context, request);
-        let Some((feed, place)) =
-            asked.as_ref().and_then(|asked| Some((asked.feed.no, asked.feed.settings.legacy.as_ref()?)))
-        else {
+        let Some(LegacyRequest { feed, asks }) = LegacyRequest::of(context, request) else {
             return Ok(self.of_origin(request, body).await);
         };
-        let name = asked.as_ref().map_or("", |asked| asked.feed.settings.name.as_str());
-        let caller = context.admit(request, &Endpoint::Negotiated(name.to_owned())).await?;
+        let Some(place) = &feed.settings.legacy else { return Err(Refusal::gone()) };
+        let name = feed.settings.name.clone();
+        let caller = context.admit(request, &Endpoint::Negotiated(name)).await?;
+        if matches!(asks, LegacyAsk::Other) {
+            let is_read = matches!(request.method, Method::GET | Method::HEAD);
+            return Err(if is_read {
+                context.unknown("there is nothing here")
+            } else {
+                Refusal::method("GET, HEAD")
+            });
+        }
         let links = LegacyLinks { own: place.url.to_string(), hub: context.readers.site().hub() };
         let link = link_header(&links.own, &links.hub);
         let links = Some(links).filter(|_| place.plain == ServePlain::Rewritten);
-        let kept = context.readers.legacy(feed, links).await?;
+        let kept = context.readers.legacy(feed.no, links).await?;
         let is_pushed = kept.as_ref().is_some_and(|document| document.is_pushed);
-        let mut response = match kept.filter(|_| place.plain != ServePlain::Origin) {
+        // What a private feed is comes from here alone: the origin would give it to everybody, and its caches, too.
+        let is_private = feed.settings.access.is_private();
+        let mut response = match kept.filter(|_| is_private || place.plain != ServePlain::Origin) {
             Some(document) => plain(request, &document).await,
+            None if is_private => {
+                context.check_ready(feed.no).await?;
+                return Err(Refusal::not_ready(0, false));
+            }
             // Nothing good has come yet, or it is to be asked: the origin says what there is.
             None => self.of_origin(request, body).await,
         };
@@ -150,6 +180,8 @@ async fn plain(request: &Parts, document: &PlainDocument) -> Response {
     let date = document.last_modified.as_deref().and_then(|date| HeaderValue::try_from(date).ok());
     headers.extend(date.map(|date| (LAST_MODIFIED, date)));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // A `Range` is answered by the whole, which the next poll may change.
+    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("none"));
     headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
     response
 }

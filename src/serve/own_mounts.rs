@@ -1,23 +1,20 @@
 //! Our own mounts: the hub, and the feeds with their list and descriptions; which path leads where, not the answers.
 
 use super::{
-    body::{self, Response, ServeBody},
+    body::{Response, ServeBody},
     context::ServeContext,
-    discovery, legacy,
+    discovery,
+    hub_forms::{HubForms, HubService},
+    legacy,
     mount::{Handler, Mount, MountService},
+    pings::{Pings, could_be_ping},
     pull,
     refusal::Refusal,
+    site_pages::site_pages,
 };
 use crate::render::Endpoint;
-use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use http::{Method, Request, StatusCode, request::Parts};
-use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
-use std::{convert::Infallible, sync::Arc, time::Duration};
-use tower::{BoxError, ServiceExt as _, util::BoxCloneSyncService};
-
-/// Answers requests to the hub, their forms read.
-pub type HubService = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>, Infallible>;
+use http::{Method, request::Parts};
+use std::sync::Arc;
 
 /// The mounts of our own paths, and of the sites before which we stand: theirs are all paths at which we have nothing, and
 /// `origin` leads to them. The last takes what is left, and knows what is not there.
@@ -30,8 +27,14 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
         let ours = ours.clone();
         move |request: &Parts| matches!(ours(request), Some(Endpoint::Hub | Endpoint::HubOf(_)))
     };
-    let mut mounts = vec![Mount::own(is_hub, HubForms { hub, context: context.clone() })];
+    let mut mounts = vec![Mount::own(is_hub, HubForms { hub: hub.clone(), context: context.clone() })];
     if let Some(origin) = origin {
+        let origin = site_pages(context.clone(), origin);
+        let is_ping = {
+            let context = context.clone();
+            move |request: &Parts| could_be_ping(&context, request)
+        };
+        mounts.push(Mount::bare(is_ping, Pings { context: context.clone(), hub, origin: origin.clone() }));
         let is_there = {
             let context = context.clone();
             move |request: &Parts| {
@@ -57,33 +60,6 @@ fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> boo
     // Below a secret nothing is for others. And while there is a private feed, the answer must not tell which names there are.
     let is_hiding = catalog.has_private() || context.readers.site().secret(request.uri.path()).is_some();
     is_hiding || catalog.feed(name).is_some() || catalog.withdrawn(name).is_some()
-}
-
-/// The hub behind its forms.
-#[derive(Clone)]
-struct HubForms {
-    hub: HubService,
-    context: Arc<ServeContext>,
-}
-
-impl Handler for HubForms {
-    async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
-        let sender = self.context.sender(request).await?;
-        let form = read_form(request, body).await?;
-        let mut forwarded = Request::from_parts(request.clone(), form);
-        if let Some(sender) = sender {
-            // A request extension of that type is what the hub knows of its sender.
-            forwarded.extensions_mut().insert(sender);
-        }
-        match self.hub.clone().oneshot(forwarded).await {
-            // The hub knows no schemes.
-            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
-                Err(self.context.unauthenticated(request))
-            }
-            Ok(response) => Ok(response.map(body::whole)),
-            Err(never) => match never {},
-        }
-    }
 }
 
 /// The feeds, their list and their descriptions. Nothing of a request's body is read.
@@ -115,25 +91,5 @@ impl Handler for FeedPages {
             Endpoint::Hub | Endpoint::HubOf(_) => Err(context.unknown("there is no hub here")),
         };
         response.map(|response| caller.mark(response))
-    }
-}
-
-/// The largest form, bytes: hub requests are small.
-const FORM_BYTES_MAX: usize = 64 << 10;
-/// Seconds in which it must be here.
-const FORM_SECS: u64 = 30;
-
-/// Reads the form of a POST whole; the body of other methods is not looked at.
-async fn read_form(request: &Parts, body: ServeBody) -> Result<Bytes, Refusal> {
-    if request.method != Method::POST {
-        return Ok(Bytes::new());
-    }
-    let whole: BoxFuture<'static, Result<Collected<Bytes>, BoxError>> =
-        Box::pin(Limited::new(body, FORM_BYTES_MAX).collect());
-    let in_time = tokio::time::timeout(Duration::from_secs(FORM_SECS), whole).await;
-    match in_time.map_err(|_| Refusal::slow(FORM_SECS))? {
-        Ok(whole) => Ok(whole.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::too_large(FORM_BYTES_MAX)),
-        Err(_) => Err(Refusal::bad("the request body broke off")),
     }
 }

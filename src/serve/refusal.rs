@@ -70,6 +70,13 @@ impl Refusal {
         )
     }
 
+    /// 403: a feed that a private site has at another address.
+    pub fn private_feed(list: &str) -> Self {
+        let text =
+            format!("the feeds of this site are private; {list} lists them for those who may read them");
+        Self::new(StatusCode::FORBIDDEN, text)
+    }
+
     /// 429: too many attempts of the client's address failed.
     pub fn slow_down(secs: u64) -> Self {
         let text =

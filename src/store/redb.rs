@@ -339,6 +339,10 @@ impl AccountStore for Redb {
         Box::pin(self.reader.run(move |snapshot| accounts::users(snapshot, after, max)))
     }
 
+    fn change_user(&self, changed: User) -> StoreFuture<'_, bool> {
+        Box::pin(self.writer.run(move |writing| accounts::change_user(writing, &changed)))
+    }
+
     fn remove_user(&self, user: UserNo) -> StoreFuture<'_, bool> {
         Box::pin(self.writer.run(move |writing| accounts::remove_user(writing, user)))
     }

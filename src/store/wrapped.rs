@@ -103,6 +103,7 @@ tapped! { 'a
     }
     AccountStore {
         add_user(new: NewUser) -> Option<User>;
+        change_user(changed: User) -> bool;
         users(after: Option<UserNo>, max: usize) -> Vec<User>;
         remove_user(user: UserNo) -> bool;
         add_token(new: NewAccessToken) -> Option<AccessToken>;

@@ -12,12 +12,8 @@ use everfeed::{
     readers::{Config, Readers},
     render::Site,
     serve::{
-        client_address::WayTrust,
-        context::ServeContext,
-        long_poll::Waiters,
-        own_mounts::{HubService, own_mounts},
-        router::Router,
-        stack::stack,
+        client_address::WayTrust, context::ServeContext, hub_forms::HubService, long_poll::Waiters,
+        own_mounts::own_mounts, router::Router, stack::stack,
     },
     telemetry::Metrics,
 };

@@ -84,6 +84,46 @@ async fn answers_that_are_none_are_bad_gateways() {
 }
 
 #[tokio::test]
+async fn an_answer_whose_end_nobody_knows_is_the_fault_of_the_origin() {
+    let sidecar = Sidecar::start("", |_, mut origin| async move {
+        while let Some(head) = origin.head().await {
+            let (lines, body) = match head.split(' ').nth(1).unwrap() {
+                "/both" => ("Content-Length: 3\r\nTransfer-Encoding: chunked", "5\r\nhello\r\n0\r\n\r\n"),
+                "/other" => ("Transfer-Encoding: chunked\r\nContent-Length: 3", "5\r\nhello\r\n0\r\n\r\n"),
+                "/gzip" => ("Transfer-Encoding: gzip", "hello"),
+                "/doubled" => ("Transfer-Encoding: chunked, chunked", "0\r\n\r\n"),
+                "/two" => ("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", "0\r\n\r\n"),
+                "/lengths" => ("Content-Length: 3\r\nContent-Length: 5", "hello"),
+                "/list" => ("Content-Length: 5, 5", "hello"),
+                "/word" => ("Content-Length: five", "hello"),
+                "/minus" => ("Content-Length: -5", "hello"),
+                _ => ("Content-Length: 5", "hello"),
+            };
+            origin.write(format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n{body}")).await;
+            if head.starts_with("GET /gzip") {
+                return;
+            }
+        }
+    })
+    .await;
+    for target in ["/both", "/other", "/gzip", "/doubled", "/two", "/lengths", "/word", "/minus"] {
+        let got = sidecar.get(target).await;
+        assert!(
+            got.starts_with("HTTP/1.1 502 ")
+                && got.contains("the server behind this proxy gave no proper answer"),
+            "{target}: {got}"
+        );
+    }
+    assert!(sidecar.get("/both").await.contains("its answer has Content-Length and Transfer-Encoding"));
+    assert!(sidecar.get("/good").await.ends_with("hello"), "what is left of a bad answer is no other one");
+    let twice = sidecar.get("/list").await.to_lowercase();
+    assert!(twice.ends_with("hello") && twice.contains("\r\ncontent-length: 5\r\n"), "{twice}");
+    // Nothing follows, so nothing can be cut.
+    let head = "HEAD /both HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    assert!(sidecar.exchange(head).await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
 async fn a_get_is_repeated_when_its_connection_was_just_closed_and_a_post_is_not() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     async fn closes_after_every_second(_: usize, mut origin: Origin) {

@@ -32,6 +32,24 @@ async fn a_request_reaches_the_origin_as_it_was_and_its_answer_the_reader() {
 }
 
 #[tokio::test]
+async fn quotation_marks_in_a_target_pass() {
+    let sidecar = Sidecar::start("", |_, origin| origin.always(HELLO)).await;
+    for (sent, heard) in [("/\"a\"", "/\"a\""), ("/?q=\"a b\"".replace(' ', "+").as_str(), "/?q=%22a+b%22")] {
+        let got = sidecar.get(sent).await;
+        assert!(got.ends_with("hello"), "{sent}: {got}");
+        let heads = sidecar.heads();
+        assert!(heads.last().unwrap().starts_with(&format!("GET {heard} HTTP/1.1\r\n")), "{heads:?}");
+    }
+    let got = sidecar
+        .exchange(
+            "POST / HTTP/1.1\r\nHost: x\r\nExpect: foo\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx",
+        )
+        .await;
+    assert!(got.starts_with("HTTP/1.1 417 "), "{got}");
+    assert_eq!(sidecar.heads().len(), 2);
+}
+
+#[tokio::test]
 async fn headers_of_one_connection_end_with_it_and_those_of_the_way_are_ours() {
     let answer = "HTTP/1.1 200 OK\r\nConnection: X-Drop, keep-alive\r\nX-Drop: 1\r\nKeep-Alive: timeout=9\r\n\
                   Proxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n";

@@ -14,26 +14,26 @@ use std::{
 use testkit::{client::ask, publisher::Publisher};
 use tokio::time::timeout;
 
-const BEFORE: &str = "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel>";
-const AFTER: &str =
+pub(crate) const BEFORE: &str = "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel>";
+pub(crate) const AFTER: &str =
     "<title>Old &amp; good</title><item><guid>1</guid><title>One</title></item></channel></rss>";
-const LINKS: &str = "<atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"self\" \
+pub(crate) const LINKS: &str = "<atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"self\" \
     href=\"http://blog.example/feed.xml\" type=\"application/rss+xml\"/>\
     <atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"hub\" href=\"http://blog.example/hub\"/>";
 
 /// An old blog that can be stopped, and whose feed can change.
 #[derive(Clone)]
-struct Blog {
+pub(crate) struct Blog {
     document: Arc<Mutex<String>>,
     is_up: Arc<AtomicBool>,
 }
 
 impl Blog {
-    fn new(document: String) -> Self {
+    pub(crate) fn new(document: String) -> Self {
         Self { document: Arc::new(Mutex::new(document)), is_up: Arc::new(AtomicBool::new(true)) }
     }
 
-    async fn answer(self, mut origin: Origin) {
+    pub(crate) async fn answer(self, mut origin: Origin) {
         while let Some(head) = origin.head().await {
             if !self.is_up.load(Ordering::Relaxed) {
                 return;
@@ -50,7 +50,7 @@ impl Blog {
         }
     }
 
-    async fn behind(&self, site: &str) -> Sidecar {
+    pub(crate) async fn behind(&self, site: &str) -> Sidecar {
         let blog = self.clone();
         let sidecar = Sidecar::start(site, move |_, origin| blog.clone().answer(origin)).await;
         let name = if site.contains("feed=rss2") {
@@ -70,12 +70,12 @@ impl Blog {
     }
 }
 
-fn body(answer: &str) -> &str {
+pub(crate) fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
 /// The value of a header of an answer.
-fn header<'a>(answer: &'a str, name: &str) -> &'a str {
+pub(crate) fn header<'a>(answer: &'a str, name: &str) -> &'a str {
     let head = answer.split("\r\n\r\n").next().unwrap_or_default();
     let found = head.lines().find(|line| line.to_lowercase().starts_with(&format!("{name}: ")));
     found.map_or("", |line| &line[name.len() + 2..])
@@ -126,9 +126,36 @@ async fn the_smart_feed_is_at_the_old_address_for_whoever_asks_for_it() {
     assert!(sidecar.get("/feed.xml?since=nonsense").await.starts_with("HTTP/1.1 400 "));
     let json = "GET /feed.xml HTTP/1.1\r\nHost: blog.example\r\nAccept: application/json\r\nConnection: close\r\n\r\n";
     assert!(sidecar.exchange(json).await.contains("\"One\""));
+    for ours in ["max=1", "order=-modified", "order=created&max=5"] {
+        let json = json.replace("/feed.xml", &format!("/feed.xml?{ours}"));
+        let got = sidecar.exchange(&json).await;
+        assert!(got.starts_with("HTTP/1.1 200 ") && got.contains("\"One\""), "{ours}: {got}");
+    }
+    let other = json.replace("/feed.xml", "/feed.xml?utm_source=x");
+    assert_eq!(body(&sidecar.exchange(other).await), "a page");
     // Parameters that mean nothing here are the origin's business.
     assert_eq!(body(&sidecar.get("/feed.xml?utm_source=x").await), "a page");
     assert_eq!(body(&sidecar.get("/feed.xml?max=1").await), "a page");
+}
+
+#[tokio::test]
+async fn a_range_of_a_kept_document_is_the_whole_of_it() {
+    // RFC 9110 section 14.2: a server may ignore Range.
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let whole = format!("{BEFORE}{LINKS}{AFTER}");
+    for lines in
+        ["Range: bytes=0-3", "Range: bytes=-5", "Range: bytes=999999-", "Range: bytes=0-3\r\nIf-Range: \"x\""]
+    {
+        let got = sidecar
+            .exchange(format!(
+                "GET /feed.xml HTTP/1.1\r\nHost: blog.example\r\n{lines}\r\nConnection: close\r\n\r\n"
+            ))
+            .await;
+        assert!(got.starts_with("HTTP/1.1 200 "), "{got}");
+        assert_eq!((body(&got), header(&got, "accept-ranges")), (whole.as_str(), "none"));
+        assert_eq!(header(&got, "content-range"), "");
+    }
 }
 
 #[tokio::test]
@@ -271,6 +298,43 @@ async fn the_feeds_that_the_front_page_names_join_while_it_runs_and_stay_when_it
         sidecar.get("/comments/feed/").await.contains("rel=\"hub\""),
         "it is remembered without its origin"
     );
+}
+
+#[tokio::test]
+async fn the_feeds_that_a_platform_usually_has_are_found_by_one_request_each() {
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = asked.clone();
+    let rss = format!("{BEFORE}{AFTER}");
+    let sidecar = Sidecar::start("feeds = \"auto\"", move |_, mut origin| {
+        let (rss, seen) = (rss.clone(), seen.clone());
+        async move {
+            while let Some(head) = origin.head().await {
+                let path = head.split(' ').nth(1).unwrap().to_owned();
+                let (status, body) = match path.as_str() {
+                    "/" => ("200 OK", "<head><meta name=generator content='WordPress 6.4'></head>"),
+                    "/feed/" | "/feed/atom/" | "/?feed=comments-rss2" | "/rss.xml" => {
+                        ("200 OK", rss.as_str())
+                    }
+                    _ => ("404 Not Found", "nothing"),
+                };
+                seen.lock().unwrap().push(path);
+                origin
+                    .write(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+                    .await;
+            }
+        }
+    })
+    .await;
+    let joined = async {
+        while !sidecar.get("/feeds").await.contains("\"total\": 2") {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(PATIENCE, joined).await.expect("they are found");
+    let list = sidecar.get("/feeds").await;
+    assert!(list.contains("site-feed\"") && list.contains("site-feed-comments-rss2"), "{list}");
+    let looked: Vec<String> = asked.lock().unwrap().iter().take(4).cloned().collect();
+    assert_eq!(looked, ["/", "/feed/", "/comments/feed/", "/?feed=comments-rss2"]);
 }
 
 #[tokio::test]

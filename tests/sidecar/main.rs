@@ -2,10 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod credentials;
+
 mod faults;
 
 mod forwarding;
 
 mod legacy;
+
+mod pages;
+
+mod pings;
+
+mod private;
 
 mod rig;

@@ -109,9 +109,10 @@ impl Sidecar {
         Self { heads, ..sidecar }
     }
 
-    /// Starts everfeed before an address.
+    /// Starts everfeed before an address, which `site` may name as `ORIGIN`.
     /// Its feeds are not looked for, unless `site` says so.
     pub(crate) async fn before(origin: SocketAddr, site: &str) -> Self {
+        let site = site.replace("ORIGIN", &format!("http://{origin}"));
         let feeds = if site.contains("feeds = ") { "" } else { "feeds = []\n" };
         let folder = tempfile::tempdir().unwrap();
         let config = format!(

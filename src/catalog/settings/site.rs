@@ -1,7 +1,10 @@
 //! `[[site]]`: the settings of an old web site before which everfeed stands as a reverse proxy; not how requests are passed on.
 
 use super::FeedSettings;
-use crate::setting::{RefusedSetting, at_least_one};
+use crate::{
+    auth::AccessSettings,
+    setting::{RefusedSetting, at_least_one},
+};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -17,9 +20,19 @@ pub struct SiteSettings {
     /// Its feeds.
     #[serde(default)]
     pub feeds: SiteFeeds,
+    /// Those who may read its feeds. A `[[feed]]` of it that names readers of its own has those.
+    #[serde(default)]
+    pub access: AccessSettings,
     /// The document that a plain reader of a legacy feed URL gets.
     #[serde(default)]
     pub serve_plain: ServePlain,
+    /// True to put links to its feeds into the head of its pages.
+    #[serde(default)]
+    pub page_links: bool,
+    /// True to take pings of its blog (weblogUpdates at `/RPC2`) for hints that its feeds have changed; all other calls are passed
+    /// on.
+    #[serde(default = "pings")]
+    pub pings: bool,
     /// Seconds until a connection to the origin stands at most.
     #[serde(default = "connect_secs")]
     pub connect_secs: u64,
@@ -32,6 +45,10 @@ pub struct SiteSettings {
     /// Requests at the origin at once; one more gets 503. WebSockets count.
     #[serde(default = "requests_max")]
     pub requests_max: usize,
+}
+
+fn pings() -> bool {
+    true
 }
 
 fn connect_secs() -> u64 {
@@ -119,6 +136,11 @@ const ORIGIN_WANTED: &str =
 const FEEDS_WANTED: &str =
     "give \"auto\", or paths of feeds: for instance [\"/feed.xml\", \"/comments/feed/\"]";
 
+const PRIVATE_FEEDS_WANTED: &str = "the old server may give a feed at a query to whoever spells it as only that server \
+    understands, so it cannot be private; give the path of the feed without a query, or leave it out and let the old server refuse it";
+const PRIVATE_PLAIN_WANTED: &str =
+    "private feeds are served from here alone; give \"rewritten\" or \"untouched\"";
+
 impl SiteSettings {
     /// A site with the usual settings.
     pub fn new(origin: Url) -> Self {
@@ -126,7 +148,10 @@ impl SiteSettings {
             host: None,
             origin,
             feeds: SiteFeeds::default(),
+            access: AccessSettings::default(),
             serve_plain: ServePlain::default(),
+            page_links: false,
+            pings: pings(),
             connect_secs: connect_secs(),
             head_secs: head_secs(),
             idle_secs: idle_secs(),
@@ -167,6 +192,9 @@ impl SiteSettings {
         if !feed.aliases.contains(&url) {
             feed.aliases.insert(0, url.clone());
         }
+        if !feed.access.is_private() {
+            feed.access = self.access.clone();
+        }
         feed.legacy =
             Some(Box::new(LegacyPlace { site, path: path.to_owned(), url, plain: self.serve_plain }));
         Some(feed)
@@ -187,6 +215,12 @@ impl SiteSettings {
                 None => feeds.push(feed),
             }
         }
+    }
+
+    /// True for a path whose document can be kept from everybody else: all its spellings are known. A server may take a query
+    /// from elsewhere, or for another path.
+    pub fn can_be_private(path: &str) -> bool {
+        !path.contains('?')
     }
 
     /// The path of a URL in the site, if it is in it: as readers know it, or as the origin does.
@@ -238,6 +272,15 @@ impl SiteSettings {
         if let Some(path) = self.feeds.listed().iter().find(|path| !is_path(path)) {
             refuse("feeds", path, FEEDS_WANTED);
         }
+        if self.access.is_private() {
+            if let Some(path) = self.feeds.listed().iter().find(|path| !Self::can_be_private(path)) {
+                refuse("feeds", path, PRIVATE_FEEDS_WANTED);
+            }
+            if self.serve_plain == ServePlain::Origin {
+                refuse("serve_plain", "origin", PRIVATE_PLAIN_WANTED);
+            }
+        }
+        problems.extend(self.access.problems());
         let counts = [
             ("connect_secs", self.connect_secs),
             ("head_secs", self.head_secs),
@@ -323,5 +366,16 @@ mod tests {
             keys(SiteSettings { head_secs: 0, requests_max: 0, ..site(None) }),
             ["head_secs", "requests_max"]
         );
+        let private = |path: &str, serve_plain| SiteSettings {
+            feeds: SiteFeeds::Listed(vec![path.to_owned()]),
+            access: AccessSettings::Users,
+            serve_plain,
+            ..site(None)
+        };
+        assert!(keys(private("/feed.xml", ServePlain::Untouched)).is_empty());
+        assert_eq!(keys(private("/?feed=rss2", ServePlain::Untouched)), ["feeds"]);
+        assert_eq!(keys(private("/feed.xml", ServePlain::Origin)), ["serve_plain"]);
+        let nobody = AccessSettings::Named([].into());
+        assert_eq!(keys(SiteSettings { access: nobody, ..site(None) }), ["access"]);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     chunks::ChunkedBody,
-    head::{BodyFraming, CheckedHead, check_head, check_request_line, is_token},
+    head::{BodyFraming, CheckedHead, check_head, check_request_line, escaped, is_token},
     limits::{HEAD_BYTES_MAX, REQUEST_LINE_BYTES_MAX},
     malformed::MalformedRequest,
 };
@@ -64,6 +64,8 @@ pub(super) enum Then {
     More,
     /// Nothing goes on before the last request is answered.
     Answer,
+    /// The first `line` bytes behind them are a request line that goes on as this one.
+    Escape { line: usize, as_one: Vec<u8> },
     /// Nothing goes on.
     Refuse(RefusedRequest),
 }
@@ -91,8 +93,12 @@ impl RequestFrames {
                 FramePlace::Start if HTTP_2_PREFACE.starts_with(rest) => PlaceStep::stay(0),
                 FramePlace::Start => PlaceStep::on(0, FramePlace::Head(HeadLines::default())),
                 FramePlace::Head(lines) => match lines.look(rest) {
-                    Ok(None) => PlaceStep::stay(0),
-                    Ok(Some((length, head))) => {
+                    Ok(HeadLook::Part) => PlaceStep::stay(0),
+                    Ok(HeadLook::Escape { line, as_one }) => {
+                        *lines = HeadLines::default();
+                        return CheckedBytes { passed, then: Then::Escape { line, as_one } };
+                    }
+                    Ok(HeadLook::Whole(length, head)) => {
                         self.heads += 1;
                         PlaceStep::on(length, FramePlace::after(head))
                     }
@@ -159,6 +165,16 @@ impl RequestFrames {
     }
 }
 
+/// Result of looking at the lines of a head.
+enum HeadLook {
+    /// Some are to come.
+    Part,
+    /// Its length and what is in it.
+    Whole(usize, CheckedHead),
+    /// Its first bytes are a request line that goes on as another one.
+    Escape { line: usize, as_one: Vec<u8> },
+}
+
 /// Bytes that passed, and the place behind them; `None` when the place needs more bytes.
 struct PlaceStep {
     passed: usize,
@@ -191,8 +207,8 @@ impl FramePlace {
 }
 
 impl HeadLines {
-    /// Looks at the bytes of a head that were not looked at yet: its length and what is in it when it is whole.
-    fn look(&mut self, bytes: &[u8]) -> Result<Option<(usize, CheckedHead)>, MalformedRequest> {
+    /// Looks at the bytes of a head that were not looked at yet.
+    fn look(&mut self, bytes: &[u8]) -> Result<HeadLook, MalformedRequest> {
         if self.looked == 0 {
             check_first(bytes[0])?;
         }
@@ -205,19 +221,23 @@ impl HeadLines {
                 // Some send an empty line behind a body (RFC 9112 section 2.2).
                 None if line.is_empty() && start == 0 => {}
                 None => {
+                    if let Some(as_one) = escaped(line) {
+                        let as_one = [&bytes[..start], &as_one].concat();
+                        return Ok(HeadLook::Escape { line: start + line.len(), as_one });
+                    }
                     check_request_line(line)?;
                     self.request_line = Some((start, start + line.len()));
                 }
                 Some((from, to)) if line.is_empty() => {
                     let head = check_head(&bytes[from..to], &bytes[to + 2..=end])?;
-                    return Ok(Some((end + 1, head)));
+                    return Ok(HeadLook::Whole(end + 1, head));
                 }
                 Some(_) => {}
             }
         }
         self.looked = bytes.len();
         check_lengths(self.request_line.is_none(), bytes.len() - self.line, bytes.len())?;
-        Ok(None)
+        Ok(HeadLook::Part)
     }
 }
 

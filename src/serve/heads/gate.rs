@@ -141,7 +141,7 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
         self.good = passed;
         self.follow(&then);
         match then {
-            Then::Refuse(_) => Poll::Ready(Ok(None)),
+            Then::Refuse(_) | Then::Escape { .. } => Poll::Ready(Ok(None)),
             _ if passed > 0 => {
                 self.head_timer = None;
                 Poll::Ready(Ok(None))
@@ -189,8 +189,14 @@ impl<I: AsyncRead + AsyncWrite> RequestGate<I> {
         Poll::Ready(Ok(read.filled().len()))
     }
 
-    /// Refuses what has a fault, behind what is good.
+    /// Refuses what has a fault, behind what is good; and puts an escaped request line in the place of one that is not.
     fn follow(&mut self, then: &Then) {
+        if let Then::Escape { line, as_one } = then {
+            let rest = self.held.split_off(self.good + line);
+            self.held.truncate(self.good);
+            self.held.extend_from_slice(as_one);
+            self.held.unsplit(rest);
+        }
         let Then::Refuse(refused) = then else { return };
         let _ = self.handle.refused.set((refused.request, refused.fault));
         self.head_timer = None;

@@ -104,6 +104,27 @@ fn is_of_target(target: &[u8]) -> bool {
     target.iter().all(is_usual) || (memchr::memchr(b'#', target).is_none() && Uri::try_from(target).is_ok())
 }
 
+/// A request line whose target holds a quotation mark in its query, or a grave accent before that: the library takes neither,
+/// and curl sends both as they are. Escaped, they mean the same (RFC 3986 section 2.4). `None` for every other line.
+pub(super) fn escaped(line: &[u8]) -> Option<Vec<u8>> {
+    let start = memchr::memchr(b' ', line)? + 1;
+    let end = start + memchr::memchr(b' ', &line[start..])?;
+    let target = &line[start..end];
+    if is_of_target(target) {
+        return None;
+    }
+    let query = memchr::memchr(b'?', target).unwrap_or(target.len());
+    let mut out = line[..start].to_vec();
+    for (at, byte) in target.iter().enumerate() {
+        match byte {
+            b'"' if at > query => out.extend_from_slice(b"%22"),
+            b'`' if at < query => out.extend_from_slice(b"%60"),
+            _ => out.push(*byte),
+        }
+    }
+    is_of_target(&out[start..]).then(|| [&out, &line[end..]].concat())
+}
+
 /// The authority of a target in absolute form, and the default port of its scheme.
 fn authority(target: &[u8]) -> Option<(&[u8], &'static [u8])> {
     let schemes: [(&[u8], &'static [u8]); 2] = [(b"http://", b":80"), (b"https://", b":443")];

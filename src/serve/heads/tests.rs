@@ -2,12 +2,12 @@
 
 use super::{
     frames::{CheckedBytes, RequestFrames, Then},
-    head::check_request_line,
+    head::{check_request_line, escaped},
     malformed::MalformedRequest,
 };
 use http::Uri;
 
-/// Bytes that pass of those that come in two pieces, and the fault behind them.
+/// Bytes that pass of those that come in two pieces, and the fault behind them. None of them is written in another way.
 fn check(bytes: &[u8], cut: usize) -> (usize, Option<(u64, MalformedRequest)>) {
     let mut frames = RequestFrames::default();
     let mut passed = 0;
@@ -56,6 +56,30 @@ fn http_2_passes_as_it_is_and_what_only_begins_like_it_does_not() {
             "{cut}"
         );
     }
+}
+
+#[test]
+fn a_target_is_escaped_only_where_the_library_takes_it_in_no_other_way() {
+    let check = |line: &str, expect: Option<&str>| {
+        let found = escaped(line.as_bytes()).map(|line| String::from_utf8(line).unwrap());
+        assert_eq!(found.as_deref(), expect, "{line}");
+        if let Some(line) = found {
+            assert_eq!(check_request_line(line.as_bytes()), Ok(()), "{line}");
+        }
+    };
+    check("GET /a\"b`c?d=\"e\"&f=` HTTP/1.1", Some("GET /a\"b%60c?d=%22e%22&f=` HTTP/1.1"));
+    check("GET http://h/a?\" HTTP/1.0", Some("GET http://h/a?%22 HTTP/1.0"));
+    for as_it_is in ["/a\"b?x=`", "/%22?%22", "/", "*", "/<a>?\"", "/a#\"", "/?\"#"] {
+        check(&format!("GET {as_it_is} HTTP/1.1"), None);
+    }
+    check("\"", None);
+    let mut frames = RequestFrames::default();
+    let bytes = b"GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /?\" HTTP/1.1\r\nHost: h\r\n\r\n";
+    let first = frames.check(bytes);
+    let as_one = b"GET /?%22 HTTP/1.1".to_vec();
+    assert_eq!(first, CheckedBytes { passed: 28, then: Then::Escape { line: 16, as_one: as_one.clone() } });
+    let rest = [&as_one, &bytes[28 + 16..]].concat();
+    assert_eq!(frames.check(&rest), CheckedBytes { passed: rest.len(), then: Then::More });
 }
 
 #[test]

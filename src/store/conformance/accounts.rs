@@ -8,6 +8,7 @@ use crate::{
 
 on_every_store![
     a_user_has_a_name_of_its_own_and_a_number_that_is_not_given_again,
+    a_user_is_changed_under_its_number,
     a_token_goes_with_its_user,
     accounts_are_listed_by_pages,
 ];
@@ -38,6 +39,19 @@ async fn a_user_has_a_name_of_its_own_and_a_number_that_is_not_given_again(rig: 
     let rig = rig.reopen();
     let again = rig.add_user(user("bob")).await.unwrap().unwrap();
     assert_eq!(again.no, UserNo(3), "another bob");
+}
+
+async fn a_user_is_changed_under_its_number(rig: Rig) {
+    let alice = rig.add_user(user("alice")).await.unwrap().unwrap();
+    let bob = rig.add_user(user("bob")).await.unwrap().unwrap();
+    let one = rig.add_token(token(alice.no, 1)).await.unwrap().unwrap();
+    let login = LoginHash::stored("$argon2id$other".to_owned());
+    let changed = User { kept: NewUser { login, ..user("alice") }, ..alice };
+    assert!(rig.change_user(changed.clone()).await.unwrap());
+    assert!(!rig.change_user(User { no: UserNo(9), ..changed.clone() }).await.unwrap());
+    let rig = rig.reopen();
+    assert_eq!(rig.users(None, 9).await.unwrap(), [changed, bob]);
+    assert_eq!(rig.tokens(None, 9).await.unwrap(), [one], "its tokens stay");
 }
 
 async fn a_token_goes_with_its_user(rig: Rig) {

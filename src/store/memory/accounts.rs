@@ -30,6 +30,13 @@ impl AccountStore for Memory {
         })
     }
 
+    fn change_user(&self, changed: User) -> StoreFuture<'_, bool> {
+        self.answer(move |state, _| {
+            let user = state.accounts.users.get_mut(&changed.no);
+            Ok(user.map(|user| *user = changed).is_some())
+        })
+    }
+
     fn users(&self, after: Option<UserNo>, max: usize) -> StoreFuture<'_, Vec<User>> {
         self.answer(move |state, _| {
             let users = state.accounts.users.range(following(after)).take(max);

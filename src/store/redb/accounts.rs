@@ -57,6 +57,15 @@ pub(super) fn add_user(writing: &mut Writing<'_>, new: &NewUser) -> Result<Optio
     Ok(Some(user))
 }
 
+/// Keeps a user in the place of the one of its number.
+pub(super) fn change_user(writing: &mut Writing<'_>, changed: &User) -> Result<bool, StoreError> {
+    if writing.look().table(USERS)?.get(&user_key(changed.no))?.is_none() {
+        return Ok(false);
+    }
+    writing.change().edit(USERS)?.insert(&user_key(changed.no), &encode(changed)?)?;
+    Ok(true)
+}
+
 /// Removes a user with its tokens.
 pub(super) fn remove_user(writing: &mut Writing<'_>, user: UserNo) -> Result<bool, StoreError> {
     if writing.look().table(USERS)?.get(&user_key(user))?.is_none() {

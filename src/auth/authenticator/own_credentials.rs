@@ -1,0 +1,137 @@
+//! Credentials of our users on requests that go on to somebody else, such as the old server of a site: they are taken out, and
+//! those of others pass; not what the sender may read.
+
+use super::{AccountsInForce, AuthVerdict, Authenticator};
+use crate::{
+    auth::{
+        accounts::Accounts,
+        credentials::{Credentials, X_WSSE},
+        token::{token_hash, tokens_in},
+    },
+    secret::Secret,
+};
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{AUTHORIZATION, REFERER},
+};
+use percent_encoding::percent_decode;
+use std::net::IpAddr;
+use subtle::ConstantTimeEq as _;
+
+impl Authenticator {
+    /// Takes the credentials of our users out of a head. Lines that are not ours stay as they are, since the receiver may have
+    /// users of its own.
+    ///
+    /// A password is tried only for a name that is one of ours, and a wrong one counts as a failed attempt, as it does
+    /// everywhere: whoever sends too many is not passed on.
+    pub async fn take_out_own(
+        &self,
+        headers: &mut HeaderMap,
+        client: Option<IpAddr>,
+    ) -> Result<(), AuthVerdict> {
+        let in_force = self.accounts.borrow().clone();
+        if in_force.accounts.is_empty() {
+            return Ok(());
+        }
+        for name in [X_WSSE, AUTHORIZATION, REFERER] {
+            let mut kept = Vec::new();
+            for value in headers.get_all(&name) {
+                if !self.is_own(&in_force, (&name, value), client).await? {
+                    kept.push(value.clone());
+                }
+            }
+            let count = headers.get_all(&name).iter().count();
+            if kept.len() == count {
+                continue;
+            }
+            headers.remove(&name);
+            if name == X_WSSE {
+                // It announces the digest that was taken out.
+                remove_wsse(headers);
+            }
+            for value in kept {
+                headers.append(name.clone(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// True for a text that holds a token of somebody, escaped or not.
+    pub fn holds_token(&self, text: &str) -> bool {
+        self.accounts.borrow().accounts.has_token_in(text.as_bytes())
+    }
+
+    /// True for a line of a head by which one of our users could be known, or whose token could be learnt.
+    async fn is_own(
+        &self,
+        in_force: &AccountsInForce,
+        (name, value): (&HeaderName, &HeaderValue),
+        client: Option<IpAddr>,
+    ) -> Result<bool, AuthVerdict> {
+        let accounts = &in_force.accounts;
+        if accounts.has_token_in(value.as_bytes()) {
+            return Ok(true);
+        }
+        match Credentials::of(&HeaderMap::from_iter([(name.clone(), value.clone())])) {
+            Credentials::Basic { user, password } => {
+                self.is_own_password(in_force, &user, &password, client).await
+            }
+            Credentials::Wsse(token) => Ok(accounts.user(&token.username).is_some_and(|user| {
+                token.prove(user.kept.feed_password.reveal(), user.kept.hex_digest).is_some()
+            })),
+            _ => Ok(false),
+        }
+    }
+
+    async fn is_own_password(
+        &self,
+        in_force: &AccountsInForce,
+        name: &str,
+        password: &Secret,
+        client: Option<IpAddr>,
+    ) -> Result<bool, AuthVerdict> {
+        if in_force.accounts.has_token_in(password.reveal().as_bytes()) {
+            return Ok(true);
+        }
+        let Some(user) = in_force.accounts.user(name) else { return Ok(false) };
+        let feed_password = user.kept.feed_password.reveal().as_bytes();
+        if bool::from(feed_password.ct_eq(password.reveal().as_bytes())) {
+            return Ok(true);
+        }
+        let key = self.verdict_key(in_force.revision, name, password);
+        if let Some(known) = self.verdicts.get(&key).await {
+            return Ok(known.is_some());
+        }
+        match self.check_basic(name, password, client).await {
+            AuthVerdict::Known(_) => Ok(true),
+            AuthVerdict::Refused => {
+                self.verdicts.insert(key, None).await;
+                Ok(false)
+            }
+            verdict => Err(verdict),
+        }
+    }
+}
+
+impl Accounts {
+    /// True for bytes, escaped or not, in which a token of somebody stands.
+    fn has_token_in(&self, bytes: &[u8]) -> bool {
+        let is_in = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            tokens_in(&text).any(|token| self.knows_token(&token_hash(token)))
+        };
+        is_in(bytes) || (bytes.contains(&b'%') && is_in(&percent_decode(bytes).collect::<Vec<_>>()))
+    }
+}
+
+fn remove_wsse(headers: &mut HeaderMap) {
+    let is_wsse = |value: &HeaderValue| {
+        value.as_bytes().get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"wsse"))
+    };
+    let others: Vec<HeaderValue> =
+        headers.get_all(AUTHORIZATION).iter().filter(|value| !is_wsse(value)).cloned().collect();
+    headers.remove(AUTHORIZATION);
+    for value in others {
+        headers.append(AUTHORIZATION, value);
+    }
+}

@@ -1,0 +1,64 @@
+//! The hub behind the forms of its requests, which are read here; not what the hub makes of them.
+
+use super::{
+    body::{self, Response, ServeBody},
+    context::ServeContext,
+    mount::Handler,
+    refusal::Refusal,
+};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{Method, Request, StatusCode, request::Parts};
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use tower::{BoxError, ServiceExt as _, util::BoxCloneSyncService};
+
+/// Answers requests to the hub, their forms read.
+pub type HubService = BoxCloneSyncService<Request<Bytes>, http::Response<Bytes>, Infallible>;
+
+/// The hub behind its forms.
+#[derive(Clone)]
+pub(super) struct HubForms {
+    pub(super) hub: HubService,
+    pub(super) context: Arc<ServeContext>,
+}
+
+impl Handler for HubForms {
+    async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
+        let sender = self.context.sender(request).await?;
+        let form = read_form(request, body).await?;
+        let mut forwarded = Request::from_parts(request.clone(), form);
+        if let Some(sender) = sender {
+            // A request extension of that type is what the hub knows of its sender.
+            forwarded.extensions_mut().insert(sender);
+        }
+        match self.hub.clone().oneshot(forwarded).await {
+            // The hub knows no schemes.
+            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
+                Err(self.context.unauthenticated(request))
+            }
+            Ok(response) => Ok(response.map(body::whole)),
+            Err(never) => match never {},
+        }
+    }
+}
+
+/// The largest form, bytes: hub requests are small.
+const FORM_BYTES_MAX: usize = 64 << 10;
+/// Seconds in which it must be here.
+const FORM_SECS: u64 = 30;
+
+/// Reads the form of a POST whole; the body of other methods is not looked at.
+pub(super) async fn read_form(request: &Parts, body: ServeBody) -> Result<Bytes, Refusal> {
+    if request.method != Method::POST {
+        return Ok(Bytes::new());
+    }
+    let whole: BoxFuture<'static, Result<Collected<Bytes>, BoxError>> =
+        Box::pin(Limited::new(body, FORM_BYTES_MAX).collect());
+    let in_time = tokio::time::timeout(Duration::from_secs(FORM_SECS), whole).await;
+    match in_time.map_err(|_| Refusal::slow(FORM_SECS))? {
+        Ok(whole) => Ok(whole.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::too_large(FORM_BYTES_MAX)),
+        Err(_) => Err(Refusal::bad("the request body broke off")),
+    }
+}

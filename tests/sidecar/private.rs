@@ -1,0 +1,159 @@
+//! A site whose feeds are for its readers alone: at their old addresses, in every spelling of those, and at addresses that nobody
+//! told us. The pages stay open. Rows: SF-130, SF-131.
+
+use crate::{
+    credentials::{PASSWORD, add_user, basic},
+    legacy::{AFTER, BEFORE, LINKS, body, header},
+    rig::{PATIENCE, Sidecar},
+};
+use everfeed::config::Config;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// A blog that takes every spelling of its feed's address for the same, and has it elsewhere, too.
+async fn behind(site: &str) -> Sidecar {
+    let sidecar = Sidecar::start(site, |_, mut origin| async move {
+        while let Some(head) = origin.head().await {
+            let target = head.split(' ').nth(1).unwrap().to_lowercase();
+            let rss = format!("{BEFORE}{AFTER}");
+            let (media, body) = match target.as_str() {
+                target if target.contains("feed.xml") => ("text/xml; charset=UTF-8", rss.as_str()),
+                "/other.rss" => ("application/rss+xml", rss.as_str()),
+                "/other" => ("text/xml", rss.as_str()),
+                "/sitemap.xml" => ("text/xml", "<?xml version='1.0'?><urlset/>"),
+                _ => ("text/html", "a page"),
+            };
+            let length = body.len();
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Type: {media}\r\nContent-Length: {length}\r\n\r\n");
+            origin.write(head + body).await;
+        }
+    })
+    .await;
+    add_user(&sidecar, "alice").await;
+    add_user(&sidecar, "bob").await;
+    let read = async {
+        while !get(&sidecar, "/feeds/site-feed-xml", "alice").await.starts_with("HTTP/1.1 200 ") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, read).await.expect("it is served");
+    sidecar
+}
+
+async fn ask(sidecar: &Sidecar, method: &str, target: &str, user: &str) -> String {
+    let lines = if user.is_empty() { String::new() } else { basic(user, PASSWORD) + "\r\n" };
+    let request =
+        format!("{method} {target} HTTP/1.1\r\nHost: blog.example\r\n{lines}Connection: close\r\n\r\n");
+    sidecar.exchange(request).await
+}
+
+async fn get(sidecar: &Sidecar, target: &str, user: &str) -> String {
+    ask(sidecar, "GET", target, user).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_feed_of_a_site_is_for_its_readers_in_every_spelling() {
+    let sidecar = behind("feeds = [\"/feed.xml\"]\naccess = [\"alice\"]").await;
+    let got = get(&sidecar, "/feed.xml", "alice").await;
+    assert_eq!(body(&got), format!("{BEFORE}{LINKS}{AFTER}"));
+    assert!(header(&got, "cache-control").starts_with("private"), "{got}");
+    assert!(get(&sidecar, "/feed.xml?since=", "alice").await.contains("last_cursor"));
+    for spelling in [
+        "/feed.xml",
+        "/feed.xml?since=",
+        "/feed.xml?callback=f",
+        "/feed.xml?x=1",
+        "/feed.xml/",
+        "/Feed.XML",
+        "//feed.xml",
+        "/./feed.xml",
+        "/a/../feed.xml",
+        "/%66eed.xml",
+        "/feed%2exml",
+        "/%2566eed.xml",
+        "/feed.xml;v=1",
+        "/feed.xml%00",
+        "/feed.xml%20",
+        "/feed.xml/page/2",
+        "/a/%2e%2e/feed.xml",
+        "/a%2f..%2ffeed.xml",
+        "/\\feed.xml",
+        "http://blog.example/feed.xml",
+    ] {
+        for (user, status) in [("", "401"), ("bob", "404")] {
+            let got = get(&sidecar, spelling, user).await;
+            assert!(got.starts_with(&format!("HTTP/1.1 {status} ")), "{spelling} {user}: {got}");
+            assert!(!got.contains("One"), "{spelling}");
+        }
+        // Whoever may read it gets it or nothing, and from here.
+        let got = get(&sidecar, spelling, "alice").await;
+        assert!(matches!(&got[9..12], "200" | "403" | "404"), "{spelling}: {got}");
+    }
+    assert_eq!(&get(&sidecar, "/Feed.xml?x=1", "alice").await[9..12], "200");
+    for method in ["POST", "PUT", "PROPFIND", "OPTIONS", "DELETE"] {
+        assert_eq!(&ask(&sidecar, method, "/feed.xml", "").await[9..12], "401", "{method}");
+        assert_eq!(&ask(&sidecar, method, "/feed.xml", "alice").await[9..12], "405", "{method}");
+    }
+    assert_eq!(sidecar.heads(), [""; 0], "nothing of that was passed on");
+    // Where the origin has the same document, and pages that are none.
+    for (other, status) in
+        [("/other.rss", "403"), ("/other", "403"), ("/sitemap.xml", "200"), ("/page", "200")]
+    {
+        assert_eq!(&get(&sidecar, other, "").await[9..12], status, "{other}");
+    }
+    assert!(get(&sidecar, "/sitemap.xml", "").await.ends_with("<?xml version='1.0'?><urlset/>"));
+    let list = get(&sidecar, "/feeds", "").await;
+    assert!(list.contains("\"total\": 0"), "{list}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_feed_of_an_open_site_is_as_private() {
+    let site = "feeds = [\"/feed.xml\"]\n[[feed]]\nname = \"site-feed-xml\"\naccess = \"private\"\nurl = \"ORIGIN/feed.xml\"";
+    let sidecar = behind(site).await;
+    for (spelling, user, status) in [
+        ("/feed.xml", "", "401"),
+        ("/FEED.xml", "", "401"),
+        ("/feed.xml", "bob", "200"),
+        ("/page", "", "200"),
+    ] {
+        assert_eq!(&get(&sidecar, spelling, user).await[9..12], status, "{spelling} {user}");
+    }
+    assert!(get(&sidecar, "/other.rss", "").await.contains("One"), "that is another feed");
+}
+
+#[test]
+fn a_private_feed_whose_document_everybody_gets_at_the_site_is_warned_of() {
+    let warned = |site: &str, feed: &str| {
+        let text = format!(
+            "[server]\npublic_url = \"http://blog.example\"\n[[site]]\norigin = \"http://127.0.0.1:8081\"\n{site}\n\
+             [[feed]]\nname = \"closed\"\naccess = \"private\"\n{feed}\n"
+        );
+        let config = Config::parse("x", &text).unwrap_or_else(|error| panic!("{error}"));
+        config
+            .warnings()
+            .into_iter()
+            .filter(|line| line.starts_with("feed.closed.access"))
+            .collect::<Vec<_>>()
+    };
+    let listed = "feeds = [\"/feed.xml\"]";
+    let lines = warned(listed, "url = \"http://blog.example/feed.xml\"\nid_namespace = \"x\"");
+    assert_eq!(lines.len(), 1);
+    assert!(
+        lines[0].contains("http://blog.example/feed.xml")
+            && lines[0].contains("http://127.0.0.1:8081/feed.xml")
+    );
+    let elsewhere = "url = \"http://127.0.0.1:9/x\"\naliases = [\"https://blog.example/feed.xml\"]";
+    assert_eq!(warned(listed, elsewhere).len(), 1);
+    assert_eq!(warned("feeds = \"auto\"", "url = \"http://127.0.0.1:8081/feed.xml\"").len(), 1);
+    for safe in [
+        (listed, "url = \"http://127.0.0.1:8081/feed.xml\""),
+        (listed, "url = \"http://other.example/feed.xml\""),
+        (
+            "feeds = [\"/feed.xml\"]\naccess = \"private\"",
+            "url = \"http://blog.example/feed.xml\"\nid_namespace = \"x\"",
+        ),
+    ] {
+        assert_eq!(warned(safe.0, safe.1), [""; 0], "{safe:?}");
+    }
+}
