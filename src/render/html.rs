@@ -36,7 +36,7 @@ fn clamped(title: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 /// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they carry.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-nLsyifQq1/hdlMxjEyAFD4YDfmluYyq89iIviOWILp0='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-nLsyifQq1/hdlMxjEyAFD4YDfmluYyq89iIviOWILp0='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("html/style.css");
 
@@ -60,6 +60,9 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
         1 => page.leaf("p", &[("class", Some("quiet"))], "One feed is remembered here."),
         n => page.leaf("p", &[("class", Some("quiet"))], &format!("{n} feeds are remembered here.")),
     }
+    if list.total > SEARCH_FROM || !list.words.is_empty() {
+        search(&mut page, list);
+    }
     if !feeds.is_empty() {
         page.open("ul", &[("class", Some("feeds"))]);
         for feed in feeds {
@@ -71,6 +74,23 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
         page.holding("nav", &[], |out| anchor(out, next, "More feeds"));
     }
     finish(page)
+}
+
+/// Feeds from which on a list has a search.
+const SEARCH_FROM: usize = 10;
+
+/// The search in names and titles.
+fn search(page: &mut Xml, list: &List<'_>) {
+    let action = list.site.list();
+    page.open("form", &[("role", Some("search")), ("method", Some("get")), ("action", Some(&action))]);
+    let label = ("aria-label", Some("Words in names and titles"));
+    let words = ("value", Some(list.words));
+    page.empty("input", &[("type", Some("search")), ("name", Some("q")), label, words]);
+    page.leaf("button", &[], "Search");
+    page.close("form");
+    if list.feeds.is_empty() {
+        page.leaf("p", &[("class", Some("quiet"))], "None of them holds these words.");
+    }
 }
 
 fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {
@@ -239,6 +259,7 @@ fn following(page: &mut Xml, site: &Site, name: &str) {
         address(page, representation.standard(), &site.base(name, representation, Order::MODIFIED));
     }
     address(page, "As you accept", &site.negotiated(name));
+    address(page, "Changes as events (EventSource)", &site.events(name));
     address(page, "Hub (WebSub)", &site.hub());
     page.close("dl");
     let json = site.base(name, Representation::JSON, Order::MODIFIED);

@@ -33,6 +33,8 @@ pub struct Site {
 pub enum Endpoint {
     /// The list of feeds.
     List,
+    /// The description of all of this for programs (OpenAPI).
+    OpenApi,
     /// The hub for every feed (SF-78).
     Hub,
     /// The hub for topics of the named feed only.
@@ -43,6 +45,8 @@ pub enum Endpoint {
     Negotiated(String),
     /// The named feed in one representation.
     Page(String, Representation),
+    /// The changes of the named feed as a stream of events.
+    Events(String),
 }
 
 /// A view in a representation, as a URL names it.
@@ -64,10 +68,12 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::List => f.write_str("/feeds"),
+            Self::OpenApi => write!(f, "/{OPENAPI}"),
             Self::Hub => f.write_str("/hub"),
             Self::HubOf(name) => write!(f, "/feeds/{name}/hub"),
             Self::About(name) => write!(f, "/feeds/{name}/about"),
             Self::Negotiated(name) => write!(f, "/feeds/{name}"),
+            Self::Events(name) => write!(f, "/feeds/{name}.{EVENTS}"),
             Self::Page(name, representation) => match representation.audience() {
                 Audience::Full => write!(f, "/feeds/{name}.{}", representation.suffix()),
                 Audience::Classic => write!(f, "/feeds/{name}/{CLASSIC}{}", representation.suffix()),
@@ -82,6 +88,12 @@ const SECRET: &str = "s";
 /// The beginning of the file names for ordinary readers.
 const CLASSIC: &str = "classic.";
 
+/// The end of the file name of a stream of events.
+const EVENTS: &str = "events";
+
+/// The file name of the description of our HTTP side.
+const OPENAPI: &str = "openapi.json";
+
 impl Endpoint {
     /// The endpoint at the end of these steps, unescaped.
     fn at(steps: &[&str]) -> Option<Self> {
@@ -92,10 +104,12 @@ impl Endpoint {
     /// The name of the feed that it is of.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::List | Self::Hub => None,
-            Self::HubOf(name) | Self::About(name) | Self::Negotiated(name) | Self::Page(name, _) => {
-                Some(name)
-            }
+            Self::List | Self::OpenApi | Self::Hub => None,
+            Self::HubOf(name)
+            | Self::About(name)
+            | Self::Negotiated(name)
+            | Self::Page(name, _)
+            | Self::Events(name) => Some(name),
         }
     }
 
@@ -103,10 +117,12 @@ impl Endpoint {
         Some(match *steps {
             [] | [""] | ["feeds"] | ["feeds", ""] => Self::List,
             ["hub"] | ["hub", ""] => Self::Hub,
+            [OPENAPI] => Self::OpenApi,
             ["feeds", name, "hub"] | ["feeds", name, "hub", ""] => Self::HubOf(name.to_owned()),
             ["feeds", name, "about"] => Self::About(name.to_owned()),
             ["feeds", file] => match file.rsplit_once('.') {
                 None => Self::Negotiated(file.to_owned()),
+                Some((name, EVENTS)) => Self::Events(name.to_owned()),
                 Some((name, suffix)) => {
                     Self::Page(name.to_owned(), Representation::with_suffix(Audience::Full, suffix)?)
                 }
@@ -157,6 +173,11 @@ impl Site {
         &self.public
     }
 
+    /// The URL before every path of ours.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
     /// The list of feeds.
     pub fn list(&self) -> String {
         self.print(&Endpoint::List)
@@ -175,6 +196,11 @@ impl Site {
     /// The URL of a feed that negotiates the representation.
     pub fn negotiated(&self, name: &str) -> String {
         self.print(&Endpoint::Negotiated(name.to_owned()))
+    }
+
+    /// The stream of the changes of a feed.
+    pub fn events(&self, name: &str) -> String {
+        self.print(&Endpoint::Events(name.to_owned()))
     }
 
     /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic (SF-43, SF-44, SF-58).
@@ -284,7 +310,12 @@ impl Site {
         let (name, representation) = match endpoint {
             Endpoint::Page(name, representation) => (name, representation),
             Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
-            Endpoint::List | Endpoint::Hub | Endpoint::HubOf(_) | Endpoint::About(_) => return None,
+            Endpoint::List
+            | Endpoint::OpenApi
+            | Endpoint::Hub
+            | Endpoint::HubOf(_)
+            | Endpoint::About(_)
+            | Endpoint::Events(_) => return None,
         };
         if !Query::is_ours(url.query().unwrap_or_default()) {
             return None;

@@ -15,7 +15,8 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 fn list_of(feeds: &[FeedRecord]) -> String {
-    String::from_utf8(list(&List { site: &site(), feeds, total: feeds.len(), next: None })).unwrap()
+    String::from_utf8(list(&List { site: &site(), feeds, total: feeds.len(), words: "", next: None }))
+        .unwrap()
 }
 
 fn about_of(feed: &FeedRecord) -> String {

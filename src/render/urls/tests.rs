@@ -23,10 +23,12 @@ fn any_name() -> impl Strategy<Value = String> {
 fn any_endpoint() -> impl Strategy<Value = Endpoint> {
     prop_oneof![
         Just(Endpoint::List),
+        Just(Endpoint::OpenApi),
         Just(Endpoint::Hub),
         any_name().prop_map(Endpoint::HubOf),
         any_name().prop_map(Endpoint::About),
         any_name().prop_map(Endpoint::Negotiated),
+        any_name().prop_map(Endpoint::Events),
         (any_name(), any_representation()).prop_map(|(name, form)| Endpoint::Page(name, form)),
     ]
 }
