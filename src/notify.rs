@@ -180,7 +180,7 @@ mod tests {
     const NOW: Stamp = Stamp::from_secs(1_000_000);
 
     fn head(t: u64) -> Head {
-        Head { last_t: Stamp::from_secs(t), metadata_rev: 0, ready: true }
+        Head { last_t: Stamp::from_secs(t), metadata_t: Stamp::ZERO, ready: true }
     }
 
     #[tokio::test]

@@ -96,6 +96,8 @@ pub struct ReadRequest {
     site: Option<Arc<Site>>,
     /// The address that the body calls its own, where that is not the canonical one of the view.
     own_url: Option<Arc<str>>,
+    /// The state since which an item of a classic view must have changed to be in the body.
+    base: Option<Stamp>,
 }
 
 /// Purpose of a body.
@@ -107,6 +109,8 @@ enum Purpose {
     Push,
     /// An archive of a classic view.
     Archive(ArchivePlace),
+    /// Events of a stream that goes on after them.
+    Events,
 }
 
 /// A position and how it was spelt.
@@ -154,6 +158,7 @@ impl ReadRequest {
             max,
             site: None,
             own_url: None,
+            base: None,
         })
     }
 
@@ -169,6 +174,7 @@ impl ReadRequest {
             max: items,
             site: None,
             own_url: None,
+            base: None,
         }
     }
 
@@ -189,6 +195,7 @@ impl ReadRequest {
             max: items_max,
             site: None,
             own_url: None,
+            base: None,
         }
     }
 
@@ -196,6 +203,12 @@ impl ReadRequest {
     #[must_use]
     pub fn filtered(self, filter: Filter) -> Self {
         Self { view: self.view.filtered(filter), ..self }
+    }
+
+    /// The events of a view after a position, as the consumer wrote it, decoded.
+    pub fn events(view: View, since: &str, items_max: usize) -> Result<Self, BadPosition> {
+        let page = Self::page(view, Representation::JSON, (since, ""), items_max)?;
+        Ok(Self { purpose: Purpose::Events, ..page })
     }
 
     /// The same read for somebody who sees the feeds below another site.
@@ -208,6 +221,19 @@ impl ReadRequest {
     #[must_use]
     pub fn at(self, own_url: Option<Arc<str>>) -> Self {
         Self { own_url, ..self }
+    }
+
+    /// The items of the same read that have changed since a state; `None` where its order cannot tell.
+    pub fn changed_since(self, base: Stamp) -> Option<Self> {
+        if self.representation.is_classic() {
+            return Some(Self { base: Some(base), ..self });
+        }
+        let after = Spec::parse(&format!("time:{}", Stamp::from_micros(base.micros() + 1))).ok()?;
+        match self.view.order {
+            Order::MODIFIED => Some(Self { since: after, ..self }),
+            Order::MODIFIED_REVERSE => Some(Self { until: after, ..self }),
+            _ => None,
+        }
     }
 
     /// The view that is read.
@@ -228,13 +254,24 @@ impl ReadRequest {
 
     /// The cursor that the subscriber of a push has acknowledged.
     fn acked(&self) -> Option<&str> {
-        let cursor = self.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
-        cursor.filter(|_| self.purpose == Purpose::Push)
+        self.kept_cursor().filter(|_| self.purpose == Purpose::Push)
     }
 
-    /// True for a page of a push with which the position of its subscription moves.
+    /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser behind a stream.
+    fn kept_cursor(&self) -> Option<&str> {
+        let cursor = self.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
+        cursor.filter(|_| self.purpose != Purpose::Page)
+    }
+
+    /// True for a page with which the position moves that a reader keeps.
     fn is_moved_by(&self, page: &Rendered) -> bool {
-        self.acked().is_some_and(|acked| page.lies_beyond(acked))
+        self.kept_cursor().is_some_and(|kept| page.lies_beyond(kept) || self.goes_on_at(page) != kept)
+    }
+
+    /// The cursor at which a page leaves its reader. That of a stream of events passes what a filter has hidden at its end.
+    fn goes_on_at<'a>(&self, page: &'a Rendered) -> &'a str {
+        let scanned = page.scanned.as_ref().filter(|_| self.purpose == Purpose::Events);
+        scanned.unwrap_or(&page.last_cursor)
     }
 
     /// The items of its page: ordinary readers are shown nothing of what is gone. (In a push that is left out later, so that the
@@ -491,7 +528,7 @@ impl Readers {
                 // Pushes are few at once and small, and must not wait for consumers that do not read.
                 Purpose::Push => None,
                 _ if body.len() <= LARGE_BYTES => self.lease(&self.room.ordinary, weight).await,
-                Purpose::Page | Purpose::Archive(_) => {
+                Purpose::Page | Purpose::Archive(_) | Purpose::Events => {
                     large_place = large_place.or_else(|| self.room.large_places.try_acquire().ok());
                     if large_place.is_none() {
                         drop((place, rendered, body));
@@ -562,6 +599,7 @@ impl Readers {
             bytes_max: match reading.purpose {
                 Purpose::Push => self.config.push_bytes_max,
                 Purpose::Page | Purpose::Archive(_) => self.config.page_bytes_max,
+                Purpose::Events => self.config.page_bytes_max.min(EVENTS_BYTES_MAX),
             },
             filter: reading.filter(),
             with_total: reading.view.filter.has_terms() && !reading.representation.is_classic(),
@@ -577,11 +615,14 @@ impl Readers {
     /// A page and its bytes, which are not in it yet.
     async fn make_body(&self, reading: &ReadRequest) -> Result<(Rendered, Bytes), ReadError> {
         let is_classic = reading.representation.is_classic();
-        let ClassicPage { page, links: archives, is_lasting } = match reading.purpose {
+        let ClassicPage { mut page, links: archives, is_lasting } = match reading.purpose {
             Purpose::Archive(place) => self.archive(reading, place).await?,
             Purpose::Page if is_classic => self.newest(reading).await?,
-            Purpose::Page | Purpose::Push => self.range(reading).await?.into(),
+            Purpose::Page | Purpose::Push | Purpose::Events => self.range(reading).await?.into(),
         };
+        if let Some(base) = reading.base {
+            page.items.retain(|item| item.modified > base);
+        }
         let next =
             (page.more && reading.purpose == Purpose::Page && !is_classic).then(|| self.next(reading, &page));
         let view = (reading.view.order, &reading.view.filter);
@@ -593,7 +634,16 @@ impl Readers {
         let page = Arc::new(page);
         let ttl_mins =
             (self.ttl_mins)(reading.view.feed).filter(|_| !matches!(reading.purpose, Purpose::Archive(_)));
-        let body = rendered(page.clone(), reading.representation, links, (prev_cursor, ttl_mins)).await;
+        let (shown, representation) = (page.clone(), reading.representation);
+        let (purpose, order) = (reading.purpose, reading.view.order);
+        let body = rendered(page.items.len(), move || match purpose {
+            Purpose::Events => render::event_stream::events(&shown, order),
+            Purpose::Page | Purpose::Push | Purpose::Archive(_) => {
+                let prev_cursor = prev_cursor.as_deref();
+                representation.write(&render::Document { page: &shown, links: &links, prev_cursor, ttl_mins })
+            }
+        })
+        .await;
         let page = Arc::unwrap_or_clone(page);
         let rendered = Rendered {
             body: Bytes::new(),
@@ -611,27 +661,19 @@ impl Readers {
     }
 }
 
+/// Bytes of stored items at most that a stream of events hands on at once.
+const EVENTS_BYTES_MAX: usize = 1 << 20;
+
 /// Items that are rendered in place; more would keep the tasks waiting that share the thread.
 const RENDER_INLINE_ITEMS_MAX: usize = 100;
 
 /// The bytes of a page, large ones made on a thread that nobody waits for.
-async fn rendered(
-    page: Arc<Page>,
-    representation: Representation,
-    links: Links,
-    (prev_cursor, ttl_mins): (Option<String>, Option<u32>),
-) -> Bytes {
-    let inline = page.items.len() <= RENDER_INLINE_ITEMS_MAX;
-    let render = move || {
-        let prev_cursor = prev_cursor.as_deref();
-        let document = render::Document { page: &page, links: &links, prev_cursor, ttl_mins };
-        Bytes::from(representation.write(&document))
-    };
-    if inline {
-        return render();
+async fn rendered(items: usize, render: impl FnOnce() -> Vec<u8> + Send + 'static) -> Bytes {
+    if items <= RENDER_INLINE_ITEMS_MAX {
+        return render().into();
     }
     match tokio::task::spawn_blocking(render).await {
-        Ok(body) => body,
+        Ok(body) => body.into(),
         Err(broken) => match broken.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
             // The runtime ends, and with it whoever waits for this.

@@ -14,6 +14,8 @@ pub mod urls;
 
 pub mod jsonp;
 
+pub mod event_stream;
+
 pub mod about;
 
 pub mod legacy;
@@ -21,6 +23,8 @@ pub mod legacy;
 pub mod page_links;
 
 pub mod list;
+
+pub mod openapi;
 
 pub mod html;
 

@@ -14,7 +14,9 @@ pub mod body;
 pub mod client_address;
 mod connection;
 pub mod context;
+mod delta;
 pub mod discovery;
+mod event_stream;
 pub mod feed_range;
 mod heads;
 pub mod https_redirect;
@@ -40,6 +42,7 @@ mod socket;
 pub mod stack;
 pub mod tls;
 mod unread;
+mod waiter_places;
 mod xml_rpc;
 
 pub mod admin;
@@ -70,8 +73,11 @@ pub struct Config {
     pub tls: TlsSettings,
     /// Path below which our own paths live; empty for none.
     pub prefix: String,
-    /// Requests held at once at most; one more gets 503.
+    /// Requests held and streams of events at once at most; one more gets 503.
     pub waiters_max: usize,
+    /// Of these those of one client address at most, or of one network of version 6; one more gets 429. Those of this machine
+    /// are counted in all only.
+    pub waiters_per_client_max: usize,
     /// Connections at once at most; one more waits to be accepted.
     pub connections_max: usize,
     /// The longest `timeout` of a long poll, seconds.
@@ -105,6 +111,7 @@ impl Default for Config {
             tls: TlsSettings::default(),
             prefix: String::new(),
             waiters_max: 20_000,
+            waiters_per_client_max: 1_000,
             connections_max: 25_000,
             timeout_max_secs: 300,
             page_items_max: readers.page_items_max,

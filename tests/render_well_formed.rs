@@ -250,7 +250,7 @@ fn document(form: Representation, metadata: &Metadata, entry: &Entry, iri: &str)
         last_t: Stamp::from_secs(1_389_003_527),
         items: ItemCounts { total: 2, live: 1, shortened: 0, bytes: None },
         metadata: Arc::new(metadata.clone()),
-        metadata_rev: 1,
+        metadata_t: Stamp::from_secs(1),
         completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
         ..FeedRecord::new(FeedNo(1), "x", "example.org/")
     };

@@ -117,7 +117,7 @@ impl House {
     pub(crate) async fn serve(&self) -> Result<Served> {
         let settings = FeedSettings::new(NAME, Url::parse("https://blog.example/feed")?);
         let feed = RegisteredFeed { no: self.feed(), settings };
-        let waiters = Waiters::new(PLACES_MAX, HOLD_MAX);
+        let waiters = Waiters::new(PLACES_MAX, PLACES_MAX, HOLD_MAX);
         let stop = CancellationToken::new();
         let clock: Arc<dyn Clock> = Arc::new(System);
         let readers = Arc::new(self.readers()?);

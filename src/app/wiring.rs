@@ -20,12 +20,12 @@ use crate::{
     readers::{self, Readers},
     render::Site,
     serve::{
-        body::{Response, ServeBody, Streamed},
+        body::{MountService, Response, ServeBody, Streamed},
         client_address::{OverTls, PeerAddress, WayTrust, client_address, is_trusted},
         context::ServeContext,
         hub_forms::HubService,
         long_poll::Waiters,
-        mount::{Mount, MountService},
+        mount::Mount,
         own_mounts::own_mounts,
     },
     store::Store,
@@ -158,7 +158,8 @@ impl Wiring {
 
     pub(super) fn waiters(&self) -> Waiters {
         let server = &self.config.server;
-        Waiters::new(server.waiters_max, Duration::from_secs(server.timeout_max_secs))
+        let timeout_max = Duration::from_secs(server.timeout_max_secs);
+        Waiters::new(server.waiters_max, server.waiters_per_client_max, timeout_max)
     }
 
     pub(super) fn mounts(

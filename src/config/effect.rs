@@ -29,6 +29,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("server.tls.hsts_secs", Restart),
     ("server.prefix", Restart),
     ("server.waiters_max", Restart),
+    ("server.waiters_per_client_max", Restart),
     ("server.connections_max", Restart),
     ("server.timeout_max_secs", Restart),
     ("server.page_items_max", Restart),

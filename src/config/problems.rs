@@ -53,6 +53,7 @@ pub(super) fn of_server(server: &serve::Config) -> Vec<RefusedSetting> {
     }
     let counts = [
         ("waiters_max", server.waiters_max as u64),
+        ("waiters_per_client_max", server.waiters_per_client_max as u64),
         ("connections_max", server.connections_max as u64),
         ("page_items_max", server.page_items_max as u64),
         ("page_bytes_max", server.page_bytes_max as u64),

@@ -25,8 +25,8 @@ pub struct FeedRecord {
     pub items: ItemCounts,
     /// Metadata of the last good document.
     pub metadata: Arc<Metadata>,
-    /// Rises when something rendered of `head` changes.
-    pub metadata_rev: u64,
+    /// Time at which something that is rendered of them changed last; it rises with each change.
+    pub metadata_t: Stamp,
     /// Completeness of what is held.
     pub completeness: Completeness,
     /// The window in figures.
@@ -112,7 +112,7 @@ impl FeedRecord {
             last_t: Stamp::ZERO,
             items: ItemCounts { bytes: Some(0), ..ItemCounts::default() },
             metadata: Arc::default(),
-            metadata_rev: 0,
+            metadata_t: Stamp::ZERO,
             completeness: Completeness::default(),
             window: WindowFigures::default(),
         }
@@ -125,7 +125,7 @@ impl FeedRecord {
 
     /// Head of the feed: equal heads mean that nothing visible has changed.
     pub fn head(&self) -> Head {
-        Head { last_t: self.last_t, metadata_rev: self.metadata_rev, ready: self.is_ready() }
+        Head { last_t: self.last_t, metadata_t: self.metadata_t, ready: self.is_ready() }
     }
 }
 
@@ -134,8 +134,8 @@ impl FeedRecord {
 pub struct Head {
     /// The last T given out.
     pub last_t: Stamp,
-    /// The revision of what the feed says of itself.
-    pub metadata_rev: u64,
+    /// Time at which what is shown of the feed itself changed last.
+    pub metadata_t: Stamp,
     /// True once the first good document is in.
     pub ready: bool,
 }

@@ -78,7 +78,7 @@ impl HubAnswer {
             headers.insert(RETRY_AFTER, HeaderValue::from(secs));
         }
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
+            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST, OPTIONS"));
         }
         response
     }

@@ -79,11 +79,12 @@ impl Follower {
             }
             self.has_looked = true;
             self.changes.borrow_and_update();
-            let page = self.readers.read(&self.reading).await?;
+            // In a box, which is gone while the reader waits: most readers wait most of the time.
+            let page = Box::pin(self.readers.read(&self.reading)).await?;
             // A page of a form without tombstones may be empty and yet lie further on.
             let is_wanted = (self.is_wanted)(&self.reading, &page);
             if is_wanted || page.more {
-                self.reading = self.reading.after(&page.last_cursor);
+                self.reading = self.reading.after(self.reading.goes_on_at(&page));
             }
             if is_wanted {
                 return Ok(Some(page));

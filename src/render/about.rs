@@ -147,6 +147,7 @@ impl Serialize for Access<'_> {
         urls(Audience::Full, "http")?;
         urls(Audience::Classic, "classic")?;
         access.serialize_entry("http", &site.negotiated(name))?;
+        access.serialize_entry("events", &site.events(name))?;
         access.serialize_entry("hub", &site.hub())?;
         access.serialize_entry("about", &site.about(name))?;
         access.end()

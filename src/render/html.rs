@@ -42,6 +42,9 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
         1 => page.leaf("p", &[("class", Some("quiet"))], "One feed is remembered here."),
         n => page.leaf("p", &[("class", Some("quiet"))], &format!("{n} feeds are remembered here.")),
     }
+    if list.total > SEARCH_FROM || !list.words.is_empty() {
+        search(&mut page, list);
+    }
     if !feeds.is_empty() {
         page.open("ul", &[("class", Some("feeds"))]);
         for feed in feeds {
@@ -57,6 +60,23 @@ pub fn list(list: &List<'_>) -> Vec<u8> {
         out.push_str(", for the import of a feed reader.");
     });
     finish(page)
+}
+
+/// Feeds from which on a list has a search.
+const SEARCH_FROM: usize = 10;
+
+/// The search in names and titles.
+fn search(page: &mut Xml, list: &List<'_>) {
+    let action = list.site.list();
+    page.open("form", &[("role", Some("search")), ("method", Some("get")), ("action", Some(&action))]);
+    let label = ("aria-label", Some("Words in names and titles"));
+    let words = ("value", Some(list.words));
+    page.empty("input", &[("type", Some("search")), ("name", Some("q")), label, words]);
+    page.leaf("button", &[], "Search");
+    page.close("form");
+    if list.feeds.is_empty() {
+        page.leaf("p", &[("class", Some("quiet"))], "None of them holds these words.");
+    }
 }
 
 fn card(page: &mut Xml, site: &Site, feed: &FeedRecord) {
@@ -224,6 +244,7 @@ fn following(page: &mut Xml, site: &Site, name: &str) {
         address(page, representation.standard(), &site.base(name, representation, Order::MODIFIED));
     }
     address(page, "As you accept", &site.negotiated(name));
+    address(page, "Changes as events (EventSource)", &site.events(name));
     address(page, "Hub (WebSub)", &site.hub());
     page.close("dl");
     let json = site.base(name, Representation::JSON, Order::MODIFIED);

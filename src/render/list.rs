@@ -22,6 +22,8 @@ pub struct List<'a> {
     pub feeds: &'a [FeedRecord],
     /// Feeds of the site, those that are not shown included.
     pub total: usize,
+    /// Words that were looked for; empty for all feeds.
+    pub words: &'a str,
     /// URL of the feeds after these, if there are more.
     pub next: Option<&'a str>,
 }

@@ -42,7 +42,7 @@ pub(super) fn feed(metadata: Metadata) -> FeedRecord {
         last_t: T,
         items: ItemCounts { total: 3, live: 2, shortened: 0, bytes: None },
         metadata: Arc::new(metadata),
-        metadata_rev: 1,
+        metadata_t: T,
         completeness: Completeness { first_cursor: Some(String::new()), ..Completeness::default() },
         ..FeedRecord::new(FeedNo(1), "x", "example.org/index.rdf")
     }

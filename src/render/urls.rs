@@ -36,6 +36,8 @@ pub enum Endpoint {
     List,
     /// The list of feeds as OPML.
     Outline,
+    /// The description of all of this for programs (OpenAPI).
+    OpenApi,
     /// The hub for every feed (SF-78).
     Hub,
     /// The hub for topics of the named feed only.
@@ -48,6 +50,8 @@ pub enum Endpoint {
     Page(String, Representation),
     /// An archive of the named feed, in a classic representation.
     Archive(String, Representation, ArchivePlace),
+    /// The changes of the named feed as a stream of events.
+    Events(String),
 }
 
 /// A view in a representation, as a URL names it.
@@ -70,10 +74,12 @@ impl fmt::Display for Endpoint {
         match self {
             Self::List => f.write_str("/feeds"),
             Self::Outline => f.write_str("/feeds.opml"),
+            Self::OpenApi => write!(f, "/{OPENAPI}"),
             Self::Hub => f.write_str("/hub"),
             Self::HubOf(name) => write!(f, "/feeds/{name}/hub"),
             Self::About(name) => write!(f, "/feeds/{name}/about"),
             Self::Negotiated(name) => write!(f, "/feeds/{name}"),
+            Self::Events(name) => write!(f, "/feeds/{name}.{EVENTS}"),
             Self::Page(name, representation) => match representation.audience() {
                 Audience::Full => write!(f, "/feeds/{name}.{}", representation.suffix()),
                 Audience::Classic => write!(f, "/feeds/{name}/{CLASSIC}{}", representation.suffix()),
@@ -93,6 +99,11 @@ const CLASSIC: &str = "classic.";
 
 /// The step of our paths before the names of archives.
 const ARCHIVE: &str = "archive";
+/// The end of the file name of a stream of events.
+const EVENTS: &str = "events";
+
+/// The file name of the description of our HTTP side.
+const OPENAPI: &str = "openapi.json";
 
 impl Endpoint {
     /// The endpoint at the end of these steps, unescaped.
@@ -104,12 +115,13 @@ impl Endpoint {
     /// The name of the feed that it is of.
     pub fn name(&self) -> Option<&str> {
         match self {
-            Self::List | Self::Outline | Self::Hub => None,
+            Self::List | Self::Outline | Self::OpenApi | Self::Hub => None,
             Self::HubOf(name)
             | Self::About(name)
             | Self::Negotiated(name)
             | Self::Page(name, _)
-            | Self::Archive(name, ..) => Some(name),
+            | Self::Archive(name, ..)
+            | Self::Events(name) => Some(name),
         }
     }
 
@@ -118,10 +130,12 @@ impl Endpoint {
             [] | [""] | ["feeds"] | ["feeds", ""] => Self::List,
             ["feeds.opml"] => Self::Outline,
             ["hub"] | ["hub", ""] => Self::Hub,
+            [OPENAPI] => Self::OpenApi,
             ["feeds", name, "hub"] | ["feeds", name, "hub", ""] => Self::HubOf(name.to_owned()),
             ["feeds", name, "about"] => Self::About(name.to_owned()),
             ["feeds", file] => match file.rsplit_once('.') {
                 None => Self::Negotiated(file.to_owned()),
+                Some((name, EVENTS)) => Self::Events(name.to_owned()),
                 Some((name, suffix)) => {
                     Self::Page(name.to_owned(), Representation::with_suffix(Audience::Full, suffix)?)
                 }
@@ -177,6 +191,11 @@ impl Site {
         &self.public
     }
 
+    /// The URL before every path of ours.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
     /// The list of feeds.
     pub fn list(&self) -> String {
         self.print(&Endpoint::List)
@@ -200,6 +219,11 @@ impl Site {
     /// The URL of a feed that negotiates the representation.
     pub fn negotiated(&self, name: &str) -> String {
         self.print(&Endpoint::Negotiated(name.to_owned()))
+    }
+
+    /// The stream of the changes of a feed.
+    pub fn events(&self, name: &str) -> String {
+        self.print(&Endpoint::Events(name.to_owned()))
     }
 
     /// The canonical base URL of a view: identity of the feed, `rel=self`, and the WebSub topic (SF-43, SF-44, SF-58).
@@ -324,10 +348,12 @@ impl Site {
             Endpoint::Negotiated(name) => (name, Representation::of(Audience::Full).next()?),
             Endpoint::List
             | Endpoint::Outline
+            | Endpoint::OpenApi
             | Endpoint::Hub
             | Endpoint::HubOf(_)
             | Endpoint::About(_)
-            | Endpoint::Archive(..) => return None,
+            | Endpoint::Archive(..)
+            | Endpoint::Events(_) => return None,
         };
         if !Query::is_ours(url.query().unwrap_or_default()) {
             return None;

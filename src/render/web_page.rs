@@ -9,7 +9,7 @@ use std::borrow::Cow;
 pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
 
 /// Permissions of these pages, as `Content-Security-Policy`: show themselves, in the one style they carry.
-pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-gGh4qECn5qqFncIm/OXLX/gdxQef/ZfdqmzNIPjLMvs='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'sha256-gGh4qECn5qqFncIm/OXLX/gdxQef/ZfdqmzNIPjLMvs='; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Permissions of pages with posts of others: pictures, sound and films of theirs, too. Nothing runs.
 pub(super) const POSTS_POLICY: &str = "default-src 'none'; style-src 'sha256-gGh4qECn5qqFncIm/OXLX/gdxQef/ZfdqmzNIPjLMvs='; img-src http: https: data:; media-src http: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

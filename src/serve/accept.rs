@@ -2,9 +2,9 @@
 
 use crate::{
     readers::Coding,
-    render::{Audience, Negotiation, Representation, jsonp},
+    render::{Audience, Negotiation, Representation, event_stream, jsonp},
 };
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, header::ACCEPT, request::Parts};
 use std::borrow::Cow;
 
 /// The value of a header that is a list: its lines joined, as they mean the same (RFC 9110 section 5.3). Lines that are
@@ -98,6 +98,18 @@ pub fn prefers_json(accept: Option<&str>) -> bool {
     json > xml
 }
 
+/// True where a stream of events is named, and preferred to all else that is named: a consumer that also takes a document would
+/// wait for its end.
+pub(super) fn wants_events(request: &Parts) -> bool {
+    let accept = joined(&request.headers, &ACCEPT);
+    let ranges = media_ranges(accept.as_deref().unwrap_or_default());
+    let (events, others): (Vec<_>, Vec<_>) =
+        ranges.iter().partition(|(range, _)| range == event_stream::CONTENT_TYPE);
+    let quality = events.first().map_or(0, |(_, quality)| *quality);
+    quality > 0
+        && others.iter().all(|(range, other)| range.contains('*') && *other <= quality || *other < quality)
+}
+
 /// True where a list of validators names one, or any (weak comparison, RFC 9110 section 13.1.2).
 pub(super) fn names_tag(list: &str, own: &str) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
@@ -105,24 +117,39 @@ pub(super) fn names_tag(list: &str, own: &str) -> bool {
     list.split(',').any(|tag| tag.trim() == "*" || opaque(tag) == own)
 }
 
-/// True where an error is better told in JSON.
+/// True where an error is better told in JSON: a form of it is named, and none of text or XML preferred.
 pub fn wants_json(accept: Option<&str>) -> bool {
-    accept.is_some_and(|accept| accept.contains("json"))
-        && representation(accept, false).is_some_and(|chosen| jsonp::is_json(chosen.media_type()))
+    let ranges = media_ranges(accept.unwrap_or_default());
+    let is_json = |range: &str| range.ends_with("/json") || range.ends_with("+json");
+    let (json, others): (Vec<_>, Vec<_>) = ranges.iter().partition(|(range, _)| is_json(range));
+    let best = json.iter().map(|(_, quality)| *quality).max().unwrap_or(0);
+    best > 0 && others.iter().all(|(range, quality)| range.contains('*') || *quality <= best)
 }
 
-/// The content coding to send: brotli, then gzip, where the consumer takes them equally; none where it would rather
-/// have none.
+/// The codings on offer, best first where a consumer takes them equally: the later ones give larger bodies.
+pub(super) const CODINGS: [Coding; 3] = [Coding::Brotli, Coding::Zstd, Coding::Gzip];
+
+/// The content coding to send; none where the consumer would rather have none.
 pub fn coding(accept_encoding: Option<&str>) -> Coding {
     let Some(accepted) = accept_encoding else { return Coding::Identity };
     let named: Vec<(String, u16)> = accepted.split(',').map(weighted).collect();
-    let quality = |token: &str| {
-        let named = |wanted: &str| named.iter().find(|(name, _)| name == wanted).map(|(_, quality)| *quality);
-        named(token).or_else(|| named("*")).unwrap_or(0)
+    let named = |wanted: &str| named.iter().find(|(name, _)| name == wanted).map(|(_, quality)| *quality);
+    let quality = |coding: Coding| {
+        let token = coding.token().unwrap_or("identity");
+        // An old name of gzip means it, too (RFC 9110 section 8.4.1.3).
+        let old = if coding == Coding::Gzip { named("x-gzip") } else { None };
+        named(token).or(old).or_else(|| named("*")).unwrap_or(0)
     };
-    let best = if quality("br") >= quality("gzip") { (Coding::Brotli, "br") } else { (Coding::Gzip, "gzip") };
-    let plain = named.iter().find(|(name, _)| name == "identity").map_or(0, |(_, quality)| *quality);
-    if quality(best.1) > 0 && quality(best.1) >= plain { best.0 } else { Coding::Identity }
+    let better = |best, next| if quality(next) > quality(best) { next } else { best };
+    let best = CODINGS.into_iter().reduce(better).unwrap_or(Coding::Identity);
+    let plain = named("identity").unwrap_or(0);
+    if quality(best) > 0 && quality(best) >= plain { best } else { Coding::Identity }
+}
+
+/// The end of the ETag of a body in a coding: a cache picks one of its copies by the tag of a 304, so no two have the same
+/// (RFC 9111 section 4.3.4).
+pub(super) fn coding_tag(coding: Coding) -> String {
+    coding.token().map(|token| format!("-{token}")).unwrap_or_default()
 }
 
 /// The media ranges of an `Accept` header that can be parsed, with their quality in thousandths.
@@ -136,7 +163,7 @@ fn media_ranges(accept: &str) -> Vec<(String, u16)> {
 }
 
 /// A name in lower case and its quality in thousandths; a quality that cannot be read counts as 1.
-fn weighted(part: &str) -> (String, u16) {
+pub(super) fn weighted(part: &str) -> (String, u16) {
     let mut bits = part.split(';').map(str::trim);
     let name = bits.next().unwrap_or_default().to_ascii_lowercase();
     let mut quality = bits.filter_map(|bit| {
@@ -208,8 +235,20 @@ mod tests {
         ] {
             assert!(!wants_html(accept), "{accept:?}");
         }
-        assert!(wants_json(Some("application/json")));
-        assert!(!wants_json(Some("*/*")) && !wants_json(None));
+        for accept in [
+            "application/json",
+            "application/problem+json, */*",
+            "application/json, text/plain, */*",
+            "application/atom+xml;q=0.5, application/activity+json;q=0.6",
+        ] {
+            assert!(wants_json(Some(accept)), "{accept}");
+        }
+        for accept in
+            ["*/*", "text/html, application/json;q=0.9", "application/json;q=0", "application/jsonp"]
+        {
+            assert!(!wants_json(Some(accept)), "{accept}");
+        }
+        assert!(!wants_json(None));
     }
 
     #[test]
@@ -241,6 +280,14 @@ mod tests {
         assert_eq!(coding(Some("br;q=0, gzip")), Coding::Gzip);
         assert_eq!(coding(Some("identity")), Coding::Identity);
         assert_eq!(coding(Some("*")), Coding::Brotli);
+        assert_eq!(coding(Some("gzip, zstd")), Coding::Zstd);
+        assert_eq!(coding(Some("gzip, deflate, br, zstd")), Coding::Brotli);
+        assert_eq!(coding(Some("zstd;q=0.9, br;q=0.8, *;q=0.1")), Coding::Zstd);
+        assert_eq!(coding(Some("br;q=0, *")), Coding::Zstd);
+        assert_eq!(coding(Some("zstd;q=0, br;q=0, *;q=0.5")), Coding::Gzip);
+        assert_eq!(coding(Some("x-gzip")), Coding::Gzip);
+        assert_eq!(coding(Some("ZSTD")), Coding::Zstd);
+        assert_eq!(coding(Some("zstdx")), Coding::Identity);
         assert_eq!(coding(Some("gzip;q=0")), Coding::Identity);
         assert_eq!(coding(Some("identity, gzip;q=0.5")), Coding::Identity);
         assert_eq!(coding(Some("identity;q=0.5, gzip")), Coding::Gzip);

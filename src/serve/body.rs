@@ -1,14 +1,19 @@
 //! Bodies of requests and answers: one type for each way, so that every mount may take and send bytes at once or a stream.
 
 use bytes::Bytes;
+use http::Request;
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
-use tower::BoxError;
+use std::convert::Infallible;
+use tower::{BoxError, util::BoxCloneSyncService};
 
 /// Body of a request or an answer.
 pub type ServeBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// An answer of any mount.
 pub type Response = http::Response<ServeBody>;
+
+/// The service of a mount. It gets a request with its body unread, and reads of it what it needs.
+pub type MountService = BoxCloneSyncService<Request<ServeBody>, Response, Infallible>;
 
 /// Mark of an answer, as an extension, whose body comes from elsewhere while it is sent: of what has not come yet, a reader
 /// cannot have read anything.

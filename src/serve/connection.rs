@@ -395,6 +395,33 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_stream_that_is_not_read_is_cut_and_holds_little_until_then() {
+        const FRAME_BYTES: usize = 10_000;
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let made = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counts = made.clone();
+        let endless = tower::service_fn(move |_: Request<Incoming>| {
+            let counts = counts.clone();
+            let frames = futures_util::stream::repeat_with(move || {
+                counts.fetch_add(FRAME_BYTES, Ordering::Relaxed);
+                Ok::<_, BoxError>(http_body::Frame::data(Bytes::from(vec![b':'; FRAME_BYTES])))
+            });
+            let body =
+                http_body_util::combinators::UnsyncBoxBody::new(http_body_util::StreamBody::new(frames));
+            let mut response = Response::new(body);
+            response.extensions_mut().insert(Streamed);
+            std::future::ready(Ok::<_, Infallible>(response))
+        });
+        let talk = tokio::spawn(connection(ours).converse(endless, CancellationToken::new()));
+        theirs.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let started = Instant::now();
+        tokio::time::timeout(Duration::from_secs(3600), talk).await.expect("it is hung up on").unwrap();
+        assert!(started.elapsed().as_secs() <= STALL_SECS + STALL_CHECK_SECS, "{:?}", started.elapsed());
+        let made = made.load(Ordering::Relaxed);
+        assert!((1..=4 * READ_AHEAD_BYTES).contains(&made), "{made} bytes were made for nobody");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_client_that_has_gone_is_noticed_behind_a_request_that_is_refused() {
         let (ours, mut theirs) = tokio::io::duplex(1024);
         let waits = tower::service_fn(|_| std::future::pending::<Result<Response, Infallible>>());

@@ -28,6 +28,9 @@ use http::{
 };
 use std::sync::Arc;
 
+/// Feeds that are looked at for one list, whose titles are in the store; the next list goes on behind them.
+const FEEDS_LOOKED_AT_MAX: usize = 10_000;
+
 /// The list of feeds: JSON, or a page when a browser asks.
 pub(super) async fn list(
     context: &ServeContext,
@@ -64,6 +67,7 @@ pub(super) async fn outline(
 struct FeedPart {
     feeds: Vec<FeedRecord>,
     total: usize,
+    words: String,
     next: Option<String>,
 }
 
@@ -79,22 +83,31 @@ impl FeedPart {
         let catalog = context.gate.catalog.snapshot();
         let is_open = |feed: &&Arc<RegisteredFeed>| is_open_to(feed, caller.principal.as_ref());
         // Feeds that are no longer configured keep their memory, but are not served.
-        let mut served = catalog.feeds_after(range.after.as_deref()).filter(is_open);
+        let served = catalog.feeds_after(range.after.as_deref()).filter(is_open);
         let mut feeds: Vec<FeedRecord> = Vec::new();
-        for feed in served.by_ref().take(range.max) {
-            feeds.push(context.store.feed(feed.no).await?);
+        let (mut last, mut next) = (None, None);
+        for (looked_at, feed) in served.enumerate() {
+            if feeds.len() == range.max || looked_at == FEEDS_LOOKED_AT_MAX {
+                next = last.map(|last: &str| range.next(last));
+                break;
+            }
+            last = Some(&feed.settings.name);
+            let record = context.store.feed(feed.no).await?;
+            let title = record.metadata.title.as_ref().map(render::words).unwrap_or_default();
+            if range.shows(&record.name, &title) {
+                feeds.push(record);
+            }
         }
-        let next = feeds.last().filter(|_| served.next().is_some()).map(|last| range.next(&last.name));
         let total = if catalog.has_private() {
             catalog.feeds().filter(is_open).count()
         } else {
             catalog.feeds().len()
         };
-        Ok(Self { feeds, total, next: next.map(|query| format!("{url}?{query}")) })
+        Ok(Self { feeds, total, words: range.words, next: next.map(|query| format!("{url}?{query}")) })
     }
 
     fn list<'a>(&'a self, site: &'a Site) -> List<'a> {
-        List { site, feeds: &self.feeds, total: self.total, next: self.next.as_deref() }
+        List { site, feeds: &self.feeds, total: self.total, words: &self.words, next: self.next.as_deref() }
     }
 }
 
@@ -134,6 +147,15 @@ pub(super) async fn about(
     Ok(form.answer(request, body))
 }
 
+/// The description of our HTTP side for programs.
+pub(super) fn openapi(context: &ServeContext, request: &Parts, caller: &Caller) -> Response {
+    let mut response = Response::default();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(render::openapi::CONTENT_TYPE));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    validated(request, response, render::openapi::document(caller.site(context)))
+}
+
 /// The answer with a validator made of its bytes; 304 when the consumer has them.
 fn validated(request: &Parts, mut response: Response, body: Vec<u8>) -> Response {
     let etag = format!("\"{:08x}.{:x}\"", crc32fast::hash(&body), body.len());
@@ -141,6 +163,7 @@ fn validated(request: &Parts, mut response: Response, body: Vec<u8>) -> Response
     let is_known = |tag: &str| tag.trim() == "*" || tag.trim().trim_start_matches("W/") == etag;
     if known.is_some_and(|known| known.split(',').any(is_known)) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response.headers_mut().remove(CONTENT_TYPE);
     } else {
         *response.body_mut() = body::whole(body);
     }

@@ -1,4 +1,4 @@
-//! The part of all feeds that a list of them shows: `?after=NAME&max=N`; not what it says of each.
+//! The part of all feeds that a list of them shows: `?after=NAME&max=N&q=WORDS`; not what it says of each.
 
 use std::borrow::Cow;
 use url::form_urlencoded::{Serializer, parse};
@@ -7,6 +7,10 @@ use url::form_urlencoded::{Serializer, parse};
 const FEEDS_DEFAULT: usize = 1000;
 /// Feeds in a list at most.
 const FEEDS_MAX: usize = 10_000;
+/// Bytes of the words that are looked for at most.
+const WORDS_BYTES_MAX: usize = 256;
+/// The parameters that have a meaning.
+const NAMES: [&str; 3] = ["after", "max", "q"];
 
 /// A part of all feeds, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,11 +19,13 @@ pub struct FeedRange {
     pub after: Option<String>,
     /// Feeds in it at most.
     pub max: usize,
+    /// Words that name or title of each hold, in any case; empty for all feeds.
+    pub words: String,
 }
 
 impl Default for FeedRange {
     fn default() -> Self {
-        Self { after: None, max: FEEDS_DEFAULT }
+        Self { after: None, max: FEEDS_DEFAULT, words: String::new() }
     }
 }
 
@@ -27,8 +33,18 @@ impl FeedRange {
     /// The range that a query asks for; else what is wrong with it.
     pub(super) fn parse(query: &str) -> Result<Self, Cow<'static, str>> {
         let mut range = Self::default();
+        let mut seen: Vec<&str> = Vec::new();
         for (name, value) in parse(query.as_bytes()) {
-            match &*name {
+            let Some(known) = NAMES.into_iter().find(|known| *known == name) else { continue };
+            if seen.contains(&known) {
+                return Err(format!("the parameter `{known}` is given more than once").into());
+            }
+            seen.push(known);
+            match known {
+                "q" if value.len() > WORDS_BYTES_MAX => {
+                    return Err(format!("`q` holds {WORDS_BYTES_MAX} bytes at most").into());
+                }
+                "q" => value.trim().clone_into(&mut range.words),
                 "after" => range.after = Some(value.into_owned()).filter(|name| !name.is_empty()),
                 "max" => {
                     let max = value.parse().ok().filter(|max| *max > 0);
@@ -41,6 +57,15 @@ impl FeedRange {
         Ok(range)
     }
 
+    /// True for a feed that holds all of the words.
+    pub(super) fn shows(&self, name: &str, title: &str) -> bool {
+        if self.words.is_empty() {
+            return true;
+        }
+        let text = format!("{name}\n{title}").to_lowercase();
+        self.words.to_lowercase().split_whitespace().all(|word| text.contains(word))
+    }
+
     /// The query of the range after this one, of which `last` is the last feed.
     pub fn next(&self, last: &str) -> String {
         let max = (self.max != FEEDS_DEFAULT).then(|| self.max.to_string());
@@ -48,6 +73,9 @@ impl FeedRange {
         query.append_pair("after", last);
         if let Some(max) = max {
             query.append_pair("max", &max);
+        }
+        if !self.words.is_empty() {
+            query.append_pair("q", &self.words);
         }
         query.finish()
     }
@@ -60,15 +88,19 @@ mod tests {
     #[test]
     fn a_range_is_what_its_query_says_and_leads_to_the_next() {
         let range = FeedRange::parse("max=2&after=a%20b&x=1").unwrap();
-        assert_eq!(range, FeedRange { after: Some("a b".into()), max: 2 });
+        assert_eq!(range, FeedRange { after: Some("a b".into()), max: 2, words: String::new() });
         assert_eq!(
             FeedRange::parse(&range.next("c&d")).unwrap(),
-            FeedRange { after: Some("c&d".into()), max: 2 }
+            FeedRange { after: Some("c&d".into()), max: 2, words: String::new() }
         );
         assert_eq!(FeedRange::parse("").unwrap().next("z"), "after=z");
         assert_eq!(FeedRange::parse("max=99999999").unwrap().max, FEEDS_MAX);
-        for bad in ["max=0", "max=-1", "max=x", "max="] {
+        let long = format!("q={}", "x".repeat(257));
+        for bad in ["max=0", "max=-1", "max=x", "max=", "max=1&max=1", "q=a&q=", &long] {
             assert!(FeedRange::parse(bad).is_err(), "{bad}");
         }
+        let range = FeedRange::parse("q=%20Old+ß&max=2").unwrap();
+        assert_eq!(FeedRange::parse(&range.next("x")).unwrap().words, "Old ß");
+        assert!(range.shows("blog", "Groß und OLD") && range.shows("old-ß", "") && !range.shows("old", ""));
     }
 }

@@ -4,7 +4,7 @@ use super::{
     body::{self, Response, ServeBody},
     context::ServeContext,
     mount::Handler,
-    refusal::Refusal,
+    refusal::{self, Refusal},
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -24,6 +24,8 @@ pub(super) struct HubForms {
 }
 
 impl Handler for HubForms {
+    const METHODS: &'static str = "GET, HEAD, POST, OPTIONS";
+
     async fn handle(&self, request: &Parts, body: ServeBody) -> Result<Response, Refusal> {
         let sender = self.context.sender(request).await?;
         let form = read_form(request, body).await?;
@@ -37,7 +39,7 @@ impl Handler for HubForms {
             Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
                 Err(self.context.unauthenticated(request))
             }
-            Ok(response) => Ok(response.map(body::whole)),
+            Ok(response) => Ok(refusal::told(request, response).map(body::whole)),
             Err(never) => match never {},
         }
     }

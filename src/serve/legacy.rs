@@ -3,23 +3,24 @@
 
 use super::{
     accept,
-    body::{self, Response, ServeBody},
+    body::{self, MountService, Response, ServeBody},
     context::ServeContext,
-    mount::{Handler, Mount, MountService},
+    event_stream,
+    mount::{Handler, Mount},
     pull,
     refusal::Refusal,
 };
 use crate::{
     catalog::{RegisteredFeed, ServePlain},
-    readers::PlainDocument,
+    readers::{Coding, PlainDocument},
     render::{Endpoint, LegacyLinks, Query, link_header},
 };
 use futures_util::future::BoxFuture;
 use http::{
     HeaderMap, HeaderValue, Method, Request, StatusCode, Uri,
     header::{
-        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG,
-        IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
+        ACCEPT, ACCEPT_ENCODING, ACCEPT_RANGES, ACCESS_CONTROL_REQUEST_METHOD, CACHE_CONTROL,
+        CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LINK, VARY,
     },
     request::Parts,
 };
@@ -49,17 +50,21 @@ impl LegacyRequest {
         let site = context.sites.of(request)?.no;
         let asked = request.uri.path_and_query()?;
         let catalog = context.gate.catalog.snapshot();
-        if matches!(request.method, Method::GET | Method::HEAD) {
+        let is_preflight =
+            request.method == Method::OPTIONS && request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        if is_preflight || matches!(request.method, Method::GET | Method::HEAD) {
             let prefers_json = accept::prefers_json(accept::joined(&request.headers, &ACCEPT).as_deref());
+            // What a page of another origin will accept is not in its preflight.
+            let is_smart = is_preflight || prefers_json || accept::wants_events(request);
             // The publisher's own parameters may have the names of ours.
             if let Some(feed) = catalog.at_place(site, asked.as_str()) {
-                let asks = if prefers_json { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
+                let asks = if is_smart { LegacyAsk::Smart(String::new()) } else { LegacyAsk::Plain };
                 return Some(Self { feed: feed.clone(), asks });
             }
             let (own, ours) = Query::split(asked.query().unwrap_or_default());
             let place =
                 if own.is_empty() { asked.path().to_owned() } else { format!("{}?{own}", asked.path()) };
-            if (Query::is_smart(&ours) || (prefers_json && !ours.is_empty()))
+            if (Query::is_smart(&ours) || (is_smart && !ours.is_empty()))
                 && let Some(feed) = catalog.at_place(site, &place)
             {
                 return Some(Self { feed: feed.clone(), asks: LegacyAsk::Smart(ours) });
@@ -91,7 +96,7 @@ struct SmartLegacy(Arc<ServeContext>);
 
 impl Handler for SmartLegacy {
     async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
-        let context = &*self.0;
+        let context = &self.0;
         let Some(LegacyRequest { feed, asks: LegacyAsk::Smart(ours) }) = LegacyRequest::of(context, request)
         else {
             // The feed has left the catalog since it was found.
@@ -102,7 +107,12 @@ impl Handler for SmartLegacy {
         request.uri = Uri::builder().path_and_query(query).build().unwrap_or_default();
         let name = &feed.settings.name;
         let caller = &context.admit(&request, &Endpoint::Negotiated(name.clone())).await?;
-        Ok(caller.mark(pull::smart(context, &request, caller, (name, None)).await?))
+        let response = if accept::wants_events(&request) {
+            event_stream::open(context, &request, caller, name, true).await?
+        } else {
+            pull::smart(context, &request, caller, (name, None)).await?
+        };
+        Ok(caller.mark(response))
     }
 }
 
@@ -165,10 +175,11 @@ impl PlainLegacy {
 /// The publisher's document, with validators; 304 when the reader has it (T-1, T-2).
 async fn plain(request: &Parts, document: &PlainDocument) -> Response {
     let mut response = Response::default();
-    if is_fresh(&request.headers, document) {
+    let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
+    let etag = etag(document, coding);
+    if is_fresh(&request.headers, document, &etag) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
-        let coding = accept::coding(accept::joined(&request.headers, &ACCEPT_ENCODING).as_deref());
         *response.body_mut() = body::whole(document.coded(coding).await);
         let content_type = document.content_type.as_deref().and_then(|it| HeaderValue::try_from(it).ok());
         let headers = response.headers_mut();
@@ -176,7 +187,7 @@ async fn plain(request: &Parts, document: &PlainDocument) -> Response {
         headers.extend(coding.token().map(|token| (CONTENT_ENCODING, HeaderValue::from_static(token))));
     }
     let headers = response.headers_mut();
-    headers.extend(HeaderValue::try_from(etag(document)).ok().map(|etag| (ETAG, etag)));
+    headers.extend(HeaderValue::try_from(etag).ok().map(|etag| (ETAG, etag)));
     let date = document.last_modified.as_deref().and_then(|date| HeaderValue::try_from(date).ok());
     headers.extend(date.map(|date| (LAST_MODIFIED, date)));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -186,16 +197,16 @@ async fn plain(request: &Parts, document: &PlainDocument) -> Response {
     response
 }
 
-/// The validator of a document. Weak, since codings differ.
-fn etag(document: &PlainDocument) -> String {
-    format!("W/\"{}\"", document.tag)
+/// The validator of a document in a coding.
+fn etag(document: &PlainDocument, coding: Coding) -> String {
+    format!("W/\"{}{}\"", document.tag, accept::coding_tag(coding))
 }
 
 /// True while the reader's copy is the one that we would send. `If-None-Match` goes before `If-Modified-Since`, which means a
 /// copy only by the publisher's own date.
-fn is_fresh(headers: &HeaderMap, document: &PlainDocument) -> bool {
+fn is_fresh(headers: &HeaderMap, document: &PlainDocument, etag: &str) -> bool {
     if let Some(known) = accept::joined(headers, &IF_NONE_MATCH) {
-        return accept::names_tag(&known, &etag(document));
+        return accept::names_tag(&known, etag);
     }
     let since = headers.get(IF_MODIFIED_SINCE).and_then(|date| date.to_str().ok());
     since.is_some() && since == document.last_modified.as_deref()

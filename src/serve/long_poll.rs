@@ -1,10 +1,12 @@
-//! Which requests are held, for how long, and how many at once; not what wakes them.
+//! Which requests are held, and for how long; not what wakes them.
 
-use super::refusal::Refusal;
+use super::{
+    refusal::Refusal,
+    waiter_places::{WaiterPlace, WaiterPlaces},
+};
 use crate::render::Query;
 use http::Method;
-use std::{sync::Arc, time::Duration};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::{net::IpAddr, time::Duration};
 
 /// Seconds that a request is held when it does not say: below the usual idle limit of proxies, 60 s (SF-42).
 pub(super) const TIMEOUT_SECS: u64 = 55;
@@ -15,17 +17,15 @@ const HOLD_MAX: Duration = Duration::from_secs(86_400);
 /// Room for requests that are held.
 #[derive(Clone, Debug)]
 pub struct Waiters {
-    places: Arc<Semaphore>,
-    places_max: usize,
+    places: WaiterPlaces,
     timeout_max: Duration,
 }
 
 impl Waiters {
-    /// Room for so many at once, each held for so long at most.
-    pub fn new(places_max: usize, timeout_max: Duration) -> Self {
-        let places_max = places_max.min(Semaphore::MAX_PERMITS);
-        let timeout_max = timeout_max.min(HOLD_MAX);
-        Self { places: Arc::new(Semaphore::new(places_max)), places_max, timeout_max }
+    /// Room for so many at once, and so many of one client, each held for so long at most.
+    pub fn new(places_max: usize, per_client_max: usize, timeout_max: Duration) -> Self {
+        let places = WaiterPlaces::new(places_max, per_client_max);
+        Self { places, timeout_max: timeout_max.min(HOLD_MAX) }
     }
 
     /// For how long a request may be held (D-11): only with `since` or an explicit `timeout`, and never a HEAD.
@@ -35,9 +35,9 @@ impl Waiters {
         (asked && method != Method::HEAD && !timeout.is_zero()).then_some(timeout)
     }
 
-    /// A place for one request.
-    pub fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        self.places.clone().try_acquire_owned().map_err(|_| Refusal::busy())
+    /// A place for one request of a client, or for one stream of events.
+    pub(super) fn enter(&self, client: Option<IpAddr>) -> Result<WaiterPlace, Refusal> {
+        self.places.enter(client)
     }
 
     /// The longest hold, seconds.
@@ -45,9 +45,9 @@ impl Waiters {
         self.timeout_max.as_secs()
     }
 
-    /// Requests held now.
+    /// Requests held now, and streams of events.
     pub fn held(&self) -> usize {
-        self.places_max - self.places.available_permits()
+        self.places.taken()
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn only_a_get_that_asked_for_it_is_held() {
         // SF-40, SF-42, D-11.
-        let waiters = Waiters::new(1, Duration::from_secs(300));
+        let waiters = Waiters::new(1, 1, Duration::from_secs(300));
         let hold =
             |method, raw: &str| waiters.hold(&method, &Query::parse(raw).unwrap()).map(|held| held.as_secs());
         assert_eq!(hold(Method::GET, ""), None);
@@ -68,15 +68,5 @@ mod tests {
         assert_eq!(hold(Method::GET, "timeout=7"), Some(7));
         assert_eq!(hold(Method::GET, "timeout=86400"), Some(300));
         assert_eq!(hold(Method::HEAD, "since=cursor:"), None);
-    }
-
-    #[test]
-    fn one_more_than_fit_is_refused() {
-        let waiters = Waiters::new(1, Duration::from_secs(1));
-        let place = waiters.enter().unwrap();
-        assert!(waiters.enter().is_err());
-        assert_eq!(waiters.held(), 1);
-        drop(place);
-        assert!(waiters.enter().is_ok());
     }
 }

@@ -1,21 +1,20 @@
 //! Mounts: services that answer side by side, each for the requests that it takes; not what they answer.
 
 use super::{
-    body::{Response, ServeBody},
+    body::{MountService, Response, ServeBody},
     own_layers,
     refusal::Refusal,
 };
-use http::{Request, request::Parts};
+use http::{Method, Request, request::Parts};
 use std::{convert::Infallible, fmt};
 use tower::{Service, util::BoxCloneSyncService};
-
-/// The service of a mount. It gets a request with its body unread, and reads of it what it needs.
-pub type MountService = BoxCloneSyncService<Request<ServeBody>, Response, Infallible>;
 
 /// A service and the requests that it takes.
 pub struct Mount {
     takes: Box<dyn Fn(&Parts) -> bool + Send + Sync>,
     service: MountService,
+    /// The service for OPTIONS.
+    options: MountService,
 }
 
 impl fmt::Debug for Mount {
@@ -26,6 +25,9 @@ impl fmt::Debug for Mount {
 
 /// Answers requests, or refuses them.
 pub(super) trait Handler: Clone + Send + Sync + 'static {
+    /// The methods that it takes, as in `Allow`.
+    const METHODS: &'static str = "GET, HEAD, OPTIONS";
+
     /// The answer. The body is not read yet.
     fn handle(
         &self,
@@ -41,12 +43,18 @@ const URI_BYTES_MAX: usize = 8 << 10;
 impl Mount {
     /// A service that answers the requests for which `takes` is true, with no layers around it but its own.
     pub fn new(takes: impl Fn(&Parts) -> bool + Send + Sync + 'static, service: MountService) -> Self {
-        Self { takes: Box::new(takes), service }
+        let options = service.clone();
+        Self { takes: Box::new(takes), service, options }
     }
 
     /// A mount of our own paths, in the layers of those.
-    pub(super) fn own(takes: impl Fn(&Parts) -> bool + Send + Sync + 'static, handler: impl Handler) -> Self {
-        Self::new(takes, own_layers::own(service_of(handler)))
+    pub(super) fn own<H: Handler>(
+        takes: impl Fn(&Parts) -> bool + Send + Sync + 'static,
+        handler: H,
+    ) -> Self {
+        let service = own_layers::own(service_of(handler));
+        let options = own_layers::with_methods(&service, H::METHODS);
+        Self { options, ..Self::new(takes, service) }
     }
 
     /// A mount of somebody else's paths, whose answers carry nothing that their owner did not say.
@@ -59,7 +67,8 @@ impl Mount {
 
     /// The service, for a request that it takes.
     pub(super) fn service_for(&self, request: &Parts) -> Option<MountService> {
-        (self.takes)(request).then(|| self.service.clone())
+        let service = if request.method == Method::OPTIONS { &self.options } else { &self.service };
+        (self.takes)(request).then(|| service.clone())
     }
 }
 

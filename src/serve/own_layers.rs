@@ -1,17 +1,18 @@
 //! The tower layers around each mount of our own paths, outermost first; not those around all mounts.
 
-use super::body::{self, Response, ServeBody};
+use super::body::{self, MountService, Response, ServeBody};
+use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
-use std::{any::Any, convert::Infallible};
-use tower::{Service, ServiceBuilder, util::BoxCloneSyncService};
+use std::{any::Any, convert::Infallible, time::Duration};
+use tower::{Service, ServiceBuilder, ServiceExt as _, util::BoxCloneSyncService};
 use tower_http::{
     catch_panic::CatchPanicLayer,
     cors::{Any as AnyOrigin, CorsLayer},
 };
 
 /// A mount of our own paths in its layers.
-pub(super) fn own<S>(service: S) -> BoxCloneSyncService<Request<ServeBody>, Response, Infallible>
+pub(super) fn own<S>(service: S) -> MountService
 where
     S: Service<Request<ServeBody>, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
@@ -23,17 +24,41 @@ where
     BoxCloneSyncService::new(layers.service(service))
 }
 
-/// Public feeds are for every page of the web (D-26).
+/// The same service for OPTIONS: its answers name the methods that it takes.
+pub(super) fn with_methods(service: &MountService, methods: &'static str) -> MountService {
+    let service = service.clone();
+    BoxCloneSyncService::new(tower::service_fn(move |request: Request<ServeBody>| {
+        let answer: BoxFuture<'static, Result<Response, Infallible>> =
+            Box::pin(service.clone().oneshot(request));
+        async move {
+            let mut answer = answer.await?;
+            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+            Ok(answer)
+        }
+    }))
+}
+
+/// Seconds for which a browser need not ask again what it may ask. Browsers have limits of their own.
+const PREFLIGHT_SECS: u64 = 86_400;
+
+/// Public feeds are for every page of the web (D-26). Credentials that a browser has of its own are never sent: whoever reads a
+/// private feed from a page gives it a token, and its script says so.
 fn cors() -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AnyOrigin)
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
-        .allow_headers(AnyOrigin)
+        // The star stands for every header but this one (Fetch, section 4.9).
+        .allow_headers([HeaderName::from_static("*"), header::AUTHORIZATION])
+        .max_age(Duration::from_secs(PREFLIGHT_SECS))
         .expose_headers([
             header::ETAG,
             header::LAST_MODIFIED,
             header::LINK,
             header::RETRY_AFTER,
+            header::ALLOW,
+            header::DATE,
+            header::WWW_AUTHENTICATE,
+            HeaderName::from_static("im"),
             HeaderName::from_static("smart-feed-cursor"),
         ])
 }

@@ -1,12 +1,13 @@
 //! Our own mounts: the hub, and the feeds with their list and descriptions; which path leads where, not the answers.
 
 use super::{
-    body::{Response, ServeBody},
+    accept,
+    body::{MountService, Response, ServeBody},
     context::ServeContext,
-    discovery,
+    discovery, event_stream,
     hub_forms::{HubForms, HubService},
     legacy,
-    mount::{Handler, Mount, MountService},
+    mount::{Handler, Mount},
     pings::{Pings, could_be_ping},
     pull,
     refusal::Refusal,
@@ -54,7 +55,9 @@ pub fn own_mounts(context: Arc<ServeContext>, hub: HubService, origin: Option<Mo
 fn is_there(context: &ServeContext, endpoint: &Endpoint, request: &Parts) -> bool {
     let name = match endpoint.name() {
         Some(name) => name,
-        None => return *endpoint == Endpoint::Hub || !matches!(request.uri.path(), "" | "/"),
+        None => {
+            return *endpoint == Endpoint::Hub || !matches!(request.uri.path(), "" | "/" | "/openapi.json");
+        }
     };
     let catalog = context.gate.catalog.snapshot();
     // Below a secret nothing is for others. And while there is a private feed, the answer must not tell which names there are.
@@ -68,18 +71,23 @@ struct FeedPages(Arc<ServeContext>);
 
 impl Handler for FeedPages {
     async fn handle(&self, request: &Parts, _: ServeBody) -> Result<Response, Refusal> {
-        let context = &*self.0;
+        let context = &self.0;
         let Some(endpoint) = context.readers.site().endpoint(request.uri.path()) else {
             return Err(context.unknown("there is nothing here"));
         };
         if !matches!(request.method, Method::GET | Method::HEAD) {
-            return Err(Refusal::method("GET, HEAD, OPTIONS"));
+            return Err(Refusal::method(Self::METHODS));
         }
         let caller = &context.admit(request, &endpoint).await?;
         let response = match endpoint {
             Endpoint::List => discovery::list(context, request, caller).await,
             Endpoint::Outline => discovery::outline(context, request, caller).await,
+            Endpoint::OpenApi => Ok(discovery::openapi(context, request, caller)),
             Endpoint::About(name) => discovery::about(context, request, caller, &name).await,
+            Endpoint::Events(name) => event_stream::open(context, request, caller, &name, false).await,
+            Endpoint::Negotiated(name) if accept::wants_events(request) => {
+                event_stream::open(context, request, caller, &name, true).await
+            }
             Endpoint::Negotiated(name) => pull::smart(context, request, caller, (&name, None)).await,
             Endpoint::Page(name, form) if form.is_classic() => {
                 pull::classic(context, request, caller, (&name, form)).await

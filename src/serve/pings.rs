@@ -2,11 +2,11 @@
 //! such; every other call there is the site's own. Not what becomes of a hint (LEGACY C-3).
 
 use super::{
-    body::{self, Response, ServeBody},
+    body::{self, MountService, Response, ServeBody},
     context::ServeContext,
     hub_forms::{HubService, read_form},
     look_ahead::{joined, look_ahead},
-    mount::{Handler, MountService},
+    mount::Handler,
     refusal::Refusal,
     xml_rpc::{BadXmlRpc, XmlRpcCall, fault_answer, ping_answer},
 };

@@ -5,11 +5,12 @@ use super::{
     admission::Caller,
     body::{self, Response},
     context::ServeContext,
+    delta,
     refusal::Refusal,
 };
 use crate::{
-    feed::{record::Head, stamp::Stamp, view::View},
-    readers::{self, ReadError, ReadRequest, Rendered},
+    feed::{cursor::Toc, record::Head, stamp::Stamp, view::View},
+    readers::{self, Coding, ReadError, ReadRequest, Rendered},
     render::{self, ArchivePlace, PositionPlace, Query, Representation},
 };
 use http::{
@@ -120,7 +121,7 @@ async fn read_or_hold(
         return Ok(context.readers.read(reading).await?);
     };
     let deadline = Instant::now() + timeout;
-    match context.waiters.enter() {
+    match context.waiters.enter(context.client(request)) {
         Ok(_place) => Ok(read_held(context, caller, reading, deadline).await?),
         Err(busy) => {
             // Whoever need not wait takes no place, and catches up however many wait.
@@ -173,11 +174,39 @@ impl PullAnswer<'_> {
             self.describe(response.headers_mut(), head);
             return Ok(response);
         }
+        if let Some(delta) = self.delta(reading, head).await? {
+            return Ok(delta);
+        }
         let body = self.context.readers.read(reading).await?;
         let mut response = self.coded(&body).await;
         self.describe(response.headers_mut(), body.head);
         self.position(response.headers_mut(), &body);
         Ok(response)
+    }
+
+    /// The items of the page that have changed since the state that the consumer holds (RFC 3229 section 10.4.1), if it takes
+    /// them alone. When they are more than a page, the tag is that of the state to which they lead.
+    async fn delta(&self, reading: &ReadRequest, head: Head) -> Result<Option<Response>, Refusal> {
+        let headers = &self.request.headers;
+        let base = delta::base(headers, &self.tag_tail(), head).filter(|_| delta::is_wanted(headers));
+        let Some(changed) = base.and_then(|base| reading.clone().changed_since(base)) else {
+            return Ok(None);
+        };
+        let body = self.context.readers.read(&changed).await?;
+        let is_cut = body.more && !self.representation.is_classic();
+        let last = Toc::parse(&body.last_cursor).map(|toc| toc.t).filter(|_| !self.view.order.reverse);
+        let state = match last {
+            _ if !is_cut => body.head,
+            Some(last_t) => Head { last_t, ..body.head },
+            None => return Ok(None),
+        };
+        let mut response = self.coded(&body).await;
+        *response.status_mut() = StatusCode::IM_USED;
+        let headers = response.headers_mut();
+        self.describe(headers, state);
+        headers.insert("im", HeaderValue::from_static("feed"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, im"));
+        Ok(Some(response))
     }
 
     /// A page for one consumer: a range, a held answer, or a script.
@@ -230,7 +259,7 @@ impl PullAnswer<'_> {
 
     /// The body in the coding that the consumer prefers.
     async fn coded(&self, body: &Rendered) -> Response {
-        let coding = accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref());
+        let coding = self.coding();
         let mut response = Response::new(body::whole(body.coded(coding).await));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.representation.content_type()));
@@ -262,7 +291,13 @@ impl PullAnswer<'_> {
         if let Ok(link) = HeaderValue::try_from(link) {
             headers.insert(LINK, link);
         }
-        let vary = if self.negotiated { "accept, accept-encoding" } else { "accept-encoding" };
+        // T-3.
+        let vary = match (self.negotiated, delta::is_wanted(&self.request.headers)) {
+            (true, false) => "accept, accept-encoding",
+            (false, false) => "accept-encoding",
+            (true, true) => "accept, accept-encoding, a-im, if-none-match",
+            (false, true) => "accept-encoding, a-im, if-none-match",
+        };
         headers.insert(VARY, HeaderValue::from_static(vary));
     }
 
@@ -296,13 +331,22 @@ impl PullAnswer<'_> {
         }
     }
 
-    /// The validator of a view: its visible state, its form, the build that renders it, and the configuration that shows
-    /// in it. Weak, since codings differ.
+    /// The validator of a view: its visible state, its form and coding, the build that renders it, and the configuration that
+    /// shows in it. Weak, since an edit of a page's surroundings alone need not change it.
     fn etag(&self, head: Head) -> String {
-        let form = self.representation.etag();
-        let (t, head, order) = (head.last_t.micros(), head.metadata_rev, self.view.order);
-        let filter = self.view.filter.tag();
-        format!("W/\"{t:x}.{head:x}.{form}{order}{filter}.{}.{:x}\"", render::REVISION, self.setting())
+        let (t, metadata_t) = (head.last_t.micros(), head.metadata_t.micros());
+        format!("W/\"{t:x}.{metadata_t:x}.{}{}\"", self.tag_tail(), accept::coding_tag(self.coding()))
+    }
+
+    /// Part of the validator that does not change with the feed.
+    fn tag_tail(&self) -> String {
+        let (form, order, filter) = (self.representation.etag(), self.view.order, self.view.filter.tag());
+        format!("{form}{order}{filter}.{}.{:x}", render::REVISION, self.setting())
+    }
+
+    /// The coding that the consumer prefers.
+    fn coding(&self) -> Coding {
+        accept::coding(accept::joined(&self.request.headers, &ACCEPT_ENCODING).as_deref())
     }
 
     /// A checksum of what a document shows of our configuration: after a change of it, no copy is fresh.
@@ -322,6 +366,7 @@ impl PullAnswer<'_> {
     /// The second of the last change, once it is over: until then another change may carry the same date.
     fn last_modified_secs(&self, head: Head) -> Option<u64> {
         let now = Stamp::from_micros(self.context.clock.now_us());
-        (head.last_t > Stamp::ZERO && head.last_t.secs() < now.secs()).then(|| head.last_t.secs())
+        let changed = head.last_t.max(head.metadata_t);
+        (changed > Stamp::ZERO && changed.secs() < now.secs()).then(|| changed.secs())
     }
 }

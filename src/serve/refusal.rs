@@ -12,6 +12,7 @@ use crate::{
     render::{Audience, BadQuery, Negotiation, Representation, urls::asks_for_script},
     store::StoreError,
 };
+use bytes::Bytes;
 use http::{
     HeaderValue, StatusCode,
     header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE},
@@ -147,13 +148,16 @@ impl Refusal {
         Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 
-    /// The response; JSON when the consumer prefers it, but never to a script, which could not read it (D-12).
+    /// 429: too many requests of one client are held already.
+    pub fn too_many(max: usize) -> Self {
+        let text = format!("{max} requests of your address are waiting, and no more may; try again soon");
+        Self { retry_after_secs: Some(BUSY_SECS), ..Self::new(StatusCode::TOO_MANY_REQUESTS, text) }
+    }
+
+    /// The response: a line of text, or a problem where JSON is asked for.
     pub fn respond(self, request: &Parts) -> Response {
-        let accept = accept::joined(&request.headers, &ACCEPT);
-        let script = asks_for_script(request.uri.query().unwrap_or_default());
-        let (media, body) = if !script && accept::wants_json(accept.as_deref()) {
-            let body = serde_json::json!({"error": self.text, "status": self.status.as_u16()});
-            ("application/json; charset=utf-8", body.to_string())
+        let (media, body) = if wants_problem(request) {
+            (PROBLEM, problem(self.status, &self.text))
         } else {
             ("text/plain; charset=utf-8", format!("{}\n", self.text))
         };
@@ -177,6 +181,43 @@ impl Refusal {
         }
         response
     }
+}
+
+/// The media type of errors in JSON (RFC 9457).
+const PROBLEM: &str = "application/problem+json";
+
+/// An answer whose error is a line of text, as a problem where JSON is asked for.
+pub(super) fn told(request: &Parts, mut answer: http::Response<Bytes>) -> http::Response<Bytes> {
+    let status = answer.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    if is_error && wants_problem(request) {
+        let text = String::from_utf8_lossy(answer.body()).trim_end().to_owned();
+        *answer.body_mut() = problem(status, &text).into();
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM));
+    }
+    answer
+}
+
+/// True for a request that asks for JSON, by what it accepts or by the end of its path; never for a script, which could not read
+/// it (D-12).
+fn wants_problem(request: &Parts) -> bool {
+    let accept = accept::joined(&request.headers, &ACCEPT);
+    let suffix = request.uri.path().rsplit_once('.').map(|(_, suffix)| suffix);
+    let named = suffix.and_then(|suffix| {
+        let with = |audience| Representation::with_suffix(audience, suffix);
+        with(Audience::Full).or_else(|| with(Audience::Classic))
+    });
+    let is_script = asks_for_script(request.uri.query().unwrap_or_default());
+    !is_script
+        && (accept::wants_json(accept.as_deref())
+            || named.is_some_and(|named| named.media_type().ends_with("json")))
+}
+
+/// A problem without a type of its own: its status says what kind it is, its detail what is wrong.
+fn problem(status: StatusCode, detail: &str) -> String {
+    let title = status.canonical_reason().unwrap_or_default();
+    serde_json::json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail })
+        .to_string()
 }
 
 impl From<BadQuery> for Refusal {

@@ -2,8 +2,11 @@
 //! are no mounts, and it says so.
 
 use super::{
-    body::Response,
-    mount::{Mount, MountService},
+    accept,
+    body::{MountService, Response, ServeBody},
+    event_stream,
+    mount::Mount,
+    own_layers,
     refusal::Refusal,
 };
 use crate::catalog::RegistrationProgress;
@@ -44,10 +47,25 @@ impl Router {
         let _ = self.mounts.set(mounts);
     }
 
-    fn service_for(&self, request: &Parts) -> Result<MountService, Refusal> {
-        let mounts = self.mounts.get().ok_or_else(|| Refusal::starting(&self.start))?;
-        let service = mounts.iter().find_map(|mount| mount.service_for(request));
-        service.ok_or_else(|| Refusal::unknown("there is nothing here"))
+    fn service_for(&self, request: &Parts) -> MountService {
+        let mounts = self.mounts.get().map_or(&[][..], Vec::as_slice);
+        mounts.iter().find_map(|mount| mount.service_for(request)).unwrap_or_else(|| self.refusing())
+    }
+
+    /// The service for a request that no mount takes. Pages of other origins may read why, too.
+    fn refusing(&self) -> MountService {
+        let router = self.clone();
+        own_layers::own(tower::service_fn(move |request: Request<ServeBody>| {
+            std::future::ready(Ok::<_, Infallible>(router.refuse(&request.into_parts().0)))
+        }))
+    }
+
+    fn refuse(&self, request: &Parts) -> Response {
+        match self.mounts.get() {
+            Some(_) => Refusal::unknown("there is nothing here").respond(request),
+            None if accept::wants_events(request) => event_stream::come_again(),
+            None => Refusal::starting(&self.start).respond(request),
+        }
     }
 }
 
@@ -66,12 +84,8 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (parts, body) = request.into_parts();
-        match self.service_for(&parts) {
-            Ok(service) => {
-                let body = body.map_err(Into::into).boxed_unsync();
-                Box::pin(service.oneshot(Request::from_parts(parts, body)))
-            }
-            Err(refusal) => Box::pin(async move { Ok(refusal.respond(&parts)) }),
-        }
+        let service = self.service_for(&parts);
+        let body = body.map_err(Into::into).boxed_unsync();
+        Box::pin(service.oneshot(Request::from_parts(parts, body)))
     }
 }

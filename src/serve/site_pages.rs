@@ -2,9 +2,8 @@
 //! how requests are passed on.
 
 use super::{
-    body::{Response, ServeBody},
+    body::{MountService, Response, ServeBody},
     context::ServeContext,
-    mount::MountService,
     private_site::unless_feed,
     refusal::Refusal,
 };

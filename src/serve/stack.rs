@@ -2,7 +2,7 @@
 
 use super::router::Router;
 use crate::{
-    render::{Representation, html, jsonp},
+    render::{Representation, event_stream, html, jsonp},
     secret::without_token,
     telemetry::Metrics,
 };
@@ -54,6 +54,7 @@ fn label(content_type: &str) -> &'static str {
     match content_type {
         jsonp::CONTENT_TYPE => "jsonp",
         html::CONTENT_TYPE => "html",
+        event_stream::CONTENT_TYPE => "events",
         other => Representation::label_of(other).unwrap_or("other"),
     }
 }

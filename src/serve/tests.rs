@@ -14,9 +14,12 @@ mod negotiating;
 mod script;
 
 mod caching;
+mod deltas;
+mod describing;
 mod routing;
 
 mod holding;
+mod streaming;
 
 mod filtering;
 

@@ -85,7 +85,7 @@ pub(super) fn plan(
         plan.take(change, t, &commit.basis.limits, held)?;
         plan.receipt.feed.last_t = t;
     }
-    plan.close(commit, held)?;
+    plan.close(commit, now, held)?;
     plan.mark_gap(commit, before, held)?;
     plan.weigh(&commit.basis.limits, held)?;
     Ok(plan)
@@ -224,7 +224,7 @@ impl PlannedCommit {
     }
 
     /// Changes the record of the feed itself.
-    fn close(&mut self, commit: &Commit, held: &impl Held) -> Result<(), StoreError> {
+    fn close(&mut self, commit: &Commit, now: Stamp, held: &impl Held) -> Result<(), StoreError> {
         let feed = &mut self.receipt.feed;
         feed.rev += 1;
         feed.ids.rule = commit.id_rule;
@@ -238,7 +238,9 @@ impl PlannedCommit {
             }
         }
         if let Some(metadata) = &commit.metadata {
-            feed.metadata_rev += u64::from(renders_otherwise(&feed.metadata, metadata));
+            if renders_otherwise(&feed.metadata, metadata) {
+                feed.metadata_t = feed.metadata_t.next().max(now);
+            }
             feed.metadata = Arc::clone(metadata);
         }
         if commit.ready && feed.completeness.first_cursor.is_none() {

@@ -43,7 +43,7 @@ async fn get(blog: &Blog, target: &str) -> String {
         clock,
         trust: WayTrust::default(),
         sites: Arc::default(),
-        waiters: Waiters::new(10, Duration::from_secs(300)),
+        waiters: Waiters::new(10, 10, Duration::from_secs(300)),
         stop: CancellationToken::new(),
     };
     let service = stack(Router::new(own_mounts(Arc::new(context), hub, None)), Metrics::default());

@@ -159,6 +159,52 @@ async fn a_range_of_a_kept_document_is_the_whole_of_it() {
 }
 
 #[tokio::test]
+async fn events_are_at_the_old_address_for_whoever_listens() {
+    let blog = Blog::new(format!("{BEFORE}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
+    let newest = sidecar.get("/feeds/site-feed-xml.json?order=-modified&max=1").await;
+    let cursor = newest.split("\"last_cursor\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let listen = async |target: &str, header: String| {
+        let mut wire = sidecar.connect().await;
+        let head = format!(
+            "GET {target} HTTP/1.1\r\nHost: blog.example\r\nAccept: text/event-stream\r\n{header}\r\n"
+        );
+        wire.write(head).await;
+        let head = wire.head().await.unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 ") && head.contains("text/event-stream"), "{head}");
+        wire
+    };
+    let mut old = listen("/feed.xml", String::new()).await;
+    assert!(old.until("\"One\"").await.contains(&format!("id: {cursor}\n")));
+    let mut waits = listen("/feed.xml", format!("Last-Event-ID: {cursor}\r\n")).await;
+    let mut other = listen(&format!("/feed.xml?order=created&since=cursor:{cursor}"), String::new()).await;
+    let more = AFTER.replace("<item>", "<item><guid>2</guid><title>Two</title></item><item>");
+    *blog.document.lock().unwrap() = format!("{BEFORE}{more}");
+    sidecar.exchange(hint()).await;
+    for wire in [&mut waits, &mut other] {
+        let told = wire.until("\"Two\"").await;
+        assert!(told.contains("data: ") && !told.contains("One"), "{told}");
+    }
+    let preflight = "OPTIONS /feed.xml HTTP/1.1\r\nHost: blog.example\r\nOrigin: http://reader.example\r\n\
+        Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: if-none-match\r\nConnection: close\r\n\r\n";
+    let allowed = sidecar.exchange(preflight).await;
+    assert!(allowed.starts_with("HTTP/1.1 200 ") && header(&allowed, "access-control-allow-origin") == "*");
+    // The end of the server is the end of the stream, in the manner of HTTP: a browser comes again.
+    sidecar.app.stop().await.unwrap();
+    assert!(waits.rest().await.ends_with("\r\n0\r\n\r\n"));
+}
+
+/// The blog's own word that there is something new.
+fn hint() -> String {
+    let form = "hub.mode=publish&hub.url=http://blog.example/feed.xml";
+    format!(
+        "POST /hub HTTP/1.1\r\nHost: blog.example\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{form}",
+        form.len()
+    )
+}
+
+#[tokio::test]
 async fn a_feed_at_a_query_of_its_own_keeps_it() {
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = blog.behind("feeds = [\"/?feed=rss2\"]").await;

@@ -330,7 +330,10 @@ async fn other_methods_get_a_page_or_a_hint() {
     assert_eq!(lost.status(), 400);
     assert!(String::from_utf8_lossy(lost.body()).contains("hub.mode"));
     let put = ask(Method::PUT, "/hub").await;
-    assert_eq!((put.status().as_u16(), put.headers()["allow"].to_str().unwrap()), (405, "GET, HEAD, POST"));
+    assert_eq!(
+        (put.status().as_u16(), put.headers()["allow"].to_str().unwrap()),
+        (405, "GET, HEAD, POST, OPTIONS")
+    );
     assert_eq!(ask(Method::POST, "/hub").await.status(), 415);
     let (status, text) = rig.ask(&[("hub.mode", "subscribe"), ("hub.topic", TOPIC)]).await;
     assert_eq!((status, text.contains("hub.callback")), (400, true));

@@ -48,20 +48,20 @@ pub enum BadQuery {
     Filter(#[from] BadFilter),
 }
 
-/// The parameters that have a meaning; all others are ignored and never echoed (SF-43).
-const OURS: [&str; 12] = {
-    let [q, author, category, deleted, has, lang] = Filter::NAMES;
-    ["since", "until", "max", "order", "timeout", "callback", q, author, category, deleted, has, lang]
-};
-
 impl Query {
+    /// The parameters that have a meaning; all others are ignored and never echoed (SF-43).
+    pub const NAMES: [&str; 12] = {
+        let [q, author, category, deleted, has, lang] = Filter::NAMES;
+        ["since", "until", "max", "order", "timeout", "callback", q, author, category, deleted, has, lang]
+    };
+
     /// Reads a raw query string.
     pub fn parse(raw: &str) -> Result<Self, BadQuery> {
-        let mut values: [Option<String>; OURS.len()] = Default::default();
+        let mut values: [Option<String>; Self::NAMES.len()] = Default::default();
         for (key, value) in form_urlencoded::parse(raw.as_bytes()) {
-            let Some(at) = OURS.iter().position(|name| *name == key) else { continue };
+            let Some(at) = Self::NAMES.iter().position(|name| *name == key) else { continue };
             if values[at].replace(value.into_owned()).is_some() {
-                return Err(BadQuery::Twice(OURS[at]));
+                return Err(BadQuery::Twice(Self::NAMES[at]));
             }
         }
         let [since, until, max, order, timeout, callback, filter @ ..] =
@@ -96,14 +96,14 @@ impl Query {
 
     /// True when a raw query string holds nothing but parameters that have a meaning.
     pub(super) fn is_ours(raw: &str) -> bool {
-        form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| OURS.contains(&&*key))
+        form_urlencoded::parse(raw.as_bytes()).all(|(key, _)| Self::NAMES.contains(&&*key))
     }
 
     /// A raw query of an old address in two: the parameters of somebody else, and those that have a meaning here, each as it was
     /// spelt. Filters have none there.
     pub fn split(raw: &str) -> (String, String) {
         // `q`, `author` or `category` at an old address choose another document of the old site.
-        let range = &OURS[..OURS.len() - Filter::NAMES.len()];
+        let range = &Self::NAMES[..Self::NAMES.len() - Filter::NAMES.len()];
         let (ours, theirs): (Vec<&str>, Vec<&str>) = raw
             .split('&')
             .filter(|part| !part.is_empty())

@@ -24,10 +24,12 @@ fn any_endpoint() -> impl Strategy<Value = Endpoint> {
     prop_oneof![
         Just(Endpoint::List),
         Just(Endpoint::Outline),
+        Just(Endpoint::OpenApi),
         Just(Endpoint::Hub),
         any_name().prop_map(Endpoint::HubOf),
         any_name().prop_map(Endpoint::About),
         any_name().prop_map(Endpoint::Negotiated),
+        any_name().prop_map(Endpoint::Events),
         (any_name(), any_representation()).prop_map(|(name, form)| Endpoint::Page(name, form)),
         any_archive(),
     ]

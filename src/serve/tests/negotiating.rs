@@ -71,6 +71,7 @@ async fn a_header_on_several_lines_is_one_list() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_travels_in_the_coding_that_is_preferred_and_comes_back_the_same() {
+    // LEGACY T-1, T-3.
     let site = Site::of(1..=300).await;
     // The last is large enough to be rendered and compressed on another thread.
     for target in [
@@ -90,9 +91,22 @@ async fn a_body_travels_in_the_coding_that_is_preferred_and_comes_back_the_same(
         let mut back = Vec::new();
         brotli::Decompressor::new(&br.body[..], 4096).read_to_end(&mut back).unwrap();
         assert_eq!((br.header("content-encoding"), back), ("br", plain.body.to_vec()));
-        assert_eq!(plain.header("etag"), br.header("etag"), "weak validators are those of every coding");
-        for answer in [plain, gzip, br] {
+        let zstd = site.get_with(target, &[("accept-encoding", "gzip, zstd")]).await;
+        let back = zstd::decode_all(&zstd.body[..]).unwrap();
+        assert_eq!((zstd.header("content-encoding"), back), ("zstd", plain.body.to_vec()));
+        let all = [("", plain), ("gzip", gzip), ("br", br), ("zstd", zstd)];
+        let tags: std::collections::BTreeSet<_> =
+            all.iter().map(|(_, answer)| answer.header("etag")).collect();
+        assert_eq!(tags.len(), if target.contains("since") { 1 } else { all.len() }, "{tags:?}");
+        for (coding, answer) in &all {
             assert_eq!(answer.header("vary"), "accept-encoding");
+            for tag in tags.iter().filter(|tag| !tag.is_empty()) {
+                let headers = [("accept-encoding", *coding), ("if-none-match", *tag)];
+                let again = site.get_with(target, &headers).await;
+                let is_own = *tag == answer.header("etag");
+                assert_eq!(again.status, if is_own { 304 } else { 200 }, "{target} {coding} {tag}");
+                assert_eq!(again.header("etag"), answer.header("etag"));
+            }
         }
     }
 }
@@ -101,24 +115,42 @@ async fn a_body_travels_in_the_coding_that_is_preferred_and_comes_back_the_same(
 async fn an_error_is_told_in_json_to_whoever_prefers_that() {
     // D-25.
     let site = Site::of(1..=2).await;
-    let text = "text/plain; charset=utf-8";
-    for (accept, media) in
-        [("application/json", JSON), ("*/*", text), ("application/atom+xml", text), ("text/html", text)]
-    {
+    let (text, problem) = ("text/plain; charset=utf-8", "application/problem+json");
+    for (accept, is_json) in [
+        ("application/json", true),
+        ("application/problem+json", true),
+        ("*/*", false),
+        ("application/atom+xml", false),
+        ("text/html", false),
+    ] {
         for (method, target, status) in [
             (Method::GET, "/feeds/nothing.json", 404),
             (Method::GET, "/feeds/blog.json?max=0", 400),
+            (Method::GET, "/feeds/blog.atom?max=0", 400),
+            (Method::GET, "/feeds/blog.json?callback=f&max=0", 400),
             (Method::PUT, "/feeds/blog.json", 405),
             (Method::GET, "/nowhere", 404),
+            (Method::GET, "/feeds?max=none", 400),
+            (Method::POST, "/hub?refuse=1", 400),
         ] {
+            let is_json = !target.contains("callback") && (is_json || target.contains(".json"));
+            let media = if is_json { problem } else { text };
             let answer = site.ask(method, target, &[("accept", accept)]).await;
-            assert_eq!((answer.status, answer.header("content-type")), (status, media), "{target}");
-            assert_eq!((answer.header("vary"), answer.header("cache-control")), ("accept", "no-store"));
+            assert_eq!((answer.status, answer.header("content-type")), (status, media), "{target} {accept}");
             assert_eq!(answer.header("x-content-type-options"), "nosniff");
-            if media == JSON {
+            if !target.starts_with("/hub") {
+                assert_eq!((answer.header("vary"), answer.header("cache-control")), ("accept", "no-store"));
+            }
+            if is_json {
+                // RFC 9457 section 3.1.
                 let told: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
-                assert_eq!(told["status"], status);
-                assert!(told["error"].as_str().is_some_and(|error| !error.is_empty()));
+                assert_eq!((&told["status"], &told["type"]), (&status.into(), &"about:blank".into()));
+                for member in ["title", "detail"] {
+                    let line = told[member].as_str().unwrap();
+                    assert!(!line.is_empty() && !line.contains('\n'), "{told}");
+                }
+            } else {
+                assert_eq!(answer.text().lines().count(), 1, "{}", answer.text());
             }
         }
     }

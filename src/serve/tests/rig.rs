@@ -15,7 +15,7 @@ use crate::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use serde_json::Value;
 use std::{convert::Infallible, ops::RangeInclusive, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,7 @@ pub(super) struct Site {
 pub(super) struct Setting {
     pub(super) prefix: &'static str,
     pub(super) waiters_max: usize,
+    pub(super) waiters_per_client_max: usize,
     pub(super) timeout_max: Duration,
     pub(super) readers: Config,
 }
@@ -44,6 +45,7 @@ impl Default for Setting {
         Self {
             prefix: "",
             waiters_max: 1000,
+            waiters_per_client_max: 1000,
             timeout_max: Duration::from_secs(300),
             readers: Config::default(),
         }
@@ -77,7 +79,7 @@ impl Site {
             },
             trust: WayTrust { proxies: vec!["10.0.0.0/8".parse().unwrap()], basic_over_http: false },
             sites: Arc::default(),
-            waiters: Waiters::new(setting.waiters_max, setting.timeout_max),
+            waiters: Waiters::new(setting.waiters_max, setting.waiters_per_client_max, setting.timeout_max),
             stop: CancellationToken::new(),
         };
         Self { rig, context: Arc::new(context) }
@@ -130,6 +132,43 @@ impl Site {
         }
     }
 
+    /// An answer whose body is read while it comes.
+    pub(super) fn open(
+        &self,
+        target: &str,
+        headers: &[(&str, &str)],
+    ) -> impl Future<Output = Opened> + Send + use<> {
+        let mut request = Request::get(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.open_any(request.body(Full::default()).unwrap())
+    }
+
+    /// Status and headers of an answer, and what comes of its body at first.
+    pub(super) async fn open_method(&self, method: Method, target: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut opened = self.open_any(request.body(Full::default()).unwrap()).await;
+        let body = opened.frame().await.unwrap_or_default();
+        Answer { status: opened.status, headers: opened.headers, body }
+    }
+
+    /// The same for any request.
+    pub(super) fn open_any(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> impl Future<Output = Opened> + Send + use<> {
+        let service = stack(Router::new(own_mounts(self.context.clone(), hub(), None)), Metrics::default());
+        async move {
+            let response = service.oneshot(request).await.unwrap_or_else(|never| match never {});
+            let (parts, body) = response.into_parts();
+            Opened { status: parts.status.as_u16(), headers: parts.headers, body: body.boxed_unsync() }
+        }
+    }
+
     pub(super) fn ask(
         &self,
         method: Method,
@@ -165,13 +204,34 @@ fn feed_settings() -> FeedSettings {
 fn hub() -> HubService {
     BoxCloneSyncService::new(tower::service_fn(|request: Request<Bytes>| async move {
         let sender = request.extensions().get::<Principal>().map(|sender| sender.name().to_owned());
+        let is_refused = request.uri().query() == Some("refuse=1");
         let mut response = Response::new(request.into_body());
         if let Some(sender) = sender {
             response.headers_mut().insert("x-sender", sender.parse().unwrap());
         }
         *response.status_mut() = http::StatusCode::ACCEPTED;
+        if is_refused {
+            *response.status_mut() = http::StatusCode::BAD_REQUEST;
+            *response.body_mut() = Bytes::from_static(b"no\n");
+            response.headers_mut().insert("content-type", "text/plain; charset=utf-8".parse().unwrap());
+        }
         Ok::<_, Infallible>(response)
     }))
+}
+
+/// An answer whose body comes.
+pub(super) struct Opened {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    body: UnsyncBoxBody<Bytes, tower::BoxError>,
+}
+
+impl Opened {
+    /// The next bytes; `None` at the end.
+    pub(super) async fn frame(&mut self) -> Option<Bytes> {
+        let frame = self.body.frame().await?;
+        Some(frame.unwrap().into_data().unwrap())
+    }
 }
 
 /// An answer.

@@ -128,7 +128,16 @@ async fn only_get_and_head_are_for_feeds_and_only_where_there_is_something() {
         }
         assert_eq!(site.ask(method, "/nowhere", &[]).await.status, 404);
     }
-    assert_eq!(site.ask(Method::OPTIONS, "/feeds/blog", &[]).await.status, 200);
+    for (target, methods) in [
+        ("/feeds", "GET, HEAD, OPTIONS"),
+        ("/feeds/blog", "GET, HEAD, OPTIONS"),
+        ("/feeds/blog.events", "GET, HEAD, OPTIONS"),
+        ("/feeds/blog/classic.rss", "GET, HEAD, OPTIONS"),
+        ("/hub", "GET, HEAD, POST, OPTIONS"),
+    ] {
+        let answer = site.ask(Method::OPTIONS, target, &[]).await;
+        assert_eq!((answer.status, answer.header("allow"), answer.body.len()), (200, methods, 0), "{target}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,6 +153,9 @@ async fn head_says_what_get_says() {
         "/feeds/blog/about",
         "/feeds/blog.json?max=0",
         "/feeds/none",
+        "/openapi.json",
+        "/hub",
+        "/nowhere",
     ] {
         let (get, head) = (site.get(target).await, site.ask(Method::HEAD, target, &[]).await);
         assert_eq!((get.status, get.headers), (head.status, head.headers), "{target}");
@@ -208,15 +220,28 @@ async fn every_answer_may_be_read_by_every_page_of_the_web() {
         let answer = site.ask(method, target, &origin).await;
         assert_eq!(answer.header("access-control-allow-origin"), "*", "{target}");
         let exposed = answer.header("access-control-expose-headers");
-        for name in ["etag", "last-modified", "link", "retry-after", "smart-feed-cursor"] {
+        for name in ["etag", "last-modified", "link", "retry-after", "allow", "im", "smart-feed-cursor"] {
             assert!(exposed.contains(name), "{exposed}");
         }
         assert!(!answer.header("vary").contains("origin"), "caches need not keep one copy for each page");
     }
-    let preflight = [("origin", "https://reader.example"), ("access-control-request-method", "GET")];
-    let answer = site.ask(Method::OPTIONS, "/feeds/blog.json", &preflight).await;
-    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, "*"));
-    assert!(answer.header("access-control-allow-methods").contains("GET"));
+    let preflight = [
+        ("origin", "https://reader.example"),
+        ("access-control-request-method", "GET"),
+        ("access-control-request-headers", "authorization, if-none-match, last-event-id"),
+    ];
+    for target in
+        ["/feeds/blog.json", "/feeds/blog.events", "/feeds", "/feeds/blog/about", "/hub", "/nowhere"]
+    {
+        let answer = site.ask(Method::OPTIONS, target, &preflight).await;
+        assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, "*"), "{target}");
+        let methods = answer.header("access-control-allow-methods");
+        assert!(["GET", "HEAD", "POST"].iter().all(|method| methods.contains(method)), "{methods}");
+        // A star does not stand for this one.
+        assert_eq!(answer.header("access-control-allow-headers"), "*,authorization");
+        assert_eq!(answer.header("access-control-max-age"), "86400");
+        assert_eq!(answer.header("access-control-allow-credentials"), "");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -305,7 +305,7 @@ fn samples() -> Vec<Sample> {
         last_t: AT,
         items: ItemCounts { total: 9, live: 8, shortened: 0, bytes: None },
         metadata: Arc::new(metadata()),
-        metadata_rev: 2,
+        metadata_t: Stamp::from_micros(2),
         ids: IdScheme { namespace: "example.org/feed".into(), rule: IdRule::IdAndLink },
         completeness: Completeness {
             first_cursor: some("1_0_1"),

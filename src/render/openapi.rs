@@ -1,0 +1,326 @@
+//! The description of our HTTP side as an OpenAPI 3.1 document, made of the tables that the server itself works by; not of the
+//! pages, which `about` has a schema for.
+
+use super::{
+    document::Audience,
+    event_stream, jsonp,
+    representation::Representation,
+    urls::{Query, Site},
+};
+use crate::feed::{filter::Filter, order::Order};
+use serde_json::{Map, Value, json};
+
+/// The media type of the document.
+pub const CONTENT_TYPE: &str = "application/json; charset=utf-8";
+
+/// The media types of an error: a line of text, or a problem (RFC 9457).
+const ERRORS: [&str; 2] = ["text/plain; charset=utf-8", "application/problem+json"];
+
+/// The document. It is the same for all feeds.
+pub fn document(site: &Site) -> Vec<u8> {
+    let mut paths = Map::new();
+    paths.insert("/feeds".into(), list());
+    paths.insert("/feeds/{name}".into(), negotiated());
+    for representation in Representation::all() {
+        let is_classic = representation.is_classic();
+        let path = if is_classic { "/feeds/{name}/classic." } else { "/feeds/{name}." };
+        let page = if is_classic { classic(representation) } else { page(representation) };
+        paths.insert(format!("{path}{}", representation.suffix()), page);
+    }
+    paths.insert("/feeds/{name}.events".into(), events());
+    paths.insert("/feeds/{name}/about".into(), about());
+    paths.insert("/hub".into(), hub(&[]));
+    paths.insert("/feeds/{name}/hub".into(), hub(&["name"]));
+    paths.insert("/openapi.json".into(), own());
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "everfeed",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Feeds with a memory: pull, long poll, server-sent events and WebSub.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": site.root() }],
+        "security": [{}, { "basic": [] }, { "bearer": [] }],
+        "paths": paths,
+        "components": {
+            "parameters": parameters(),
+            "responses": errors(),
+            "schemas": { "Problem": problem() },
+            "securitySchemes": {
+                "basic": { "type": "http", "scheme": "basic" },
+                "bearer": { "type": "http", "scheme": "bearer" },
+            },
+        },
+    });
+    serde_json::to_vec_pretty(&document).expect("strings and numbers always serialize into memory")
+}
+
+/// A description of a parameter of a query: its schema, and its meaning. `None` for one that is not described.
+fn query_parameter(name: &str) -> Option<(Value, &'static str)> {
+    let orders: Vec<_> = Order::ALL.into_iter().map(Order::name).collect();
+    // An empty value is none.
+    let text = || json!({ "type": "string" });
+    Some(match name {
+        "since" => (
+            json!({ "type": "string", "pattern": "^$|^(cursor|time|id):", "examples": ["cursor:", "time:2014-01-01"] }),
+            "Items after this position; `cursor:` is the beginning.",
+        ),
+        "until" => (
+            json!({ "type": "string", "pattern": "^$|^(cursor|time|id):", "examples": ["time:2030-01-01"] }),
+            "Items before this position.",
+        ),
+        "max" => (json!({ "type": "integer", "minimum": 1 }), "Items at most; larger numbers are clamped."),
+        "order" => (json!({ "type": "string", "enum": orders }), "The order of the items."),
+        "timeout" => (
+            json!({ "type": "integer", "minimum": 0 }),
+            "Seconds for which an empty answer is held until there is something.",
+        ),
+        "callback" => (
+            json!({ "type": "string", "maxLength": 128 }),
+            "The name of a function: the answer is a script that calls it (JSON-P).",
+        ),
+        "q" => (text(), "Items with all of these words, or phrases in quotes, in title or text."),
+        "author" => (text(), "Items of this author."),
+        "category" => (text(), "Items of this category."),
+        "deleted" => {
+            (json!({ "type": "string", "enum": ["", "no", "only"] }), "Without, or only, what is deleted.")
+        }
+        "has" => (json!({ "type": "string", "enum": ["", "enclosure"] }), "Items with a file beside them."),
+        "lang" => (text(), "Items in this language."),
+        "after" => (text(), "Feeds behind this name."),
+        _ => return None,
+    })
+}
+
+/// The parameters, by name.
+fn parameters() -> Map<String, Value> {
+    let mut all = Map::new();
+    let name = json!({
+        "name": "name", "in": "path", "required": true, "description": "The name of the feed.",
+        "schema": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$" },
+    });
+    all.insert("name".into(), name);
+    let words = json!({
+        "name": "q", "in": "query", "description": "Feeds whose name or title holds all of these words.",
+        "schema": { "type": "string" },
+    });
+    all.insert("words".into(), words);
+    for key in Query::NAMES.into_iter().chain(["after"]) {
+        if let Some((schema, description)) = query_parameter(key) {
+            let parameter =
+                json!({ "name": key, "in": "query", "description": description, "schema": schema });
+            all.insert(key.into(), parameter);
+        }
+    }
+    for (key, header, description) in [
+        ("if-none-match", "If-None-Match", "Tags of copies that the consumer holds."),
+        ("if-modified-since", "If-Modified-Since", "The date of the copy that the consumer holds."),
+        ("a-im", "A-IM", "`feed`: the consumer takes changed items alone (RFC 3229)."),
+        (
+            "last-event-id",
+            "Last-Event-ID",
+            "The cursor behind the last event that was seen; goes before `since`.",
+        ),
+    ] {
+        let parameter = json!({
+            "name": header, "in": "header", "description": description, "schema": { "type": "string" },
+        });
+        all.insert(key.into(), parameter);
+    }
+    all
+}
+
+/// The answers that are errors, by status.
+const ERROR_ANSWERS: [(u16, &str); 14] = [
+    (400, "The request is wrong; the answer says how."),
+    (401, "Credentials are needed, or are not good."),
+    (403, "A password over plain HTTP, or a private feed as a script."),
+    (404, "There is no such feed, or no item of that id."),
+    (405, "The method is not taken here; `Allow` names those that are."),
+    (406, "Nothing that is offered is accepted."),
+    (408, "The body of the request did not come in time."),
+    (409, "The callback could not be verified."),
+    (410, "The feed is not served any more."),
+    (413, "The body of the request is too large."),
+    (414, "The path with its query is too long."),
+    (415, "The body of the request is no form."),
+    (429, "Too many requests of one client; `Retry-After` says when to come again."),
+    (503, "Not now; `Retry-After` says when to come again."),
+];
+
+fn errors() -> Map<String, Value> {
+    let content: Map<String, Value> = ERRORS
+        .into_iter()
+        .map(|media| {
+            let schema = if media.ends_with("json") {
+                json!({ "$ref": "#/components/schemas/Problem" })
+            } else {
+                json!({ "type": "string" })
+            };
+            (media.to_owned(), json!({ "schema": schema }))
+        })
+        .collect();
+    let answer = |(status, description): (u16, &str)| {
+        (status.to_string(), json!({ "description": description, "content": content }))
+    };
+    ERROR_ANSWERS.into_iter().map(answer).collect()
+}
+
+fn problem() -> Value {
+    json!({
+        "type": "object",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": { "const": "about:blank" },
+            "title": { "type": "string" },
+            "status": { "type": "integer", "minimum": 400, "maximum": 599 },
+            "detail": { "type": "string" },
+        },
+    })
+}
+
+/// A GET, and the HEAD beside it.
+fn reading(summary: &str, parameters: &[&str], answers: Map<String, Value>, errors: &[u16]) -> Value {
+    let responses = with_errors(answers, errors);
+    let operation = |summary: String| json!({ "summary": summary, "parameters": references(parameters), "responses": responses });
+    json!({ "get": operation(summary.to_owned()), "head": operation(format!("{summary} Its headers alone.")) })
+}
+
+fn references(parameters: &[&str]) -> Vec<Value> {
+    parameters.iter().map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })).collect()
+}
+
+fn with_errors(mut answers: Map<String, Value>, errors: &[u16]) -> Map<String, Value> {
+    for status in errors {
+        answers.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{status}") }));
+    }
+    answers
+}
+
+/// A good answer in any of these media types.
+fn good<'a>(description: &str, media_types: impl IntoIterator<Item = &'a str>) -> Map<String, Value> {
+    let content: Map<String, Value> =
+        media_types.into_iter().map(|media| (media.to_owned(), json!({}))).collect();
+    let answer = json!({ "description": description, "content": content });
+    [("200".to_owned(), answer)].into_iter().collect()
+}
+
+/// A page with validators.
+fn validated<'a>(
+    description: &str,
+    media_types: impl IntoIterator<Item = &'a str> + Clone,
+) -> Map<String, Value> {
+    let mut answers = good(description, media_types.clone());
+    answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
+    let changed =
+        good("The items that have changed since the state of the consumer (RFC 3229).", media_types);
+    answers.extend(changed.into_iter().map(|(_, answer)| ("226".to_owned(), answer)));
+    answers
+}
+
+const FEED_ERRORS: &[u16] = &[400, 401, 403, 404, 410, 414, 429, 503];
+const VALIDATORS: [&str; 3] = ["if-none-match", "if-modified-since", "a-im"];
+
+fn page_parameters() -> Vec<&'static str> {
+    ["name"].into_iter().chain(Query::NAMES).chain(VALIDATORS).collect()
+}
+
+fn page(representation: Representation) -> Value {
+    // With `callback` every form is a script.
+    let media = [representation.content_type(), jsonp::CONTENT_TYPE];
+    let summary = format!("A page of a feed as {}.", representation.syntax_title());
+    reading(&summary, &page_parameters(), validated("A page.", media), FEED_ERRORS)
+}
+
+fn negotiated() -> Value {
+    let media = Representation::of(Audience::Full).map(Representation::content_type);
+    let media: Vec<_> = media.chain([jsonp::CONTENT_TYPE, event_stream::CONTENT_TYPE]).collect();
+    let errors: Vec<u16> = FEED_ERRORS.iter().copied().chain([406]).collect();
+    let parameters: Vec<_> = page_parameters().into_iter().chain(["last-event-id"]).collect();
+    reading(
+        "A page of a feed, in the form that is accepted.",
+        &parameters,
+        validated("A page.", media),
+        &errors,
+    )
+}
+
+fn classic(representation: Representation) -> Value {
+    let summary = format!("The newest posts, for ordinary readers, as {}.", representation.syntax_title());
+    let parameters: Vec<_> = ["name"].into_iter().chain(Filter::NAMES).chain(VALIDATORS).collect();
+    reading(
+        &summary,
+        &parameters,
+        validated("The newest posts.", [representation.content_type()]),
+        FEED_ERRORS,
+    )
+}
+
+fn events() -> Value {
+    let answers = good("A stream of events, one an item.", [event_stream::CONTENT_TYPE]);
+    let parameters: Vec<_> =
+        ["name", "since", "order", "timeout", "last-event-id"].into_iter().chain(Filter::NAMES).collect();
+    reading("The changes of a feed, as they happen.", &parameters, answers, FEED_ERRORS)
+}
+
+/// For people, and for programs.
+const DESCRIPTIONS: [&str; 2] = ["application/json; charset=utf-8", super::html::CONTENT_TYPE];
+
+fn list() -> Value {
+    let mut answers = good("Some of the feeds; `next` leads to those behind them.", DESCRIPTIONS);
+    answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
+    let parameters = ["after", "max", "words", "if-none-match"];
+    reading("The feeds.", &parameters, answers, &[400, 401, 403, 414, 429, 503])
+}
+
+fn about() -> Value {
+    let mut answers = good("What the feed is, and how to read it.", DESCRIPTIONS);
+    answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
+    reading("The description of a feed.", &["name", "if-none-match"], answers, FEED_ERRORS)
+}
+
+fn own() -> Value {
+    let mut answers = good("This document.", [CONTENT_TYPE]);
+    answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
+    reading("This document.", &["if-none-match"], answers, &[401, 403, 414, 429, 503])
+}
+
+fn hub(parameters: &[&str]) -> Value {
+    const TEXT: &str = ERRORS[0];
+    let told = |status: &str, description: &str| {
+        (status.to_owned(), json!({ "description": description, "content": { TEXT: {} } }))
+    };
+    let nothing =
+        |status: &str, description: &str| (status.to_owned(), json!({ "description": description }));
+    let mut hub = reading(
+        "What the hub is.",
+        parameters,
+        good("How to subscribe.", [TEXT]),
+        &[400, 401, 403, 414, 429, 503],
+    );
+    let answers = [
+        told("202", "The request is taken: the callback is asked, or a hint is not needed."),
+        nothing("204", "The feed is looked at."),
+    ];
+    let errors = [400, 401, 403, 404, 408, 409, 410, 413, 414, 415, 429, 503];
+    let form = json!({
+        "type": "object",
+        "required": ["hub.mode"],
+        "properties": {
+            "hub.mode": { "type": "string", "enum": ["subscribe", "unsubscribe", "publish"] },
+            "hub.topic": { "type": "string" },
+            "hub.callback": { "type": "string" },
+            "hub.lease_seconds": { "type": "string" },
+            "hub.secret": { "type": "string" },
+            "hub.url": { "type": "string" },
+        },
+    });
+    hub["post"] = json!({
+        "summary": "Subscribes, unsubscribes, or says that a feed has changed (WebSub).",
+        "parameters": references(parameters),
+        "requestBody": { "required": true, "content": { "application/x-www-form-urlencoded": { "schema": form } } },
+        "responses": with_errors(answers.into_iter().collect(), &errors),
+    });
+    hub
+}

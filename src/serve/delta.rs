@@ -1,0 +1,38 @@
+//! Deltas (RFC 3229, `A-IM: feed`): does a consumer take the changed items of a page alone, and since which state? Not which
+//! items those are.
+
+use super::accept::{self, CODINGS, coding_tag};
+use crate::feed::{record::Head, stamp::Stamp};
+use http::{HeaderMap, HeaderName, header::IF_NONE_MATCH};
+
+/// Manipulations of a body that a consumer takes.
+const A_IM: HeaderName = HeaderName::from_static("a-im");
+
+/// True where the consumer takes changed items alone.
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    let accepted = accept::joined(headers, &A_IM);
+    let takes = |part: &str| {
+        let (name, quality) = accept::weighted(part);
+        name == "feed" && quality > 0
+    };
+    accepted.is_some_and(|accepted| accepted.split(',').any(takes))
+}
+
+/// The newest state of a view that the consumer holds, by its tags; those of other views, and of a later state than ours, say
+/// nothing. `tail` is what the tags of the view have in common behind state and revision.
+pub(super) fn base(headers: &HeaderMap, tail: &str, head: Head) -> Option<Stamp> {
+    let known = accept::joined(headers, &IF_NONE_MATCH)?;
+    let states = known.split(',').filter_map(|tag| state(tag, tail));
+    states.filter(|base| *base > Stamp::ZERO && *base <= head.last_t).max()
+}
+
+/// The state in a tag of a view, in any coding.
+fn state(tag: &str, tail: &str) -> Option<Stamp> {
+    let tag = tag.trim();
+    let tag = tag.strip_prefix("W/").unwrap_or(tag).strip_prefix('"')?.strip_suffix('"')?;
+    let (t, rest) = tag.split_once('.')?;
+    let (_, rest) = rest.split_once('.')?;
+    let coding = rest.strip_prefix(tail)?;
+    let is_ours = coding.is_empty() || CODINGS.into_iter().any(|ours| coding_tag(ours) == coding);
+    is_ours.then(|| u64::from_str_radix(t, 16).ok().map(Stamp::from_micros)).flatten()
+}

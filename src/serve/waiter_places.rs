@@ -1,0 +1,131 @@
+//! Places for requests that wait: held ones and streams of events, in all and for each client; not how long they wait.
+
+use super::refusal::Refusal;
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Bits of an address of version 6 that tell the network of a client, who has all addresses in it.
+const NET_BITS: u32 = 64;
+
+/// Number of places that each client has taken.
+type TakenPlaces = Arc<Mutex<HashMap<IpAddr, usize>>>;
+
+/// Places, taken and free.
+#[derive(Clone, Debug)]
+pub(super) struct WaiterPlaces {
+    free: Arc<Semaphore>,
+    max: usize,
+    taken: TakenPlaces,
+    each_max: usize,
+}
+
+/// A place of one request; dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct WaiterPlace {
+    _place: OwnedSemaphorePermit,
+    client: Option<(IpAddr, TakenPlaces)>,
+}
+
+impl WaiterPlaces {
+    /// So many places, of which one client takes so many at most.
+    pub(super) fn new(max: usize, each_max: usize) -> Self {
+        let max = max.min(Semaphore::MAX_PERMITS);
+        Self { free: Arc::new(Semaphore::new(max)), max, taken: Arc::default(), each_max }
+    }
+
+    /// A place for a request of a client. Requests of this machine count in all only: a proxy in front of us sends those of
+    /// everybody.
+    pub(super) fn enter(&self, client: Option<IpAddr>) -> Result<WaiterPlace, Refusal> {
+        let place = self.free.clone().try_acquire_owned().map_err(|_| Refusal::busy())?;
+        let client = client.map(network).filter(|client| !client.is_loopback());
+        if let Some(client) = client {
+            let mut taken = lock(&self.taken);
+            let count = taken.entry(client).or_default();
+            if *count >= self.each_max {
+                return Err(Refusal::too_many(self.each_max));
+            }
+            *count += 1;
+        }
+        let client = client.map(|client| (client, self.taken.clone()));
+        Ok(WaiterPlace { _place: place, client })
+    }
+
+    /// Places that are taken.
+    pub(super) fn taken(&self) -> usize {
+        self.max - self.free.available_permits()
+    }
+}
+
+impl Drop for WaiterPlace {
+    fn drop(&mut self) {
+        let Some((client, taken)) = &self.client else { return };
+        let mut taken = lock(taken);
+        if let Some(count) = taken.get_mut(client) {
+            *count -= 1;
+            if *count == 0 {
+                taken.remove(client);
+            }
+        }
+    }
+}
+
+/// The address by which a client is counted.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if !address.is_loopback() => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - NET_BITS))))
+        }
+        address => address,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(address: &str) -> Option<IpAddr> {
+        Some(address.parse().unwrap())
+    }
+
+    #[test]
+    fn one_more_than_fit_is_refused() {
+        let places = WaiterPlaces::new(1, 1);
+        let place = places.enter(None).unwrap();
+        assert!(places.enter(None).is_err());
+        assert_eq!(places.taken(), 1);
+        drop(place);
+        assert!(places.enter(None).is_ok());
+    }
+
+    #[test]
+    fn one_client_takes_no_more_than_its_share_and_gives_it_back() {
+        let places = WaiterPlaces::new(100, 2);
+        let held: Vec<_> = ["192.0.2.1", "::ffff:192.0.2.1"].map(|a| places.enter(from(a)).unwrap()).into();
+        assert!(places.enter(from("192.0.2.1")).is_err());
+        assert_eq!(places.taken(), 2, "whoever is refused takes no place");
+        let others: Vec<_> =
+            ["192.0.2.2", "2001:db8::1", "2001:db8::2"].map(|a| places.enter(from(a)).unwrap()).into();
+        assert!(places.enter(from("2001:db8::3:4")).is_err(), "one network of version 6 is one client");
+        assert!(places.enter(from("2001:db8:0:1::1")).is_ok());
+        drop(held);
+        assert!(places.enter(from("192.0.2.1")).is_ok());
+        drop(others);
+        assert_eq!((places.taken(), lock(&places.taken).len()), (0, 0), "nothing is kept of who has gone");
+    }
+
+    #[test]
+    fn requests_of_this_machine_are_counted_in_all_only() {
+        let places = WaiterPlaces::new(3, 1);
+        let held: Vec<_> = ["127.0.0.1", "127.0.0.1", "::1"].map(|a| places.enter(from(a)).unwrap()).into();
+        assert!(places.enter(from("::1")).is_err());
+        assert_eq!(held.len(), 3);
+    }
+}
