@@ -129,7 +129,7 @@ mod tests {
     use std::sync::Arc;
 
     fn opml_of(feeds: &[FeedRecord], next: Option<&str>) -> String {
-        let list = List { site: &site(), feeds, total: feeds.len(), next };
+        let list = List { site: &site(), feeds, total: feeds.len(), words: "", next };
         String::from_utf8(opml(&list)).unwrap()
     }
 
