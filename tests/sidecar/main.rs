@@ -15,5 +15,6 @@ mod pages;
 mod pings;
 
 mod private;
+mod redirects;
 
 mod rig;
