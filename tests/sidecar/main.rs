@@ -15,6 +15,7 @@ mod pages;
 mod pings;
 
 mod private;
+
 mod redirects;
 
 mod rig;
