@@ -27,7 +27,7 @@ pub use error::{Awaited, ConnectFault, Fault, FetchError, NameFault, Refused, Si
 pub use inflate_cap::FirstBytes;
 pub use pacing::{freshness, parse_retry_after};
 pub use per_host::{Governor, Throttled};
-pub use redirect::{HomeOnly, Landing, is_below};
+pub use redirect::{HomeOnly, KnownAs, Landing, NAME_HEADERS, is_below};
 pub use wire::BuildError;
 
 use bytes::Bytes;

@@ -26,10 +26,11 @@ pub enum LogForm {
 /// Starts logging to standard error. `filter` as `RUST_LOG` has it; a second call changes nothing.
 pub fn log(form: LogForm, filter: &str) {
     let asked_for = std::env::var_os(EnvFilter::DEFAULT_ENV);
+    let usual = || EnvFilter::new(without_strangers_lines(filter));
     let (filter, mistake) = match asked_for.as_deref().map(|text| filter_of(&text.to_string_lossy())) {
         Some(Ok(Some(asked_for))) => (asked_for, None),
-        None | Some(Ok(None)) => (EnvFilter::new(filter), None),
-        Some(Err(mistake)) => (EnvFilter::new(filter), Some(format!("{mistake}; `{filter}` holds instead"))),
+        None | Some(Ok(None)) => (usual(), None),
+        Some(Err(mistake)) => (usual(), Some(format!("{mistake}; `{filter}` holds instead"))),
     };
     let lines = tracing_subscriber::registry().with(filter);
     let _ = match form {
@@ -66,7 +67,19 @@ fn filter_of(text: &str) -> Result<Option<EnvFilter>, String> {
             return Err(format!("RUST_LOG: found `{word}`; did you mean `{near}`?"));
         }
     }
-    EnvFilter::builder().parse(text).map(Some).map_err(|error| format!("RUST_LOG: {error}; {advice}"))
+    let text = without_strangers_lines(text);
+    EnvFilter::builder().parse(&text).map(Some).map_err(|error| format!("RUST_LOG: {error}; {advice}"))
+}
+
+/// A filter without the warnings of h2, unless it asks for h2 or for everything: h2 warns of single frames that a peer sent,
+/// so that anybody could fill the log.
+fn without_strangers_lines(filter: &str) -> String {
+    let asks = |word: &str| filter.to_ascii_lowercase().contains(word);
+    if ["h2", "debug", "trace"].into_iter().any(asks) {
+        filter.to_owned()
+    } else {
+        format!("{filter},h2=off")
+    }
 }
 
 /// The outcome of something.
@@ -224,6 +237,7 @@ pub fn exposition(registry: &Registry) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     #[test]
     fn a_mistake_in_rust_log_is_told_and_what_is_meant_is_taken() {
@@ -242,6 +256,40 @@ mod tests {
         ] {
             let mistake = filter_of(bad).err().unwrap_or_else(|| panic!("`{bad}` is a mistake"));
             assert!(mistake.contains("RUST_LOG") && mistake.contains(part), "{mistake}");
+        }
+    }
+
+    /// True when a warning of this module is logged.
+    fn warns(filter: &str) -> bool {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let written = lines.clone();
+        let layer = fmt::layer().with_writer(move || Written(written.clone()));
+        let filter = filter_of(filter).unwrap().unwrap();
+        let _logging = tracing_subscriber::registry().with(filter).with(layer).set_default();
+        tracing::warn!(target: "h2::proto::ping_pong", "recv PING ack that we never sent");
+        let lines = lines.lock().unwrap();
+        !lines.is_empty()
+    }
+
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_peer_cannot_fill_the_log_with_frames_unless_somebody_asks_for_that() {
+        for quiet in ["info", "warn", "info,everfeed::hub=warn", "everfeed=info"] {
+            assert!(!warns(quiet), "{quiet}");
+        }
+        for asked in ["debug", "trace", "info,h2=warn"] {
+            assert!(warns(asked), "{asked}");
         }
     }
 

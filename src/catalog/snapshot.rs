@@ -22,9 +22,15 @@ pub struct RegisteredFeed {
 }
 
 impl RegisteredFeed {
-    /// The upstream's URL as everybody may see it.
+    /// The upstream's URL without what is secret in it, for the operator.
     pub fn shown_url(&self) -> String {
         public_url(&self.settings.url)
+    }
+
+    /// The address at which readers know it: the first of its public URLs, or else the upstream's, which may be one of this
+    /// machine or of a network behind it.
+    pub fn known_url(&self) -> String {
+        self.settings.aliases.first().map_or_else(|| self.shown_url(), public_url)
     }
 }
 

@@ -8,8 +8,8 @@ use crate::{
         schedule::{self, Answer, Failure, FaultKind, NoAnswerCause, Plan, PollState, ValidatorPair, Whose},
     },
     layers::{
-        Asked, Awaited, BodyMemory, Client, Fault, FetchError, Landing, Refused, Size, Trusted, Validators,
-        client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
+        Asked, Awaited, BodyMemory, Client, Fault, FetchError, KnownAs, Landing, NAME_HEADERS, Refused, Size,
+        Trusted, Validators, client::ACCEPT_FEEDS, freshness, is_below, parse_retry_after,
     },
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -17,8 +17,7 @@ use bytes::Bytes;
 use http::{
     HeaderValue, Request, Response, StatusCode,
     header::{
-        ACCEPT, AUTHORIZATION, CONTENT_LANGUAGE, CONTENT_TYPE, HOST, HeaderMap, HeaderName, RETRY_AFTER,
-        USER_AGENT,
+        ACCEPT, AUTHORIZATION, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, USER_AGENT,
     },
 };
 use std::{
@@ -131,6 +130,7 @@ impl Upstream {
             && url.origin() == feed.url.origin()
         {
             request.headers_mut().extend(known_as_headers(known_as));
+            request.extensions_mut().insert(KnownAs::new(&feed.url, known_as));
         }
         request.extensions_mut().insert(Trusted::origin_of(&feed.url));
         Ok(request)
@@ -218,11 +218,7 @@ fn known_as_headers(known_as: &Url) -> Vec<(HeaderName, HeaderValue)> {
     let authority = &known_as[url::Position::BeforeHost..url::Position::AfterPort];
     let Ok(host) = HeaderValue::from_str(authority) else { return Vec::new() };
     let scheme = if known_as.scheme() == "https" { "https" } else { "http" };
-    vec![
-        (HOST, host.clone()),
-        (HeaderName::from_static("x-forwarded-host"), host),
-        (HeaderName::from_static("x-forwarded-proto"), HeaderValue::from_static(scheme)),
-    ]
+    NAME_HEADERS.into_iter().zip([host.clone(), host, HeaderValue::from_static(scheme)]).collect()
 }
 
 /// Media types that are asked for.

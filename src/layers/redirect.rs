@@ -4,8 +4,8 @@
 use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, LOCATION};
-use http::{Method, StatusCode};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, LOCATION};
+use http::{HeaderName, Method, StatusCode};
 use tower::{Layer, Service, ServiceExt};
 use url::Url;
 
@@ -43,6 +43,39 @@ pub struct Landing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HomeOnly;
 
+/// Request extension: the name by which readers know a site that is asked at its origin, since we stand before it. A redirect
+/// to that name means the origin, too: followed by the name, it would lead back to us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownAs {
+    origin: Url,
+    public: Url,
+}
+
+/// Headers by which the origin of a site is told under which name it is asked; for nobody else.
+pub const NAME_HEADERS: [HeaderName; 3] =
+    [HOST, HeaderName::from_static("x-forwarded-host"), HeaderName::from_static("x-forwarded-proto")];
+
+impl KnownAs {
+    /// The site at the origin of one URL, which readers know by the host of the other.
+    pub fn new(origin: &Url, public: &Url) -> Self {
+        Self { origin: origin.clone(), public: public.clone() }
+    }
+
+    /// The same resource at the origin, for a URL under the name that readers know, by http or https.
+    fn at_origin(&self, url: Url) -> Url {
+        if url.host() != self.public.host() || url.port() != self.public.port() {
+            return url;
+        }
+        let mut there = self.origin.clone();
+        // Both fail only for URLs without a host.
+        let _ = there.set_username("");
+        let _ = there.set_password(None);
+        there.set_path(url.path());
+        there.set_query(url.query());
+        there
+    }
+}
+
 impl Landing {
     /// True when there were redirects and each was permanent.
     pub fn is_permanent(&self) -> bool {
@@ -78,7 +111,7 @@ impl<S: Exchange> Service<Request> for Redirect<S> {
         let redirects_max = self.redirects_max;
         let mut inner = take_ready(&mut self.inner);
         Box::pin(async move {
-            let mut trail = Trail::start(url_of(request.uri())?);
+            let mut trail = Trail::start(&request)?;
             let stays_home = request.extensions().get::<HomeOnly>().is_some();
             let mut next = request;
             loop {
@@ -117,11 +150,13 @@ struct Trail {
     urls: Vec<Url>,
     /// Number of the leading redirects that were permanent.
     permanent: usize,
+    known_as: Option<KnownAs>,
 }
 
 impl Trail {
-    fn start(url: Url) -> Self {
-        Self { urls: vec![url], permanent: 0 }
+    fn start(request: &Request) -> Result<Self, FetchError> {
+        let known_as = request.extensions().get().cloned();
+        Ok(Self { urls: vec![url_of(request.uri())?], permanent: 0, known_as })
     }
 
     fn here(&self) -> &Url {
@@ -133,7 +168,7 @@ impl Trail {
     }
 
     fn follow(&mut self, reply: &Reply) -> Result<(), BadRedirect> {
-        let target = target(self.here(), reply)?;
+        let target = target(self.here(), reply, self.known_as.as_ref())?;
         if self.urls.contains(&target) {
             return Err(BadRedirect::Loop);
         }
@@ -164,12 +199,15 @@ impl Trail {
     }
 }
 
-fn target(from: &Url, reply: &Reply) -> Result<Url, BadRedirect> {
+fn target(from: &Url, reply: &Reply, known_as: Option<&KnownAs>) -> Result<Url, BadRedirect> {
     let location = reply.headers().get(LOCATION).ok_or(BadRedirect::NoLocation)?;
     // Raw UTF-8 in Location is common and meant as it looks.
     let location = std::str::from_utf8(location.as_bytes()).map_err(|_| BadRedirect::Unreadable)?;
     let mut target = from.join(location.trim()).map_err(|_| BadRedirect::Unreadable)?;
     target.set_fragment(None);
+    if let Some(known_as) = known_as {
+        target = known_as.at_origin(target);
+    }
     match (from.scheme(), target.scheme()) {
         ("https", "http") => Err(BadRedirect::Downgrade),
         (_, "http" | "https") => Ok(target),
@@ -190,6 +228,11 @@ fn onward(mut request: Request, status: StatusCode, trail: &Trail) -> Result<Req
     if trail.crossed_origins() || !is_below(&trail.urls[0], trail.here()) {
         request.headers_mut().remove(AUTHORIZATION);
         request.headers_mut().remove(COOKIE);
+    }
+    if trail.crossed_origins() {
+        for name in NAME_HEADERS {
+            request.headers_mut().remove(name);
+        }
     }
     let becomes_get = match status.as_u16() {
         303 => *request.method() != Method::HEAD,

@@ -121,7 +121,7 @@ pub(super) async fn about(
     let form = AnswerForm::of(request, caller)?;
     let no = context.feed(name)?;
     let feed = context.store.feed(no).await?;
-    let upstream = context.gate.catalog.snapshot().feed_no(no).map(|feed| feed.shown_url());
+    let upstream = context.gate.catalog.snapshot().feed_no(no).map(|feed| feed.known_url());
     let polled = context.store.poll(no).await?.unwrap_or_default();
     let (max_cap, timeout_cap_secs) =
         (context.readers.config().page_items_max, context.waiters.timeout_max_secs());

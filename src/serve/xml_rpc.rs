@@ -91,9 +91,9 @@ impl XmlRpcCall {
         if is_at(path, &["methodCall", "methodName"]) {
             self.method.push_str(text);
         } else if let Some(last) = self.parameters.last_mut() {
-            if is_at(path, &["methodCall", "params", "param", "value", "string"]) {
-                last.push_str(text);
-            } else if is_at(path, &["methodCall", "params", "param", "value"]) && !text.trim().is_empty() {
+            let is_typed = is_at(path, &["methodCall", "params", "param", "value", "string"]);
+            let is_bare = is_at(path, &["methodCall", "params", "param", "value"]);
+            if is_typed || (is_bare && !text.trim().is_empty()) {
                 last.push_str(text);
             }
         }

@@ -188,3 +188,21 @@ async fn haproxy_hands_the_feed_to_everfeed_and_the_rest_to_the_blog() {
 async fn apache_hands_the_feed_to_everfeed_and_the_rest_to_the_blog() {
     check(&APACHE).await;
 }
+
+/// Seconds of a long poll that outlasts the time-outs that web servers have when nobody sets them (60).
+const LONG_SECS: u64 = 70;
+
+#[tokio::test]
+#[ignore = "takes more than a minute"]
+async fn a_long_poll_outlasts_the_usual_time_outs_of_all_of_them() {
+    let waits = async |server: &WebServer| {
+        let deployment = Deployment::start(server).await;
+        let url = deployment.url(&format!("/rss.xml?since=time:2100-01-01&timeout={LONG_SECS}"));
+        let began = Instant::now();
+        let page = deployment.asked(READER, &["-m", "100", &url]).await;
+        assert_eq!(page.status, 200, "{page:?}");
+        let secs = began.elapsed().as_secs();
+        assert!((LONG_SECS..LONG_SECS + 10).contains(&secs), "{secs}");
+    };
+    tokio::join!(waits(&NGINX), waits(&CADDY), waits(&HAPROXY), waits(&APACHE));
+}

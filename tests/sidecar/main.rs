@@ -16,4 +16,6 @@ mod pings;
 
 mod private;
 
+mod redirects;
+
 mod rig;

@@ -52,6 +52,45 @@ async fn the_answer_says_where_it_came_from() {
     }
 }
 
+/// Asks the origin of a site that readers know as `https://blog.example/`; where the last request went, and its `Host`.
+async fn ends_of_a_site(location: &'static str) -> (String, Option<String>) {
+    const ORIGIN: &str = "http://127.0.0.1:8081/feed";
+    let mut request = get(ORIGIN);
+    let known_as = KnownAs::new(
+        &Url::parse("http://me:secret@127.0.0.1:8081/feed").unwrap(),
+        &Url::parse("https://blog.example/feed").unwrap(),
+    );
+    request.extensions_mut().insert(known_as);
+    for name in NAME_HEADERS {
+        request.headers_mut().insert(name, http::HeaderValue::from_static("blog.example"));
+    }
+    let table: Table = Box::leak(Box::new([(ORIGIN, 301, location)]));
+    let (answer, seen) = walk(request, table).await;
+    let last = seen.last().unwrap();
+    let named = NAME_HEADERS.map(|name| last.headers().contains_key(name));
+    assert!(named.iter().all(|is_there| *is_there == named[0]), "{named:?}");
+    let host = last.headers().get(HOST).map(|host| host.to_str().unwrap().to_owned());
+    let end = answer.map_or_else(|error| error.to_string(), |_| last.uri().to_string());
+    (end, host)
+}
+
+#[tokio::test]
+async fn a_redirect_to_the_name_that_readers_know_stays_at_the_origin_and_nobody_else_is_told_the_name() {
+    let named = Some("blog.example".to_owned());
+    let at_origin = |path: &str| (format!("http://127.0.0.1:8081{path}"), named.clone());
+    assert_eq!(ends_of_a_site("https://blog.example/feed/").await, at_origin("/feed/"));
+    assert_eq!(ends_of_a_site("http://blog.example/?feed=rss2#x").await, at_origin("/?feed=rss2"));
+    assert_eq!(ends_of_a_site("/feed/").await, at_origin("/feed/"));
+    // By the name it would lead to us, who have nothing newer.
+    let to_itself = FetchError::from(BadRedirect::Loop).to_string();
+    assert_eq!(ends_of_a_site("https://blog.example/feed").await, (to_itself, named.clone()));
+    for elsewhere in
+        ["https://feeds.example/blog", "https://blog.example:8443/feed", "http://127.0.0.1:82/feed"]
+    {
+        assert_eq!(ends_of_a_site(elsewhere).await, (elsewhere.to_owned(), None));
+    }
+}
+
 #[tokio::test]
 async fn only_the_leading_run_of_permanent_redirects_moves_a_feed() {
     let mixed = landing(
