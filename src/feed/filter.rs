@@ -262,7 +262,7 @@ fn phrases(words: &str) -> Result<Vec<String>, BadFilter> {
     let mut phrases = Vec::new();
     // Every second part stands between quotation marks.
     let parts: Vec<&str> = words.split('"').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return Err(BadFilter::OpenQuote);
     }
     for (at, part) in parts.into_iter().enumerate() {

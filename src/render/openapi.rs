@@ -3,7 +3,7 @@
 
 use super::{
     document::Audience,
-    event_stream, jsonp,
+    event_stream, jsonp, list,
     representation::Representation,
     urls::{Query, Site},
 };
@@ -19,7 +19,8 @@ const ERRORS: [&str; 2] = ["text/plain; charset=utf-8", "application/problem+jso
 /// The document. It is the same for all feeds.
 pub fn document(site: &Site) -> Vec<u8> {
     let mut paths = Map::new();
-    paths.insert("/feeds".into(), list());
+    paths.insert("/feeds".into(), feeds());
+    paths.insert("/feeds.opml".into(), outline());
     paths.insert("/feeds/{name}".into(), negotiated());
     for representation in Representation::all() {
         let is_classic = representation.is_classic();
@@ -264,20 +265,28 @@ fn events() -> Value {
     reading("The changes of a feed, as they happen.", &parameters, answers, FEED_ERRORS)
 }
 
-/// For people, and for programs.
-const DESCRIPTIONS: [&str; 2] = ["application/json; charset=utf-8", super::html::CONTENT_TYPE];
+/// For people, for programs, and for scripts of pages elsewhere.
+const DESCRIPTIONS: [&str; 3] =
+    ["application/json; charset=utf-8", super::html::CONTENT_TYPE, jsonp::CONTENT_TYPE];
 
-fn list() -> Value {
+fn feeds() -> Value {
     let mut answers = good("Some of the feeds; `next` leads to those behind them.", DESCRIPTIONS);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    let parameters = ["after", "max", "words", "if-none-match"];
+    let parameters = ["after", "max", "words", "callback", "if-none-match"];
     reading("The feeds.", &parameters, answers, &[400, 401, 403, 414, 429, 503])
+}
+
+fn outline() -> Value {
+    let mut answers = good("Some of the feeds as OPML 2.0.", [list::OPML_TYPE]);
+    answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
+    let parameters = ["after", "max", "words", "if-none-match"];
+    reading("The feeds, for the import of readers.", &parameters, answers, &[400, 401, 403, 414, 429, 503])
 }
 
 fn about() -> Value {
     let mut answers = good("What the feed is, and how to read it.", DESCRIPTIONS);
     answers.insert("304".into(), json!({ "description": "The consumer holds it already." }));
-    reading("The description of a feed.", &["name", "if-none-match"], answers, FEED_ERRORS)
+    reading("The description of a feed.", &["name", "callback", "if-none-match"], answers, FEED_ERRORS)
 }
 
 fn own() -> Value {

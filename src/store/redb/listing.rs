@@ -49,6 +49,9 @@ type ByStamp = Sealed<&'static StampKey, ReadOnlyTable<&'static StampKey, Coded>
 
 type ByPublication = Sealed<&'static PublishedKey, ReadOnlyTable<&'static PublishedKey, Coded>>;
 
+/// A row by date of publication: the date, and first T and T of the item.
+type FoundPublication = Result<(Stamp, (Stamp, Stamp)), StoreError>;
+
 /// A feed along an axis.
 struct FileListing<'a> {
     snapshot: &'a ReadTransaction,
@@ -87,13 +90,12 @@ impl FileListing<'_> {
         Ok((ListingPlace { t: c, o: 0 }, self.created_at(c, stamp_of(t.value()))?))
     }
 
-    /// The rows by date of publication in a range of dates: the date, first T and T of each.
+    /// The rows by date of publication in a range of dates.
     fn published(
         &self,
         table: &ByPublication,
         (low, high): (Bound<Stamp>, Bound<Stamp>),
-    ) -> Result<impl DoubleEndedIterator<Item = Result<(Stamp, (Stamp, Stamp)), StoreError>>, StoreError>
-    {
+    ) -> Result<impl DoubleEndedIterator<Item = FoundPublication>, StoreError> {
         let end = |bound, open, created| match bound {
             Bound::Included(listed) | Bound::Excluded(listed) => published_key(self.feed(), listed, created),
             Bound::Unbounded => published_key(self.feed(), open, created),
@@ -139,7 +141,7 @@ impl Listing for FileListing<'_> {
             Along::Published(published) => {
                 let only = (Bound::Included(stamp), Bound::Included(stamp));
                 let rows = self.published(published, only)?;
-                let id = |row: Result<(Stamp, (Stamp, Stamp)), StoreError>| {
+                let id = |row: FoundPublication| {
                     let (_, (created, t)) = row?;
                     Ok(self.created_at(created, t)?.id())
                 };
