@@ -33,6 +33,10 @@ use testkit::data::{large, vendored};
 use url::Url;
 
 const NAMESPACE: &str = "example.org/feed";
+
+/// The vocabulary in which a document says how often it changes: ours say that of themselves.
+const SYNDICATION: &str = "http://purl.org/rss/1.0/modules/syndication/";
+
 /// The documents of markup below some folders.
 fn documents(folders: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut folders: Vec<_> = folders.into_iter().collect();
@@ -235,6 +239,7 @@ fn is_left_out(element: &Seen, form: Representation) -> bool {
     let only_in_rss = ["skiphours", "skipdays", "textinput"];
     own.contains(&name.as_str())
         || element.ns.contains("syndication/history")
+        || element.ns == SYNDICATION
         || (name == "link" && element.attribute_is(&relations))
         || (form != Representation::CLASSIC_RSS
             && only_in_rss.contains(&name.as_str())
@@ -362,7 +367,9 @@ fn people(people: &[everfeed_adapters::Person]) -> Value {
 
 fn foreign(elements: &[everfeed_adapters::Element]) -> Value {
     let is_ours = |element: &&everfeed_adapters::Element| {
-        element.ns == "http://fanout.org/protocol/atom" || element.name == "edited"
+        element.ns == "http://fanout.org/protocol/atom"
+            || element.ns == SYNDICATION
+            || element.name == "edited"
     };
     elements.iter().filter(|element| !is_ours(element)).map(shape).collect()
 }
