@@ -5,7 +5,7 @@ use crate::feed::{
     cursor::Toc,
     filter::{Filter, left_view},
     item::Item,
-    order::Axis,
+    order::Order,
     page::{self, Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
     record::FeedRecord,
     stamp::Stamp,
@@ -39,7 +39,7 @@ where
     L: Listing<Error = StoreError>,
     L::ListingRow: ListedRow,
 {
-    let shows_left = query.order.axis == Axis::Modified;
+    let shows_left = query.order == Order::MODIFIED;
     let shown = Shown { rows, filter: &query.filter, record, shows_left, end: RefCell::default() };
     let selected = page::select(&shown, &query.ask())?;
     let ScanEnd { cut, scanned } = shown.end.take();

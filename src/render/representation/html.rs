@@ -107,10 +107,15 @@ fn item(page: &mut Xml, item: &Item, audience: Audience) {
 }
 
 fn gone(page: &mut Xml, item: &Item, reason: Reason) {
-    page.open("article", &[("class", Some("deleted")), ("lang", Some("en"))]);
+    // A post that has left a view with a filter is there, as everybody sees who looks at the whole feed.
+    let (class, element, words) = match reason {
+        Reason::LeftView => ("left", "span", "changed, and not in this view now · "),
+        _ => ("deleted", "del", "deleted · "),
+    };
+    page.open("article", &[("class", Some(class)), ("lang", Some("en"))]);
     page.open("p", &[("class", Some("quiet"))]);
-    page.leaf("del", &[], item.given_id());
-    page.aside(|out| out.push_str("deleted · "));
+    page.leaf(element, &[], item.given_id());
+    page.aside(|out| out.push_str(words));
     classed_time(page, None, item.modified);
     page.leaf("code", &[], reason.code());
     page.close("p");

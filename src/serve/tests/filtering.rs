@@ -67,6 +67,11 @@ async fn what_leaves_a_view_is_a_deletion_there_with_its_reason() {
     assert_eq!((told(0), told(1)), ((Some(true), Some("left-view")), (Some(true), Some("left-view"))));
     assert!(news["items"][0]["object"]["displayName"].is_null(), "{news}");
     assert_eq!(news["totalItems"], 0);
+    // Nobody mirrors by the other orders, so they show what is there.
+    for order in ["-modified", "created", "-published"] {
+        let page = site.page(&format!("q=rust&order={order}")).await;
+        assert_eq!((ids(&page).len(), page["totalItems"].as_u64()), (0, Some(0)), "{order}");
+    }
     // Ordinary readers are told nothing of it.
     assert!(!site.get("/feeds/blog/classic.atom?q=rust").await.text().contains("<entry"));
 }

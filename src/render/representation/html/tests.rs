@@ -1,9 +1,12 @@
 //! Pages of posts: what they hold, and what never gets into them.
 
-use crate::render::{
-    document::Audience,
-    representation::Representation,
-    samples::{bare, gone, live, part, rendered, rendered_with, rich},
+use crate::{
+    feed::filter::left_view,
+    render::{
+        document::Audience,
+        representation::Representation,
+        samples::{bare, gone, live, part, rendered, rendered_with, rich},
+    },
 };
 use everfeed_adapters::{Body, Category, Element, Enclosure, Entry, Metadata, Person, Text};
 use std::sync::Arc;
@@ -73,6 +76,9 @@ fn a_deleted_post_is_told_to_those_who_follow_and_to_nobody_else() {
     assert!(page.contains("<del>tag:example.org,2005:3</del>") && page.contains("<code>explicit</code>"));
     let page = rendered(representation(Audience::Classic), vec![gone(3)]);
     assert!(!page.contains("2005:3"), "{page}");
+    // One that only left a view with a filter is not called deleted.
+    let page = rendered(representation(Audience::Full), vec![left_view(&gone(3))]);
+    assert!(page.contains("2005:3") && !page.contains("<del>") && !page.contains("deleted ·"), "{page}");
 }
 
 #[test]
