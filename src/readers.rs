@@ -5,16 +5,13 @@ use crate::{
     byte_budget::{ByteBudget, ByteLease},
     clock::Clock,
     feed::{
-        filter::Filter,
-        order::Order,
-        page::{Degraded, Growth, ListingQuery, Page, PageQuery},
-        position::{BadPosition, Position},
+        page::{Degraded, Growth, Page, PageQuery},
         record::{FeedNo, Head},
         stamp::Stamp,
         view::View,
     },
     notify::Notify,
-    render::{self, ArchivePlace, Links, Query, Representation, Site},
+    render::{self, Links, Query, Site},
     store::{Store, StoreError},
 };
 use bytes::Bytes;
@@ -33,6 +30,8 @@ mod body_room;
 
 mod legacy;
 
+mod request;
+
 mod classic;
 
 use classic::ClassicPage;
@@ -43,6 +42,9 @@ use body_room::{BUSY_WAIT, BodyRoom, HeldBody, LARGE_BYTES, LARGE_ITEMS, TIDY_EV
 pub use coding::Coding;
 pub use follow::Pages;
 pub use legacy::PlainDocument;
+pub use request::ReadRequest;
+
+use request::Purpose;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -80,223 +82,6 @@ impl Default for Config {
             push_items_max: 200,
             push_bytes_max: 1 << 20,
         }
-    }
-}
-
-/// A read: a view, a representation, a range. Equal reads of an unchanged feed get the same body.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ReadRequest {
-    view: View,
-    representation: Representation,
-    purpose: Purpose,
-    since: Option<Spec>,
-    until: Option<Spec>,
-    max: usize,
-    /// The site whose URLs the body prints, where it is not that of everybody: bodies of several sites are never one.
-    site: Option<Arc<Site>>,
-    /// The address that the body calls its own, where that is not the canonical one of the view.
-    own_url: Option<Arc<str>>,
-    /// The state since which an item of a classic view must have changed to be in the body.
-    base: Option<Stamp>,
-}
-
-/// Purpose of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Purpose {
-    /// A page with a link to the next.
-    Page,
-    /// A push: the page after the acknowledged cursor, which it names as previous.
-    Push,
-    /// An archive of a classic view.
-    Archive(ArchivePlace),
-    /// Events of a stream that goes on after them.
-    Events,
-}
-
-/// A position and how it was spelt.
-#[derive(Clone, Debug)]
-struct Spec {
-    raw: String,
-    position: Position,
-}
-
-impl PartialEq for Spec {
-    fn eq(&self, other: &Self) -> bool {
-        self.raw == other.raw
-    }
-}
-
-impl Eq for Spec {}
-
-impl std::hash::Hash for Spec {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.raw.hash(state);
-    }
-}
-
-impl Spec {
-    fn parse(raw: &str) -> Result<Option<Self>, BadPosition> {
-        Ok(Position::parse(raw)?.map(|position| Self { raw: raw.to_owned(), position }))
-    }
-}
-
-impl ReadRequest {
-    /// A page of a view. `since` and `until` as the consumer wrote them, decoded; `max` at least 1.
-    pub fn page(
-        view: View,
-        representation: Representation,
-        (since, until): (&str, &str),
-        max: usize,
-    ) -> Result<Self, BadPosition> {
-        let (since, until) = (Spec::parse(since)?, Spec::parse(until)?);
-        Ok(Self {
-            view,
-            representation,
-            purpose: Purpose::Page,
-            since,
-            until,
-            max,
-            site: None,
-            own_url: None,
-            base: None,
-        })
-    }
-
-    /// The newest items, for ordinary readers.
-    pub fn classic(feed: FeedNo, representation: Representation, items: usize) -> Self {
-        let view = View::all(feed, Order::CREATED_REVERSE);
-        Self {
-            view,
-            representation,
-            purpose: Purpose::Page,
-            since: None,
-            until: None,
-            max: items,
-            site: None,
-            own_url: None,
-            base: None,
-        }
-    }
-
-    /// An archive of a view for ordinary readers.
-    pub fn archive(feed: FeedNo, representation: Representation, place: ArchivePlace) -> Self {
-        Self { purpose: Purpose::Archive(place), ..Self::classic(feed, representation, place.items()) }
-    }
-
-    /// The page that a subscriber is pushed after the cursor that it acknowledged.
-    pub fn push(view: View, representation: Representation, acked: &str, items_max: usize) -> Self {
-        let since = Spec { raw: format!("cursor:{acked}"), position: Position::of_cursor(acked) };
-        Self {
-            view,
-            representation,
-            purpose: Purpose::Push,
-            since: Some(since),
-            until: None,
-            max: items_max,
-            site: None,
-            own_url: None,
-            base: None,
-        }
-    }
-
-    /// The same read of those items that a filter shows.
-    #[must_use]
-    pub fn filtered(self, filter: Filter) -> Self {
-        Self { view: self.view.filtered(filter), ..self }
-    }
-
-    /// The events of a view after a position, as the consumer wrote it, decoded.
-    pub fn events(view: View, since: &str, items_max: usize) -> Result<Self, BadPosition> {
-        let page = Self::page(view, Representation::JSON, (since, ""), items_max)?;
-        Ok(Self { purpose: Purpose::Events, ..page })
-    }
-
-    /// The same read for somebody who sees the feeds below another site.
-    #[must_use]
-    pub fn seen_from(self, site: Option<Arc<Site>>) -> Self {
-        Self { site, ..self }
-    }
-
-    /// The same read, whose body calls another address its own.
-    #[must_use]
-    pub fn at(self, own_url: Option<Arc<str>>) -> Self {
-        Self { own_url, ..self }
-    }
-
-    /// The items of the same read that have changed since a state; `None` where its order cannot tell.
-    pub fn changed_since(self, base: Stamp) -> Option<Self> {
-        if self.representation.is_classic() {
-            return Some(Self { base: Some(base), ..self });
-        }
-        let after = Spec::parse(&format!("time:{}", Stamp::from_micros(base.micros() + 1))).ok()?;
-        match self.view.order {
-            Order::MODIFIED => Some(Self { since: after, ..self }),
-            Order::MODIFIED_REVERSE => Some(Self { until: after, ..self }),
-            _ => None,
-        }
-    }
-
-    /// The view that is read.
-    pub fn view(&self) -> &View {
-        &self.view
-    }
-
-    /// The form of the body.
-    pub fn representation(&self) -> Representation {
-        self.representation
-    }
-
-    /// The same read from a cursor on.
-    fn after(&self, cursor: &str) -> Self {
-        let since = Spec { raw: format!("cursor:{cursor}"), position: Position::of_cursor(cursor) };
-        Self { since: Some(since), ..self.clone() }
-    }
-
-    /// The cursor that the subscriber of a push has acknowledged.
-    fn acked(&self) -> Option<&str> {
-        self.kept_cursor().filter(|_| self.purpose == Purpose::Push)
-    }
-
-    /// The cursor that a reader keeps for its position: the subscriber of a push, or the browser behind a stream.
-    fn kept_cursor(&self) -> Option<&str> {
-        let cursor = self.since.as_ref().and_then(|spec| spec.raw.strip_prefix("cursor:"));
-        cursor.filter(|_| self.purpose != Purpose::Page)
-    }
-
-    /// True for a page with which the position moves that a reader keeps.
-    fn is_moved_by(&self, page: &Rendered) -> bool {
-        self.kept_cursor().is_some_and(|kept| page.lies_beyond(kept) || self.goes_on_at(page) != kept)
-    }
-
-    /// The cursor at which a page leaves its reader. That of a stream of events passes what a filter has hidden at its end.
-    fn goes_on_at<'a>(&self, page: &'a Rendered) -> &'a str {
-        let scanned = page.scanned.as_ref().filter(|_| self.purpose == Purpose::Events);
-        scanned.unwrap_or(&page.last_cursor)
-    }
-
-    /// The items of its page: ordinary readers are shown nothing of what is gone. (In a push that is left out later, so that the
-    /// position moves past it.)
-    fn filter(&self) -> Filter {
-        if self.representation.is_classic() && self.purpose == Purpose::Page {
-            self.view.filter.live()
-        } else {
-            self.view.filter.clone()
-        }
-    }
-
-    fn ask(&self) -> ListingQuery<'_> {
-        ListingQuery {
-            order: self.view.order,
-            since: self.since.as_ref().map(|spec| &spec.position),
-            until: self.until.as_ref().map(|spec| &spec.position),
-            max: self.max,
-            bytes_max: usize::MAX,
-        }
-    }
-
-    /// Bytes of its positions as consumers spelt them, which may be as long as they like.
-    fn spelt_bytes(&self) -> usize {
-        [&self.since, &self.until].into_iter().flatten().map(|spec| spec.raw.len()).sum()
     }
 }
 
@@ -564,7 +349,7 @@ impl Readers {
         }
     }
 
-    /// A page from the store. Pages with terms read more than they show, so they are read one at a time, and their totals are
+    /// A page from the store. Pages with terms read more than they show, so few are read at once (see [`BodyRoom::scan_place`]), and their totals are
     /// remembered while the feed is as it was.
     async fn page(&self, reading: &ReadRequest, query: PageQuery) -> Result<Page, ReadError> {
         let read =

@@ -84,14 +84,14 @@ impl Follower {
             // A page of a form without tombstones may be empty and yet lie further on.
             let is_wanted = (self.is_wanted)(&self.reading, &page);
             if is_wanted || page.more {
-                self.reading = self.reading.after(self.reading.goes_on_at(&page));
+                self.reading = self.reading.clone().after(self.reading.goes_on_at(&page));
             }
             if is_wanted {
                 return Ok(Some(page));
             }
             if let Some(scanned) = &page.scanned {
                 // What a filter has hidden is not looked at again after each change.
-                self.reading = self.reading.after(scanned);
+                self.reading = self.reading.clone().after(scanned);
             }
             if !page.more && !self.wait().await {
                 return Ok(None);
