@@ -46,9 +46,19 @@ pub(crate) fn added(n: u32) -> Change {
 
 /// The n-th item appears, with nothing but a title: where a million of them must fit.
 pub(crate) fn thin(n: u32) -> Change {
+    appears(n, Entry::default())
+}
+
+/// The n-th item appears, with a text.
+pub(crate) fn worded(n: u32, text: &str) -> Change {
+    let content = Some(Body { text: Text::plain(text), ..Body::default() });
+    appears(n, Entry { content, ..Entry::default() })
+}
+
+fn appears(n: u32, entry: Entry) -> Change {
     let key = KeyHash::of(NAMESPACE, &Key::Id(guid(n)).stripped());
     let digest = Digest::of(&n.to_be_bytes());
-    let entry = Entry { id: Some(guid(n)), title: Some(Text::plain(format!("Day {n}"))), ..Entry::default() };
+    let entry = Entry { id: Some(guid(n)), title: Some(Text::plain(format!("Day {n}"))), ..entry };
     Change::Put(Put {
         kind: PutKind::Added,
         id: key.item_id(),

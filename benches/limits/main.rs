@@ -1,7 +1,7 @@
-//! The cost of everfeed beside the physical limit of the same work: six questions, both sides asked in turn by the same
+//! The cost of everfeed beside the physical limit of the same work: seven questions, both sides asked in turn by the same
 //! tool in one process. No test: the machine is what it is, so only counts are asserted and figures are printed.
 //!
-//! `cargo bench` asks all six, `cargo bench -- hot poll` some of them.
+//! `cargo bench` asks all seven, `cargo bench -- hot poll` some of them.
 
 use anyhow::{Context as _, Result, ensure};
 use report::Report;
@@ -21,10 +21,11 @@ mod cold_page;
 mod cursor;
 mod hot_page;
 mod poll;
+mod search;
 mod wake_up;
 mod window;
 
-const QUESTIONS: [&str; 6] = ["hot", "cold", "wake", "cursor", "poll", "window"];
+const QUESTIONS: [&str; 7] = ["hot", "cold", "wake", "cursor", "poll", "window", "search"];
 
 fn main() -> Result<()> {
     // Cargo adds flags of its own.
@@ -60,6 +61,9 @@ fn main() -> Result<()> {
         }
         if is_wanted("window") {
             window::ask(&report).await.context("window")?;
+        }
+        if is_wanted("search") {
+            search::ask(&report).await.context("search")?;
         }
         Ok(())
     })

@@ -12,6 +12,8 @@ use thiserror::Error;
 
 mod folding;
 
+pub mod index_terms;
+
 #[cfg(test)]
 mod tests;
 
@@ -211,12 +213,7 @@ impl FilterTerms {
         if self.phrases.is_empty() {
             return true;
         }
-        let mut words = FoldedWords::default();
-        let texts =
-            [entry.title.as_ref(), entry.summary.as_ref(), entry.content.as_ref().map(|body| &body.text)];
-        for text in texts.into_iter().flatten() {
-            words.add(text);
-        }
+        let words = words_of(entry);
         self.phrases.iter().all(|phrase| words.hold(phrase))
     }
 }
@@ -227,6 +224,16 @@ pub fn left_view(item: &Item) -> Item {
         content: Content::Gone { reason: Reason::LeftView, first_missing: None, last_seen: None },
         ..item.clone()
     }
+}
+
+/// The words of the title and the texts of an entry.
+fn words_of(entry: &Entry) -> FoldedWords {
+    let mut words = FoldedWords::default();
+    let texts = [entry.title.as_ref(), entry.summary.as_ref(), entry.content.as_ref().map(|body| &body.text)];
+    for text in texts.into_iter().flatten() {
+        words.add(text);
+    }
+    words
 }
 
 fn is_by(entry: &Entry, author: &str) -> bool {

@@ -661,6 +661,9 @@ impl<'a> MemoryListing<'a> {
     }
 }
 
+/// The model has no index: every row is looked at.
+impl paging::IndexedListing for MemoryListing<'_> {}
+
 impl Listing for MemoryListing<'_> {
     type ListingRow = Kept;
     type Error = StoreError;

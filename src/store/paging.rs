@@ -3,7 +3,7 @@
 use super::StoreError;
 use crate::feed::{
     cursor::Toc,
-    filter::{Filter, left_view},
+    filter::{Filter, index_terms::IndexClause, left_view},
     item::Item,
     order::Order,
     page::{self, Listing, ListingPlace, ListingRow, ListingRows, Page, PageQuery, Range},
@@ -33,10 +33,24 @@ pub(super) trait ListedRow: ListingRow {
     fn item(&self) -> Result<Arc<Item>, StoreError>;
 }
 
+/// A listing whose store may know in which rows to look.
+pub(super) trait IndexedListing: Listing<Error = StoreError> {
+    /// The rows of a range that may meet the clauses of a filter, and those that were changed if they are wanted, in one
+    /// direction; `None` where no index tells.
+    fn likely<'a>(
+        &'a self,
+        _clauses: &[IndexClause],
+        _directed: (Range, bool),
+        _with_changed: bool,
+    ) -> Result<Option<ListingRows<'a, Self>>, StoreError> {
+        Ok(None)
+    }
+}
+
 /// Answers a query over a feed's rows.
 pub(super) fn page<L>(rows: L, query: &PageQuery, record: &FeedRecord) -> Result<Page, StoreError>
 where
-    L: Listing<Error = StoreError>,
+    L: IndexedListing,
     L::ListingRow: ListedRow,
 {
     let shows_left = query.order == Order::MODIFIED;
@@ -185,7 +199,7 @@ impl<R: ListedRow> ListingRow for ShownRow<R> {
 
 impl<L> Shown<'_, L>
 where
-    L: Listing<Error = StoreError>,
+    L: IndexedListing,
     L::ListingRow: ListedRow,
 {
     /// The row as it is shown; `None` when it is not.
@@ -219,10 +233,18 @@ where
         Ok(Some(count))
     }
 
+    /// The last row of a range, for the cursor of what was passed over.
+    fn last_of(&self, range: Range, reverse: bool) -> Result<Option<(ListingPlace, String)>, StoreError> {
+        let last = self.rows.rows(range, !reverse)?.next().transpose()?;
+        Ok(last.map(|(place, row)| (place, row.id())))
+    }
+
     /// The rows of a range that are shown, until too many were examined.
     fn scan<'a>(
         &'a self,
-        mut rows: ListingRows<'a, L>,
+        range: Range,
+        reverse: bool,
+        (mut rows, is_likely): (ListingRows<'a, L>, bool),
     ) -> impl Iterator<Item = Result<(ListingPlace, ShownRow<L::ListingRow>), StoreError>> + 'a {
         let (mut examined, mut bytes) = (0, 0_usize);
         let mut last: Option<(ListingPlace, String)> = None;
@@ -232,6 +254,12 @@ where
         std::iter::from_fn(move || {
             loop {
                 let Some(row) = rows.next() else {
+                    if is_likely {
+                        match self.last_of(range, reverse) {
+                            Ok(row) => last = row,
+                            Err(error) => return Some(Err(error)),
+                        }
+                    }
                     self.end.borrow_mut().scanned = cursor(&mut last);
                     return None;
                 };
@@ -260,7 +288,7 @@ where
 
 impl<L> Listing for Shown<'_, L>
 where
-    L: Listing<Error = StoreError>,
+    L: IndexedListing,
     L::ListingRow: ListedRow,
 {
     type ListingRow = ShownRow<L::ListingRow>;
@@ -282,7 +310,16 @@ where
     fn shown<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
         match self.filter {
             Filter::All => self.rows(range, reverse),
-            Filter::Live | Filter::Terms(_) => Ok(Box::new(self.scan(self.rows.rows(range, reverse)?))),
+            Filter::Live | Filter::Terms(_) => {
+                let clauses = self.filter.index_clauses();
+                let likely = match clauses.as_slice() {
+                    [] => None,
+                    clauses => self.rows.likely(clauses, (range, reverse), self.shows_left)?,
+                };
+                let is_likely = likely.is_some();
+                let rows = likely.map_or_else(|| self.rows.rows(range, reverse), Ok)?;
+                Ok(Box::new(self.scan(range, reverse, (rows, is_likely))))
+            }
         }
     }
 }

@@ -63,6 +63,8 @@ mod salvage;
 
 mod listing;
 
+mod word_index;
+
 mod reader;
 
 mod writer;

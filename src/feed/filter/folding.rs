@@ -40,6 +40,13 @@ impl FoldedWords {
     }
 }
 
+impl FoldedWords {
+    /// Each word, as often as it stands in the texts.
+    pub(super) fn each(&self) -> impl Iterator<Item = &str> {
+        self.0.split([' ', '\n']).filter(|word| !word.is_empty())
+    }
+}
+
 /// The end of each text: no word can hold it.
 const TEXT_END: &str = "\n ";
 
@@ -158,7 +165,7 @@ fn is_of_word(c: char) -> bool {
 }
 
 /// True in scripts that write no spaces between words, or none before their particles.
-const fn runs_on(c: char) -> bool {
+pub(super) const fn runs_on(c: char) -> bool {
     matches!(c, '\u{E00}'..='\u{EFF}' | '\u{1000}'..='\u{11FF}' | '\u{1780}'..='\u{17FF}' | '\u{3005}'..='\u{3007}'
         | '\u{3040}'..='\u{30FF}' | '\u{3130}'..='\u{318F}' | '\u{31F0}'..='\u{31FF}' | '\u{3400}'..='\u{4DBF}'
         | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')

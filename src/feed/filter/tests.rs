@@ -3,6 +3,8 @@
 use super::*;
 use crate::feed::{item::ItemDigests, item::ItemId, record::FeedNo, stamp::Stamp};
 use everfeed_adapters::{Body, Category, Enclosure, Metadata, Text, TextKind};
+use index_terms::index_terms;
+use proptest::{collection::vec, prelude::*, sample::select};
 
 fn filter(raw: [(&str, &str); 1]) -> Result<Filter, BadFilter> {
     filter_of(&raw)
@@ -140,4 +142,98 @@ fn ordinary_readers_are_shown_nothing_of_what_is_gone() {
         filter_of(&[("q", "rust"), ("deleted", "no")]).unwrap()
     );
     assert_eq!(no.live(), no);
+}
+
+/// Entries that are told apart by all that filters ask for.
+fn entries() -> impl Strategy<Value = Entry> {
+    let words = || {
+        let word = select(
+            &[
+                "Crème",
+                "creme",
+                "rust",
+                "trust",
+                "猫",
+                "猫が好き",
+                "東京tower",
+                "ภาษาไทย",
+                "가방을",
+                "C++",
+                "don't",
+                "<b>",
+                "</p>",
+            ][..],
+        );
+        vec(word, 0..5).prop_map(|words| words.join(" "))
+    };
+    let kind = select(&[TextKind::Plain, TextKind::Html][..]);
+    let language = || select(&[None, Some(""), Some("de"), Some("de_AT"), Some("EN-gb")][..]);
+    let name = || select(&[None, Some("Jo Doe"), Some("JÖ DOE"), Some("jo@e.org")][..]);
+    (words(), (words(), kind), language(), language(), name(), name(), any::<[bool; 2]>()).prop_map(
+        |(title, (text, kind), language, of_title, author, category, [has_enclosure, is_illustration])| {
+            Entry {
+                title: Some(Text { language: of_title.map(str::to_owned), ..Text::plain(&title) }),
+                content: Some(Body {
+                    text: Text { kind, value: text, ..Text::default() },
+                    ..Body::default()
+                }),
+                language: language.map(str::to_owned),
+                authors: author
+                    .map(|name| Person { name: Some(name.to_owned()), ..Person::default() })
+                    .into_iter()
+                    .collect(),
+                categories: category
+                    .map(|term| Category { term: term.to_owned(), ..Category::default() })
+                    .into_iter()
+                    .collect(),
+                enclosures: has_enclosure
+                    .then(|| Enclosure { is_illustration, ..Enclosure::default() })
+                    .into_iter()
+                    .collect(),
+                ..Entry::default()
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn an_item_that_is_shown_has_a_term_of_every_clause(
+        entry in entries(),
+        is_gone in prop::bool::weighted(0.1),
+        q in select(&["", "creme", "rust creme", "\"creme rust\"", "猫", "好き", "が好", "京", "\"東京 tower\"", "ไท", "방", "b"][..]),
+        author in select(&["", "jo doe", "jo@e.org"][..]),
+        category in select(&["", "jo doe"][..]),
+        deleted in select(&["", "", "no", "only"][..]),
+        has in select(&["", "enclosure"][..]),
+        lang in select(&["", "de", "de-at", "en"][..]),
+    ) {
+        let filter = Filter::of([q, author, category, deleted, has, lang]).unwrap();
+        let item = item(entry);
+        let item = if is_gone { left_view(&item) } else { item };
+        let terms = index_terms(&item).unwrap();
+        if filter.shows(&item, &feed(Some("de-AT"))) {
+            for clause in filter.index_clauses() {
+                prop_assert!(clause.iter().any(|term| terms.contains(term)), "{} {:?}", filter, item.entry());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_tells_items_apart_and_gives_up_on_endless_ones() {
+    let of = |text: &str| {
+        let content = Body { text: Text::plain(text), ..Body::default() };
+        index_terms(&item(Entry { content: Some(content), ..Entry::default() }))
+    };
+    let meets = |text: &str, q: &str| {
+        let terms = of(text).unwrap();
+        let clauses = filter([("q", q)]).unwrap().index_clauses();
+        clauses.iter().all(|clause| clause.iter().any(|term| terms.contains(term)))
+    };
+    assert!(meets("one two", "two") && !meets("one two", "tw") && !meets("one two", "one three"));
+    assert!(meets("猫が好き", "が好") && !meets("猫が好き", "好が"));
+    let endless: String = (0..=index_terms::TERMS_PER_ITEM_MAX).map(|n| format!("w{n} ")).collect();
+    assert_eq!(of(&endless), None);
+    assert!(filter([("deleted", "no")]).unwrap().index_clauses().is_empty(), "nothing to look up");
 }

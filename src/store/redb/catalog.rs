@@ -7,8 +7,8 @@ use super::{
     subscriptions,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEEDS, IDS, ITEMS, KEYS, LEASES, META, OBSERVATIONS, POLLS,
-        PUBLISHED, STAGING, SUBSCRIPTIONS, TableEdit as _, TableSource, WALKS, WINDOWS, WITNESSES, feed_key,
-        feed_of,
+        PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTIONS, TERMS, TableEdit as _, TableSource, WALKS, WINDOWS,
+        WITNESSES, feed_key, feed_of,
     },
     writer::Writing,
 };
@@ -92,6 +92,8 @@ pub(super) fn forget(writing: &mut Writing<'_>, feed: FeedNo) -> Result<bool, St
     clear(tx, IDS, feed)?;
     clear(tx, CREATED, feed)?;
     clear(tx, PUBLISHED, feed)?;
+    clear(tx, SEGMENTS, feed)?;
+    clear(tx, TERMS, feed)?;
     clear(tx, KEYS, feed)?;
     clear(tx, WITNESSES, feed)?;
     clear(tx, EVIDENCE, feed)?;

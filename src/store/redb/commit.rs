@@ -9,6 +9,7 @@ use super::{
         hash_key, id_key, page_key, published_key, seq_key, seq_of, stamp_key, stamp_of, stamp_value,
         witnessed_ids,
     },
+    word_index,
     writer::Writing,
 };
 use crate::{
@@ -40,6 +41,7 @@ pub(super) fn commit(writing: &mut Writing<'_>, commit: &Commit) -> Result<Recei
     let plan = plan::plan(record, commit, writing.now, &rows::Items::of(writing.look(), feed)?)?;
     let tx = writing.change();
     write_items(tx, feed, &plan)?;
+    word_index::take_in(tx, &plan)?;
     bind_keys(tx, commit)?;
     bind_witnesses(tx, commit)?;
     write_evidence(tx, feed, &plan)?;

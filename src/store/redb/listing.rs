@@ -7,9 +7,11 @@ use super::{
         CREATED, IDS, ITEMS, KEYS, PUBLISHED, PublishedKey, StampKey, hash_key, id_key, item_id_of,
         listed_of, published_key, snapshot_table, stamp_key, stamp_of,
     },
+    word_index::WordIndex,
 };
 use crate::{
     feed::{
+        filter::index_terms::IndexClause,
         item::{Item, ItemId, KeyHash},
         item_cap::escaped_bytes,
         order::Axis,
@@ -27,7 +29,10 @@ use crate::{
 };
 use everfeed_adapters::Key;
 use redb::{ReadOnlyTable, ReadTransaction};
+use search::Search;
 use std::{ops::Bound, sync::Arc};
+
+mod search;
 
 /// A page of a snapshot.
 pub(super) fn page(snapshot: &ReadTransaction, query: &PageQuery) -> Result<Page, StoreError> {
@@ -76,6 +81,13 @@ impl FileListing<'_> {
     fn at(&self, t: Stamp) -> Result<Option<Raw>, StoreError> {
         let value = self.items.get_kept(&stamp_key(self.feed(), t))?;
         value.map(|value| Raw::new(t, value)).transpose()
+    }
+
+    /// The rows of a range by T, whatever the axis.
+    fn by_t(&self, range: Range, reverse: bool) -> Result<ListingRows<'static, Self>, StoreError> {
+        let (low, high) = keys(self.feed(), range);
+        let rows = self.items.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?;
+        Ok(directed(rows.map(modified_row), reverse))
     }
 
     /// The row at T, which was created at `c`: a row of `created` never points into the void.
@@ -127,6 +139,23 @@ impl FileListing<'_> {
     }
 }
 
+impl paging::IndexedListing for FileListing<'_> {
+    fn likely<'a>(
+        &'a self,
+        clauses: &[IndexClause],
+        (range, reverse): (Range, bool),
+        with_changed: bool,
+    ) -> Result<Option<ListingRows<'a, Self>>, StoreError> {
+        let Some(index) = WordIndex::of(self.snapshot, self.feed())? else { return Ok(None) };
+        let search = Search { listing: self, index, clauses: clauses.to_vec(), range, reverse };
+        Ok(Some(match &self.along {
+            Along::Modified => search.by_modified(with_changed)?,
+            Along::Created(created) => search.by_created(created),
+            Along::Published(published) => search.by_published(published)?,
+        }))
+    }
+}
+
 impl Listing for FileListing<'_> {
     type ListingRow = Raw;
     type Error = StoreError;
@@ -162,13 +191,12 @@ impl Listing for FileListing<'_> {
     }
 
     fn rows<'a>(&'a self, range: Range, reverse: bool) -> Result<ListingRows<'a, Self>, StoreError> {
-        let keys = keys(self.feed(), range);
-        let keys = (keys.0.as_ref(), keys.1.as_ref());
         Ok(match &self.along {
-            Along::Modified => directed(self.items.range_kept::<&StampKey>(keys)?.map(modified_row), reverse),
+            Along::Modified => self.by_t(range, reverse)?,
             Along::Created(created) => {
                 let row = |found| self.created_row(found);
-                directed(created.range_kept::<&StampKey>(keys)?.map(row), reverse)
+                let (low, high) = keys(self.feed(), range);
+                directed(created.range_kept::<&StampKey>((low.as_ref(), high.as_ref()))?.map(row), reverse)
             }
             Along::Published(published) => {
                 let rows = directed(self.published(published, paging::whole_stamps(range))?, reverse);

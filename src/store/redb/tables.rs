@@ -8,6 +8,7 @@ use super::sealed::{Coded, Sealed, SealedTable};
 use crate::{
     auth::{TokenNo, UserNo},
     feed::{
+        filter::index_terms::IndexTerm,
         item::{ItemId, KeyHash},
         record::FeedNo,
         stamp::Stamp,
@@ -33,6 +34,10 @@ pub(super) type EvidenceKey = [u8; 22];
 pub(super) type PublishedKey = [u8; 20];
 /// Feed, number of a page.
 pub(super) type PageKey = [u8; 8];
+/// Feed, number of a segment of its word index.
+pub(super) type SegmentKey = [u8; 8];
+/// Feed, segment, first term of the chunk.
+pub(super) type TermKey = [u8; 12];
 /// Feed, number of an observation.
 pub(super) type SeqKey = [u8; 12];
 pub(super) type SubscriptionKey = [u8; 8];
@@ -57,6 +62,10 @@ pub(super) const IDS: SealedTable<&'static IdKey> = SealedTable::new("ids");
 pub(super) const CREATED: SealedTable<&'static StampKey> = SealedTable::new("created");
 /// (feed, date of publication, first T) to T: the items by the publisher's dates, of which several may share one.
 pub(super) const PUBLISHED: SealedTable<&'static PublishedKey> = SealedTable::new("published");
+/// (feed, number) to a segment of the index of a long feed; the last one is open.
+pub(super) const SEGMENTS: SealedTable<&'static SegmentKey> = SealedTable::new("segments");
+/// (feed, segment, term) to the lists of that term and those behind it (see [`postings`](super::word_index::postings)).
+pub(super) const TERMS: SealedTable<&'static TermKey> = SealedTable::new("terms");
 /// (feed, hash of any key ever seen) to the item's id.
 pub(super) const KEYS: SealedTable<&'static HashKey> = SealedTable::new("keys");
 /// (feed, hash of a witness) to the ids of the items that have it, the newest last.
@@ -109,6 +118,8 @@ pub(super) fn visit_all(visitor: &mut impl TableVisitor) -> Result<(), StoreErro
     visitor.visit(IDS)?;
     visitor.visit(CREATED)?;
     visitor.visit(PUBLISHED)?;
+    visitor.visit(SEGMENTS)?;
+    visitor.visit(TERMS)?;
     visitor.visit(KEYS)?;
     visitor.visit(WITNESSES)?;
     visitor.visit(WINDOWS)?;
@@ -267,6 +278,24 @@ pub(super) fn evidence_key(feed: FeedNo, id: ItemId, t: Stamp) -> EvidenceKey {
 
 pub(super) fn page_key(feed: FeedNo, no: u32) -> PageKey {
     join(&feed_key(feed), &no.to_be_bytes())
+}
+
+pub(super) fn segment_key(feed: FeedNo, no: u32) -> SegmentKey {
+    join(&feed_key(feed), &no.to_be_bytes())
+}
+
+/// The number of a segment at the end of a key.
+pub(super) fn segment_of(key: &SegmentKey) -> u32 {
+    key.last_chunk().map_or(0, |tail| u32::from_be_bytes(*tail))
+}
+
+pub(super) fn term_key(feed: FeedNo, segment: u32, IndexTerm(term): IndexTerm) -> TermKey {
+    join(&segment_key(feed, segment), &term.to_be_bytes())
+}
+
+/// The term at the end of a key.
+pub(super) fn term_of(key: &TermKey) -> IndexTerm {
+    IndexTerm(key.last_chunk().map_or(0, |tail| u32::from_be_bytes(*tail)))
 }
 
 pub(super) fn seq_key(feed: FeedNo, seq: u64) -> SeqKey {

@@ -11,11 +11,12 @@ use super::{
     subscriptions::LAST_SUBSCRIPTION_KEY,
     tables::{
         CREATED, DOCUMENTS, EVIDENCE, FEED_NAMES, FEED_SUBSCRIPTIONS, FEEDS, FOUND_FEEDS, HOSTS, IDS, ITEMS,
-        KEYS, LEASES, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, STAGING, SUBSCRIPTION_KEYS,
-        SUBSCRIPTIONS, StampKey, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key,
+        KEYS, LEASES, META, OBSERVATIONS, POLLS, POSITIONS, PUBLISHED, SEGMENTS, STAGING, SUBSCRIPTION_KEYS,
+        SUBSCRIPTIONS, StampKey, TERMS, TOKENS, TableSource as _, USERS, WALKS, WINDOWS, WITNESSES, feed_key,
         feed_of, id_key, item_id_of, listed_of, snapshot_table, stamp_key, stamp_of, subscription_key,
-        subscription_of,
+        subscription_of, term_of,
     },
+    word_index::{Segment, postings},
     writer::CLOCK_KEY,
 };
 use crate::{
@@ -193,6 +194,11 @@ fn kinds(snapshot: &ReadTransaction, report: &mut VerifyReport) {
     table.read(IDS, "ids of items", |_, value| wide(value, 8, false));
     table.read(CREATED, "times of creation", |_, value| wide(value, 8, false));
     table.read(PUBLISHED, "dates of publication", |_, value| wide(value, 8, false));
+    table.read(SEGMENTS, "segments of the word index", |_, value| Segment::of_row(value).map(drop));
+    table.read(TERMS, "words of items", |key, value| match key.try_into() {
+        Ok(key) => postings::check(term_of(key), value),
+        Err(_) => wide(key, 12, false),
+    });
     table.read(KEYS, "keys of entries", |_, value| wide(value, 10, false));
     table.read(WITNESSES, "witnesses of entries", |_, value| wide(value, 10, true));
     table.read(WINDOWS, "windows", |_, value| kind::<WindowState>(value));

@@ -1,0 +1,367 @@
+//! Index of long feeds by the terms of their items: which rows may meet a filter. It is made of segments, each of which covers the
+//! items of a stretch of T and is written once, in the transaction of the commit that fills it, so that it never disagrees with
+//! the items. What an item's terms are is decided in [`index_terms`](crate::feed::filter::index_terms).
+//!
+//! An item that is edited or deleted moves to a later T, and so into a later segment; what older segments say of it is noticed when
+//! it is looked up. The items behind the last segment are looked at one by one.
+
+use super::{
+    sealed::{Coded, Sealed},
+    tables::{
+        CREATED, ITEMS, SEGMENTS, SegmentKey, StampKey, TERMS, TableEdit as _, TermKey, segment_key,
+        segment_of, snapshot_table, stamp_key, stamp_of, term_key, term_of,
+    },
+};
+use crate::{
+    feed::{
+        filter::index_terms::{IndexClause, IndexTerm, index_terms},
+        record::FeedNo,
+        stamp::Stamp,
+    },
+    store::{
+        StoreError,
+        plan::PlannedCommit,
+        stored::{damaged, item::decode_item},
+    },
+};
+use postings::{Postings, packed, stamps_of, without};
+use redb::{ReadOnlyTable, ReadTransaction, WriteTransaction};
+use std::ops::Bound;
+
+pub(super) mod postings;
+
+#[cfg(test)]
+mod tests;
+
+/// Items of a segment; a feed with fewer has no index.
+pub(super) const SEGMENT_ITEMS: u64 = if cfg!(test) { 3 } else { 2_000 };
+/// Bytes of the items, as they are stored, after which a segment ends with fewer of them.
+const SEGMENT_BYTES: u64 = 16 << 20;
+/// Segments by which a commit may catch up with what the feed held before; others wait for the next commit.
+const SEGMENTS_BEHIND: u64 = 4;
+/// Items behind the last segment up to which the index is used: more are only there while it is caught up with.
+const TAIL_ITEMS_MAX: u64 = 4 * SEGMENT_ITEMS;
+
+/// List of the items that have too many terms, by their first T: every search looks at them.
+const EVERY_SEARCH: IndexTerm = IndexTerm(0);
+/// List of the T of the items that were changed since they were first seen: a view that they left says so.
+const CHANGED: IndexTerm = IndexTerm(1);
+
+/// The items of a stretch of T; the last one of a feed is still open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// They stand after this T.
+    after: Stamp,
+    /// And up to this one, at which an item stood; zero while the segment is open.
+    through: Stamp,
+    /// The first of their first T.
+    first_created: Stamp,
+    /// The last of their first T.
+    last_created: Stamp,
+    /// Items; of an open segment, changes of items.
+    items: u64,
+    /// Bytes of them.
+    bytes: u64,
+}
+
+/// Bytes of a segment's row.
+const ROW_BYTES: usize = 6 * 8;
+
+impl Segment {
+    const fn is_open(self) -> bool {
+        self.through.micros() == 0
+    }
+
+    const fn is_full(self) -> bool {
+        self.items >= SEGMENT_ITEMS || self.bytes >= SEGMENT_BYTES
+    }
+
+    fn row(self) -> [u8; ROW_BYTES] {
+        let Self { after, through, first_created, last_created, items, bytes } = self;
+        let numbers =
+            [after.micros(), through.micros(), first_created.micros(), last_created.micros(), items, bytes];
+        let mut row = [0; ROW_BYTES];
+        for (place, number) in row.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
+            *place = number.to_be_bytes();
+        }
+        row
+    }
+
+    pub(super) fn of_row(row: &[u8]) -> Result<Self, StoreError> {
+        let row: &[u8; ROW_BYTES] =
+            row.try_into().map_err(|_| damaged("a segment of the word index", "has another length"))?;
+        let [after, through, first_created, last_created] =
+            [0, 8, 16, 24].map(|at| stamp_of(&row[at..at + 8]));
+        let [items, bytes] = [32, 40].map(|at| stamp_of(&row[at..at + 8]).micros());
+        Ok(Self { after, through, first_created, last_created, items, bytes })
+    }
+}
+
+/// Takes a commit into the index, which it may fill a segment of.
+pub(super) fn take_in(tx: &WriteTransaction, plan: &PlannedCommit) -> Result<(), StoreError> {
+    let feed = &plan.receipt.feed;
+    if plan.items.is_empty() || feed.items.total < SEGMENT_ITEMS {
+        return Ok(());
+    }
+    let no = feed.no;
+    for id in &plan.forgotten {
+        if let Some(moved) = plan.items.get(id) {
+            leave_out(tx, no, moved.item.created)?;
+        }
+    }
+    let bytes: u64 = plan.items.values().map(|moved| moved.encoded.len() as u64).sum();
+    let items = plan.items.len() as u64;
+    let segments_max = SEGMENTS_BEHIND + items / SEGMENT_ITEMS + bytes / SEGMENT_BYTES;
+    let (mut at, mut open) = match last_segment(tx, no)? {
+        Some((at, open)) => (at, Segment { items: open.items + items, bytes: open.bytes + bytes, ..open }),
+        // Whatever the feed holds is to be taken in.
+        None => (
+            0,
+            Segment {
+                items: feed.items.total,
+                bytes: feed.items.bytes.unwrap_or_default(),
+                ..Segment::default()
+            },
+        ),
+    };
+    for _ in 0..segments_max {
+        if !open.is_full() {
+            break;
+        }
+        let filled = match fill(tx, no, open) {
+            Ok(filled) => filled,
+            // Searches meet the damage and tell it; the index goes on once it is removed.
+            Err(StoreError::Damaged(_)) => break,
+            Err(error) => return Err(error),
+        };
+        if !filled.segment.is_full() {
+            // Items that changed more than once are only there once.
+            open = Segment { items: filled.segment.items, bytes: filled.segment.bytes, ..open };
+            break;
+        }
+        let mut terms = tx.edit(TERMS)?;
+        for (first, chunk) in packed(&filled.postings) {
+            terms.insert(&term_key(no, at, first), &chunk)?;
+        }
+        tx.edit(SEGMENTS)?.insert(&segment_key(no, at), &filled.segment.row())?;
+        at += 1;
+        open = Segment {
+            after: filled.segment.through,
+            items: open.items.saturating_sub(filled.segment.items),
+            bytes: open.bytes.saturating_sub(filled.segment.bytes),
+            ..Segment::default()
+        };
+    }
+    tx.edit(SEGMENTS)?.insert(&segment_key(no, at), &open.row())?;
+    Ok(())
+}
+
+fn last_segment(tx: &WriteTransaction, feed: FeedNo) -> Result<Option<(u32, Segment)>, StoreError> {
+    let segments = tx.edit(SEGMENTS)?;
+    let (first, last) = (segment_key(feed, 0), segment_key(feed, u32::MAX));
+    let mut rows = segments.range::<&SegmentKey>(&first..=&last)?;
+    let Some(row) = rows.next_back() else { return Ok(None) };
+    let (key, value) = row?;
+    Ok(Some((segment_of(key.value()), Segment::of_row(value.value())?)))
+}
+
+/// A segment with the terms of its items.
+struct Filled {
+    segment: Segment,
+    postings: Postings,
+}
+
+/// Reads the items behind the last segment until they fill the next one.
+fn fill(tx: &WriteTransaction, feed: FeedNo, open: Segment) -> Result<Filled, StoreError> {
+    let items = tx.edit(ITEMS)?;
+    let (first, last) = (stamp_key(feed, open.after), stamp_key(feed, Stamp::MAX));
+    let mut segment = Segment { after: open.after, first_created: Stamp::MAX, ..Segment::default() };
+    let mut postings = Postings::new();
+    for row in items.range::<&StampKey>((Bound::Excluded(&first), Bound::Included(&last)))? {
+        let (key, value) = row?;
+        let t = stamp_of(key.value());
+        let item = decode_item(t, value.value())?;
+        let created = item.created;
+        segment.through = t;
+        segment.first_created = segment.first_created.min(created);
+        segment.last_created = segment.last_created.max(created);
+        segment.items += 1;
+        segment.bytes += value.value().len() as u64;
+        if t > created {
+            postings.entry(CHANGED).or_default().push(t);
+        }
+        for term in index_terms(&item).unwrap_or_else(|| vec![EVERY_SEARCH]) {
+            postings.entry(term).or_default().push(created);
+        }
+        if segment.is_full() {
+            break;
+        }
+    }
+    for stamps in postings.values_mut() {
+        stamps.sort_unstable();
+    }
+    Ok(Filled { segment, postings })
+}
+
+/// Takes an item that is removed for good out of the lists of its words.
+fn leave_out(tx: &WriteTransaction, feed: FeedNo, created: Stamp) -> Result<(), StoreError> {
+    let mut held = Vec::new();
+    for row in
+        tx.edit(SEGMENTS)?.range::<&SegmentKey>(&segment_key(feed, 0)..=&segment_key(feed, u32::MAX))?
+    {
+        let (key, value) = row?;
+        let segment = Segment::of_row(value.value())?;
+        if (segment.first_created..=segment.last_created).contains(&created) {
+            held.push(segment_of(key.value()));
+        }
+    }
+    let mut terms = tx.edit(TERMS)?;
+    for no in held {
+        let (first, last) = (term_key(feed, no, IndexTerm(0)), term_key(feed, no, IndexTerm(u32::MAX)));
+        let mut changed = Vec::new();
+        for row in terms.range::<&TermKey>(&first..=&last)? {
+            let (key, value) = row?;
+            if let Some(left) = without(created, term_of(key.value()), value.value())? {
+                changed.push((*key.value(), left));
+            }
+        }
+        for (key, left) in changed {
+            terms.remove(&key)?;
+            for (first, chunk) in left {
+                terms.insert(&term_key(feed, no, first), &chunk)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+type Kept<K> = Sealed<K, ReadOnlyTable<K, Coded>>;
+
+/// The index of a feed in a snapshot.
+pub(super) struct WordIndex {
+    feed: FeedNo,
+    segments: Vec<(u32, Segment)>,
+    /// The T behind which no segment reaches.
+    end: Stamp,
+    terms: Kept<&'static TermKey>,
+    created: Kept<&'static StampKey>,
+    items: Kept<&'static StampKey>,
+}
+
+impl WordIndex {
+    /// That of a feed; `None` when it has none, or one that is far behind.
+    pub(super) fn of(snapshot: &ReadTransaction, feed: FeedNo) -> Result<Option<Self>, StoreError> {
+        let mut segments = Vec::new();
+        let table = snapshot_table(snapshot, SEGMENTS)?;
+        for row in table.range::<&SegmentKey>(&segment_key(feed, 0)..=&segment_key(feed, u32::MAX))? {
+            let (key, value) = row?;
+            segments.push((segment_of(key.value()), Segment::of_row(value.value())?));
+        }
+        let Some((_, open)) = segments.pop_if(|(_, segment)| segment.is_open()) else { return Ok(None) };
+        if segments.is_empty() || open.items > TAIL_ITEMS_MAX {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            feed,
+            segments,
+            end: open.after,
+            terms: snapshot_table(snapshot, TERMS)?,
+            created: snapshot_table(snapshot, CREATED)?,
+            items: snapshot_table(snapshot, ITEMS)?,
+        }))
+    }
+
+    /// The T behind which no segment reaches.
+    pub(super) const fn end(&self) -> Stamp {
+        self.end
+    }
+
+    /// The segments, in the order of T.
+    pub(super) fn segments(&self) -> &[(u32, Segment)] {
+        &self.segments
+    }
+
+    /// The T of the items of a segment that may meet the clauses, and of those that were changed if they are wanted; ascending.
+    pub(super) fn stamps_in(
+        &self,
+        (no, segment): (u32, Segment),
+        clauses: &[IndexClause],
+        with_changed: bool,
+    ) -> Result<Vec<Stamp>, StoreError> {
+        let (after, through) = (stamp_key(self.feed, segment.after), stamp_key(self.feed, segment.through));
+        let still = (Bound::Excluded(&after), Bound::Included(&through));
+        if self.items.range::<&StampKey>(still)?.next().is_none() {
+            return Ok(Vec::new());
+        }
+        let mut stamps = if with_changed { self.list(no, CHANGED)? } else { Vec::new() };
+        for created in self.created_in(no, clauses)? {
+            let t = self.t_of(created)?;
+            stamps.extend(t.filter(|t| segment.after < *t && *t <= segment.through));
+        }
+        stamps.sort_unstable();
+        stamps.dedup();
+        Ok(stamps)
+    }
+
+    /// The first T of the items that may meet the clauses, by one segment; ascending. What was changed since may have left it.
+    pub(super) fn created_in(&self, no: u32, clauses: &[IndexClause]) -> Result<Vec<Stamp>, StoreError> {
+        let mut met: Option<Vec<Stamp>> = None;
+        for clause in clauses {
+            let mut stamps = Vec::new();
+            for term in clause {
+                stamps.extend(self.list(no, *term)?);
+            }
+            if clause.len() > 1 {
+                stamps.sort_unstable();
+                stamps.dedup();
+            }
+            if let Some(before) = met {
+                stamps.retain(|stamp| before.binary_search(stamp).is_ok());
+            }
+            let is_empty = stamps.is_empty();
+            met = Some(stamps);
+            if is_empty {
+                break;
+            }
+        }
+        let mut met = met.unwrap_or_default();
+        let every = self.list(no, EVERY_SEARCH)?;
+        if !every.is_empty() {
+            met.extend(every);
+            met.sort_unstable();
+            met.dedup();
+        }
+        Ok(met)
+    }
+
+    /// The T of the item with this first T.
+    pub(super) fn t_of(&self, created: Stamp) -> Result<Option<Stamp>, StoreError> {
+        Ok(self.created.get(&stamp_key(self.feed, created))?.map(|t| stamp_of(t.value())))
+    }
+
+    fn list(&self, no: u32, term: IndexTerm) -> Result<Vec<Stamp>, StoreError> {
+        let (first, last) = (term_key(self.feed, no, IndexTerm(0)), term_key(self.feed, no, term));
+        let Some(row) = self.terms.range::<&TermKey>(&first..=&last)?.next_back() else {
+            return Ok(Vec::new());
+        };
+        let (key, chunk) = row?;
+        stamps_of(term, term_of(key.value()), chunk.value())
+    }
+}
+
+impl Segment {
+    /// The T after which its items stand.
+    pub(super) const fn after(self) -> Stamp {
+        self.after
+    }
+
+    /// The T up to which they stand.
+    pub(super) const fn through(self) -> Stamp {
+        self.through
+    }
+
+    /// The first and the last of their first T.
+    pub(super) const fn created(self) -> (Stamp, Stamp) {
+        (self.first_created, self.last_created)
+    }
+}
