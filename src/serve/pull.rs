@@ -188,7 +188,10 @@ impl PullAnswer<'_> {
     /// them alone. When they are more than a page, the tag is that of the state to which they lead.
     async fn delta(&self, reading: &ReadRequest, head: Head) -> Result<Option<Response>, Refusal> {
         let headers = &self.request.headers;
-        let base = delta::base(headers, &self.tag_tail(), head).filter(|_| delta::is_wanted(headers));
+        if !delta::is_wanted(headers) {
+            return Ok(None);
+        }
+        let base = delta::base(headers, &self.tag_tail(), head);
         let Some(changed) = base.and_then(|base| reading.clone().changed_since(base)) else {
             return Ok(None);
         };

@@ -65,6 +65,9 @@ struct RequestSpan;
 
 impl<B> MakeSpan<B> for RequestSpan {
     fn make_span(&mut self, request: &Request<B>) -> Span {
+        if !tracing::enabled!(Level::DEBUG) {
+            return Span::none();
+        }
         let uri = without_token(&request.uri().to_string());
         debug_span!("request", method = %request.method(), uri = %uri, version = ?request.version())
     }

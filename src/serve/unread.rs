@@ -1,7 +1,7 @@
 //! The answers of one connection that its peer has not read yet: how many bytes they are, and since when none was read;
 //! not what they say.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     pin::Pin,
@@ -16,8 +16,8 @@ use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
-/// Bytes of an answer that are handed on at once: reading them is the progress that keeps a connection.
-const SLICE_BYTES: usize = 64 << 10;
+/// Bytes of answers whose reading is the progress that keeps a connection; or all that is left of them.
+const PROGRESS_BYTES: usize = 64 << 10;
 
 /// Bytes of the answers on one connection that its peer has not read.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(super) struct Unread {
     bytes: AtomicUsize,
     /// Milliseconds from `opened` to the last progress: bytes were read, or the first were there to be read.
     progress_ms: AtomicU64,
+    /// Bytes that were read since then.
+    since_progress: AtomicUsize,
     less: Notify,
     /// Requests whose answers have not begun.
     asked: AtomicUsize,
@@ -39,6 +41,7 @@ impl Unread {
             opened: Instant::now(),
             bytes: AtomicUsize::new(0),
             progress_ms: AtomicU64::new(0),
+            since_progress: AtomicUsize::new(0),
             less: Notify::new(),
             asked: AtomicUsize::new(0),
             cut: CancellationToken::new(),
@@ -104,11 +107,16 @@ impl Unread {
     }
 
     fn read(&self, bytes: usize) {
-        if bytes > 0 {
-            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            self.progress();
-            self.less.notify_waiters();
+        if bytes == 0 {
+            return;
         }
+        let is_last = self.bytes.fetch_sub(bytes, Ordering::Relaxed) == bytes;
+        let since_progress = self.since_progress.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if is_last || since_progress >= PROGRESS_BYTES {
+            self.since_progress.store(0, Ordering::Relaxed);
+            self.progress();
+        }
+        self.less.notify_waiters();
     }
 
     fn progress(&self) {
@@ -127,14 +135,13 @@ impl Drop for Asks {
     }
 }
 
-/// A body that counts as unread until the bytes of it have left for its peer. It is handed on in slices, which share the
-/// memory of the whole.
+/// A body that counts as unread until the bytes of it have left for its peer.
 #[derive(Debug)]
 pub(super) struct CountedBody<B> {
     /// `None` of a body that is there already.
     inner: Option<B>,
-    /// The rest of the last frame.
-    rest: Bytes,
+    /// A body that is there already.
+    whole: Bytes,
     /// Bytes of a known length that are still to come.
     ahead: usize,
     unread: Arc<Unread>,
@@ -145,27 +152,26 @@ impl<B: Body<Data = Bytes>> CountedBody<B> {
     pub(super) fn new(inner: B, unread: Arc<Unread>) -> Self {
         let ahead = length(&inner);
         unread.add(ahead);
-        Self { inner: Some(inner), rest: Bytes::new(), ahead, unread }
+        Self { inner: Some(inner), whole: Bytes::new(), ahead, unread }
     }
 
     /// Counts a body that comes from elsewhere while it is sent: each piece from when it is there.
     pub(super) fn streamed(inner: B, unread: Arc<Unread>) -> Self {
-        Self { inner: Some(inner), rest: Bytes::new(), ahead: 0, unread }
+        Self { inner: Some(inner), whole: Bytes::new(), ahead: 0, unread }
     }
 
     /// Counts a body that is there already.
-    pub(super) fn whole(rest: Bytes, unread: Arc<Unread>) -> Self {
-        unread.add(rest.len());
-        Self { inner: None, ahead: rest.len(), rest, unread }
+    pub(super) fn whole(whole: Bytes, unread: Arc<Unread>) -> Self {
+        unread.add(whole.len());
+        Self { inner: None, ahead: whole.len(), whole, unread }
     }
 
-    /// Hands on the next slice of what is there.
-    fn slice(&mut self) -> Bytes {
-        let bytes = self.rest.split_to(self.rest.len().min(SLICE_BYTES));
+    /// Hands on bytes that are there.
+    fn hand_on(&mut self, bytes: Bytes) -> CountedBytes {
         let known = bytes.len().min(self.ahead);
         self.ahead -= known;
         self.unread.add(bytes.len() - known);
-        Bytes::from_owner(Slice { bytes, unread: Arc::clone(&self.unread) })
+        CountedBytes { bytes, unread: Arc::clone(&self.unread) }
     }
 }
 
@@ -175,40 +181,31 @@ pub(super) fn length(body: &impl Body) -> usize {
 }
 
 impl<B: Body<Data = Bytes, Error = BoxError> + Unpin> Body for CountedBody<B> {
-    type Data = Bytes;
+    type Data = CountedBytes;
     type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    ) -> Poll<Option<Result<Frame<CountedBytes>, BoxError>>> {
         let body = &mut *self;
-        if body.rest.is_empty() {
-            let Some(inner) = &mut body.inner else { return Poll::Ready(None) };
-            match std::task::ready!(Pin::new(inner).poll_frame(cx)) {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => body.rest = data,
-                    Err(other) => return Poll::Ready(Some(Ok(other))),
-                },
-                end => return Poll::Ready(end),
-            }
-        }
-        Poll::Ready(Some(Ok(Frame::data(body.slice()))))
+        let Some(inner) = &mut body.inner else {
+            let whole = std::mem::take(&mut body.whole);
+            return Poll::Ready((!whole.is_empty()).then(|| Ok(Frame::data(body.hand_on(whole)))));
+        };
+        let frame = std::task::ready!(Pin::new(inner).poll_frame(cx));
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(|bytes| body.hand_on(bytes)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.inner.as_ref().is_none_or(Body::is_end_stream)
+        self.inner.as_ref().map_or_else(|| self.whole.is_empty(), Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        let rest = u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
-        let inner = self.inner.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
-        let mut hint = SizeHint::new();
-        hint.set_lower(inner.lower().saturating_add(rest));
-        if let Some(upper) = inner.upper() {
-            hint.set_upper(upper.saturating_add(rest));
+        match &self.inner {
+            Some(inner) => inner.size_hint(),
+            None => SizeHint::with_exact(u64::try_from(self.whole.len()).unwrap_or(u64::MAX)),
         }
-        hint
     }
 }
 
@@ -218,19 +215,30 @@ impl<B> Drop for CountedBody<B> {
     }
 }
 
-/// Bytes on their way; dropped when they have left.
-struct Slice {
+/// Bytes on their way, which stop counting as they leave. They are handed on whole, so that one call of the system may take as many as it
+/// can, and share the memory of the answer.
+#[derive(Debug)]
+pub(super) struct CountedBytes {
     bytes: Bytes,
     unread: Arc<Unread>,
 }
 
-impl AsRef<[u8]> for Slice {
-    fn as_ref(&self) -> &[u8] {
+impl Buf for CountedBytes {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
         &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        self.unread.read(count);
     }
 }
 
-impl Drop for Slice {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         self.unread.read(self.bytes.len());
     }
@@ -243,24 +251,38 @@ mod tests {
     use http_body_util::BodyExt as _;
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_is_unread_until_its_last_slice_has_left() {
+    async fn an_answer_is_unread_until_its_last_byte_has_left() {
         let unread = Unread::new();
         assert_eq!(unread.stalled(), None);
-        let mut body = CountedBody::new(whole(vec![b'x'; SLICE_BYTES + 5]), unread.clone());
-        assert_eq!(body.size_hint().exact(), Some(SLICE_BYTES as u64 + 5));
+        let mut body = CountedBody::new(whole(vec![b'x'; 2 * PROGRESS_BYTES]), unread.clone());
+        assert_eq!(body.size_hint().exact(), Some(2 * PROGRESS_BYTES as u64));
         tokio::time::advance(Duration::from_secs(7)).await;
         assert_eq!(unread.stalled(), Some(Duration::from_secs(7)));
-        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
-        assert_eq!((first.len(), body.is_end_stream()), (SLICE_BYTES, false));
-        assert_eq!(unread.stalled(), Some(Duration::from_secs(7)), "it has not left yet");
-        drop(first);
-        assert_eq!(unread.stalled(), Some(Duration::ZERO));
-        let last = body.frame().await.unwrap().unwrap().into_data().unwrap();
-        assert!(last.len() == 5 && body.is_end_stream());
+        let mut bytes = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(bytes.remaining() == 2 * PROGRESS_BYTES && body.is_end_stream());
         drop(body);
-        assert_eq!(unread.bytes.load(Ordering::Relaxed), 5);
-        drop(last);
+        bytes.advance(PROGRESS_BYTES - 1);
+        assert_eq!(unread.stalled(), Some(Duration::from_secs(7)), "few bytes are no progress");
+        bytes.advance(1);
+        assert_eq!(unread.stalled(), Some(Duration::ZERO));
+        tokio::time::advance(Duration::from_secs(3)).await;
+        bytes.advance(PROGRESS_BYTES - 1);
+        assert_eq!(unread.stalled(), Some(Duration::from_secs(3)));
+        assert_eq!(unread.bytes.load(Ordering::Relaxed), 1);
+        bytes.advance(1);
         assert_eq!(unread.stalled(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_connection_did_not_take_counts_no_more_when_it_ends() {
+        let unread = Unread::new();
+        let mut body =
+            CountedBody::<crate::serve::body::ServeBody>::whole(Bytes::from("abc"), unread.clone());
+        let bytes = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(body.frame().await.is_none());
+        assert_eq!(unread.bytes.load(Ordering::Relaxed), 3);
+        drop(bytes);
+        assert!(unread.is_idle());
     }
 
     #[tokio::test(start_paused = true)]
