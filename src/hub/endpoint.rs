@@ -15,12 +15,9 @@ use super::{
 use crate::{
     auth::{AuthVerdict, Credentials, Principal, PrincipalId},
     catalog::is_open_to,
-    feed::{
-        filter::Filter, legacy_document::LegacySyntax, order::Order, page::PageQuery, record::FeedNo,
-        stamp::Stamp, view::View,
-    },
+    feed::{filter::Filter, order::Order, page::PageQuery, record::FeedNo, stamp::Stamp, view::View},
     notify::HintFate,
-    render::{Endpoint, Representation, Topic},
+    render::{Endpoint, Representation, Topic, legacy::pushed},
     secret::Secret,
     store::{
         StoreError,
@@ -340,13 +337,9 @@ impl Hub {
         let Some(document) = self.shared.store.document(feed.no).await? else {
             return Err(HubAnswer::busy("this feed has not been read from its origin yet"));
         };
-        let representation = match document.syntax {
-            LegacySyntax::Rss => Representation::CLASSIC_RSS,
-            LegacySyntax::Atom => Representation::CLASSIC_ATOM,
-            LegacySyntax::Other => {
-                let why = "documents of its format are not pushed; take the rel=self URL of the feed in Atom or JSON";
-                return Err(RefusedForm::UnknownTopic(why).into());
-            }
+        let Some(representation) = pushed(document.syntax) else {
+            let why = "documents of its format (CDF, or no feed) are not pushed; take the feed in Atom or JSON, as /feeds lists it";
+            return Err(RefusedForm::UnknownTopic(why).into());
         };
         let view = View::all(feed.no, Order::default());
         let (topic, spelt, principal) =

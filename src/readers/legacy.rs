@@ -3,12 +3,12 @@
 
 use super::{ReadError, Readers, coding::Codings};
 use crate::{
-    feed::{
-        legacy_document::{LegacyDocument, LegacySyntax},
-        record::FeedNo,
-    },
+    feed::{legacy_document::LegacyDocument, record::FeedNo},
     readers::Coding,
-    render::{LegacyLinks, legacy::with_links},
+    render::{
+        LegacyLinks,
+        legacy::{pushed, with_links},
+    },
 };
 use bytes::Bytes;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl PlainDocument {
         };
         Self {
             body: Bytes::from(rewritten.unwrap_or(document.body)),
-            is_pushed: document.syntax != LegacySyntax::Other,
+            is_pushed: pushed(document.syntax).is_some(),
             content_type: document.content_type,
             last_modified: document.last_modified,
             tag,
