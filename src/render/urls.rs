@@ -16,7 +16,7 @@ mod query;
 #[cfg(test)]
 mod tests;
 
-pub use query::{BadQuery, Query, asks_for_script, callback};
+pub use query::{BadQuery, ClassicQuery, Query, asks_for_script, callback, count};
 
 /// The root under which everything of ours is served, as consumers see it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -358,7 +358,11 @@ impl Site {
         if !Query::is_ours(url.query().unwrap_or_default()) {
             return None;
         }
-        let query = Query::parse(url.query().unwrap_or_default()).ok().filter(Query::is_whole)?;
+        let raw = url.query().unwrap_or_default();
+        if representation.is_classic() && ClassicQuery::parse(raw).is_err() {
+            return None;
+        }
+        let query = Query::parse(raw).ok().filter(Query::is_whole)?;
         let order = if representation.is_classic() { Order::default() } else { query.order };
         Some(Topic { name, order, filter: query.filter, representation, secret })
     }
