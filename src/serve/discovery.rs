@@ -180,11 +180,15 @@ pub(super) async fn openapi(context: &ServeContext, request: &Parts, caller: &Ca
 }
 
 /// A request with what it is answered by.
-type Asked<'a> = (&'a ServeContext, &'a Parts, &'a Caller);
+type AskedOf<'a> = (&'a ServeContext, &'a Parts, &'a Caller);
 
 /// The answer in the coding that the consumer prefers, with validators made of its bytes and of the time since which it has them;
 /// 304 when the consumer has it.
-async fn validated((context, request, caller): Asked<'_>, mut response: Response, body: Vec<u8>) -> Response {
+async fn validated(
+    (context, request, caller): AskedOf<'_>,
+    mut response: Response,
+    body: Vec<u8>,
+) -> Response {
     let now = Stamp::from_micros(context.clock.now_us());
     let form = response.headers().get(CONTENT_TYPE).and_then(|form| form.to_str().ok()).unwrap_or_default();
     let principal = caller.principal.as_ref().map(Principal::name).unwrap_or_default();
@@ -235,7 +239,7 @@ impl AnswerForm {
     }
 
     /// The answer with this body.
-    async fn answer(&self, asked: Asked<'_>, body: Vec<u8>) -> Response {
+    async fn answer(&self, asked: AskedOf<'_>, body: Vec<u8>) -> Response {
         let (media_type, body) = match self {
             Self::Page => (render::html::CONTENT_TYPE, body),
             Self::Json => (JSON, body),
