@@ -131,6 +131,7 @@ impl House {
             trust: WayTrust::default(),
             sites: Arc::default(),
             first_seen: FirstSeen::default(),
+            takes_cloud: false,
             waiters: waiters.clone(),
             stop: stop.clone(),
         };

@@ -186,6 +186,7 @@ impl Wiring {
                 basic_over_http: self.config.server.basic_over_http,
             },
             sites,
+            takes_cloud: self.config.hub.rsscloud,
             waiters,
             stop,
         };

@@ -33,7 +33,7 @@ impl PlainDocument {
     fn new(document: LegacyDocument, links: Option<&LegacyLinks>) -> Self {
         let rewritten = links.and_then(|links| with_links(&document.body, document.syntax, links));
         let links = links.filter(|_| rewritten.is_some());
-        let checksum = links.map(|links| crc32fast::hash(format!("{}\n{}", links.own, links.hub).as_bytes()));
+        let checksum = links.map(|links| crc32fast::hash(format!("{links:?}").as_bytes()));
         let tag = match checksum {
             Some(checksum) => format!("{}-{checksum:08x}", document.digest),
             None => document.digest.to_string(),

@@ -1,7 +1,7 @@
 //! A publisher's document with our links in it: `self`, which is also its topic, and `hub`. Nothing else of it changes, not a
 //! byte; not the document itself.
 
-use super::{Representation, namespaces as ns};
+use super::{CloudPlace, Representation, namespaces as ns};
 use crate::feed::legacy_document::LegacySyntax;
 use quick_xml::{
     NsReader,
@@ -20,6 +20,8 @@ pub struct LegacyLinks {
     pub own: String,
     /// The hub at which that address is a topic.
     pub hub: String,
+    /// The place at which listeners of rssCloud register; it stands in RSS alone.
+    pub cloud: Option<CloudPlace>,
 }
 
 /// The form of what subscribers to the address of a document in a syntax are pushed: the same syntax, for ordinary readers.
@@ -70,17 +72,27 @@ fn in_markup(document: &[u8], syntax: LegacySyntax, links: &LegacyLinks) -> Opti
     {
         return None;
     }
-    let place = LinkPlace::find(document, syntax)?;
-    let LinkPlace { at, name, declares, own_links, .. } = place;
+    let cloud = links.cloud.as_ref().filter(|_| syntax == LegacySyntax::Rss);
+    let place = LinkPlace::find(document, syntax, cloud.is_some())?;
+    let LinkPlace { at, name, declares, replaced, .. } = place;
     let declaration = if declares { format!(" xmlns:{PREFIX}=\"{}\"", ns::ATOM) } else { String::new() };
     let link = |rel: &str, href: &str, more: &str| {
         format!("<{name}{declaration} rel=\"{rel}\" href=\"{}\"{more}/>", escape(href))
     };
     let media_type = format!(" type=\"{}\"", pushed(syntax)?.media_type());
-    let ours = link("self", &links.own, &media_type) + &link("hub", &links.hub, "");
-    // A document has one address (RFC 4287 section 4.2.7.2): the one at which it is now.
-    let others = own_links.into_iter().map(|place| Edit { place, text: String::new() });
+    let mut ours = link("self", &links.own, &media_type) + &link("hub", &links.hub, "");
+    ours.extend(cloud.map(cloud_element));
+    let others = replaced.into_iter().map(|place| Edit { place, text: String::new() });
     Some(others.chain([Edit { place: at..at, text: ours }]).collect())
+}
+
+/// The element that names a place of registration (RSS 2.0, `cloud`).
+fn cloud_element(place: &CloudPlace) -> String {
+    let CloudPlace { domain, port, path } = place;
+    let path = escape(path.as_str());
+    format!(
+        "<cloud domain=\"{domain}\" port=\"{port}\" path=\"{path}\" registerProcedure=\"\" protocol=\"http-post\"/>"
+    )
 }
 
 /// The prefix of our elements where a document has none for Atom.
@@ -94,15 +106,17 @@ struct LinkPlace {
     name: String,
     /// True where the links declare their prefix themselves.
     declares: bool,
-    /// Links of the head that say where the document is: each from its first byte to the one after its last.
-    own_links: Vec<Range<usize>>,
+    /// Elements of the head for which ours stand, each from its first byte to the one after its last: links that say where the
+    /// document is, as it has one address (RFC 4287 section 4.2.7.2), the one at which it is now; and the publisher's cloud,
+    /// which would speak of posts before they are here.
+    replaced: Vec<Range<usize>>,
     /// Elements around the head.
     depth: usize,
 }
 
 impl LinkPlace {
     /// Finds it, and the links that the head has already. A document that breaks later is read as far as it goes.
-    fn find(document: &[u8], syntax: LegacySyntax) -> Option<Self> {
+    fn find(document: &[u8], syntax: LegacySyntax, has_cloud: bool) -> Option<Self> {
         let mark = if document.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         // Markup is ASCII in every encoding that gets here, and a letter of any of them is one in a name: the places of bytes
         // stay.
@@ -112,7 +126,7 @@ impl LinkPlace {
         reader.config_mut().check_end_names = false;
         let mut found: Option<Self> = None;
         let mut depth = 0_usize;
-        // The link of the head that is open, and its first byte.
+        // The first byte of the element to replace that is open.
         let mut open: Option<usize> = None;
         loop {
             let before = mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
@@ -126,7 +140,7 @@ impl LinkPlace {
                     if let Some(place) = &mut found {
                         let after = mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
                         match open.take() {
-                            Some(start) if depth == place.depth => place.own_links.push(start..after),
+                            Some(start) if depth == place.depth => place.replaced.push(start..after),
                             other => open = other,
                         }
                         if depth < place.depth {
@@ -138,16 +152,17 @@ impl LinkPlace {
                 Event::Eof => break,
                 _ => continue,
             };
-            let is_own = found.as_ref().is_some_and(|place| depth == place.depth)
-                && (is_atom || syntax == LegacySyntax::Atom)
+            let name = element.name();
+            let is_link = (is_atom || syntax == LegacySyntax::Atom)
                 && element.local_name().as_ref() == "link"
                 && is_self(element);
-            let name = element.name();
+            let is_replaced = found.as_ref().is_some_and(|place| depth == place.depth)
+                && (is_link || (has_cloud && name.as_ref() == "cloud"));
             let is_head = found.is_none() && is_head(syntax, depth, element.local_name().as_ref());
             let after = mark + usize::try_from(reader.buffer_position()).unwrap_or_default();
-            if is_own && is_empty {
-                found.as_mut()?.own_links.push(before..after);
-            } else if is_own {
+            if is_replaced && is_empty {
+                found.as_mut()?.replaced.push(before..after);
+            } else if is_replaced {
                 open = Some(before);
             }
             if is_empty {
@@ -165,7 +180,7 @@ impl LinkPlace {
                     at: after,
                     name: prefix.unwrap_or_default() + "link",
                     declares: syntax != LegacySyntax::Atom,
-                    own_links: Vec::new(),
+                    replaced: Vec::new(),
                     depth,
                 });
             }

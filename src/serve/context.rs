@@ -27,6 +27,8 @@ pub struct ServeContext {
     pub sites: Arc<Sites>,
     /// Dates of lists and descriptions.
     pub first_seen: FirstSeen,
+    /// True where listeners of rssCloud may register.
+    pub takes_cloud: bool,
     /// Room for held requests.
     pub waiters: Waiters,
     /// Ends held requests.

@@ -24,6 +24,9 @@ pub(crate) const LINKS: &str = "<atom:link xmlns:atom=\"http://www.w3.org/2005/A
     href=\"http://blog.example/feed.xml\" type=\"application/rss+xml\"/>\
     <atom:link xmlns:atom=\"http://www.w3.org/2005/Atom\" rel=\"hub\" href=\"http://blog.example/hub\"/>";
 
+/// The place at which listeners of rssCloud register, in an old document of RSS.
+pub(crate) const CLOUD: &str = "<cloud domain=\"blog.example\" port=\"80\" path=\"/pleaseNotify\" registerProcedure=\"\" protocol=\"http-post\"/>";
+
 /// An old blog that can be stopped, and whose feed can change.
 #[derive(Clone)]
 pub(crate) struct Blog {
@@ -89,7 +92,7 @@ async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
     let got = sidecar.get("/feed.xml").await;
-    assert_eq!(body(&got), format!("{BEFORE}{LINKS}{AFTER}"));
+    assert_eq!(body(&got), format!("{BEFORE}{LINKS}{CLOUD}{AFTER}"));
     assert_eq!(header(&got, "content-type"), "text/xml; charset=UTF-8");
     assert_eq!(
         header(&got, "link"),
@@ -114,7 +117,7 @@ async fn plain_readers_get_the_old_document_with_our_links_also_while_the_origin
         "we alone poll"
     );
     blog.is_up.store(false, Ordering::Relaxed);
-    assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{LINKS}{AFTER}"));
+    assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{LINKS}{CLOUD}{AFTER}"));
     assert!(sidecar.get("/page").await.starts_with("HTTP/1.1 502 "));
 }
 
@@ -146,7 +149,7 @@ async fn a_range_of_a_kept_document_is_the_whole_of_it() {
     // RFC 9110 section 14.2: a server may ignore Range.
     let blog = Blog::new(format!("{BEFORE}{AFTER}"));
     let sidecar = blog.behind("feeds = [\"/feed.xml\"]").await;
-    let whole = format!("{BEFORE}{LINKS}{AFTER}");
+    let whole = format!("{BEFORE}{LINKS}{CLOUD}{AFTER}");
     for lines in
         ["Range: bytes=0-3", "Range: bytes=-5", "Range: bytes=999999-", "Range: bytes=0-3\r\nIf-Range: \"x\""]
     {
@@ -437,6 +440,53 @@ async fn an_old_address_of_any_syntax_has_our_links_and_pushes_that_syntax() {
         assert!(headers["link"].starts_with("<http://blog.example/feed.xml>; rel=\"self\""), "{headers:?}");
         assert!(document.contains("Post 2") && !document.contains("Post 1"), "{document}");
     }
+}
+
+#[tokio::test]
+async fn a_listener_of_rss_cloud_registers_by_the_old_document_and_is_told_of_a_post() {
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = told.clone();
+    let listener = Publisher::of(move |asked| {
+        seen.lock().unwrap().push(String::from_utf8_lossy(&asked.body).into_owned());
+        testkit::publisher::ok("text/plain", "")
+    })
+    .await;
+    let before = BEFORE.to_owned()
+        + "<cloud domain='old.example' port='80' path='/' registerProcedure='' protocol='http-post'></cloud>";
+    let blog = Blog::new(format!("{before}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\n[hub]\ncallbacks_private = true").await;
+    let got = sidecar.get("/feed.xml").await;
+    assert_eq!(body(&got), format!("{BEFORE}{LINKS}{CLOUD}{AFTER}"), "never two");
+    let port = listener.url("/").rsplit(':').next().unwrap().trim_end_matches('/').to_owned();
+    let form = format!(
+        "notifyProcedure=&port={port}&path=/told&protocol=http-post&url1=http://blog.example/feed.xml"
+    );
+    let answer = post_form(&sidecar, "/pleaseNotify", &form).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    assert!(text.contains("<notifyResult success=\"true\""), "{text}");
+    let notification = "url=http%3A%2F%2Fblog.example%2Ffeed.xml";
+    assert_eq!(std::mem::take(&mut *told.lock().unwrap()), [notification], "it was tried");
+    let more = AFTER.replace("<item>", "<item><guid>2</guid><title>Two</title></item><item>");
+    *blog.document.lock().unwrap() = format!("{before}{more}");
+    post_form(&sidecar, "/hub", "hub.mode=publish&hub.url=http://blog.example/feed.xml").await;
+    let notified = async {
+        while told.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, notified).await.expect("it is told");
+    assert!(sidecar.get("/feed.xml").await.contains("Two"), "and finds what it is told of");
+    assert_eq!(*told.lock().unwrap(), [notification]);
+}
+
+#[tokio::test]
+async fn without_rss_cloud_the_path_and_the_element_are_the_publishers_own() {
+    let own = "<cloud domain='old.example' port='80' path='/' registerProcedure='' protocol='http-post'/>";
+    let blog = Blog::new(format!("{BEFORE}{own}{AFTER}"));
+    let sidecar = blog.behind("feeds = [\"/feed.xml\"]\n[hub]\nrsscloud = false").await;
+    assert_eq!(body(&sidecar.get("/feed.xml").await), format!("{BEFORE}{LINKS}{own}{AFTER}"));
+    assert_eq!(body(&sidecar.get("/pleaseNotify").await), "a page");
 }
 
 #[tokio::test]

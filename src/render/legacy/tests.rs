@@ -5,7 +5,11 @@ use everfeed_adapters::{Hints, parse};
 use proptest::{collection::vec, prelude::*};
 
 fn links() -> LegacyLinks {
-    LegacyLinks { own: "http://b.example/f?a=1&b=2".to_owned(), hub: "http://b.example/hub".to_owned() }
+    LegacyLinks {
+        own: "http://b.example/f?a=1&b=2".to_owned(),
+        hub: "http://b.example/hub".to_owned(),
+        cloud: None,
+    }
 }
 
 fn rewritten(document: impl AsRef<[u8]>, syntax: LegacySyntax) -> Option<String> {
@@ -158,4 +162,24 @@ proptest! {
         let hubs: Vec<_> = is.metadata.hubs().collect();
         prop_assert_eq!(hubs, ["http://b.example/hub"]);
     }
+}
+
+#[test]
+fn a_cloud_stands_in_rss_alone_and_there_is_never_a_second() {
+    let place =
+        CloudPlace { domain: "b.example".to_owned(), port: 8080, path: "/a&b/pleaseNotify".to_owned() };
+    let links = LegacyLinks { cloud: Some(place), ..links() };
+    let out = |document: &str, syntax| {
+        String::from_utf8(with_links(document.as_bytes(), syntax, &links).unwrap()).unwrap()
+    };
+    let element = "<cloud domain=\"b.example\" port=\"8080\" path=\"/a&amp;b/pleaseNotify\" registerProcedure=\"\" protocol=\"http-post\"/>";
+    for own in ["", "<cloud domain='x'/>", "<cloud domain='x'>\n</cloud>", "<cloud/><cloud></cloud>"] {
+        let tail = "<x:cloud xmlns:x='urn:x'/><item><cloud/></item></channel></rss>";
+        let document = format!("<rss><channel><title>t</title>{own}{tail}");
+        let expect = format!("<rss><channel>{RSS_LINKS}{element}<title>t</title>{tail}");
+        assert_eq!(out(&document, LegacySyntax::Rss), expect);
+    }
+    let atom = "<feed xmlns='http://www.w3.org/2005/Atom'><cloud/></feed>";
+    assert!(out(atom, LegacySyntax::Atom).ends_with("<cloud/></feed>"));
+    assert!(!out("<r><channel></channel></r>", LegacySyntax::Rdf).contains("<cloud"));
 }

@@ -9,7 +9,11 @@ const OWN: &str = "\"http://b.example/f\\\"?a\"";
 const HUB: &str = "{\"type\":\"WebSub\",\"url\":\"http://b.example/hub\"}";
 
 fn links() -> LegacyLinks {
-    LegacyLinks { own: "http://b.example/f\"?a".to_owned(), hub: "http://b.example/hub".to_owned() }
+    LegacyLinks {
+        own: "http://b.example/f\"?a".to_owned(),
+        hub: "http://b.example/hub".to_owned(),
+        cloud: None,
+    }
 }
 
 fn rewritten(document: &[u8]) -> Option<String> {
